@@ -1,4 +1,4 @@
-# make demo | serve-demo | test | test-quick | test-bounds | test-cluster | test-image | test-matrix | torture | check | audit | bench | bench-peers | docs | reproduce-sor: each makes its own environment first, from python3 and make alone.
+# make demo | serve-demo | test | test-all | test-quick | test-bounds | test-cluster | test-image | test-matrix | torture | check | audit | bench | bench-peers | docs | reproduce-sor: each makes its own environment first, from python3 and make alone.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,13 +7,16 @@ PEERS := .venv-peers
 
 # What a change breaks first, most of it; no test here takes long, so those stay out that compile
 # kernels or measure memory.
-QUICK := tests/test_*.py tests/cli tests/compiled tests/store tests/runner \
+QUICK := tests/test_*.py tests/cli tests/compiled tests/storage tests/runner \
 	tests/allpairs/test_parts.py tests/engine/test_rings.py tests/engine/test_walk.py \
-	tests/graph/test_links.py tests/graph/test_readers.py tests/graph/test_writers.py \
+	tests/graph/test_links.py tests/io/test_readers.py tests/io/test_writers.py \
 	tests/index/test_facts.py tests/index/test_files.py \
 	tests/kernels/test_external.py tests/kernels/test_text.py \
-	tests/measures/test_by.py tests/measures/test_settings.py tests/query/test_common.py tests/query/test_filters.py \
+	tests/measures/test_by.py tests/measures/test_settings.py tests/search/test_common.py tests/search/test_filters.py \
 	--ignore=tests/cli/test_cache.py --ignore=tests/cli/test_memory.py
+
+# What make test leaves to make test-all: tests that start processes, draw many samples, or do harm.
+CHOSEN := (chosen or not (long or process or statistical or torture)) and not cluster
 
 # Tests start hundreds of processes: where Python shall keep no bytecode beside its modules, it keeps
 # it in the environment.
@@ -30,7 +33,7 @@ define pytest
 	$(BIN)/python -m pytest -n auto --dist worksteal $(1)
 endef
 
-.PHONY: demo serve-demo test test-quick test-bounds test-cluster test-image test-matrix imports torture check audit bench bench-peers docs reproduce-sor lock clean
+.PHONY: demo serve-demo test test-all test-quick test-bounds test-cluster test-image test-matrix imports torture check audit bench bench-peers docs reproduce-sor lock clean
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"cocite needs Python 3.11 or later; this is {v.major}.{v.minor}. Name another: make PYTHON=python3.12")'
@@ -50,7 +53,11 @@ serve-demo: $(VENV)/.dev
 	@$(BIN)/python examples/stdlib_serve.py
 
 test: $(VENV)/.dev
-	@echo "all tests: about 15 to 18 minutes on two cores (make test-quick takes few); 2 more where kernels are compiled first"
+	@echo "most tests, and of those that take long a chosen few: two more minutes where kernels are compiled first"
+	$(call pytest,-m "$(CHOSEN)")
+
+test-all: $(VENV)/.dev
+	@echo "all tests, as before anything lands: two more minutes where kernels are compiled first"
 	$(call pytest,)
 
 # What tests import, as bytecode: two workers that begin with none make it twice.
@@ -62,7 +69,7 @@ test-quick: $(VENV)/.dev
 	$(call pytest,$(QUICK))
 
 # Every index that a kernel uses is looked at: one beyond its array is an error, and not a wrong answer.
-# Code that does so is kept apart from the other (compiled/kept.py).
+# Code that does so is kept apart from the other (src/cocite/compiled/cache.py).
 test-bounds: export NUMBA_BOUNDSCHECK = 1
 test-bounds: $(VENV)/.dev
 	@echo "what all measures promise, by kernels with bounds checks: two minutes on two cores; more where they are compiled first"
@@ -80,7 +87,7 @@ torture: $(VENV)/.dev
 	$(BIN)/python -m tests.torture --minutes 30 --report docs/reliability.md
 
 test-image: $(VENV)/.dev
-	COCITE_TEST_IMAGE=1 $(BIN)/python -m pytest -m image tests/service/test_image.py
+	COCITE_TEST_IMAGE=1 $(BIN)/python -m pytest -m image tests/server/test_image.py
 
 test-matrix: $(VENV)/.dev
 	@echo "the quick tests on every Python with the oldest and the newest dependencies: about 5 minutes each"

@@ -1,4 +1,4 @@
-"""Measure the suite: ``python -m benchmarks [--only NAME] [--save] [--readme]``."""
+"""Measure the suite: ``python -m benchmarks [--only NAME] [--document] [--write]``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import RESULTS, newest, table, with_figures
-from cocite.memory import format_size
+from benchmarks.block import add_write, edit
+from benchmarks.report import RESULTS, figures, newest, table, with_figures
+from cocite.resources import format_size
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
@@ -34,11 +35,15 @@ def step(*arguments: object) -> dict[str, Any]:
 
 
 def shell_seconds(index: Path) -> float:
-    """Wall time of one ``cocite related``, from the shell, median of several."""
+    """Wall time of one ``cocite related``, from the shell, median of several; Python keeps its
+    bytecode, as it does for people.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     import cocite
 
     node = cocite.open(index).nodes.name(0)
     command = [sys.executable, "-m", "cocite", "related", str(index), node]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     times = []
     for _ in range(SHELL_RUNS):
         begin = time.perf_counter()
@@ -82,17 +87,18 @@ def measure(run: dict[str, Any], suite: dict[str, Any], folder: Path) -> list[di
 
 
 def main() -> None:
-    """Measure, print, and save if asked."""
+    """Measure, print, and write if asked."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", help="the run of this name only")
-    parser.add_argument("--save", action="store_true", help="keep the results under results/")
     parser.add_argument(
-        "--readme", action="store_true", help="measure nothing: put the newest results in README.md"
+        "--document", action="store_true", help="measure nothing: show the newest results"
     )
+    add_write(parser, "keep the results under results/, or put the --document into README.md")
     chosen = parser.parse_args()
-    readme = ROOT / "README.md"
-    if chosen.readme:
-        readme.write_text(with_figures(readme.read_text("utf-8"), newest()), "utf-8")
+    if chosen.document:
+        print(figures(newest()))
+        readme = ROOT / "README.md"
+        edit(readme, with_figures(readme.read_text("utf-8"), newest()), write=chosen.write)
         return
     suite = tomllib.loads((Path(__file__).parent / "suite.toml").read_text("utf-8"))
     results: dict[str, Any] = {
@@ -107,10 +113,8 @@ def main() -> None:
             if chosen.only in (None, run["name"]):
                 results["rows"] += measure(run, suite, Path(folder))
     print(table(results["rows"]))
-    if chosen.save:
-        RESULTS.mkdir(exist_ok=True)
-        path = RESULTS / f"{results['date']}.json"
-        path.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    path = RESULTS / f"{results['date']}.json"
+    edit(path, json.dumps(results, indent=1) + "\n", write=chosen.write)
 
 
 def memory() -> str:

@@ -5,6 +5,8 @@
     exponent   b of y = a * x**b, by least squares of the logarithms, with its interval of 95 % by
                Student's t: b +- t(0.975, n - 2) * sqrt(sum of residuals**2 / (n - 2) / S),
                S the sum of (log x - mean)**2
+    mean       of independent values, such as one a seed, with its interval of 95 % by Student's t:
+               m +- t(0.975, n - 1) * s / sqrt(n)
 
 An exponent of fewer than three points has no interval and is not told.
 """
@@ -16,7 +18,7 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Exponent", "Ratio", "exponent", "ratio", "slower"]
+__all__ = ["Exponent", "Mean", "Ratio", "exponent", "mean", "ratio", "slower"]
 
 
 class Ratio(NamedTuple):
@@ -39,6 +41,14 @@ class Exponent(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+class Mean(NamedTuple):
+    """And its interval of 95 %."""
+
+    value: float
+    low: float
+    high: float
 
 
 def digits(value: float) -> str:
@@ -77,3 +87,15 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> Exponent:
     left = sum((b - mean_y - slope * (a - mean_x)) ** 2 for a, b in points)
     apart = float(t.ppf(0.975, free)) * math.sqrt(left / free / spread)
     return Exponent(slope, slope - apart, slope + apart)
+
+
+def mean(values: Sequence[float]) -> Mean:
+    """Of two values or more."""
+    from scipy.stats import t
+
+    free = len(values) - 1
+    if free < 1:
+        raise ValueError(f"{len(values)} values have no interval: two at least")
+    middle = statistics.fmean(values)
+    apart = float(t.ppf(0.975, free)) * statistics.stdev(values) / math.sqrt(len(values))
+    return Mean(middle, middle - apart, middle + apart)

@@ -26,10 +26,10 @@ import numpy as np
 
 from cocite import Graph
 from cocite.kernels._jit import kernel
-from cocite.memory import budget
 from cocite.ranking import plan_ranks
-from cocite.ranking.resident import Resident
-from cocite.ranking.system import System
+from cocite.ranking.blocks import Resident
+from cocite.ranking.solver import System
+from cocite.resources import budget
 
 WORDS = 1 << 25
 TITLES = ["graph", "nodes", "links", "core", "core links", "z", "ms a sweep", "ns a link"]

@@ -21,6 +21,17 @@ DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
 """Real data sets: beside the checkout, or where COCITE_DATA says."""
 
 
+def add_write(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add ``--write``, without which no benchmark edits a tracked file."""
+    parser.add_argument("--write", action="store_true", help=f"edit tracked files: {what}")
+
+
+def edit(path: Path, text: str, *, write: bool) -> None:
+    """Replace the text of a tracked file, where ``--write`` says so."""
+    if write:
+        path.write_text(text, "utf-8")
+
+
 def run_today() -> dict[str, Any]:
     """When and where results were measured."""
     machine = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
@@ -55,21 +66,18 @@ class Block:
         return f"{head}{self.begin}\n{self.figures(results)}\n{self.end}{tail}"
 
     def parser(self, described: str | None) -> argparse.ArgumentParser:
-        """The command line, with ``--save`` and ``--write``."""
+        """The command line, with ``--write``."""
         parser = argparse.ArgumentParser(
             prog=f"python -m benchmarks.{self.name}",
             description=described,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         where = self.document.relative_to(ROOT)
-        parser.add_argument("--save", action="store_true", help="keep the results under results/")
-        parser.add_argument("--write", action="store_true", help=f"put them into {where}")
+        add_write(parser, f"keep the results under results/ and put them into {where}")
         return parser
 
     def keep(self, results: Any, chosen: argparse.Namespace) -> None:
-        """Save and write the results, as was chosen."""
-        if chosen.save:
-            self.results.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-        if chosen.write:
-            text = self.document.read_text("utf-8")
-            self.document.write_text(self.within(text, results), "utf-8")
+        """Keep the results and put them into the document, where ``--write`` says so."""
+        edit(self.results, json.dumps(results, indent=1) + "\n", write=chosen.write)
+        text = self.document.read_text("utf-8")
+        edit(self.document, self.within(text, results), write=chosen.write)

@@ -26,18 +26,18 @@ from typing import Any
 import cocite
 from benchmarks.block import run_today
 from benchmarks.processes import others
-from benchmarks.simulator.constants import keep_quiet
+from benchmarks.simulator.constants import add_keep, keep_quiet
 from cocite import Graph
-from cocite.graph.in_blocks import BlockedGraph
-from cocite.graph.ingest_blocks import split
+from cocite.cluster.ray import Cluster
+from cocite.cluster.workers import ClusterPool
+from cocite.graph.partitions import BlockedGraph
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.means import Means
+from cocite.io.partitions import split
 from cocite.ranking import pagerank
-from cocite.ranking.apart import Apart
-from cocite.runner.hired import Hired
-from cocite.runner.ray import Cluster
-from cocite.store import kind_of
+from cocite.ranking.partitions import PartitionedLinks
+from cocite.resources import Resources
+from cocite.storage import kind_of
 
 LINKS = "cnr-2000/cnr-2000.edges.txt.gz"
 
@@ -57,7 +57,7 @@ class Timed:
         return time.process_time() - self._begin
 
 
-class TimedCrew(Hired):
+class TimedCrew(ClusterPool):
     """A crew of such."""
 
     def __init__(
@@ -105,7 +105,7 @@ def built(
         if done == total and hall is not None and hall.crew is not None:
             crew = hall.crew.spent()
 
-    with IndexBuild(graph, output, options, Means.checked(1, "1GB", **means)) as work:
+    with IndexBuild(graph, output, options, Resources.checked(1, "1GB", **means)) as work:
         report = work.run(seen)
     found: dict[str, Any] = {"cpu": time.process_time() - begin + crew, "wall": report.seconds}
     if report.traffic is not None:
@@ -175,7 +175,7 @@ def values_sent(blocked: BlockedGraph) -> int:
     system, *_ = set_up(
         blocked, damping=0.85, personalization=None, dangling="spread", removals=0, memory=1 << 30
     )
-    assert isinstance(system.links, Apart)
+    assert isinstance(system.links, PartitionedLinks)
     return system.links.values
 
 
@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=4)
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--samples", type=int, default=32)
-    parser.add_argument("--keep", action="store_true", help="keep figures of a busy machine, too")
+    add_keep(parser)
     asked = parser.parse_args()
     if asked.samples < 3:
         raise SystemExit("--samples is 3 or more: they are compared with two")
@@ -218,7 +218,7 @@ def main() -> None:
             }
     found["others"] = max(busy, others())
     print(json.dumps(found, indent=1))
-    keep_quiet("runs", "blocks", found, asked.keep)
+    keep_quiet("runs", "blocks", found, asked)
     if not (found["ranks"]["equal"] and all(each["equal"] for each in found["indexes"].values())):
         raise SystemExit("bytes are not those of one machine")
 

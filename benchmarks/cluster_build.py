@@ -35,13 +35,13 @@ from typing import Any
 
 from benchmarks.block import run_today
 from benchmarks.processes import Spending, others
-from benchmarks.simulator.constants import keep_quiet
+from benchmarks.simulator.constants import add_keep, keep_quiet
 from cocite import Graph
+from cocite.cluster.ray import Cluster
 from cocite.index.build import IndexBuild
+from cocite.index.cluster import ClusterBuild, of_nodes
 from cocite.index.plan import BuildOptions
-from cocite.index.spread import Spread, of_nodes
-from cocite.means import Means
-from cocite.runner.ray import Cluster
+from cocite.resources import Resources
 
 AIM = 1.3
 
@@ -78,7 +78,7 @@ def drive(asked: argparse.Namespace) -> None:
     """Build; ``--nodes 0`` on this machine. Say when it begins and when it is done."""
     graph, shard = Graph.open(asked.graph), asked.samples // asked.shards
     options = BuildOptions.checked("psimrank", settings={"samples": asked.samples})
-    means = Means.checked(shard=shard)
+    means = Resources.checked(shard=shard)
     if not asked.nodes:
         say(mark="ready")
         with IndexBuild(graph, asked.output, options, means) as work:
@@ -87,7 +87,7 @@ def drive(asked: argparse.Namespace) -> None:
         return
     with NotingCluster.connect(f"local:{asked.nodes}") as cluster:
         say(mark="ready")
-        spread, killed = Spread(cluster, None, None), list[int]()
+        spread, killed = ClusterBuild(cluster, None, None), list[int]()
 
         def progress(done: int, total: int) -> None:
             if asked.kill and 2 * done >= total and not killed:
@@ -251,7 +251,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--nodes", type=int, default=4, metavar="N")
     found.add_argument("--shards", type=int, default=8, metavar="N")
     found.add_argument("--samples", type=int, default=800, metavar="N")
-    found.add_argument("--keep", action="store_true", help="keep figures of a busy machine, too")
+    add_keep(found)
     for name in ("--drive", "--kill"):
         found.add_argument(name, action="store_true", help=argparse.SUPPRESS)
     found.add_argument("--output", help=argparse.SUPPRESS)
@@ -271,7 +271,7 @@ def main() -> None:
     print(json.dumps(found, indent=1))
     for what, ratio in found["against one machine"].items():
         print(f"{what}: {ratio:.2f} times the processor time of one machine (aim {AIM})")
-    keep_quiet("runs", "build", found, asked.keep)
+    keep_quiet("runs", "build", found, asked)
     if not all(found[name]["equal"] for name in ("cluster", "node killed", "driver killed")):
         raise SystemExit("bytes are not those of one machine")
 

@@ -9,8 +9,8 @@ how many answers are the same to the bit; how long servers take to be back. Thes
 in ``results/cluster.json``.
 
 Coverage, which takes no INDEX: a generated web of 400 pages, the exact PSimRank of all pairs
-(``cocite exact``), and 1,000 questions to servers of 8 shards of which 1 to 5 have been ended, for
-four indexes of different seeds. The share of intervals that hold the exact score, 0.95 or more.
+(``cocite all-pairs``), and 1,000 questions to servers of 8 shards of which 1 to 5 have been ended,
+for four indexes of different seeds. The share of intervals that hold the exact score, 0.95 or more.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ import numpy as np
 import cocite
 from benchmarks.block import run_today
 from benchmarks.processes import others, processor_seconds
-from benchmarks.simulator.constants import keep_quiet
+from benchmarks.simulator.constants import add_keep, keep_quiet
 from cocite import Index
-from cocite.query.shards.company import Company
-from cocite.query.shards.spread import SpreadIndex
-from cocite.runner.ray import Cluster
+from cocite.cluster.ray import Cluster
+from cocite.search.remote.index import SpreadIndex
+from cocite.search.remote.replicas import ReplicaSet
 
 PAGES, SEEDS, EACH = 400, 4, 250
 
@@ -99,7 +99,7 @@ def speed(path: str, cluster: Cluster, shards: int, questions: int) -> dict[str,
         found: dict[str, Any] = {"began": time.perf_counter() - begin}
         print(f"{shards} servers began in {found['began']:.1f} s", flush=True)
         company = spread.company
-        assert isinstance(company, Company)
+        assert isinstance(company, ReplicaSet)
         until_all(spread, names[0])
         found["one machine"] = asked(here, names)
         told("one machine", found["one machine"])
@@ -116,7 +116,11 @@ def speed(path: str, cluster: Cluster, shards: int, questions: int) -> dict[str,
 
 
 def killed(
-    cluster: Cluster, spread: SpreadIndex, company: Company, gone: Sequence[Any], names: list[str]
+    cluster: Cluster,
+    spread: SpreadIndex,
+    company: ReplicaSet,
+    gone: Sequence[Any],
+    names: list[str],
 ) -> dict[str, Any]:
     """Some servers ended for good, and the questions again; then as a fault would end them: how
     long it takes until all shards answer again.
@@ -150,7 +154,7 @@ def coverage(cluster: Cluster, shards: int) -> dict[str, Any]:
             cocite.build(graph, path, measure="psimrank", samples=64, seed=seed)
             index = cocite.open(path, cluster=cluster, shards=shards, deadline=0.5)
             assert isinstance(index, SpreadIndex)
-            assert isinstance(index.company, Company)
+            assert isinstance(index.company, ReplicaSet)
             with index:
                 for shard in rng.choice(shards, 1 + seed % 5, replace=False).tolist():
                     index.company._servers[shard][0].actor.kill()
@@ -175,7 +179,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=4, metavar="N")
     parser.add_argument("--shards", type=int, default=8, metavar="N")
     parser.add_argument("--questions", type=int, default=300, metavar="N")
-    parser.add_argument("--keep", action="store_true", help="keep figures of a busy machine, too")
+    add_keep(parser)
     chosen = parser.parse_args()
     busy = others()
     with Cluster.connect(f"local:{chosen.nodes}") as cluster:
@@ -190,7 +194,7 @@ def main() -> None:
     stored = cocite.open(chosen.index)
     found["index"] = {"nodes": len(stored.nodes), "samples": stored.samples}
     found["others"] = max(busy, others())
-    keep_quiet("runs", "serving", found, chosen.keep)
+    keep_quiet("runs", "serving", found, chosen)
 
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ from pathlib import Path
 import numpy as np
 
 import cocite
-from cocite.memory import format_size
-from cocite.query import Index
-from cocite.query.batch.run import Batch
-from cocite.store import Access
+from cocite.resources import format_size
+from cocite.search import Index
+from cocite.search.batch.run import Batch
+from cocite.storage import Access
 
 PAGE = mmap.PAGESIZE
 

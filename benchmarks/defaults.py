@@ -1,8 +1,8 @@
 """How good the answers of an index are for which nothing was chosen, on graphs with labels.
 
-    python -m benchmarks.defaults [--save] [--write]
+    python -m benchmarks.defaults [--write]
 
-``cocite index GRAPH -o INDEX``, without a flag, judged by every labelled page of four graphs beside
+``cocite index GRAPH -o INDEX``, without a flag, judged by every labeled page of four graphs beside
 a spectral embedding of 128 dimensions, on the same queries (``evaluation/``): the differences of
 the means, with 95 % intervals; the same of the pages with which ten are connected, so that ten hits
 can be found; and what Γ is of the embedding's own hundred hits, in the order of the default. And,
@@ -13,7 +13,8 @@ of random pages of these and of others without labels:
     build      seconds, and processor time
     question   milliseconds of ``related`` with k = 20: median and 99th percentile
 
-``--save`` keeps the results under results/, ``--write`` puts them into docs/evaluation.md. Takes
+``--write`` keeps the results under results/,
+and puts them into docs/evaluation.md. Takes
 some three minutes.
 """
 
@@ -31,10 +32,10 @@ import numpy as np
 import cocite
 from benchmarks.block import DATA, ROOT, Block, run_today
 from cocite import Graph
-from cocite.evaluation import Bootstrap, IndexRanker, Judgement, Ranker, VectorRanker, embed
-from cocite.evaluation.answers import Asked, connected
-from cocite.evaluation.data import graph_of, read_truth
-from cocite.evaluation.rankings import Related
+from cocite.evaluation import Bootstrap, IndexRanker, Judgment, Ranker, VectorRanker, embed
+from cocite.evaluation.judge import JudgedQueries, connected
+from cocite.evaluation.rankers import Related
+from cocite.evaluation.studies import graph_of, read_truth
 from cocite.evaluation.suite_file import load_suite
 from cocite.graph.links import either_way
 
@@ -79,7 +80,7 @@ def judged(name: str, folder: Path) -> tuple[Graph, Row]:
     return graph, row
 
 
-def beside(found: Judgement, base: Judgement, title: str) -> list[float]:
+def beside(found: Judgment, base: Judgment, title: str) -> list[float]:
     """[a figure, that of the embedding, the difference, from, to]."""
     apart = found.differences(base, Bootstrap(len(found.parts)))[title]
     return [found.value(title), base.value(title), apart.value, apart.low, apart.high]
@@ -106,7 +107,7 @@ def asked(graph: Graph, folder: Path) -> Row:
     begin, spent = time.perf_counter(), time.process_time()
     index = cocite.build(graph, folder / "asked")
     seconds, spent = time.perf_counter() - begin, time.process_time() - spent
-    some = Asked(graph, PAGES, K)
+    some = JudgedQueries(graph, PAGES, K)
     names = dict(zip(some.nodes, index.nodes.names(np.array(some.nodes)), strict=True))
     answers = some.by(lambda node: index.related(names[node], K))
     return {
@@ -142,7 +143,7 @@ def figures(results: Row) -> str:
     rows = results["rows"]
     with_labels = [row for row in rows if FIGURES[0] in row]
     lines = [
-        "`cocite index` without a flag beside a spectral embedding of 128 dimensions, all labelled "
+        "`cocite index` without a flag beside a spectral embedding of 128 dimensions, all labeled "
         f"pages; in brackets the 95 % interval of the difference; {results['date']}.",
         "",
         "| graph | " + " | ".join(f"{title}: default, embedding, difference" for title in FIGURES),
@@ -190,7 +191,7 @@ BLOCK = Block("defaults", ROOT / "docs" / "evaluation.md", "<!-- end of defaults
 
 
 def main() -> None:
-    """Measure, print, and save if asked."""
+    """Measure, print, and write if asked."""
     chosen = BLOCK.parser(__doc__).parse_args()
     results = {**run_today(), "rows": measure()}
     BLOCK.keep(results, chosen)

@@ -37,8 +37,8 @@ def row(graph: Graph, path: str, pages: int, into: bool) -> list[str]:
     drafts, asked = [], []
     for page in np.random.default_rng(1).choice(linking, BEFORE + pages).tolist():
         begin, end = links.offsets[page : page + 2].astype(np.int64).tolist()
-        out = graph.names.names(links.neighbours[begin:end])
-        back = graph.names.names(graph.in_neighbours(page)) if into else []
+        out = graph.names.names(links.neighbors[begin:end])
+        back = graph.names.names(graph.in_neighbors(page)) if into else []
         name = graph.names.name(page)
         drafts.append(milliseconds(lambda out=out, back=back: index.related_to(out, back)))  # type: ignore[misc]
         asked.append(milliseconds(lambda name=name: index.related(name)))  # type: ignore[misc]

@@ -3,7 +3,7 @@
     mean |S_k - S_(k-1)| over all pairs of nodes, its equation 13 (``ave_err``)
 
 for partial sums (whose iterates are the plain iteration's) and over-relaxation with omega = 1.3,
-whole and pruned at 0.01. ``python -m benchmarks.exact_figures`` prints and keeps them.
+whole and pruned at 0.01. ``python -m benchmarks.exact_figures`` prints them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ import cocite
 from benchmarks.sor import Row, Shop, average
 from cocite import Graph
 from cocite.allpairs.core import Core, reduce
-from cocite.allpairs.products import SparseProducts, block_width
+from cocite.allpairs.products import SparseProducts, block_width, sweeps_for
 from cocite.allpairs.prune import PrunedSweeps
-from cocite.allpairs.psum import sweeps_for
 from cocite.allpairs.sweeps import PlainSweeps, RelaxedSweeps
-from cocite.memory import cores
-from cocite.runner import Team
+from cocite.cluster import Team
+from cocite.resources import cores
 
 DATA = Path(os.environ.get("COCITE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -1,8 +1,8 @@
 """What Yu et al. 2011 print of space, order and differences, made anew beside it.
 
-    python -m benchmarks.exact_figures [--only NAME] [--full] [--save] [-o FOLDER]
+    python -m benchmarks.exact_figures [--only NAME] [--full] [-o FOLDER]
 
-    space       memory by method and size (its figure 7b), as planned and as measured
+    space       memory and time by method and size (its figures 7a and 7b), each to its accuracy
     sparsity    links before and after reverse Cuthill-McKee (its figure 6f), as tables and pictures
     table6      mean |S_k - S_(k-1)| on an author-paper graph
     table7      the same on category graphs, and sweeps to the accuracy asked for
@@ -10,7 +10,8 @@
 Its data are not to be had: DBLP becomes generated author-paper graphs of the same sizes
 (``benchmarks/sor.py``), Wikipedia's categories become those of wikispeedia and a generated graph of
 a hundredth of the size; real graphs stand beside them where they are there. ``--full`` also runs
-what takes minutes or many gigabytes, ``--save`` keeps all as ``results/exact-figures.json``.
+what takes minutes. ``python -m benchmarks.reproduction`` has the same figures beside the printed
+ones, and keeps them.
 
 Measured bytes are the most that NumPy's arrays took together, the graph's reduction included.
 """
@@ -18,13 +19,10 @@ Measured bytes are the most that NumPy's arrays took together, the graph's reduc
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import tempfile
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -32,84 +30,98 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.exact_changes import TABLE_6, TABLE_7, real, table6, table7
-from benchmarks.report import RESULTS
+from benchmarks.exact_changes import real, table6, table7
 from benchmarks.sor import Row, Shop
-from cocite import Graph
+from cocite import Graph, exact_simrank
 from cocite.allpairs import Options
-from cocite.allpairs.order import bandwidth, reordered
+from cocite.allpairs.links import bandwidth, reordered
 from cocite.allpairs.run import AllPairs
 from cocite.errors import NotConverged, ResourceError
-from cocite.memory import format_size
 from cocite.plots import SERIES, draw
+from cocite.resources import available, format_size
 
 PERIODS = {"98-99": 1525, "98-01": 3208, "98-03": 5307, "98-05": 7984, "98-07": 10_682}
 """Authors of each DBLP graph (its table 3)."""
 KINDS: dict[str, dict[str, Any]] = {
-    "SOR-SR (sor 1.3, pruned at 0.01)": {
-        "method": "sor",
-        "prune": 0.01,
-        "order": "rcm",
-        "sweeps": 6,
-    },
+    "SOR-SR (sor 1.3, pruned at 0.009)": {"method": "sor", "prune": 0.009},
     "gauss-seidel": {},
     "PSUM-SR (psum)": {"method": "psum"},
     "SVD-SR (svd, rank 50)": {"method": "svd", "rank": 50},
+    "SVD-SR (svd, rank 800)": {"method": "svd", "rank": 800},
 }
-"""The paper's three methods, and our default, at its settings: c = 0.8, epsilon = 0.05. What the
-pruned one keeps no longer grows after six sweeps; it seldom reaches its accuracy (docs/exact.md).
+"""The paper's three methods, and our default, at its settings: c = 0.8, epsilon = 0.05.
+
+Its threshold of 0.01 may by itself cost 0.01 / (1 - c), the whole accuracy: 0.009 leaves a tenth
+to the iteration. Rows are in the stored order: in reverse Cuthill-McKee's, linked rows share a
+block, do not see each other's new values, and omega = 1.3 does not converge (docs/exact.md).
 """
-MOST_BYTES, MOST_ROWS = 600_000_000, 9000
+EXACT_ROWS = 5000
+"""Up to so many rows, true errors are measured, and low rank is run with rank 800."""
+MOST_MEMORY = 0.75
+"""The share of the available memory that a run may take; a larger one is planned only."""
 BLOCKS = 5
 
-# -- figure 7b ----------------------------------------------------------------------------------
+# -- figures 7a and 7b --------------------------------------------------------------------------
 
 
 def space(shop: Shop) -> Iterator[Row]:
-    """Bytes by method and graph; what would take too long is planned only."""
+    """Bytes and seconds by method and graph, each run to its end on one thread."""
+    list(_spaces("warm", shop.sparse(200)))  # compiles kernels
     for period, authors in PERIODS.items():
-        yield from _spaces(f"authors as DBLP {period}", shop.authors(authors), shop.full)
+        yield from _spaces(f"authors as DBLP {period}", shop.authors(authors))
     for name, graph in real(shop, "cora", "polblogs", "wiki-Vote"):
-        yield from _spaces(name, graph, shop.full)
+        yield from _spaces(name, graph)
 
 
-def _spaces(name: str, graph: Graph, full: bool) -> Iterator[Row]:
+def _spaces(name: str, graph: Graph) -> Iterator[Row]:
+    truth = None
     for title, options in KINDS.items():
         checked = Options.checked(decay=0.8, epsilon=0.05, **options)
-        plan = AllPairs(graph, checked, memory=1 << 45)
+        plan = AllPairs(graph, checked, memory=1 << 45, threads=1)
+        if plan.core.size <= EXACT_ROWS and truth is None:
+            truth = exact_simrank(graph, decay=0.8, epsilon=1e-6, threads=1).array()
         sparse = checked.prune is not None
         row = {"graph": name, "nodes": graph.nodes, "links": graph.edges, "rows": plan.core.size}
         row |= {"method": title, "planned": None if sparse else plan.bytes}
-        if full or sparse or (plan.core.size <= MOST_ROWS and plan.bytes <= MOST_BYTES):
-            row |= _measured(graph, checked)
+        fits = sparse or plan.bytes <= MOST_MEMORY * available()
+        if fits and (truth is not None or "rank 800" not in title):
+            row |= _measured(graph, checked, truth)
         yield row
 
 
-def _measured(graph: Graph, options: Options) -> Row:
+def _measured(graph: Graph, options: Options, truth: NDArray[np.floating] | None) -> Row:
+    """Seconds are of processor time. ``converged``: the bound is within the accuracy asked for."""
     tracemalloc.start()
-    kept: Row = {}
+    begin = time.process_time()
+    row: Row = {"converged": False}
     try:
-        found = AllPairs(graph, options).run()
-        how = found.convergence
-        ended = f"{how.sweeps} sweeps, error at most {how.error_bound:.2g}"
-        kept = {"scores kept": int(found.matrix.end)} if options.prune is not None else {}  # type: ignore[attr-defined]
+        found = AllPairs(graph, options, memory=1 << 45, threads=1).run()
     except (NotConverged, ResourceError) as error:
-        ended = str(error).split(". ")[0]
-    most = tracemalloc.get_traced_memory()[1]
+        row["ended"] = str(error).split(". ")[0]
+    else:
+        how = found.convergence
+        row = {"converged": how.converged, "sweeps": how.sweeps, "bound": how.error_bound}
+        row["ended"] = how.reason
+        if options.prune is not None:
+            row["scores kept"] = int(found.matrix.end)  # type: ignore[attr-defined]
+    row["seconds"] = round(time.process_time() - begin, 2)
+    row["measured"] = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return {"measured": most, **kept, "ended": ended}
+    if truth is not None and "sweeps" in row:
+        row["true error"] = float(np.abs(found.array() - truth).max())
+    return row
 
 
 def space_picture(rows: list[Row], folder: Path) -> None:
     def panel(axes: Any) -> None:
         at = {f"authors as DBLP {period}": i for i, period in enumerate(PERIODS)}
-        for title, colour in zip(KINDS, SERIES, strict=False):
+        for title, color in zip(KINDS, SERIES, strict=False):
             mine = [row for row in rows if row["method"] == title and row["graph"] in at]
             for kind, style in (("planned", "-"), ("measured", "o")):
                 points = [(at[row["graph"]], row[kind]) for row in mine if row.get(kind)]
                 if points:
                     label = title.split(" (")[0] if kind == "measured" else None
-                    axes.plot(*zip(*points, strict=True), style, color=colour, label=label)
+                    axes.plot(*zip(*points, strict=True), style, color=color, label=label)
         axes.set(yscale="log", xlabel="DBLP's sizes", ylabel="bytes: dots measured, lines planned")
         axes.set_xticks(range(len(PERIODS)), PERIODS)
 
@@ -174,7 +186,7 @@ def sparsity_pictures(shop: Shop, folder: Path) -> None:
             place = row * bins // nodes * bins + column * bins // nodes
             counts = np.bincount(place, minlength=bins * bins).reshape(bins, bins)
             extent = (0, nodes, nodes, 0)
-            axes.imshow(np.log1p(counts), cmap="Greys", extent=extent, interpolation="nearest")
+            axes.imshow(np.log1p(counts), cmap="Grays", extent=extent, interpolation="nearest")
             axes.set(title=title, xlabel="column")
             axes.set_xticks([nodes * i // BLOCKS for i in range(BLOCKS + 1)])
             axes.set_yticks([nodes * i // BLOCKS for i in range(BLOCKS + 1)])
@@ -228,14 +240,8 @@ def pictures(name: str, rows: list[Row], shop: Shop, folder: Path) -> None:
         sparsity_pictures(shop, folder)
 
 
-def keep(results: dict[str, Any], path: Path) -> None:
-    """Write ``results``; figures that were not made this time stay as they were."""
-    before = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    path.write_text(json.dumps(before | results, indent=1) + "\n", "utf-8")
-
-
 def main() -> None:
-    """Make the figures asked for, print them, and save them if asked."""
+    """Make the figures asked for, print them, and save their pictures."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.exact_figures",
         description=__doc__,
@@ -243,29 +249,21 @@ def main() -> None:
     )
     parser.add_argument("--only", choices=sorted(FIGURES))
     parser.add_argument("--full", action="store_true", help="up to the paper's sizes")
-    parser.add_argument("--save", action="store_true", help="keep the results under results/")
     parser.add_argument("-o", "--output", type=Path, default=Path("build/exact"), metavar="FOLDER")
     chosen = parser.parse_args()
     drawn = find_spec("matplotlib") is not None
     if not drawn:
-        print("no pictures: Matplotlib is not installed; pip install 'cocite[plots]'")
+        print("no pictures: Matplotlib is not installed; pip install '.[plots]'")
     chosen.output.mkdir(parents=True, exist_ok=True)
-    results: dict[str, Any] = {
-        "printed": {"table6": TABLE_6, "table7": TABLE_7, "sweeps to 0.1": {"SOR": 3, "PSUM": 6}}
-    }
-    machine = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
     with tempfile.TemporaryDirectory(prefix="exact") as folder:
         shop = Shop(Path(folder), chosen.full, [])
         for name in [chosen.only] if chosen.only else FIGURES:
             rows = list(FIGURES[name](shop))
-            results[name] = {"date": date.today().isoformat(), "machine": machine, "rows": rows}
             print(f"\n{name}\n\n{table(rows)}", flush=True)
             if drawn:
                 pictures(name, rows, shop, chosen.output)
-    keep(results, chosen.output / "figures.json")
-    if chosen.save:
-        keep(results, RESULTS / "exact-figures.json")
-    print(f"\nwritten to {chosen.output}")
+    if drawn:
+        print(f"\npictures are in {chosen.output}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ a graph, not of a machine; walks are seeded, so it is the same table every time.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -18,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cocite
+from benchmarks.block import DATA, ROOT, add_write, edit
 from cocite import Graph
-from cocite.engine.step import Step
 from cocite.engine.walk import Walker
+from cocite.engine.weights import Step
 from cocite.graph.links import in_links
 
-ROOT = Path(__file__).parents[1]
-DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
 DOCUMENT = ROOT / "docs" / "generator.md"
 BEGIN, END = "<!-- figures: python -m benchmarks.generator --write -->", "<!-- end of figures -->"
 
@@ -75,7 +73,7 @@ def repeated(graph: Graph) -> float:
     """Share of nodes whose in-links are those of the node before them; of the first PIECE nodes."""
     count = min(PIECE, graph.nodes)
     return sum(
-        bool(np.array_equal(graph.in_neighbours(node), graph.in_neighbours(node - 1)))
+        bool(np.array_equal(graph.in_neighbors(node), graph.in_neighbors(node - 1)))
         for node in range(1, count)
     ) / max(1, count - 1)
 
@@ -160,7 +158,7 @@ def table(found: dict[str, list[Figures]]) -> str:
 def main() -> None:
     """Measure, print, and write if asked."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.generator", description=__doc__)
-    parser.add_argument("--write", action="store_true", help=f"put the table in {DOCUMENT.name}")
+    add_write(parser, f"put the table in docs/{DOCUMENT.name}")
     chosen = parser.parse_args()
     found: dict[str, list[Figures]] = {}
     with tempfile.TemporaryDirectory(prefix="cocite-generator-") as folder:
@@ -190,7 +188,7 @@ def main() -> None:
             sys.exit("a table without the real graphs is not written")
         head, _, rest = DOCUMENT.read_text("utf-8").partition(BEGIN)
         tail = rest.partition(END)[2]
-        DOCUMENT.write_text(f"{head}{BEGIN}\n{table(found)}\n{END}{tail}", "utf-8")
+        edit(DOCUMENT, f"{head}{BEGIN}\n{table(found)}\n{END}{tail}", write=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How time, memory and bytes grow with pages, links, samples and length, on generated webs.
 
-    python -m benchmarks.growth [--from 100k] [--largest 10M] [--only SERIES]... [--again]
-                                [--folder DIR] [--save] [--write]
+    python -m benchmarks.growth [--from 100k] [--largest 10M] [--only SERIES]... [--force]
+                                [--folder DIR] [--write]
 
 Four series, each of which changes one of four numbers and leaves the others:
 
@@ -14,9 +14,9 @@ with 10 links, 10 samples and 10 steps otherwise, and --middle pages in the last
 point a web is generated and ranked, an index of PSimRank is built and asked, and of the default
 measure up to 3.2 million pages of the first series, as it takes a minute for a million; every step
 in a process of its own (``papers_steps.py``). Exponents of powers are fitted to the points, with
-intervals of 95 % (``arithmetic.py``): 1 is linear. With ``--save`` a point is kept when it ends,
-and one of today that is kept is not measured again but with ``--again``. ``--write`` puts table and
-picture into docs/performance.md; the picture takes matplotlib.
+intervals of 95 % (``arithmetic.py``): 1 is linear. ``--write`` keeps each point as it ends, and
+puts table and picture into docs/performance.md; the picture takes Matplotlib. A point that was kept
+today is not measured again without ``--force``.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from benchmarks.block import add_write
 from benchmarks.growth_told import SERIES, figures, picture
 from benchmarks.kept import Kept, watched
 from benchmarks.papers import number, run
 from benchmarks.performance import write
 from cocite.errors import UsageError
-from cocite.memory import format_size, parse_size
+from cocite.resources import format_size, parse_size
 
 __all__ = ["main", "points", "sizes"]
 
@@ -90,10 +91,9 @@ def main() -> None:
     parser.add_argument("--middle", type=number, default=1_000_000, metavar="N")
     parser.add_argument("--memory", type=parse_size, default="4GB")
     parser.add_argument("--only", action="append", choices=SERIES, metavar="SERIES")
-    parser.add_argument("--again", action="store_true", help="measure what is kept, too")
+    parser.add_argument("--force", action="store_true", help="measure what is kept, too")
     parser.add_argument("--folder", type=Path, help="where webs are made [a temporary directory]")
-    parser.add_argument("--save", action="store_true", help="keep the results under results/")
-    parser.add_argument("--write", action="store_true", help="put them into docs/performance.md")
+    add_write(parser, "keep the results under results/ and put them into docs/performance.md")
     given = parser.parse_args()
     if not given.least < given.largest:
         parser.error("--largest is above --from")
@@ -114,7 +114,7 @@ def main() -> None:
                     found = measured(point, given.memory, Path(place, "web"), steps)
             parts[key] = {"date": date.today().isoformat(), "machine": "", "others": watch.others}
             parts[key]["found"] = {**found, "series": series}
-            if given.save:
+            if given.write:
                 KEPT.keep(key, parts[key]["found"], watch.others)
     print(figures(parts))
     if given.write:

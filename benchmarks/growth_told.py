@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.arithmetic import digits, exponent
 from benchmarks.block import ROOT
 from benchmarks.kept import Parts, said
-from cocite.memory import format_size, format_time
+from cocite.resources import format_size, format_time
 
 __all__ = ["PICTURE", "QUANTITIES", "SERIES", "figures", "fitted", "picture"]
 
@@ -131,7 +131,7 @@ def _fixed(rows: list[Row], key: str) -> bool:
 
 
 def picture(parts: Parts, path: Path = PICTURE) -> None:
-    """A panel a series, both axes as multiples of the least point; a grey line is linear.
+    """A panel a series, both axes as multiples of the least point; a gray line is linear.
 
     Raises :class:`~cocite.errors.UsageError` without matplotlib.
     """
@@ -150,7 +150,7 @@ def picture(parts: Parts, path: Path = PICTURE) -> None:
             drawn = [name for name in QUANTITIES if not name.startswith("bytes of the graph")]
             for at, name in enumerate(drawn):
                 get = QUANTITIES[name][0]
-                colour = plots.SERIES[at % len(plots.SERIES)]
+                color = plots.SERIES[at % len(plots.SERIES)]
                 y = [get(row) for row in rows]
                 if min(y) <= 0:
                     continue
@@ -159,7 +159,7 @@ def picture(parts: Parts, path: Path = PICTURE) -> None:
                     x,
                     [value / y[0] for value in y],
                     style,
-                    color=colour,
+                    color=color,
                     marker="o",
                     markersize=3,
                     label=name.replace("`", ""),

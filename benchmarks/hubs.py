@@ -2,7 +2,7 @@
 
     python -m benchmarks.hubs
 
-Times ``kernels/walk.py``'s two ways on random in-neighbourhoods of one hub and prints the factor f
+Times ``kernels/walk.py``'s two ways on random in-neighborhoods of one hub and prints the factor f
 of the crossing, degree**2 = f * 2**bits, that its ``_SEARCH_FACTOR`` should be.
 """
 

@@ -1,11 +1,11 @@
 """How wide intervals are, how often they hold the truth, and what they cost, by each bound.
 
-    python -m benchmarks.intervals [--save] [--write]
+    python -m benchmarks.intervals [--write]
 
 PSimRank on wikispeedia, with the decay and length of the defaults. The truth is that of all pairs,
-to 1e-5 (``cocite exact``). Samples are cut from one index of many into runs of 100 and of 1,000,
-each of which is an index of its own. 100,000 intervals a row, of two kinds of pairs that are chosen
-without looking at the samples:
+to 1e-5 (``cocite all-pairs``). Samples are cut from one index of many into runs of 100 and of
+1,000, each of which is an index of its own. 100,000 intervals a row, of two kinds of pairs that are
+chosen without looking at the samples:
 
     hits     pages and their true twenty most similar ones
     any      any two pages, which mostly hardly ever meet
@@ -14,10 +14,11 @@ without looking at the samples:
     z        (score - truth) / stderr over the samples in which the error is not 0, its standard
              deviation: 1 would be that of a z-test; ``no error`` is the share where it is 0
     certain  the share of lists (``related`` with k = 20, random pages) whose first rank is certain
-    question the median time of ``related`` on a warm index, and with ``certain`` beside it as
+    question the median time of ``related`` on a warm index, and with ``certain_ranks`` beside it as
              ``cocite related`` asks
 
-``--save`` keeps the results under results/, ``--write`` puts them into docs/measures.md. Takes some
+``--write`` keeps the results under results/,
+and puts them into docs/measures.md. Takes some
 three minutes.
 """
 
@@ -35,9 +36,9 @@ from numpy.typing import NDArray
 import cocite
 from benchmarks.block import DATA, ROOT, Block, run_today
 from cocite import Graph, Index
-from cocite.layouts.reader import SampledReader
+from cocite.index.layouts.reader import SampledReader
 from cocite.measures import find_measure
-from cocite.query.confidence import BOUNDS, Draws, around
+from cocite.search.intervals import BOUNDS, Draws, around
 
 LEVELS, SIZES = (0.5, 0.8, 0.95), (100, 1000)
 INTERVALS, ALL, LISTS, DECAY, EXACT = 100_000, 10_000, 300, 0.6, 1e-5
@@ -106,8 +107,8 @@ def widths(reader: SampledReader, truth: NDArray[np.float64], kind: str, size: i
 
 def certain(index: Index, bound: str, nodes: list[str]) -> float:
     """The share of lists whose first rank is certain."""
-    lists = [(node, index.related(node)) for node in nodes]
-    found = [index.certain(node, hits, bound=bound) > 0 for node, hits in lists if len(hits) > 1]
+    lists = [index.related(node, bound=bound) for node in nodes]
+    found = [hits.certain_ranks > 0 for hits in lists if len(hits) > 1]
     return sum(found) / len(found)
 
 
@@ -118,7 +119,7 @@ def question(index: Index, bound: str, nodes: list[str]) -> tuple[float, float]:
         begin = time.perf_counter()
         hits = index.related(node, bound=bound)
         middle = time.perf_counter()
-        index.certain(node, hits, bound=bound)
+        _ = hits.certain_ranks
         alone.append(1e3 * (middle - begin))
         both.append(1e3 * (time.perf_counter() - begin))
     return statistics.median(alone), statistics.median(both)
@@ -157,7 +158,7 @@ TITLES = (
     "inside, %",
     "first ranks certain",
     "`related`",
-    "with `certain`",
+    "with `certain_ranks`",
 )
 
 
@@ -198,7 +199,7 @@ BLOCK = Block("intervals", ROOT / "docs" / "measures.md", "<!-- end of intervals
 
 
 def main() -> None:
-    """Measure, print, and save if asked."""
+    """Measure, print, and write if asked."""
     chosen = BLOCK.parser(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="cocite-bench-") as name:
         folder = Path(name)

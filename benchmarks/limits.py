@@ -1,6 +1,6 @@
 """What hot kernels must pay for memory, what they take, and the share of the one in the other.
 
-    python -m benchmarks.limits [--graph GRAPH]... [--only KERNEL]... [--save] [--write]
+    python -m benchmarks.limits [--graph GRAPH]... [--only KERNEL]... [--write]
 
 Measured in the same run, on one thread, by processor time, the best of several: how fast memory is
 read in order (bytes a second), and what an access to anywhere in an array takes, for arrays of the
@@ -34,22 +34,22 @@ from numpy.typing import NDArray
 
 import cocite
 from benchmarks.bandwidth import _read
+from benchmarks.block import add_write
 from benchmarks.kept import Kept, watched
 from benchmarks.limits_told import KERNELS, figures
 from benchmarks.peers.graphs import prepare, there
 from benchmarks.performance import write
 from cocite import Graph
+from cocite.engine.plan import plan_scan
 from cocite.engine.scan import Fold, Scan
-from cocite.engine.scan_plan import plan_scan
-from cocite.engine.step import Step
 from cocite.engine.walk import Walker
+from cocite.engine.weights import Step
 from cocite.graph.links import in_links
 from cocite.kernels._jit import kernel
-from cocite.means import Means
-from cocite.memory import budget
 from cocite.ranking import plan_ranks
-from cocite.ranking.resident import Resident
-from cocite.ranking.system import System
+from cocite.ranking.blocks import Resident
+from cocite.ranking.solver import System
+from cocite.resources import Resources, budget
 
 KEPT = Kept("limits")
 GRAPHS = ("web-100k", "cnr-2000", "web-1M")
@@ -159,7 +159,7 @@ def sweep(graph: Graph) -> Found:
 def scan(graph: Graph) -> Found:
     """A scan by minimum, rows of 16 lanes of 32 bits: a line of x a link."""
     links = in_links(graph)
-    work = Scan(links, plan_scan(links, Means.checked(1), lanes=LANES, dtype=np.uint32))
+    work = Scan(links, plan_scan(links, Resources.checked(1), lanes=LANES, dtype=np.uint32))
     x, y = work.vector(), work.vector()
     x[:] = np.random.default_rng(0).integers(0, 2**32, x.shape, np.uint32)
     streamed = 8 * graph.nodes + 4 * graph.edges + 3 * 4 * LANES * graph.nodes
@@ -253,8 +253,7 @@ def main() -> None:
     )
     parser.add_argument("--graph", action="append", metavar="GRAPH")
     parser.add_argument("--only", action="append", choices=list(KERNELS), metavar="KERNEL")
-    parser.add_argument("--save", action="store_true", help="keep the results under results/")
-    parser.add_argument("--write", action="store_true", help="put them into docs/performance.md")
+    add_write(parser, "keep the results under results/ and put them into docs/performance.md")
     given = parser.parse_args()
     parts = {}
     for name in given.graph or GRAPHS:
@@ -274,9 +273,9 @@ def main() -> None:
                 key = f"{chosen} {label}"
                 parts[key] = {"date": "", "machine": "", "others": watch.others, "found": found}
                 print(f"{key}: {found['limit'] / found['seconds']:.2f} of the limit", flush=True)
-                if given.save:
+                if given.write:
                     KEPT.keep(key, found, watch.others)
-    print(figures(KEPT.newest() if given.save else parts))
+    print(figures(KEPT.newest() if given.write else parts))
     if given.write:
         write()
 

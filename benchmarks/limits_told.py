@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.arithmetic import digits
 from benchmarks.kept import Parts, said
-from cocite.memory import format_size
+from cocite.resources import format_size
 
 __all__ = ["KERNELS", "figures"]
 
@@ -14,7 +14,7 @@ KERNELS = {
     "walk simrank": "5 samples of walks, SimRank (`kernels/walk.py`)",
     "walk psimrank": "5 samples of walks, PSimRank (`kernels/walk.py`)",
     "related": "200 questions, `related` (`kernels/trees_answer.py`)",
-    "similarity": "200,000 pairs and samples (`kernels/trees_lookup.py`)",
+    "similarity": "200,000 pairs and samples (`kernels/trees.py`)",
     "text": "a text of integers to a stored graph (`kernels/integers.py`)",
 }
 """What is told of each kernel."""

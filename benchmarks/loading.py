@@ -34,7 +34,7 @@ from benchmarks.pagerank import DAMPING
 from benchmarks.peak import peak
 from benchmarks.peers.loads import few_links
 from cocite import Graph
-from cocite.memory import format_size
+from cocite.resources import format_size
 
 ROOT = Path(__file__).parents[1]
 ERROR = 1e-8

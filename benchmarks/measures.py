@@ -20,11 +20,12 @@ from pathlib import Path
 import numpy as np
 
 import cocite
+from benchmarks.block import ROOT, add_write, edit
 from cocite import Graph
 from cocite.measures import MEASURES
 from cocite.measures.blend import Blend
 
-DOCS = Path(__file__).parents[1] / "docs" / "measures.md"
+DOCS = ROOT / "docs" / "measures.md"
 BEGIN = "<!-- table: python -m benchmarks.measures --write -->"
 END = "<!-- end of table -->"
 TITLES = (
@@ -91,9 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("graphs", nargs="+", metavar="NAME=GRAPH")
     parser.add_argument("--queries", type=int, default=1000)
-    parser.add_argument(
-        "--write", action="store_true", help="replace the table in docs/measures.md"
-    )
+    add_write(parser, "replace the table in docs/measures.md")
     parser.add_argument("--only", action="append", choices=list(MEASURES), help="not all measures")
     chosen = parser.parse_args()
     lines = [TITLES, "|" + " --- |" * TITLES.strip("|").count("|") + " --- |"]
@@ -112,7 +111,7 @@ def main() -> None:
         old, tail = rest.split(END)
         if chosen.only:
             lines = merged(old.strip().splitlines(), lines[2:])
-        DOCS.write_text(head + BEGIN + "\n" + "\n".join(lines) + "\n" + END + tail, "utf-8")
+        edit(DOCS, head + BEGIN + "\n" + "\n".join(lines) + "\n" + END + tail, write=True)
 
 
 if __name__ == "__main__":

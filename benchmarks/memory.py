@@ -19,8 +19,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from cocite.cli.text import table_text
-from cocite.memory import parse_size
+from cocite.cli.output import table_text
+from cocite.resources import parse_size
 
 _CHILD = """
 import re, sys

@@ -6,7 +6,7 @@ Each file is a list of links between numbers. Told is processor time: of convert
 reading it, and of
 
 * ``pagerank`` as NetworkX stops by default, and to an L1 change of 1e-8,
-* ``jaccard_coefficient`` of so many pairs that have a neighbour in common, both ways,
+* ``jaccard_coefficient`` of so many pairs that have a neighbor in common, both ways,
 * ``simrank_similarity`` of one source among the first ``--pages`` pages: NetworkX has a matrix of
   all pairs and multiplies it densely, which for 300,000 pages would be 700 GB,
 
@@ -27,7 +27,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from cocite.interop.networkx import backend
+from cocite.integrations.networkx import backend
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -69,7 +69,7 @@ def listed(found: Any) -> Any:
 
 
 def pairs_of(graph: Any, count: int) -> list[tuple[Any, Any]]:
-    """Pairs of nodes with a neighbour in common, drawn by a link and another of the same node."""
+    """Pairs of nodes with a neighbor in common, drawn by a link and another of the same node."""
     rng, nodes = np.random.default_rng(1), list(graph)
     found: list[tuple[Any, Any]] = []
     while len(found) < count:

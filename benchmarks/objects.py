@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 import cocite
 from benchmarks.peak import peak
-from cocite.memory import format_size
+from cocite.resources import format_size
 
 Ids = NDArray[np.int64]
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from cocite import Graph
 from cocite.ranking import Residual, Sweeps, pagerank
-from cocite.ranking.extrapolation import Extrapolation
+from cocite.ranking.solver import Extrapolation
 
 Vector = NDArray[np.float64]
 Solver = Callable[[], Vector]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import cocite
 from cocite import Index
-from cocite.query.pairs import blocks_of
+from cocite.search.pairs import blocks_of
 
 
 def best(work: Callable[[], Any], rounds: int) -> tuple[float, Any]:

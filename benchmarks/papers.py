@@ -1,7 +1,7 @@
 """The web of the papers in full, on this machine: one step after another, each kept as it ends.
 
     python -m benchmarks.papers FOLDER [--nodes 78.6M] [--degree 12.7] [--memory 4GB] [--samples N]
-                                [--only STEP]... [--again] [--save] [--write]
+                                [--only STEP]... [--force] [--write]
 
 A generated web of as many pages as the papers' (Fogaras and Rácz 2005, section 5.2: 78,636,371) in
 FOLDER, and of it: ranks, an index of PSimRank, ``related`` from a cold and a warm cache,
@@ -11,8 +11,8 @@ are as many as the disk holds, 100 at most and 10 at least; of XJaccard's min-ha
 kept where all of them do not fit.
 
 Steps are processes of their own. What a step found is written to FOLDER/steps.json when it ends, so
-that a run that was ended goes on behind its last step; ``--again`` begins with the first. With
-``--save`` it is kept under results/, too. An index that no step needs any more is removed. The
+that a run that was ended goes on behind its last step; ``--force`` begins with the first. With
+``--write`` it is kept under results/, too. An index that no step needs any more is removed. The
 whole takes one to two hours, and some 40 GB of disk; at ``--nodes 100k`` a minute.
 """
 
@@ -27,12 +27,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.block import ROOT
+from benchmarks.block import ROOT, add_write, run_today
 from benchmarks.kept import Kept, watched
 from benchmarks.papers_steps import INDEXES, STEPS
 from benchmarks.papers_told import figures, line
 from benchmarks.performance import write
-from cocite.memory import format_size, parse_size
+from cocite.resources import format_size, parse_size
 
 __all__ = ["main", "number"]
 
@@ -92,9 +92,8 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=10)
     parser.add_argument("--asked", type=number, default=1_000_000, help="pages of related-all [1M]")
     parser.add_argument("--only", action="append", choices=list(STEPS), metavar="STEP")
-    parser.add_argument("--again", action="store_true", help="do steps that are done, too")
-    parser.add_argument("--save", action="store_true", help="keep the results under results/")
-    parser.add_argument("--write", action="store_true", help="put them into docs/performance.md")
+    parser.add_argument("--force", action="store_true", help="do steps that are done, too")
+    add_write(parser, "keep the results under results/ and put them into docs/performance.md")
     given = parser.parse_args()
     if given.samples < 0 or given.length < 1 or given.degree < 1:
         parser.error("--samples, --length and --degree are 1 or more")
@@ -110,7 +109,7 @@ def main() -> None:
     state = given.folder / "steps.json"
     before = json.loads(state.read_text("utf-8")) if state.exists() else {}
     if before and before["chosen"] != chosen and not given.again:
-        parser.error(f"{state} is of other options: name another FOLDER, or begin --again")
+        parser.error(f"{state} is of other options: name another FOLDER, or begin --force")
     done: dict[str, Any] = before.get("done", {}) if before.get("chosen") == chosen else {}
     steps = [step for step in STEPS if given.only is None or step in given.only]
     if given.again:
@@ -126,12 +125,15 @@ def main() -> None:
             found = run(step, given.folder, chosen)
         done[step] = found | {"others": watch.others}
         state.write_text(json.dumps({"chosen": chosen, "done": done}, indent=1) + "\n", "utf-8")
-        if given.save:
+        if given.write:
             KEPT.keep(step, found | {"chosen": chosen}, watch.others)
         print(f"  {line(step, found | {'chosen': chosen})}", file=sys.stderr, flush=True)
         drop_unneeded(given.folder, done)
-    if given.save:
-        print(figures(KEPT.newest()))
+    parts = {
+        step: {**run_today(), "others": found["others"], "found": found | {"chosen": chosen}}
+        for step, found in done.items()
+    }
+    print(figures(parts))
     if given.write:
         write()
 

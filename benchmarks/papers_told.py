@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.kept import Parts, said
-from cocite.memory import format_size, format_time
+from cocite.resources import format_size, format_time
 
 __all__ = ["PRINTED", "figures", "line"]
 

@@ -1,19 +1,21 @@
 """docs/performance.md: the blocks that stand between marks, from the newest results of each study.
 
-    python -m benchmarks.performance
+    python -m benchmarks.performance [--write]
 
-writes all of them; so does ``--write`` of a study (``python -m benchmarks.peers``, ``growth``,
-``limits``, ``papers``). What has not been measured yet is said to be so, and has no figures.
+prints the document, or writes it with ``--write``. ``--write`` of a study writes it, too
+(``python -m benchmarks.peers``, ``growth``, ``limits``, ``papers``). What has not been measured yet
+is said to be so, and has no figures.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.block import ROOT
+from benchmarks.block import ROOT, add_write, edit
 from benchmarks.kept import Kept, Parts
 
 __all__ = ["DOCUMENT", "STUDIES", "block", "whole", "write"]
@@ -36,7 +38,7 @@ def marks(name: str) -> tuple[str, str]:
 def block(name: str, parts: Parts) -> str:
     """What a study has to say."""
     if not parts:
-        return f"Not measured yet: `python -m benchmarks.{name} --save --write`."
+        return f"Not measured yet: `python -m benchmarks.{name} --write`."
     figures: Callable[[Any], str] = import_module(STUDIES[name]).figures
     return figures(parts)
 
@@ -60,8 +62,18 @@ def newest(name: str) -> Parts:
 
 def write(document: Path = DOCUMENT) -> None:
     """Put what is kept into the document."""
-    document.write_text(whole(document.read_text("utf-8"), newest), "utf-8")
+    edit(document, whole(document.read_text("utf-8"), newest), write=True)
+
+
+def main() -> None:
+    """Print or write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.performance", description=__doc__)
+    add_write(parser, "docs/performance.md, made of the kept results")
+    if parser.parse_args().write:
+        write()
+    else:
+        print(whole(DOCUMENT.read_text("utf-8"), newest), end="")
 
 
 if __name__ == "__main__":
-    write()
+    main()

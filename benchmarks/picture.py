@@ -1,9 +1,9 @@
 """The picture of the page in the README: modules of the standard library, as ``make serve-demo``
 has them, in Debian's chromium.
 
-    python -m benchmarks.picture [FILE]          docs/page.png unless another is named
+    python -m benchmarks.picture [FILE] [--write]    build/page.png, or docs/page.png with --write
 
-Colours are reduced to 64, which nobody sees and makes the file a third as large.
+Colors are reduced to 64, which nobody sees and makes the file a third as large.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from benchmarks.block import ROOT, add_write
 from benchmarks.serving import serving
 
-ROOT = Path(__file__).parents[1]
 CHROMIUM = "/usr/bin/chromium"
 PAGE = "/?node=threading&index=psimrank"
 SIZE = {"width": 1200, "height": 800}
-COLOURS = 64
+COLORS = 64
 
 
 def demo() -> Any:
@@ -42,8 +42,11 @@ def demo() -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", nargs="?", type=Path, default=ROOT / "docs" / "page.png")
+    parser.add_argument("file", nargs="?", type=Path)
+    add_write(parser, "docs/page.png, unless FILE is given")
     given = parser.parse_args()
+    file = given.file or ROOT / ("docs" if given.write else "build") / "page.png"
+    file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         indexes = demo().build(Path(folder))
         command = [sys.executable, "-m", "cocite", "serve", *indexes, "--port", "0"]
@@ -57,8 +60,8 @@ def main() -> None:
             page.wait_for_selector("svg.map")
             shot = page.screenshot()
             browser.close()
-    Image.open(BytesIO(shot)).convert("RGB").quantize(COLOURS).save(given.file, optimize=True)
-    print(f"{given.file}: {given.file.stat().st_size:,} bytes")
+    Image.open(BytesIO(shot)).convert("RGB").quantize(COLORS).save(file, optimize=True)
+    print(f"{file}: {file.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ import time
 
 import numpy as np
 
+from benchmarks.convergence.orders import top_similarity
 from cocite import Graph
 from cocite.ranking import Ranks, Residual, Sweeps, pagerank
-from cocite.ranking.orders import top_similarity
 from cocite.ranking.vectors import order_of
 
 SIZES = (10, 100, 1000, 10_000)

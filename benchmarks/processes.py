@@ -119,7 +119,7 @@ def _kind(process: int) -> str:
         return ""
     if command.startswith("ray::") or "default_worker.py" in command:
         return "workers"
-    if "raylet" in command or "gcs_server" in command or "cocite.runner.ray" in command:
+    if "raylet" in command or "gcs_server" in command or "cocite.cluster.ray" in command:
         return "ray"
     if "site-packages/ray/" in command:
         return "ray"

@@ -32,8 +32,8 @@ import cocite
 from cocite import Graph, Index
 from cocite.engine.diagonal import make_diagonal
 from cocite.graph.links import in_links, out_links
-from cocite.memory import format_size
-from cocite.query.refine.samples import MOST_SAMPLES, SampleRefiner
+from cocite.resources import format_size
+from cocite.search.refine.candidates import MOST_SAMPLES, SampleRefiner
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
@@ -193,7 +193,6 @@ def ways(name: str, folder: Path) -> list[str]:
     )
     found = {
         "computed, index made ready": index,
-        "computed, no index": cocite.open_graph(graph, **options),
         f"the best 100 by {MOST_SAMPLES:,} samples": more,
     }
     nodes, names = asked_for(graph, index)

@@ -1,6 +1,6 @@
 """How many pages a second ``related-all`` does, by the default measure and by PSimRank, and why.
 
-    python -m benchmarks.related_all [--save] [--write]
+    python -m benchmarks.related_all [--write]
 
 Of pages at equal distances in the order of work, by the processor time of one thread: cores of a
 quiet machine multiply it.
@@ -12,7 +12,8 @@ quiet machine multiply it.
 Graphs of the shared data, and a made one like a social network: 77,000 pages, each linked with six
 earlier ones on average, mostly with those that have many links, most links both ways.
 
-``--save`` keeps the results under results/, ``--write`` puts them into docs/related-all.md. Takes
+``--write`` keeps the results under results/,
+and puts them into docs/related-all.md. Takes
 some two minutes.
 """
 
@@ -30,11 +31,10 @@ import numpy as np
 import cocite
 from benchmarks.block import DATA, ROOT, Block, run_today
 from cocite import Graph, Index
-from cocite.layouts.scratch import borrowed
-from cocite.query.batch.outputs import output_of
-from cocite.query.batch.pieces import rows_in
-from cocite.query.batch.told import strata
-from cocite.query.batch.work import Work
+from cocite.index.layouts.reader import borrowed
+from cocite.search.batch.estimate import Work, strata
+from cocite.search.batch.outputs import output_of
+from cocite.search.batch.pieces import rows_in
 
 GRAPHS = {
     "wikispeedia": "wikispeedia/links.tsv",
@@ -149,7 +149,7 @@ BLOCK = Block("related_all", ROOT / "docs" / "related-all.md", "<!-- end of tabl
 
 
 def main() -> None:
-    """Measure, print, and save if asked."""
+    """Measure, print, and write if asked."""
     chosen = BLOCK.parser(__doc__).parse_args()
     results = {**run_today(), "rows": measure()}
     BLOCK.keep(results, chosen)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cocite.memory import format_size
+from cocite.resources import format_size
 
 RESULTS = Path(__file__).parent / "results"
-BEGIN, END = "<!-- figures: python -m benchmarks --readme -->", "<!-- end of figures -->"
+BEGIN, END = "<!-- figures: python -m benchmarks --document --write -->", "<!-- end of figures -->"
 
 COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "graph": lambda r: r["name"],
@@ -19,9 +19,11 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "measure": lambda r: r["measure"],
     "ingest": lambda r: f"{r['ingest_s']:.1f} s",
     "build": lambda r: f"{r['build_s']:.1f} s",
-    "walk step": lambda r: f"{r['ns_live_step']:.0f} ns",
+    "walk step": lambda r: "" if r["ns_live_step"] is None else f"{r['ns_live_step']:.0f} ns",
     "index": lambda r: format_size(r["bytes"]),
-    "a node and sample": lambda r: f"{r['bytes_node_sample']:.2f} B",
+    "a node and sample": lambda r: (
+        "" if r["bytes_node_sample"] is None else f"{r['bytes_node_sample']:.2f} B"
+    ),
     "peak memory": lambda r: format_size(r["build_peak_bytes"]),
     "`related`, median": lambda r: f"{r['related_ms_median']:.2f} ms",
     "99th percentile": lambda r: f"{r['related_ms_p99']:.1f} ms",

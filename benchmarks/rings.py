@@ -1,4 +1,4 @@
-"""What the min-hashes of neighbourhoods cost, the fingerprints of XJaccard.
+"""What the min-hashes of neighborhoods cost, the fingerprints of XJaccard.
 
     python -m benchmarks.rings GRAPH... [--samples N] [--length L] [--threads T]
 
@@ -14,10 +14,9 @@ import time
 import numpy as np
 
 from cocite import Graph
-from cocite.engine.rings import Rings, plan_ring_scan
+from cocite.engine.scan import HopNeighborhoods, plan_ring_scan
 from cocite.graph.links import in_links
-from cocite.means import Means
-from cocite.memory import cores
+from cocite.resources import Resources, cores
 
 LANES = 16
 
@@ -36,8 +35,8 @@ def main() -> None:
     for path in chosen.graphs:
         graph = Graph.open(path)
         links = in_links(graph)
-        plan = plan_ring_scan(links, Means.checked(chosen.threads))
-        make = Rings(links, plan, length, 0)
+        plan = plan_ring_scan(links, Resources.checked(chosen.threads))
+        make = HopNeighborhoods(links, plan, length, 0)
         out = np.empty((LANES, graph.nodes), np.uint32)
         for ring in make(samples[:LANES]):  # compiles
             ring.winners(out[: len(samples[:LANES])])

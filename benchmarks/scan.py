@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from cocite import Graph
+from cocite.engine.plan import Way, plan_scan
 from cocite.engine.scan import Fold, Scan
-from cocite.engine.scan_plan import Way, plan_scan
 from cocite.graph.links import in_links
-from cocite.means import Means
-from cocite.memory import cores, format_size, parse_size
+from cocite.resources import Resources, cores, format_size, parse_size
 
 LANES = (1, 4, 16)
 RUNS = 5
@@ -42,7 +41,7 @@ def nanoseconds(scan: Scan, graph: Graph) -> float:
 def scan_of(graph: Graph, lanes: int, **means: Any) -> Scan:
     """A scan of all links, with these means."""
     links = in_links(graph)
-    return Scan(links, plan_scan(links, Means.checked(**means), lanes=lanes, dtype=np.uint32))
+    return Scan(links, plan_scan(links, Resources.checked(**means), lanes=lanes, dtype=np.uint32))
 
 
 def in_blocks(graph: Graph, lanes: int, memory: int) -> Scan:

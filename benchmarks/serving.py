@@ -15,7 +15,7 @@ server on the same machine. The server keeps no answers, and the nodes are too m
     trickling   1,000 connections beside it that send a byte of a request's head a second, and come
                 again when they are closed: p50 and p99 of all others, without them and with them
 
-``--usearch`` puts the nearest neighbours of 128 spectral dimensions behind the same server: the
+``--usearch`` puts the nearest neighbors of 128 spectral dimensions behind the same server: the
 vectors are made of the graph first, which takes a minute or two (usearch, scikit-learn).
 
 What others do on the machine counts in everything but the processor time.
@@ -323,8 +323,8 @@ def near_answers() -> None:
     import numpy as np
     from usearch.index import Index as Near
 
-    from cocite.service.answers import ANSWERS
-    from cocite.service.documents import CompleteDocument
+    from cocite.server.requests import ANSWERS
+    from cocite.server.results import CompleteDocument
 
     vectors = np.load(os.environ["COCITE_VECTORS"], mmap_mode="r")
     near = Near(ndim=vectors.shape[1], metric="cos")
@@ -357,7 +357,7 @@ def vectors_of(graph: str, folder: Path) -> Path:
     import numpy as np
     from usearch.index import Index as Near
 
-    from cocite.evaluation.embedding import embed
+    from cocite.evaluation.studies import embed
 
     place = folder / "vectors.npy"
     made = embed(cocite.Graph.open(graph))
@@ -372,7 +372,7 @@ NEAR = """
 import sys
 from benchmarks.serving import near_answers
 from cocite.cli.main import main
-from cocite.service import serving
+from cocite.server import app as serving
 real = serving.application
 def application(config):
     near_answers()

@@ -12,7 +12,6 @@ docs/exact.md. Stored graphs that are named are added to ``omega``, ``bandwidth`
     bandwidth   before and after reverse Cuthill-McKee, and seconds a sweep
     average     mean |S_k - S_(k-1)| on an author-paper graph (its table 6)
     density     seconds of a sweep by links and by BLAS: where products become dense
-    strassen    seconds of one product by BLAS and by the recursion: its cutoff
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -35,15 +33,13 @@ import cocite
 from cocite import Graph
 from cocite.allpairs import Options
 from cocite.allpairs.core import reduce
-from cocite.allpairs.dense import multiply
-from cocite.allpairs.products import DenseProducts, SparseProducts
+from cocite.allpairs.products import DenseProducts, SparseProducts, sweeps_for
 from cocite.allpairs.prune import PrunedSweeps
-from cocite.allpairs.psum import sweeps_for
 from cocite.allpairs.run import AllPairs
 from cocite.allpairs.sweeps import PlainSweeps, RelaxedSweeps
+from cocite.cluster import Team
 from cocite.errors import NotConverged
-from cocite.memory import cores
-from cocite.runner import Team
+from cocite.resources import cores
 
 Row = dict[str, Any]
 Pairs = NDArray[np.int64]
@@ -65,16 +61,16 @@ class Shop:
     ) -> None:
         self.folder, self.full, self.clock = folder, full, clock
         self.named = {Path(path).stem: Graph.open(path) for path in named}
-        self._made = 0
+        self._built = 0
 
     def graph(self, pairs: Pairs, nodes: int) -> Graph:
         """Ingest pairs of numbers."""
-        self._made += 1
-        links = self.folder / f"{self._made}.tsv"
+        self._built += 1
+        links = self.folder / f"{self._built}.tsv"
         np.savetxt(links, pairs, fmt="%d", delimiter="\t")
-        extra = self.folder / f"{self._made}.nodes"
+        extra = self.folder / f"{self._built}.nodes"
         extra.write_text("".join(f"{i}\n" for i in range(nodes)))
-        return cocite.ingest(links, self.folder / f"{self._made}.graph", nodes=extra)
+        return cocite.ingest(links, self.folder / f"{self._built}.graph", nodes=extra)
 
     def sparse(self, nodes: int, seed: int = 1) -> Graph:
         """The paper's: uniform[0, 16] links from every page to anywhere."""
@@ -167,7 +163,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "gauss-seidel": {},
     "plain": {"method": "plain"},
     "sor 1.3": {"method": "sor"},
-    "sor 1.3, pruned at 0.01": {"method": "sor", "prune": 0.01, "order": "rcm"},
+    "sor 1.3, pruned at 0.009": {"method": "sor", "prune": 0.009},
     "psum": {"method": "psum"},
     "svd, rank 50": {"method": "svd", "rank": 50},
 }
@@ -273,17 +269,6 @@ def density(shop: Shop) -> Iterator[Row]:
             yield row
 
 
-def strassen(shop: Shop) -> Iterator[Row]:
-    for size in (512, 1024, 2048, 4096, 6144) if shop.full else (512, 1024, 2048):
-        rng = np.random.default_rng(0)
-        a, b = rng.random((size, size)), rng.random((size, size))
-        yield {
-            "n": size,
-            "BLAS": round(_best(partial(multiply, a, b, size), 3), 4),
-            "one level": round(_best(partial(multiply, a, b, size // 2), 3), 4),
-        }
-
-
 def _best(work: Callable[[], Any], runs: int) -> float:
     found = float("inf")
     for _ in range(runs):
@@ -300,9 +285,8 @@ EXPERIMENTS: dict[str, Callable[[Shop], Iterator[Row]]] = {
     "bandwidth": bandwidth,
     "average": average,
     "density": density,
-    "strassen": strassen,
 }
-IN_FULL_ONLY = {"density", "strassen"}
+IN_FULL_ONLY = {"density"}
 
 
 def write(rows: list[Row], path: Path) -> None:
@@ -396,7 +380,7 @@ def main() -> None:
     chosen.output.mkdir(parents=True, exist_ok=True)
     plots = find_spec("matplotlib") is not None
     if not plots:
-        print("no pictures: Matplotlib is not installed; pip install 'cocite[plots]'")
+        print("no pictures: Matplotlib is not installed; pip install '.[plots]'")
     with tempfile.TemporaryDirectory(prefix="sor") as folder:
         shop = Shop(Path(folder), chosen.full, chosen.graphs)
         for name in names:

@@ -19,12 +19,12 @@ import cocite
 from benchmarks.peak import peak
 from cocite import Graph
 from cocite.engine.walk import Walker
-from cocite.graph.ingest import ingest as ingest_links
 from cocite.graph.links import in_links
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.means import Means
+from cocite.io.ingest import ingest as ingest_links
 from cocite.measures import find_measure
+from cocite.resources import Resources
 
 WALKED = 20
 """Samples that the walk step times."""
@@ -43,25 +43,31 @@ def ingest(links: str, output: str) -> dict[str, Any]:
 def build(path: str, output: str, measure: str, *numbers: str) -> dict[str, Any]:
     samples, length, seed, threads = map(int, numbers)
     graph = Graph.open(path)
-    settings = {"samples": samples, "length": length, "seed": seed}
+    takes = {setting.name for setting in find_measure(measure).build}
+    given = {"samples": samples, "length": length, "seed": seed}
+    settings = {name: value for name, value in given.items() if name in takes}
+    sampled = "samples" in takes
     options = BuildOptions.checked(measure, settings=settings)
-    with IndexBuild(graph, output, options, Means.checked(threads)) as work:
+    with IndexBuild(graph, output, options, Resources.checked(threads)) as work:
         estimate = work.estimate()  # compiles
         report = work.run()
     return {
         "build_s": report.seconds,
         "estimated_s": estimate.seconds,
         "estimated_bytes": estimate.bytes,
-        "live_steps": report.live_steps / (graph.nodes * samples),
+        "live_steps": report.live_steps / (graph.nodes * samples) if sampled else None,
         "bytes": report.bytes,
-        "bytes_node_sample": report.bytes / (graph.nodes * samples),
+        "bytes_node_sample": report.bytes / (graph.nodes * samples) if sampled else None,
     }
 
 
 def walk(path: str, measure: str, length: str, seed: str) -> dict[str, Any]:
-    """Nanoseconds a live step on one thread: stepping and meeting, without writing."""
+    """Nanoseconds a live step on one thread, stepping and meeting, without writing; None of a
+    measure that does not walk.
+    """
     step = find_measure(measure).step
-    assert step is not None
+    if step is None:
+        return {"ns_live_step": None}
     walker = Walker(in_links(Graph.open(path)), step, int(length), int(seed))
     walker(0)
     begin = time.perf_counter()

@@ -1,12 +1,12 @@
 """The default beside every measure at its best and both embeddings, on several graphs: one table.
 
-    python -m benchmarks.suites [--save] [--write]
+    python -m benchmarks.suites [--write]
 
 What ``cocite evaluate --suite wikispeedia --suite cora ... DATA`` says (``evaluation/across.py``)
 of four suites with labels and two without, as blocks of docs/evaluation.md.
 
-``--save`` keeps the tables under results/, ``--write`` puts the tables into
-docs/evaluation.md. Takes some ten minutes of processor time.
+``--write`` keeps the tables under results/,
+and puts them into docs/evaluation.md. Takes some ten minutes of processor time.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.block import DATA, ROOT, Block, run_today
-from cocite.evaluation.across import run_across
-from cocite.evaluation.across_report import across_tables
-from cocite.evaluation.pages import markdown_table
+from cocite.evaluation.across import across_tables, run_across
+from cocite.evaluation.html_report import markdown_table
 from cocite.evaluation.suite_file import load_across, load_suite
 
 SUITES = ("wikispeedia", "cora", "polblogs", "web", "cit-hepph", "hollins")
@@ -63,7 +62,7 @@ BLOCK = Block("suites", ROOT / "docs" / "evaluation.md", "<!-- end of suites -->
 
 
 def main() -> None:
-    """Measure, print, and save if asked."""
+    """Measure, print, and write if asked."""
     chosen = BLOCK.parser(__doc__).parse_args()
     results = measure()
     print(figures(results))

@@ -25,8 +25,8 @@ from benchmarks.papers import number
 from benchmarks.peak import peak
 from benchmarks.peers.worker import timed
 from cocite import Graph
-from cocite.cli.text import table_text
-from cocite.memory import format_size, parse_size
+from cocite.cli.output import table_text
+from cocite.resources import format_size, parse_size
 
 __all__ = ["main"]
 

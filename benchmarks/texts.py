@@ -1,16 +1,17 @@
 """What texts add to links, and cost: an index with ``--texts`` beside one without, on wikispeedia.
 
-    python -m benchmarks.texts [--save] [--write]
+    python -m benchmarks.texts [--write]
 
 Judged by labels, precision@10 and Gamma, as the suite does (``evaluation/``). What ``text`` has for
-defaults, its share and its settings, was chosen by 500 of the labelled pages, those of the suite's
+defaults, its share and its settings, was chosen by 500 of the labeled pages, those of the suite's
 sweeps; the others judge: links alone, the default share, texts alone, and some other shares. The
 intervals are those of the differences from links alone, on the same pages, 95 %.
 
     build      processor time, reading the texts included
     question   milliseconds of ``related`` with k = 20, by the processor: median, 99th percentile
 
-``--save`` keeps the results under results/, ``--write`` puts them into docs/evaluation.md. Takes
+``--write`` keeps the results under results/,
+and puts them into docs/evaluation.md. Takes
 some three minutes.
 """
 
@@ -28,7 +29,7 @@ import numpy as np
 import cocite
 from benchmarks.block import DATA, ROOT, Block, run_today
 from cocite.evaluation import Bootstrap, IndexRanker
-from cocite.evaluation.data import drawn, graph_of, read_truth
+from cocite.evaluation.studies import graph_of, read_truth, sample_pages
 from cocite.evaluation.suite_file import load_suite
 
 FIGURES = ("precision@10", "gamma", "gamma_macro")
@@ -53,7 +54,7 @@ def measure() -> list[Row]:
         folder = Path(place)
         graph, plan = graph_of(suite.data, DATA, folder, lambda stage, done, total: None)
         truth = read_truth(graph.names, replace(plan, texts=""), suite.judge, DATA)
-        chosen = drawn(truth.queries, suite.judge.sweep_queries, 0)
+        chosen = sample_pages(truth.queries, suite.judge.sweep_queries, 0)
         others = np.setdiff1d(truth.queries, chosen)
         judge, bootstrap = truth.judge(suite.judge, others), Bootstrap(others.size)
         asked = np.random.default_rng(0).permutation(graph.nodes)[:PAGES].astype(np.uint32)
@@ -86,7 +87,7 @@ def figures(results: Row) -> str:
     rows = results["rows"]
     titles = " | ".join(FIGURES)
     lines = [
-        f"{rows[0]['queries']:,} labelled pages of wikispeedia, those that chose nothing; in "
+        f"{rows[0]['queries']:,} labeled pages of wikispeedia, those that chose nothing; in "
         f"brackets the 95 % interval of the difference from links alone; {results['date']}, "
         f"{results['machine']}.",
         "",
@@ -111,7 +112,7 @@ BLOCK = Block("texts", ROOT / "docs" / "evaluation.md", "<!-- end of texts -->",
 
 
 def main() -> None:
-    """Measure, print, and save if asked."""
+    """Measure, print, and write if asked."""
     chosen = BLOCK.parser(__doc__).parse_args()
     results = {**run_today(), "rows": measure()}
     BLOCK.keep(results, chosen)

@@ -24,15 +24,14 @@ from pathlib import Path
 from unittest import mock
 
 from cocite import Graph
+from cocite.cluster import in_order
+from cocite.graph.blocks import Links
 from cocite.graph.links import in_links
-from cocite.graph.rows import Links
+from cocite.index.layouts.contract import PartPlan
+from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.reader import sampled_builder
 from cocite.index.plan import BuildOptions
-from cocite.layouts.memory_plan import MemoryPlan
-from cocite.layouts.plan import PartPlan
-from cocite.layouts.table import sampled_builder
-from cocite.means import Means
-from cocite.memory import cores, format_size
-from cocite.runner import in_order
+from cocite.resources import Resources, cores, format_size
 
 MEASURES = ("simrank", "psimrank")
 FILES = ("in_offsets", "in_sources")
@@ -51,7 +50,7 @@ def _counts() -> tuple[float, float, int, int]:
 def _without_cache(graph: Graph) -> Iterator[None]:
     """What is given back of the links leaves the system's cache."""
     files = [os.open(graph.path / name, os.O_RDONLY) for name in FILES]
-    real = Links.forget
+    real = Links.evict
 
     def forget(links: Links) -> None:
         real(links)
@@ -69,7 +68,7 @@ def _without_cache(graph: Graph) -> Iterator[None]:
 def built(graph: Graph, part: PartPlan, fit: MemoryPlan, numbers: range) -> tuple[list[int], str]:
     """Digests of all samples, and what they cost."""
     links = in_links(graph)
-    links.forget()
+    links.evict()
     with tempfile.TemporaryDirectory(dir=graph.path.parent) as folder:
         builder = sampled_builder(part.layout)
         makers = builder.makers(links, part, fit, Path(folder), numbers)
@@ -98,9 +97,11 @@ def main() -> None:
         for measure in MEASURES:
             part = BuildOptions.checked(measure, settings={"samples": chosen.samples}).parts[0]
             builder = sampled_builder(part.layout)
-            whole = builder.fitted(links, part, Means.checked(chosen.threads))
-            group = builder.fitted(links, part, Means.checked(chosen.threads, blocks=chosen.blocks))
-            alone = builder.fitted(links, part, Means.checked(1, blocks=chosen.blocks))
+            whole = builder.fitted(links, part, Resources.checked(chosen.threads))
+            group = builder.fitted(
+                links, part, Resources.checked(chosen.threads, blocks=chosen.blocks)
+            )
+            alone = builder.fitted(links, part, Resources.checked(1, blocks=chosen.blocks))
             alone = replace(alone, together=1, scratch_bytes=0)
             for fit in (whole, alone, group):
                 built(graph, part, fit, range(2))  # compiles

@@ -1,21 +1,21 @@
 """How well a choice without labels agrees with the one by labels: what ``cocite tune`` is worth.
 
-    python -m benchmarks.tune [--save] [--write] [SUITE]...
+    python -m benchmarks.tune [--write] [SUITE]...
 
 On the suites with labels (wikispeedia, cora, polblogs, web), every measure in every direction with
 its own settings, 50 samples, is judged twice:
 
     without labels   a tenth of the links hidden, 200 pages that lost some: company@50, company@10,
-                     links@50, links@10 (``tuning/company.py``)
-    with labels      all links, 200 labelled pages: precision@10
+                     links@50, links@10 (``evaluation/held_out.py``)
+    with labels      all links, 200 labeled pages: precision@10
 
 and the two orders are compared: Spearman's and Kendall's correlation over the candidates; over the
 measures, each in its best direction; and the regret, how much precision@10 the candidate that a
 figure likes best is below the one that labels like best. Then ``cocite.tune`` itself chooses, and
 its choice is judged by labels beside the default.
 
-``--save`` keeps the results under results/, of the suites named beside those that are there;
-``--write`` puts them into docs/tuning.md. Takes some eight minutes of processor time.
+``--write`` keeps the results under results/, of the suites named beside those that are there,
+and puts them into docs/tuning.md. Takes some eight minutes of processor time.
 """
 
 from __future__ import annotations
@@ -35,13 +35,12 @@ import cocite
 from benchmarks.block import DATA, ROOT, Block
 from cocite import Graph
 from cocite.evaluation import Bootstrap, IndexRanker, Ranker
-from cocite.evaluation.data import Truth, drawn, graph_of, read_truth
+from cocite.evaluation.held_out import CoNeighborGain, Hidden, hidden_pairs, hide_links
 from cocite.evaluation.labels import SAME
-from cocite.evaluation.suite import called
+from cocite.evaluation.points import called
+from cocite.evaluation.studies import Truth, graph_of, read_truth, sample_pages
 from cocite.evaluation.suite_file import load_suite
-from cocite.tuning.candidates import first_points, suite_of
-from cocite.tuning.company import Company
-from cocite.tuning.hiding import Hidden, hidden_pairs, hide_links
+from cocite.evaluation.trials import first_points, suite_of
 
 SUITES = {"cora": "cora-linqs", "polblogs": "polblogs", "web": None, "wikispeedia": "wikispeedia"}
 FIGURES = ("company@50", "company@10", "links@50", "links@10")
@@ -63,10 +62,10 @@ def measure(name: str, folder: Path) -> Row:
     place = DATA / data if data else None
     graph, plan = graph_of(suite.data, place, folder, lambda stage, done, total: None)
     truth = read_truth(graph.names, plan, suite.judge, place or Path())
-    pages = drawn(truth.queries, PAGES, 1)
+    pages = sample_pages(truth.queries, PAGES, 1)
     pairs = hidden_pairs(graph, SHARE, 0)
     shown, hidden = hide_links(graph, folder / "shown.graph", pairs), Hidden.of(pairs)
-    court = Company(graph, shown, hidden, drawn(hidden.pages, PAGES, 0), 1 << 30)
+    court = CoNeighborGain(graph, shown, hidden, sample_pages(hidden.pages, PAGES, 0), 1 << 30)
     points, _ = first_points(suite_of((), (), SAMPLES, 0), graph, 0, False)
     rows = []
     for number, each in enumerate(points):
@@ -88,7 +87,7 @@ def chosen(graph: Graph, truth: Truth, folder: Path) -> Row:
     begin, spent = time.perf_counter(), time.process_time()
     found = cocite.tune(graph, queries=400, time=None)
     seconds, spent = time.perf_counter() - begin, time.process_time() - spent
-    pages, judged = drawn(truth.queries, 1000, 2), []
+    pages, judged = sample_pages(truth.queries, 1000, 2), []
     first = next(each for each in found.tried if each.behind is not None and each.behind.value == 0)
     for number, settings in enumerate((None, found.settings)):
         index = cocite.build(graph, folder / f"chosen-{number}", settings=settings)
@@ -146,7 +145,7 @@ def figures(results: Row) -> str:
             )
     lines += [
         "",
-        "What `cocite tune` chooses (`--queries 400`), and precision@10 by up to 1,000 labelled "
+        "What `cocite tune` chooses (`--queries 400`), and precision@10 by up to 1,000 labeled "
         "pages beside the default's, with the 95 % interval of the difference:",
         "",
         "| graph | candidates | first in the last round | chosen | default | chosen | difference "
@@ -178,7 +177,7 @@ def kept() -> dict[str, Row]:
 
 
 def main() -> None:
-    """Measure, print, and save if asked."""
+    """Measure, print, and write if asked."""
     parser = BLOCK.parser(__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="of " + ", ".join(SUITES))
     asked = parser.parse_args()

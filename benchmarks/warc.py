@@ -16,8 +16,8 @@ import tempfile
 from pathlib import Path
 
 import cocite
-from cocite.graph.readers import Source
-from cocite.graph.readers.crawl.records import records
+from cocite.io.readers import Source
+from cocite.io.readers.crawl.records import records
 
 
 def _record(url: str, page: bytes) -> bytes:

@@ -27,7 +27,7 @@ from benchmarks.block import DATA
 from benchmarks.defaults import SUITES
 from cocite import Graph, Index
 from cocite.evaluation import IndexRanker
-from cocite.evaluation.data import Truth, graph_of, read_truth
+from cocite.evaluation.studies import Truth, graph_of, read_truth
 from cocite.evaluation.suite_file import load_suite
 
 ROOTS = (0.25, 0.5, 1, 2, 4, 8)

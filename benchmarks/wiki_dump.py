@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 import cocite
-from cocite.graph.readers import Source
-from cocite.graph.readers.wiki.tables import Table, read_tables
+from cocite.io.readers import Source
+from cocite.io.readers.wiki import Table, read_tables
 from cocite.kernels.sql_rows import INTEGER
 
 _ROWS = 20_000

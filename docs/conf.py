@@ -29,7 +29,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "cocite.sphinx",
+    "cocite.integrations.sphinx",
 ]
 exclude_patterns = ["_build"]
 suppress_warnings = ["misc.highlighting_failure"]  # JSON with dots for what is left out
@@ -41,7 +41,7 @@ html_copy_source = False
 html_show_copyright = False
 
 myst_heading_anchors = 4
-# Words behind the first of a block of text need no colours, and ours are not all of a language.
+# Words behind the first of a block of text need no colors, and ours are not all of a language.
 highlight_language = "none"
 
 autodoc_typehints = "none"  # the signature has none; docstrings say what is taken
@@ -56,7 +56,7 @@ cocite_exclude = ["index", "*/index", "start", "guides", "theory", "figures", "r
 _ELSEWHERE = {
     "SECURITY.md": "reference/security.md",
     "CHANGELOG.md": "reference/changes.md",
-    "src/cocite/store/FORMAT.md": "reference/format.md",
+    "src/cocite/storage/FORMAT.md": "reference/format.md",
 }
 """Documents outside of this folder, by their paths, and the pages that include them."""
 

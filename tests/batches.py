@@ -1,7 +1,7 @@
 """What a batch has answered, as rows.
 
 Of JSON lines: to write a table and read it again takes DuckDB 50 ms, however small it is. That
-tables say the same is tested where outputs are (``query/test_batch.py``).
+tables say the same is tested where outputs are (``search/test_batch.py``).
 """
 
 from __future__ import annotations

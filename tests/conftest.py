@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 import cocite
 from cocite import Graph
+from cocite.compiled.cache import place
 from cocite.measures import find_measure
 from tests.postgres import as_user, programs, server
 from tests.stored import can_store, store
@@ -37,6 +37,17 @@ MakeGraph = Callable[..., Graph]
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """A case is not called by bytes: what gzip writes holds the time, and workers must agree."""
     return argname if isinstance(val, bytes) else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests fill a cache of links of their own; compiled kernels stay where they are."""
+    with pytest.MonkeyPatch.context() as patched:
+        written = place().written
+        if written is not None:
+            patched.setenv("COCITE_CACHE", str(written))
+        patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture
@@ -97,7 +108,7 @@ def make_graph(tmp_path: Path) -> MakeGraph:
 def empty_graph(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> Graph:
     """A stored graph without nodes, which is no longer made: earlier ones may lie about."""
     with monkeypatch.context() as patched:
-        patched.setattr("cocite.graph.ways.check_some", lambda read: None)
+        patched.setattr("cocite.io.ingest.check_some", lambda read: None)
         return make_graph([])
 
 
@@ -110,7 +121,7 @@ def words_of(graph: Graph) -> Path:
     names = list(graph.names)
     near: list[set[int]] = [set() for _ in names]
     for node in range(graph.nodes):
-        for other in graph.in_neighbours(node).tolist():
+        for other in graph.in_neighbors(node).tolist():
             near[node].add(other)
             near[other].add(node)
     rows = []
@@ -132,16 +143,6 @@ def of_texts(graph: Graph, measure: str) -> dict[str, Any]:
 def by_walks(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a build, of ``psimrank`` unless they name another measure."""
     return {"measure": "psimrank", **options}
-
-
-@pytest.fixture
-def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans tell of new processes without them: they take seconds, and ``test_starts.py`` has a
-    real one.
-    """
-    for place in ("pilots", "whole"):
-        name = f"cocite.query.plan.{place}.starts"
-        monkeypatch.setattr(name, lambda *given: np.array([5.0, 6.0]))
 
 
 def pytest_configure() -> None:

@@ -2,8 +2,8 @@
 
 ``ingest`` takes 50 ms for a graph of ten links, nearly all of it DuckDB's, and thousands of tests
 begin with one. Here names are numbered and links sorted in plain Python; what is written is written
-by ``graph/storing.py``, as ever. ``tests/graph/test_stored_graph.py`` holds it to what ``ingest``
-makes, byte by byte; tests of how graphs are made take ``ingest`` itself.
+by ``io/object_tables.py``, as ever. ``tests/graph/test_stored_graph.py`` holds it to what
+``ingest`` makes, byte by byte; tests of how graphs are made take ``ingest`` itself.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite import Graph
-from cocite.graph.readers.options import no_progress
-from cocite.graph.storing import How, store_links
-from cocite.store import Draft, Manifest
+from cocite.io.object_tables import How, store_links
+from cocite.io.readers.contract import no_progress
+from cocite.storage import Manifest, Staging
 
 SIMPLE = re.compile(r"[A-Za-z0-9]+( [A-Za-z0-9]+)*")
 """Names that any reader takes as they are, and that are sorted as they are."""
@@ -49,7 +49,7 @@ def store(
     tables: Any = Sorted(rows, nodes, options.pop("weight_column", None) is not None)
     undirected, loops = (bool(options.get(key)) for key in ("undirected", "keep_self_loops"))
     how = How(undirected, loops, count_duplicates=False)
-    with Draft(output, "graph") as draft:
+    with Staging(output, "graph") as draft:
         facts, files = store_links(draft.path, tables, how, no_progress)
         facts["rows"] = len(rows)
         facts["dropped"]["bad_rows"] = 0
@@ -58,7 +58,7 @@ def store(
 
 
 class Sorted:
-    """What ``storing.py`` asks of ``Tables``, of rows that are in memory."""
+    """What ``io/object_tables.py`` asks of ``Tables``, of rows that are in memory."""
 
     def __init__(self, rows: Sequence[Sequence[str]], nodes: Sequence[str], weighted: bool) -> None:
         names = {*nodes, *(name for row in rows for name in row[:2])}

@@ -35,6 +35,8 @@ def test_the_version_is_that_of_the_package() -> None:
     assert cocite.__version__ == version("cocite")
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 def test_importing_it_imports_nothing_heavy() -> None:
     code = "import sys, cocite; print({'numpy', 'numba', 'duckdb', 'click'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -49,17 +51,17 @@ def test_a_graph_and_its_names_are_asked_by_id(make_graph: MakeGraph) -> None:
     assert graph.names[1:3] == [graph.names[1], graph.names[2]]
     assert repr(graph.names) == "<4 names: 'a', 'b', 'c', ...>"
     a, b, c, _ = ids
-    assert graph.in_neighbours(b).tolist() == sorted([a, c])
-    assert graph.out_neighbours(a).tolist() == sorted([b, c])
-    assert graph.out_neighbours(b).tolist() == []
+    assert graph.in_neighbors(b).tolist() == sorted([a, c])
+    assert graph.out_neighbors(a).tolist() == sorted([b, c])
+    assert graph.out_neighbors(b).tolist() == []
     wrong: tuple[Any, ...] = (4, -5, "a", 1.0, None, True)
     for bad in wrong:
         with pytest.raises(UsageError, match="no id of a node"):
             graph.names[bad]
         with pytest.raises(UsageError, match="no id of a node"):
-            graph.out_neighbours(bad)
+            graph.out_neighbors(bad)
         with pytest.raises(UsageError, match="no id of a node"):
-            graph.in_neighbours(bad)
+            graph.in_neighbors(bad)
 
 
 def test_ranks_stop_where_they_are_told(make_graph: MakeGraph) -> None:

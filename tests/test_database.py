@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from cocite.database import Address, address_of, connect, is_address, quoted, reported
+import cocite
 from cocite.errors import InputError, UsageError
 from cocite.extras import MissingLibrary
+from cocite.io.database import (
+    Address,
+    address_of,
+    connect,
+    file_literal,
+    is_address,
+    quoted,
+    reported,
+)
 from tests.postgres import PASSWORD
 
 
@@ -159,3 +169,82 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingLibrary, match=r"psycopg, which is not installed.*\[postgres\]"):
         connect(address_of("postgres://host/web"))
+
+
+# -- databases of strangers ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT content AS a, content AS b FROM read_text('{file}')",
+        "SELECT * FROM read_csv('{file}', names = ['a', 'b'])",
+        "SELECT file AS a, file AS b FROM glob('{folder}/*')",
+        "SELECT a, b FROM '{folder}/one.parquet'",
+    ],
+)
+@pytest.mark.parametrize("as_titles", [False, True], ids=["links", "titles"])
+def test_a_view_of_a_stranger_reads_no_file(query: str, as_titles: bool, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("root\tsecret-word\nx\ty\n")
+    duckdb.sql(f"COPY (SELECT 'secret-word' AS a, 'y' AS b) TO '{tmp_path}/one.parquet'")
+    (tmp_path / "links.tsv").write_text("root\tx\n")
+    with duckdb.connect(str(tmp_path / "e.duckdb")) as made:
+        made.execute("CREATE VIEW v AS " + query.format(file=secret, folder=tmp_path))
+    what = {"titles": str(tmp_path / "e.duckdb") + "#v", "inputs": tmp_path / "links.tsv"}
+    given = what if as_titles else {"database": str(tmp_path / "e.duckdb"), "table": "v"}
+    with pytest.raises(InputError, match="A view reads the tables of its own database") as refused:
+        cocite.ingest(output=tmp_path / "g", **given)
+    assert "secret-word" not in str(refused.value)
+    assert not (tmp_path / "g").exists()
+
+
+def test_a_view_of_a_stranger_sees_no_variable_and_no_extension(tmp_path: Path) -> None:
+    frame = {"a": ["x"], "b": ["y"]}
+    address = Address("duckdb", str(tmp_path / "e.duckdb"))
+    with duckdb.connect(address.place) as made:
+        made.execute("CREATE TABLE t AS SELECT 'x' AS a, 'y' AS b")
+        made.execute("CREATE VIEW v AS FROM t")
+    with connect(address) as connection:
+        assert connection.execute("FROM v").fetchall() == [("x", "y")]
+        for query in (
+            "FROM frame",
+            "LOAD httpfs",
+            "INSTALL httpfs",
+            "SET threads = 1",
+            f"ATTACH '{tmp_path}/f.duckdb'",
+            "FROM 'http://127.0.0.1:9/x.parquet'",
+        ):
+            with pytest.raises(InputError, match=r"e\.duckdb: "), reported(address):
+                connection.execute(query)
+    assert frame
+
+
+def test_a_view_of_sqlite_calls_nothing_that_acts(tmp_path: Path) -> None:
+    path = tmp_path / "e.sqlite"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE VIEW v AS SELECT name AS a, path AS b FROM dbstat")
+        made.execute("CREATE VIEW w AS SELECT load_extension('x') AS a, 'y' AS b")
+        made.commit()
+    for view in "vw":
+        with pytest.raises(InputError, match=r"e\.sqlite: "):
+            cocite.ingest(database=str(path), table=view, output=tmp_path / "g")
+
+
+@pytest.mark.parametrize("name", ["a*.x", "a?", "a[1]", "[!a]", "**", "{a,b}", "a\\b", "~", "%41"])
+def test_a_path_is_no_pattern(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in (name, "ab", "a1", "b"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        for file in (name, "ab.x", "ab", "a1", "b"):
+            place = tmp_path / folder / file
+            duckdb.sql(f"COPY (SELECT '{place}' AS x) TO '{place}' (FORMAT parquet)")
+    wanted = Path(name, name)
+    query = f"SELECT x, filename FROM read_parquet({file_literal(wanted)})"
+    found = duckdb.execute(query).fetchall()
+    assert found == [(str(tmp_path / wanted),) * 2]
+
+
+def test_a_path_that_cannot_be_written_as_a_pattern_is_refused() -> None:
+    with pytest.raises(InputError, match=r"h/a\\b\*: DuckDB cannot read .*Rename the file"):
+        file_literal("h/a\\b*")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
+import tomllib
 from importlib import metadata
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -15,6 +17,8 @@ import pytest
 from cocite import extras, plots
 from cocite.errors import UsageError
 from cocite.extras import MissingLibrary, install_command, need
+
+ROOT = Path(__file__).parents[1]
 
 
 class Installed:
@@ -61,9 +65,6 @@ def test_an_editable_install_stays_one(clone: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("origin", "what"),
     [
-        (None, "cocite[embed]"),
-        ({}, "cocite[embed]"),
-        ({"url": "file:///nowhere/that/is", "dir_info": {}}, "cocite[embed]"),
         (
             {
                 "url": "https://example.org/cocite.git",
@@ -81,7 +82,7 @@ def test_an_editable_install_stays_one(clone: Path, monkeypatch: pytest.MonkeyPa
         ),
     ],
 )
-def test_without_a_clone_the_name_or_the_address(
+def test_without_a_clone_the_address(
     origin: dict[str, Any] | None, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     came_from(monkeypatch, origin)
@@ -89,6 +90,42 @@ def test_without_a_clone_the_name_or_the_address(
     command = install_command("embed")
     assert shlex.split(command) == ["pip", "install", what]
     assert "'" in command
+
+
+@pytest.mark.parametrize("origin", [None, {}, {"url": "file:///nowhere/that/is", "dir_info": {}}])
+def test_where_no_address_is_known_it_is_that_of_the_documents(
+    origin: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came_from(monkeypatch, origin)
+    monkeypatch.setattr(extras, "_clone", lambda: None)
+    assert install_command("embed") == "pip install '.[embed]' in a clone of cocite"
+
+
+DOCUMENTS = [
+    *ROOT.glob("*.md"),
+    *ROOT.glob("docs/**/*.md"),
+    *(path for path in ROOT.glob("examples/**/*") if path.suffix in (".yaml", ".md", ".py")),
+    *ROOT.glob("src/**/*.py"),
+    *ROOT.glob("benchmarks/**/*.py"),
+]
+FORM = re.compile(r"'\.\[([a-z,]+)\]'")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in DOCUMENTS if path.name not in ("CHANGELOG.md", "extras.py")],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_extras_are_installed_in_one_way_which_works_in_a_clone(path: Path) -> None:
+    """By ``pip install '.[html]'``, of extras that there are; never by a name of a registry's."""
+    text = path.read_text("utf-8")
+    assert not re.findall(r"cocite\[[a-z]|pip install [^\n`#&|;]*\bcocite\b(?![-/.])", text)
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for command in re.findall(r"pip install [^\n`]*", text):
+        ours = re.findall(r"\S*[/.]\S*\[\S*", command)
+        for each in ours:
+            assert FORM.match(each), (path, command)
+            assert {*FORM.match(each)[1].split(",")} <= {*known}, (path, command)  # type: ignore[index]
 
 
 def test_code_that_runs_in_a_clone_without_being_installed(
@@ -101,7 +138,7 @@ def test_code_that_runs_in_a_clone_without_being_installed(
     monkeypatch.setattr(extras, "__file__", str(clone / "src" / "cocite" / "extras.py"))
     assert install_command("evaluate") == "pip install '.[evaluate]'"
     monkeypatch.setattr(extras, "__file__", str(clone / "site-packages" / "cocite" / "extras.py"))
-    assert install_command("evaluate") == "pip install 'cocite[evaluate]'"
+    assert install_command("evaluate") == "pip install '.[evaluate]' in a clone of cocite"
 
 
 def test_whoever_needs_it_says_so(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 import cocite
 from cocite.errors import WrongFormat
 from cocite.index.verify import VerifyDocument
-from cocite.store import FORMAT_VERSION
+from cocite.storage import FORMAT_VERSION
 from tests.golden import make
 
 FOLDERS = sorted(make.HERE.glob("format-*"))
@@ -31,7 +31,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_there_are_golden_files_of_every_layout() -> None:
-    from cocite.layouts.table import LAYOUTS
+    from cocite.index.layouts.reader import LAYOUTS
 
     assert TODAY in FOLDERS
     indexes = [cocite.open(path) for path in sorted((TODAY / "indexes").iterdir())]

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import cocite
-from cocite import Graph, memory
+from cocite import Graph, resources
 from cocite.cli.main import main
 from cocite.engine import diagonal as diagonals
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import links
-from cocite.means import Means
-from cocite.store import Scratch
+from cocite.resources import Resources
+from cocite.storage import Scratch
 from tests.conftest import MakeGraph
 
 Readings = list[str]
@@ -39,8 +39,8 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> Readings:
         return real()
 
     for what in ("available", "cores"):
-        real = getattr(memory, what)
-        monkeypatch.setattr(memory, what, lambda what=what, real=real: read(what, real))
+        real = getattr(resources, what)
+        monkeypatch.setattr(resources, what, lambda what=what, real=real: read(what, real))
     return found
 
 
@@ -51,13 +51,13 @@ ONCE = ["cores", "available"]
 
 
 def test_what_is_not_given_is_the_machine_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "available", lambda: 1001)
-    monkeypatch.setattr(memory, "cores", lambda: 7)
-    assert Means.checked() == Means(7, 500)
-    assert Means.checked(2, "2kB", 4, 3, True) == Means(2, 2000, 4, 3, True)
-    assert not Means.checked().cut
-    assert all(means.cut for means in (Means(1, 1, 4), Means(1, 1, None, 4)))
-    assert Means(1, 1, external=True).cut
+    monkeypatch.setattr(resources, "available", lambda: 1001)
+    monkeypatch.setattr(resources, "cores", lambda: 7)
+    assert Resources.checked() == Resources(7, 500)
+    assert Resources.checked(2, "2kB", 4, 3, True) == Resources(2, 2000, 4, 3, True)
+    assert not Resources.checked().cut
+    assert all(means.cut for means in (Resources(1, 1, 4), Resources(1, 1, None, 4)))
+    assert Resources(1, 1, external=True).cut
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_what_is_not_given_is_the_machine_s(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_what_is_not_allowed_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Means.checked(**given)
+        Resources.checked(**given)
 
 
 def test_threads_have_a_ceiling_and_no_floor() -> None:
-    assert Means(4, 10, 3).up_to(2) == Means(2, 10, 3)
-    assert Means(4, 10, 3).up_to(9) == Means(4, 10, 3)
+    assert Resources(4, 10, 3).up_to(2) == Resources(2, 10, 3)
+    assert Resources(4, 10, 3).up_to(9) == Resources(4, 10, 3)
 
 
 # -- one reading ---------------------------------------------------------------------------
@@ -143,15 +143,10 @@ def test_the_machine_is_read_once_for_refined_answers(
     index.similarity("11", "12", refine=True)
     index.why("11", "12")
     assert readings == ONCE
-    readings.clear()
-    asked = cocite.open_graph(graph, **options)  # type: ignore[arg-type]
-    asked.related("11", refine=True)
-    asked.why("11", "12")
-    assert readings == ONCE
 
 
 def test_the_machine_is_read_once_for_a_plan(graph: Graph, readings: Readings) -> None:
-    cocite.plan_index(graph, pilot=0.1, samples=4, measure="psimrank")
+    cocite.plan_index(graph, samples=4, measure="psimrank")
     assert readings == ONCE
 
 
@@ -193,11 +188,10 @@ def test_verbs_read_the_machine_once_and_not_at_all_if_told(
 # -- they are heeded -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["open", "open_graph"])
 def test_a_refined_answer_takes_what_it_was_given(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "cores", lambda: 3)
+    monkeypatch.setattr(resources, "cores", lambda: 3)
     made: list[int] = []
     real = diagonals.make_diagonal
 
@@ -205,20 +199,18 @@ def test_a_refined_answer_takes_what_it_was_given(
         made.append(options["threads"])
         return real(*ends, **options)
 
-    monkeypatch.setattr("cocite.query.refine.certain.make_diagonal", counted)
+    monkeypatch.setattr("cocite.search.refine.linear.make_diagonal", counted)
     cocite.build(graph, tmp_path / "x", measure="simrank", samples=4)
 
     def opened(**means: Any) -> cocite.Index:
-        if way == "open":
-            return cocite.open(tmp_path / "x", **means)
-        return cocite.open_graph(graph, measure="simrank", samples=4, **means)
+        return cocite.open(tmp_path / "x", **means)
 
     whole = opened().related("11", refine=True)
     assert opened(threads=1, memory="100MB").related("11", refine=True) == whole
-    assert made == ([3, 1] if way == "open" else [])
+    assert made == [3, 1]
     with pytest.raises(ResourceError, match=r"memory; 50 kB may be used.*--memory"):
         opened(memory="50kB").related("11", refine=True)
-    assert len(made) == (2 if way == "open" else 0)
+    assert len(made) == 2
     with pytest.raises(UsageError, match="threads is 0"):
         opened(threads=0)
 

@@ -11,10 +11,10 @@ import duckdb
 import pytest
 
 import cocite
-from cocite import memory
+from cocite import resources
 from cocite.cli.main import main
 from cocite.errors import UsageError
-from cocite.memory import available, budget, format_least, format_size, parse_size
+from cocite.resources import available, budget, format_least, format_size, parse_size
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_is_needed_is_rounded_up(size: int, text: str) -> None:
 
 
 def test_a_budget_is_half_of_what_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "available", lambda: 1001)
+    monkeypatch.setattr(resources, "available", lambda: 1001)
     assert budget(None) == 500
     assert budget("2kB") == 2000
 
@@ -93,9 +93,9 @@ def test_a_budget_is_half_of_what_is_available(monkeypatch: pytest.MonkeyPatch) 
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with 10 GB free and no control groups yet."""
-    monkeypatch.setattr(memory, "_machine_available", lambda: 10**10)
-    monkeypatch.setattr(memory, "_OWN_GROUPS", tmp_path / "cgroup")
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "fs")
+    monkeypatch.setattr(resources, "_machine_available", lambda: 10**10)
+    monkeypatch.setattr(resources, "_OWN_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(resources, "_GROUPS", tmp_path / "fs")
     return tmp_path
 
 
@@ -149,12 +149,12 @@ def test_the_machine_has_memory() -> None:
 @pytest.mark.parametrize("threads", [0, -1, 1025, 99_999_999_999, 2.0, True, "2"])
 def test_threads_have_an_end(threads: Any) -> None:
     with pytest.raises(UsageError, match="it is a whole number from 1 to 1,024"):
-        memory.checked_threads(threads)
+        resources.checked_threads(threads)
 
 
 def test_a_machine_of_any_size_is_one_that_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "cores", lambda: 5000)
-    assert (memory.checked_threads(None), memory.checked_threads(1024)) == (1024, 1024)
+    monkeypatch.setattr(resources, "cores", lambda: 5000)
+    assert (resources.checked_threads(None), resources.checked_threads(1024)) == (1024, 1024)
 
 
 def test_no_verb_starts_threads_without_end(
@@ -170,7 +170,7 @@ def test_no_verb_starts_threads_without_end(
         ["index", g, "-o", out],
         ["refresh", x, g],
         ["related-all", x, "-o", f"{out}.csv"],
-        ["exact", g, "-o", f"{out}.csv"],
+        ["all-pairs", g, "-o", f"{out}.csv"],
         ["plan", g],
     ):
         assert main([*verb, *many]) == 2, verb
@@ -200,7 +200,7 @@ def test_an_ingest_has_no_more_threads_than_work(
 
 
 OWN = """
-from cocite.memory import own_memory, resident
+from cocite.resources import own_memory, resident
 ballast = b"x" * 300_000_000
 asked = own_memory() - resident()
 import numpy as np
@@ -215,6 +215,7 @@ print(before, asked, loaded, own_memory() + data.nbytes - resident())
 """
 
 
+@pytest.mark.process
 def test_what_a_process_takes_beside_the_data_is_measured() -> None:
     """What was there before, and the kernels; not the data that comes later."""
     if not Path("/proc/self/status").exists():
@@ -223,7 +224,7 @@ def test_what_a_process_takes_beside_the_data_is_measured() -> None:
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     before, asked, loaded, later = map(int, done.stdout.split())
     assert before > 300_000_000
-    assert abs(asked - memory._LOADED) < 1 << 20  # not known yet; pages come and go between
+    assert abs(asked - resources._LOADED) < 1 << 20  # not known yet; pages come and go between
     # What numba does around a load is no part of it.
     assert abs(loaded) < 4 << 20
     assert abs(later) < 4 << 20

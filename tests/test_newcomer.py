@@ -119,12 +119,14 @@ def fits(shown: str) -> bool:
     return max(map(width, rows)) <= COLUMNS
 
 
+@pytest.mark.process
 def test_cocite_alone_leads_on(newcomer: Newcomer) -> None:
     code, out, err = newcomer.types("cocite")
     assert (code, err, len(out.splitlines())) == (0, "", 3)
     assert out.startswith("cocite related links.tsv PAGE")
 
 
+@pytest.mark.process
 def test_the_first_answer_is_there_and_nothing_was_done_in_silence(
     newcomer: Newcomer, first: Said
 ) -> None:
@@ -141,37 +143,44 @@ def test_the_first_answer_is_there_and_nothing_was_done_in_silence(
     private = newcomer.temporary / f"cocite-{os.geteuid()}"
     assert err.count(COMPILING) == 1
     assert err.count(f"HOME is not set; compiled kernels are kept in {private}") == 1
-    assert err.count("kept in links.tsv.cocite and asked while it is unchanged") == 1
+    assert err.count("are cached until it changes") == 1
     assert "the first link is Africa -> Savanna" in err
 
 
+@pytest.mark.process
 def test_the_second_time_nothing_is_made_and_the_answer_is_the_same(
     newcomer: Newcomer, first: Said
 ) -> None:
     code, out, err = newcomer.types("cocite related links.tsv Zebra -k 5")
     assert (code, out) == (0, first.out)
-    assert "links.tsv: unchanged, so links.tsv.cocite is asked" in err
+    assert "links.tsv: unchanged, so the cached index is used" in err
     assert COMPILING not in err
 
 
+@pytest.mark.process
 def test_a_terminal_shows_the_same_answer(newcomer: Newcomer, first: Said) -> None:
     code, seen = newcomer.types_on_a_terminal("cocite related links.tsv Zebra -k 5")
     assert code == 0
     lines = seen.replace("\r\n", "\n").split("\n")
     assert [line for line in first.out.splitlines() if line not in lines] == []
-    code, seen = newcomer.types_on_a_terminal("cocite index links.tsv.cocite/graph -o web.index")
+    code, seen = newcomer.types_on_a_terminal("cocite index links.tsv -o web.index")
     assert code == 0
     assert all(width(line.split("\r")[-1]) <= COLUMNS or "/" in line for line in seen.split("\n"))
     code, _ = newcomer.types_on_a_terminal("cocite related web.index Zebra")
     assert code == 0
 
 
+@pytest.mark.process
 def test_a_name_that_is_misspelt(newcomer: Newcomer, first: Said) -> None:
-    code, out, err = newcomer.types("cocite related links.tsv zebra")
+    code, out, err = newcomer.types("cocite related links.tsv Zepra")
     assert (code, out) == (2, "")
-    assert "no node is named 'zebra'; the nearest name is 'Zebra'" in err
+    assert "no node is named 'Zepra'; the nearest name is 'Zebra'" in err
+    code, out, err = newcomer.types("cocite related links.tsv zebra")
+    assert (code, out) == newcomer.types("cocite related links.tsv Zebra")[:2]
+    assert "'zebra' is answered as 'Zebra'" in err
 
 
+@pytest.mark.process
 def test_why_is_shown_in_a_narrow_terminal(newcomer: Newcomer, first: Said) -> None:
     code, out, _ = newcomer.types("cocite why links.tsv Zebra Lion")
     assert code == 0
@@ -179,6 +188,7 @@ def test_why_is_shown_in_a_narrow_terminal(newcomer: Newcomer, first: Said) -> N
     assert "the score of Zebra and Lion" in out
 
 
+@pytest.mark.process
 def test_many_names_from_a_pipe(newcomer: Newcomer, first: Said) -> None:
     code, out, _ = newcomer.types("cocite related links.tsv - -k 2", "Zebra\nLion\n")
     found = [json.loads(line) for line in out.splitlines()]
@@ -187,6 +197,7 @@ def test_many_names_from_a_pipe(newcomer: Newcomer, first: Said) -> None:
     assert [hit["node"] for hit in found[0]["hits"]] == ["Savanna", "Stripe"]
 
 
+@pytest.mark.process
 def test_a_reader_who_has_seen_enough_ends_it_quietly(newcomer: Newcomer, first: Said) -> None:
     done = subprocess.run(
         [f"{sys.executable} -m cocite related links.tsv Zebra --format csv | head -n 1"],
@@ -202,6 +213,7 @@ def test_a_reader_who_has_seen_enough_ends_it_quietly(newcomer: Newcomer, first:
     assert "Broken pipe" not in done.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("name", "text", "called"),
     [
@@ -221,6 +233,7 @@ def test_what_is_no_list_of_links_is_said_and_leaves_nothing(
     assert sorted(newcomer.home.iterdir()) == before
 
 
+@pytest.mark.process
 def test_the_long_way_gives_the_same_answer(newcomer: Newcomer, first: Said) -> None:
     for line in (
         "cocite ingest links.tsv -o web.graph",
@@ -237,6 +250,7 @@ def test_the_long_way_gives_the_same_answer(newcomer: Newcomer, first: Said) -> 
     assert "--overwrite" in err
 
 
+@pytest.mark.process
 def test_nothing_lies_about_when_all_is_done(newcomer: Newcomer, first: Said) -> None:
     private = newcomer.temporary / f"cocite-{os.geteuid()}"
     assert list(newcomer.temporary.iterdir()) == [private]

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import growth, growth_told, limits, limits_told, papers, papers_steps, papers_told
-from benchmarks.arithmetic import Ratio, digits, exponent, ratio, slower
+from benchmarks.arithmetic import Ratio, digits, exponent, mean, ratio, slower
 from benchmarks.kept import Kept, busy_of_others, said
 from benchmarks.peers import document
 from benchmarks.peers.tasks import PACKAGES, TASKS, missing
 from benchmarks.performance import DOCUMENT, STUDIES, block, marks, newest, whole
+
+from benchmarks import growth, growth_told, limits, limits_told, papers, papers_steps, papers_told
 
 
 def test_the_document_is_that_of_the_newest_results() -> None:
@@ -25,7 +26,7 @@ def test_the_document_is_that_of_the_newest_results() -> None:
 
 def test_what_was_not_measured_has_no_figures() -> None:
     for name in STUDIES:
-        assert block(name, {}) == f"Not measured yet: `python -m benchmarks.{name} --save --write`."
+        assert block(name, {}) == f"Not measured yet: `python -m benchmarks.{name} --write`."
     with pytest.raises(ValueError, match="no mark"):
         whole("", newest)
 
@@ -83,6 +84,17 @@ def test_intervals_of_exponents_hold_the_truth() -> None:
         found = exponent(x, y)
         held += found.low <= 1.1 <= found.high
     assert abs(held / 400 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 400)
+
+
+def test_a_mean_has_the_interval_of_scipy() -> None:
+    from scipy.stats import ttest_1samp
+
+    values = np.random.default_rng(7).normal(3, 1, 6)
+    theirs = ttest_1samp(values, 0).confidence_interval()
+    found = mean(values.tolist())
+    assert found == pytest.approx((values.mean(), theirs.low, theirs.high))
+    with pytest.raises(ValueError, match="1 values"):
+        mean([1.0])
 
 
 def test_results_are_kept_part_by_part(tmp_path: Path) -> None:

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,13 +18,14 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 
+import click
 import pytest
-from benchmarks import defaults, intervals, related_all, suites
 from benchmarks.report import newest, with_figures
 
+from benchmarks import defaults, intervals, related_all, suites
 from cocite.cli.main import main
 from cocite.compiled.clock import MESSAGE
-from cocite.query.confidence import BOUNDS
+from cocite.search.intervals import BOUNDS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -61,8 +64,7 @@ def said(arguments: list[str]) -> str:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("readme")
-    kept = shutil.ignore_patterns("*.cocite")
-    shutil.copytree(ROOT / "examples", path / "examples", ignore=kept)
+    shutil.copytree(ROOT / "examples", path / "examples")
     return path
 
 
@@ -85,6 +87,7 @@ def real_readme(text: str, folder: Path) -> str:
     return PYTHON.sub(python, CONSOLE.sub(console, text))
 
 
+@pytest.mark.process
 def test_transcripts_are_what_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "100")
@@ -134,6 +137,7 @@ def test_the_table_of_intervals_is_that_of_the_results() -> None:
     assert rows["hits", 1000, "betting"]["certain"] >= 0.3
 
 
+@pytest.mark.process
 def test_the_demo_runs(folder: Path) -> None:
     """``make demo``, but for its environment: answers for modules that everybody knows."""
     printed = run([sys.executable, str(ROOT / "examples" / "stdlib_demo.py")], folder)
@@ -155,3 +159,44 @@ def test_pictures_are_there_and_small() -> None:
     for says, name in named:
         assert len(says) > 20  # for those who do not see it
         assert (README.parent / name).stat().st_size < 150_000
+
+
+def printed_commands() -> list[tuple[str, str]]:
+    """(document, command) of all lines and words of documents that begin with ``cocite VERB``."""
+    found = []
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/**/*.py")]:
+        if path.name == "CHANGELOG.md":  # of its day
+            continue
+        text, name = path.read_text("utf-8"), str(path.relative_to(ROOT))
+        for block in re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S):
+            lines = re.sub(r" *\\\n *", " ", block).splitlines()
+            found += [(name, line) for line in lines if re.match(r"(\$ )?cocite [a-z]", line)]
+        text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+        found += [
+            (name, " ".join(each.split())) for each in re.findall(r"`(cocite [a-z][^`]+)`", text)
+        ]
+    return found
+
+
+def test_every_command_that_is_printed_has_options_that_there_are() -> None:
+    """Whether it is run by a test or not: the verb takes its options, and each has its value."""
+    from cocite.cli.main import cli
+
+    seen, wrong = 0, []
+    for name, line in printed_commands():
+        typed = re.split(r" {2,}|; then", line.removeprefix("$ "))[0]
+        _, verb, *words = shlex.split(typed, comments=True)
+        words = list(itertools.takewhile(lambda word: word not in ("|", ">", "<", "&&"), words))
+        if words and words[-1].startswith("-"):  # an option that is named without its value
+            words.append("...")
+        command = cli.get_command(click.Context(cli), verb)
+        if command is None:
+            wrong.append((name, line, "no such verb"))
+            continue
+        seen += 1
+        try:
+            command.make_parser(click.Context(command)).parse_args(words)
+        except click.UsageError as error:
+            wrong.append((name, line, error.format_message()))
+    assert wrong == []
+    assert seen > 200

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import runpy
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 
+import numpy as np
 import pytest
-from benchmarks.reproduction.__main__ import MEASUREMENTS, chosen
+from benchmarks.block import ROOT
+from benchmarks.reproduction import ranks
+from benchmarks.reproduction.__main__ import MEASUREMENTS, chosen, main, rows_of
 from benchmarks.reproduction.document import DOCUMENT, PAPERS, RESULTS_FILE, document
+from benchmarks.reproduction.gamma import SEEDS
+from benchmarks.reproduction.rows import apart, between, decided, over_seeds
+
+from tests.conftest import MakeGraph
 
 PRINTED = {
     "000": {"figure": 1, "table": 0},
@@ -17,6 +31,7 @@ PRINTED = {
     "004": {"figure": 11, "table": 0},
 }
 """How many figures and tables each paper has."""
+ROWS = [row for paper in PAPERS for row in paper.rows]
 
 
 def test_the_document_is_made_of_the_results() -> None:
@@ -37,21 +52,230 @@ def test_every_figure_and_table_has_a_row(paper) -> None:  # type: ignore[no-unt
 
 
 def test_keys_are_of_their_paper_and_lead_to_measurements() -> None:
-    rows = [row for paper in PAPERS for row in paper.rows]
-    assert len({row.key for row in rows}) == len(rows)
+    assert len({row.key for row in ROWS}) == len(ROWS)
     for paper in PAPERS:
         for row in paper.rows:
             assert row.key.startswith(paper.number + ".")
             assert set(chosen(row.key)) == set(row.needs)
+            assert rows_of(row.key) == [row]
     assert chosen(None) == list(MEASUREMENTS)
+    assert [row.key for row in rows_of("trees")] == ["001.figure5"]
     with pytest.raises(SystemExit, match="no row, paper or measurement"):
         chosen("005")
 
 
 def test_what_is_not_reproduced_says_why() -> None:
-    for paper in PAPERS:
-        for row in paper.rows:
-            if not row.needs and not row.command:
-                why, holds = row.tell({})
-                assert holds in ("nothing to reproduce", "**not reproduced**")
-                assert len(why) > 10 or "the same" in why
+    for row in ROWS:
+        if not row.needs and not row.command:
+            why, holds = row.tell({})
+            assert holds in ("nothing to reproduce", "**not reproduced**")
+            assert len(why) > 10 or "the same" in why
+
+
+# -- commands -----------------------------------------------------------------------------------
+
+
+def test_every_command_of_the_document_exists() -> None:
+    text = DOCUMENT.read_text("utf-8")
+    keys = re.findall(r"`(?:python -m benchmarks\.reproduction )?--only ([^`]+)`", text)
+    assert len(keys) > 30
+    assert all(rows_of(key) for key in keys)
+    for module in set(re.findall(r"`python -m (benchmarks[.\w]*)", text)):
+        spec = find_spec(module)
+        assert spec is not None, module
+        assert spec.submodule_search_locations is None or find_spec(f"{module}.__main__"), module
+
+
+@pytest.fixture
+def untouched() -> Iterator[None]:
+    """No tracked file that a benchmark may edit is written meanwhile."""
+
+    def state() -> dict[Path, tuple[int, bytes]]:
+        files = [ROOT / "README.md", *(ROOT / "docs").rglob("*"), *(ROOT / "benchmarks").rglob("*")]
+        return {
+            file: (file.stat().st_mtime_ns, file.read_bytes())
+            for file in files
+            if file.is_file() and file.suffix in (".md", ".json", ".svg", ".png", ".toml", ".py")
+        }
+
+    before = state()
+    yield
+    assert state() == before
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize(
+    "key", ["001.time", "003.table2", "003.figure6c-beforehand", "004.figure5"]
+)
+def test_a_row_is_printed_and_nothing_is_written(
+    key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if key == "003.figure6c-beforehand":
+        main(["--only", "sweeps-beforehand", "--document"])
+        key = "003.figure6c"
+    else:
+        main(["--only", key, *(["--document"] if key == "004.figure5" else [])])
+    (row,) = rows_of(key)
+    told = capsys.readouterr().out
+    assert told.startswith(f"{key}  {row.figure}\n")
+    assert row.printed in told
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
+@pytest.mark.parametrize(
+    ("command", "shows"),
+    [
+        ("benchmarks --document", "| cnr-2000 |"),
+        ("benchmarks.performance", "## The web of the papers"),
+        ("benchmarks.reproduction --document", "## 004: Efficient computation of PageRank"),
+        ("benchmarks.simulator sizes", "| 1 billion pages |"),
+    ],
+)
+def test_commands_write_nothing_without_write(
+    command: str,
+    shows: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    module, *arguments = command.split()
+    monkeypatch.setattr(sys, "argv", [module, *arguments])
+    runpy.run_module(module, run_name="__main__", alter_sys=False)
+    assert shows in capsys.readouterr().out
+
+
+EDITORS = {"edit", "keep", "keep_quiet"}
+"""The functions that edit tracked files."""
+OPTIONS = {"add_write", "add_keep", "parser"}
+"""The functions that add ``--write``."""
+
+
+def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
+    """The name of each function or method that is called."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute):
+                yield node.func.attr, node
+            elif isinstance(node.func, ast.Name):
+                yield node.func.id, node
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "benchmarks").rglob("*.py")), ids=lambda file: file.stem
+)
+def test_benchmarks_edit_tracked_files_by_one_option(file: Path) -> None:
+    tree = ast.parse(file.read_text("utf-8"))
+    named = {name for name, _ in calls(tree)}
+    options = {
+        node.args[0].value
+        for name, node in calls(tree)
+        if name == "add_argument" and isinstance(node.args[0], ast.Constant)
+    }
+    assert not options & {"--save", "--readme"}
+    assert "--write" not in options or file.name == "block.py"
+    if "ArgumentParser" in named and named & EDITORS:
+        assert named & OPTIONS, "it edits tracked files, and has no --write"
+    if file.name not in ("block.py", "kept.py"):
+        fixed = constants(tree)
+        for name, node in calls(tree):
+            if name in ("write_text", "write_bytes"):
+                assert isinstance(node.func, ast.Attribute)
+                used = {n.id for n in ast.walk(node.func.value) if isinstance(n, ast.Name)}
+                assert not used & fixed, f"line {node.lineno}: edit() writes tracked files"
+
+
+def constants(tree: ast.Module) -> set[str]:
+    """The module's names for places in the repository."""
+    found = {"ROOT", "RESULTS", "DOCUMENT", "DOCS", "RESULTS_FILE", "__file__"}
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            used = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+            if used & found:
+                found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+# -- figures ------------------------------------------------------------------------------------
+
+
+def test_figures_of_samples_are_means_over_six_seeds() -> None:
+    assert len(SEEDS) == 6
+    results = json.loads(RESULTS_FILE.read_text("utf-8"))
+    for name, each in results.items():
+        if name.startswith("gamma"):
+            for method in each["found"]["methods"].values():
+                assert len(method["gamma"]) == len(method["pairs"]) == 6
+        elif name.startswith("lengths"):
+            assert all(len(values) == 6 for values in each["found"]["with a pair"].values())
+    assert over_seeds([1.0, 2.0, 3.0], 2) == "2.00 ± 2.48"
+    assert between([-1.0, -2.0, -3.0], 2) == "−2.00 [−4.48, +0.48]"
+    assert apart([3.0, 5.0], [1.0, 1.0]) == [2.0, 4.0]
+
+
+def test_a_claim_is_decided_by_the_interval_of_its_difference() -> None:
+    above, below, neither = [1.0, 1.1, 0.9], [-1.0, -1.1, -0.9], [-1.0, 1.1, 0.0]
+    assert decided({"a": above}) == "**yes**: yes on a"
+    assert decided({"a": above, "b": below, "c": neither}) == (
+        "**in part**: yes on a; no, the reverse, on b; undecided on c"
+    )
+    assert decided({"b": below, "c": neither}).startswith("**no**")
+    assert decided({"c": neither}) == "**undecided**: undecided on c"
+
+
+def test_every_method_on_dblp_was_run_or_is_said_not_to_be() -> None:
+    results = json.loads(RESULTS_FILE.read_text("utf-8"))
+    rows = results["exact space"]["found"]
+    (told,) = [row for row in ROWS if row.key == "003.figure7b"]
+    ours, _ = told.tell({"exact space": rows})
+    lines = {line.partition(": ")[0]: line.partition(": ")[2] for line in ours.split("<br>")}
+    assert list(lines) == ["98-99", "98-01", "98-03", "98-05", "98-07"]
+    for line in lines.values():
+        for part in line.split("; "):
+            assert "not run" in part or "error" in part or "scores" in part
+    for row in rows:
+        if row["method"].startswith("SOR-SR") and row["graph"].startswith("authors"):
+            assert row["converged"]
+            assert row["bound"] <= 0.05
+
+
+def test_power_iteration_leaves_the_residual_of_its_definition(make_graph: MakeGraph) -> None:
+    rng = np.random.default_rng(3)
+    pairs = sorted(
+        {(int(a), int(b)) for a, b in rng.integers(0, 40, (160, 2)) if a < 35 and a != b}
+    )
+    web = make_graph(pairs, range(40))
+    matrix = np.zeros((40, 40))
+    for a, b in pairs:
+        matrix[web.names.id(str(b)), web.names.id(str(a))] = 1
+    degrees = matrix.sum(axis=0)
+    assert (degrees == 0).any()
+    matrix = np.where(degrees > 0, matrix / np.maximum(degrees, 1), 1 / 40)
+    x = np.full(40, 1 / 40)
+    for _ in range(10):
+        x = 0.85 * matrix @ x + 0.15 / 40
+    right = np.abs(0.85 * matrix @ x + 0.15 / 40 - x).sum()
+    assert ranks.power_residual(web, 0.85, np.float64, 10) == pytest.approx(right, rel=1e-9)
+    assert ranks.power_residual(web, 0.85, np.float32, 10) == pytest.approx(right, abs=1e-6)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 4])
+def test_pages_that_are_moved_are_those_of_a_plain_replay(
+    blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranks, "_RANKS", 8)
+    targets = np.random.default_rng(blocks).integers(0, 384, 3000)
+    held: OrderedDict[int, None] = OrderedDict()
+    loads = 0
+    for block in range(blocks):
+        size = 384 // blocks
+        for target in targets[targets // size == block]:
+            page = int(target) // 8
+            if page not in held:
+                loads += 1
+                if len(held) == 20:
+                    held.popitem(last=False)
+            held[page] = None
+            held.move_to_end(page)
+    moved = loads - np.unique(targets // 8).size
+    assert ranks.moved_pages(targets, 384, blocks, 20 / 48) == moved
+    assert (moved > 0) == (blocks < 4)

@@ -7,6 +7,7 @@ stands in ``python -m benchmarks.simulator --help``.
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -32,9 +33,9 @@ from benchmarks.simulator.reproduce import ALLOWED, figures
 from benchmarks.simulator.serving import NORMAL_99, Serving, serve
 
 import cocite
-from cocite.graph.in_blocks import BlockedGraph
-from cocite.graph.ingest_blocks import split
-from cocite.runner.crew import Alone
+from cocite.cluster.threads import Alone
+from cocite.graph.partitions import BlockedGraph
+from cocite.io.partitions import split
 
 STORM = Weather(stragglers=0.3, slower=2.0, lifetime=400.0, repair=20.0)
 BUILD = Coarse(hosts=3, processors=4, nodes=3, shards=36, work=7.0, begin=2.0, beside=1.5, each=4)
@@ -277,11 +278,17 @@ def test_figures_of_a_busy_machine_are_kept_on_demand_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(constants, "FILE", tmp_path / "kept.json")
-    constants.keep_quiet("runs", "build", {"others": 0.05}, False)
-    constants.keep_quiet("runs", "blocks", {"others": 0.5}, False)
+    options = argparse.ArgumentParser()
+    constants.add_keep(options)
+    for arguments in ([], ["--keep"]):
+        constants.keep_quiet("runs", "build", {"others": 0.05}, options.parse_args(arguments))
+    assert not constants.FILE.exists()
+    write, busy = options.parse_args(["--write"]), options.parse_args(["--write", "--keep"])
+    constants.keep_quiet("runs", "build", {"others": 0.05}, write)
+    constants.keep_quiet("runs", "blocks", {"others": 0.5}, write)
     assert constants.kept() == {"runs": {"build": {"others": 0.05}}}
     assert "others took 50 % of the processors: not kept" in capsys.readouterr().err
-    constants.keep_quiet("runs", "blocks", {"others": 0.5}, True)
+    constants.keep_quiet("runs", "blocks", {"others": 0.5}, busy)
     assert set(constants.kept()["runs"]) == {"build", "blocks"}
 
 

@@ -1,15 +1,14 @@
 """cocite beside other libraries, by turns, as ratios.
 
     python -m benchmarks.peers [--only TASK]... [--graph GRAPH]... [--with LIBRARY]... [--runs N]
-                               [--save] [--write] [--against]
+                               [--write] [--against]
 
 Tasks are pagerank, simrank-all, simrank-source, jaccard and embedding; without ``--graph`` each has
 graphs of its own (``tasks.py``, ``nearest.py``); a GRAPH may be a stored one, too. Libraries that
 are not installed are named, with the command that installs them, and left out; ``make bench-peers``
-installs all that can be in an environment of its own. ``--save`` keeps every comparison as it ends,
-``--write`` puts what is kept into docs/performance.md. ``--against`` compares ratios with the last
-that were kept, and warns where ours has become slower: the exit code
-is 0 all the same, as machines differ.
+installs all that can be in an environment of its own. ``--write`` keeps each comparison as it ends,
+and puts all of them into docs/performance.md. ``--against`` compares ratios with the last that were
+kept, and warns where ours has become slower: the exit code is 0 all the same, as machines differ.
 """
 
 from __future__ import annotations
@@ -21,12 +20,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.block import add_write
 from benchmarks.kept import Kept, watched
 from benchmarks.peers.document import ratios, told, warnings, wholes
 from benchmarks.peers.graphs import prepare, there
 from benchmarks.peers.nearest import EMBEDDING, NEAREST, beside
 from benchmarks.peers.nearest import GRAPHS as NEAREST_GRAPHS
-from benchmarks.peers.nearest import there as labelled
+from benchmarks.peers.nearest import there as labeled
 from benchmarks.peers.tasks import OURS, PACKAGES, TASKS, missing
 from benchmarks.peers.turns import compare
 from benchmarks.performance import write
@@ -70,8 +70,7 @@ def main() -> None:
     parser.add_argument("--graph", action="append", metavar="GRAPH")
     parser.add_argument("--with", dest="libraries", action="append", choices=list(PACKAGES))
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--save", action="store_true", help="keep the results under results/")
-    parser.add_argument("--write", action="store_true", help="put them into docs/performance.md")
+    add_write(parser, "keep the results under results/ and put them into docs/performance.md")
     parser.add_argument("--against", action="store_true", help="compare with the last kept ratios")
     chosen = parser.parse_args()
     if chosen.runs < 1:
@@ -87,7 +86,7 @@ def main() -> None:
             for name in libraries(task)
             if not lacking.get(name, "") and name in (chosen.libraries or PACKAGES)
         ]
-        own, can = (NEAREST_GRAPHS, labelled) if task == EMBEDDING else (TASKS[task].graphs, there)
+        own, can = (NEAREST_GRAPHS, labeled) if task == EMBEDDING else (TASKS[task].graphs, there)
         for graph in chosen.graph or own:
             if not can(graph):
                 print(f"{task}, {graph}: left out, its data is not there", file=sys.stderr)
@@ -98,7 +97,7 @@ def main() -> None:
                 warned += [f"{key}, {line}" for line in found]
                 if chosen.against and key not in before:
                     print(f"{key}: nothing was kept to compare with", file=sys.stderr)
-                if chosen.save:
+                if chosen.write:
                     KEPT.keep(key, row, others)
     if chosen.against:
         for line in warned:

@@ -17,7 +17,7 @@ from benchmarks.arithmetic import Ratio, digits, ratio
 from benchmarks.kept import Parts, said
 from benchmarks.peers.nearest import EMBEDDING, OURS
 from benchmarks.peers.tasks import TASKS
-from cocite.memory import format_size
+from cocite.resources import format_size
 
 __all__ = ["figures", "ratios", "told", "warnings", "wholes"]
 

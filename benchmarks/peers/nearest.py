@@ -2,9 +2,9 @@
 
     python -m benchmarks.peers.nearest GRAPH METHOD        one run, in a process of its own: JSON
 
-The embedding is a randomised singular value decomposition by scikit-learn, of 128 dimensions, of
-the links taken both ways and scaled by degrees (``cocite.evaluation.embedding``); usearch and
-hnswlib find neighbours by cosine, as they are set when nothing is. Ours are the default measure and
+The embedding is a randomized singular value decomposition by scikit-learn, of 128 dimensions, of
+the links taken both ways and scaled by degrees (``cocite.evaluation.studies``); usearch and
+hnswlib find neighbors by cosine, as they are set when nothing is. Ours are the default measure and
 PSimRank of 100 samples, built on all cores, as theirs. Of each:
 
     build       seconds of the processor and of the clock, from the stored graph to what is asked
@@ -33,9 +33,9 @@ from benchmarks.peers.graphs import FILES, prepare
 from benchmarks.peers.worker import timed
 from cocite import Graph, Index
 from cocite.evaluation import IndexRanker, embed
-from cocite.evaluation.data import Truth, graph_of, read_truth
-from cocite.evaluation.plans import JudgePlan
-from cocite.evaluation.rankings import Related
+from cocite.evaluation.points import JudgePlan
+from cocite.evaluation.rankers import Related
+from cocite.evaluation.studies import Truth, graph_of, read_truth
 from cocite.evaluation.suite_file import load_suite
 
 __all__ = ["EMBEDDING", "GRAPHS", "NEAREST", "OURS", "beside", "there"]
@@ -80,7 +80,7 @@ class Vectors:
         self._among = None if among is None else np.isin(np.arange(self.nodes), among)
 
     def related(self, node: int, k: int) -> Related:
-        """Those of ``MORE`` neighbours that may be hits, the nearest k."""
+        """Those of ``MORE`` neighbors that may be hits, the nearest k."""
         ids, distances = self._search(self._vectors[node], max(k, MORE) + 1)
         fine = (ids != node) & (distances < 1)
         if self._among is not None:

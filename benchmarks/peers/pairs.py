@@ -59,7 +59,7 @@ def _tuples(file: Path) -> list[tuple[int, int]]:
 
 
 def load_cocite(file: Path) -> Asked:
-    from cocite.interop.networkx import backend
+    from cocite.integrations.networkx import backend
 
     with file.open("rb") as opened:
         return Asked(backend.read_edgelist(opened, nodetype=int), _tuples(file))
@@ -81,7 +81,7 @@ def by_networkx(asked: Asked, error: float) -> Values:
 
 def by_cocite(asked: Asked, error: float) -> Values:
     """What NetworkX calls of its backend."""
-    from cocite.interop.networkx import backend
+    from cocite.integrations.networkx import backend
 
     del error
     return np.array([value for _, _, value in backend.jaccard_coefficient(*asked)])

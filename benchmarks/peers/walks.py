@@ -1,6 +1,6 @@
 """SimRank by each library: of all pairs, and of one source with everyone.
 
-    S = decay * mean of S over pairs of in-neighbours, 1 on the diagonal        decay 0.6
+    S = decay * mean of S over pairs of in-neighbors, 1 on the diagonal        decay 0.6
 
 NetworkX computes all pairs, whatever is asked, on dense matrices; SciPy and GraphBLAS have no
 SimRank, so they stand for the few lines that one writes with their products. igraph, NetworKit and

@@ -1,32 +1,30 @@
-"""Make the papers' figures anew: ``python -m benchmarks.reproduction [--only KEY] [--document]``.
+"""Measure the papers' figures: ``python -m benchmarks.reproduction [--only KEY] [--write]``.
 
-``--only`` takes a row (001.figure5), a paper (001) or a measurement (trees); without it everything
-is measured, which takes a quarter of an hour. What is measured is kept in
-``results/reproduction.json``, the rest stays as it was; ``docs/reproduction.md`` is then written
-anew from all of it, and nothing else: ``--document`` writes it without measuring.
+``--only`` takes a row (001.figure5), a paper (001) or a measurement (trees). Rows are printed as
+they come out; ``--document`` prints what was kept, and measures nothing. ``--write`` keeps what is
+measured in ``results/reproduction.json`` and writes ``docs/reproduction.md`` from all that is kept.
 
-The data is looked for where ``COCITE_DATA`` says, or in ``shared/data`` beside the checkout; a
-measurement whose data is not there is left out, and said.
+The data is in the folder ``COCITE_DATA``, or in ``shared/data`` beside the checkout. A measurement
+whose data is missing is left out, with a message.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.__main__ import DATA
+from benchmarks.block import DATA, add_write, edit, run_today
+from benchmarks.exact_figures import FIGURES
 from benchmarks.reproduction import gamma, ranks, solving, texts, walks
-from benchmarks.reproduction.document import DOCUMENT, PAPERS, RESULTS_FILE, document
+from benchmarks.reproduction.document import DOCUMENT, PAPERS, RESULTS_FILE, document, in_text
+from benchmarks.reproduction.rows import Row
 from benchmarks.reproduction.walked import GAMMA_000, GAMMA_001
 
 MEASUREMENTS: dict[str, Callable[[Path, Path], Any]] = {
@@ -41,55 +39,80 @@ MEASUREMENTS: dict[str, Callable[[Path, Path], Any]] = {
     "order-example": solving.example,
     "sweeps-beforehand": solving.beforehand,
     **{f"sor {name}": partial(solving.experiment, name) for name in solving.KEPT},
+    **{f"exact {name}": partial(solving.figure, name) for name in FIGURES},
     "blocks": ranks.blocks,
+    "paging": ranks.paging,
     "precision": ranks.precision,
     "orders": ranks.orders,
 }
 
 
-def chosen(only: str | None) -> list[str]:
-    """The measurements that a row, a paper or all of them need."""
+def rows_of(only: str | None) -> list[Row]:
+    """The rows of a key: all, a paper's, one, or those that need a measurement."""
     rows = [row for paper in PAPERS for row in paper.rows]
+    keys = {None, *MEASUREMENTS, *(paper.number for paper in PAPERS), *(row.key for row in rows)}
+    if only not in keys:
+        known = ", ".join([p.number for p in PAPERS] + [r.key for r in rows])
+        sys.exit(f"{only!r} is no row, paper or measurement; there are {known}")
+    return [row for row in rows if only in (None, row.key, row.key.split(".")[0], *row.needs)]
+
+
+def chosen(only: str | None) -> list[str]:
+    """The measurements that a key needs."""
     if only in MEASUREMENTS:
         return [only]
-    wanted = {
-        name
-        for row in rows
-        if only is None or row.key == only or row.key.split(".")[0] == only
-        for name in row.needs
-    }
-    if only is not None and not any(only in (r.key, r.key.split(".")[0]) for r in rows):
-        known = ", ".join([p.number for p in PAPERS] + [r.key for r in rows if r.needs])
-        sys.exit(f"{only!r} is no row, paper or measurement; there are {known}")
+    wanted = {name for row in rows_of(only) for name in row.needs}
     return [name for name in MEASUREMENTS if name in wanted]
 
 
-def main() -> None:
-    """Measure, keep, write."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.reproduction", description=__doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, and write if asked."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.reproduction",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--only", metavar="KEY", help="a row, a paper or a measurement")
-    parser.add_argument("--document", action="store_true", help="measure nothing: write it anew")
-    asked = parser.parse_args()
+    parser.add_argument(
+        "--document", action="store_true", help="measure nothing: print what is kept"
+    )
+    where = f"results/{RESULTS_FILE.name} and docs/{DOCUMENT.name}"
+    add_write(parser, f"keep what is measured in {where}")
+    asked = parser.parse_args(arguments)
+    rows = rows_of(asked.only)
     results = json.loads(RESULTS_FILE.read_text("utf-8")) if RESULTS_FILE.exists() else {}
+    missing: set[str] = set()
     for name in () if asked.document else chosen(asked.only):
-        begin = time.process_time()
-        try:
-            with tempfile.TemporaryDirectory(prefix="cocite-reproduction-") as work:
-                found = MEASUREMENTS[name](DATA, Path(work))
-        except FileNotFoundError as error:
-            print(f"{name}: left out, {error.filename} is not there", file=sys.stderr)
+        measured = measure(name)
+        if measured is None:
+            missing.add(name)
             continue
-        seconds = round(time.process_time() - begin, 1)
-        print(f"{name}: {seconds} s of processor time", file=sys.stderr, flush=True)
-        results[name] = {
-            "date": date.today().isoformat(),
-            "machine": f"{os.cpu_count()} shared cores, Python {platform.python_version()}",
-            "seconds": seconds,
-            "found": found,
-        }
+        results[name] = measured
         ordered = {key: results[key] for key in MEASUREMENTS if key in results}
-        RESULTS_FILE.write_text(json.dumps(ordered, indent=1) + "\n", "utf-8")
-    DOCUMENT.write_text(document(results), "utf-8")
+        edit(RESULTS_FILE, json.dumps(ordered, indent=1) + "\n", write=asked.write)
+    found = {name: each["found"] for name, each in results.items()}
+    if asked.document and asked.only is None:
+        print(document(results), end="")
+    else:
+        print(
+            "\n".join(in_text(row, found) for row in rows if set(row.needs) <= set(found) - missing)
+        )
+    if asked.write:
+        edit(DOCUMENT, document(results), write=True)
+
+
+def measure(name: str) -> dict[str, Any] | None:
+    """What is kept of a measurement; None where its data is missing, which is said."""
+    begin = time.process_time()
+    try:
+        with tempfile.TemporaryDirectory(prefix="cocite-reproduction-") as work:
+            found = MEASUREMENTS[name](DATA, Path(work))
+    except FileNotFoundError as error:
+        print(f"{name}: left out, {error.filename} is missing", file=sys.stderr)
+        return None
+    seconds = round(time.process_time() - begin, 1)
+    print(f"{name}: {seconds} s of processor time", file=sys.stderr, flush=True)
+    return {**run_today(), "seconds": seconds, "found": found}
 
 
 if __name__ == "__main__":

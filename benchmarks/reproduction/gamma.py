@@ -1,7 +1,7 @@
 """Sibling Gamma by path length, decay and number of samples: figure 1 of 000, figure 4 of 001.
 
 The papers judge by the Open Directory, which is gone, on crawls that nobody else has. Here the
-same judge (``cocite/evaluation/gamma.py``) has other graphs, and what says there what is alike:
+same judge (``cocite/evaluation/judge.py``) has other graphs, and what says there what is alike:
 
     wikispeedia   articles, by their categories                                    3 levels
     web           a generated web, whose hosts have planted topics
@@ -13,34 +13,50 @@ same judge (``cocite/evaluation/gamma.py``) has other graphs, and what says ther
 Flat classes are siblings of each other. Directories and months are no topics, but somebody chose
 them who did not look at links.
 
-Cost: a minute to three of processor time a graph, most of it for XJaccard's whole lists.
+Every figure is measured with six seeds. Each seed draws its own walks and its own queries, so the
+six values are independent, and their mean has an interval by Student's t (``arithmetic.mean``).
+
+Cost: up to ten minutes of processor time a graph, most of it for XJaccard's whole lists.
 """
 
 from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cocite.evaluation.bootstrap import Bootstrap
-from cocite.evaluation.data import graph_of, read_truth
-from cocite.evaluation.judge import Judgement
-from cocite.evaluation.plans import DataPlan, JudgePlan, MethodPlan, SweepPlan
-from cocite.evaluation.rankings import IndexRanker
-from cocite.evaluation.running import run_suite
-from cocite.evaluation.suite import Suite
-from cocite.query import build
+from cocite.evaluation.html_report import Result
+from cocite.evaluation.judge import Judgment
+from cocite.evaluation.points import DataPlan, JudgePlan, MethodPlan, Suite, SweepPlan
+from cocite.evaluation.rankers import IndexRanker
+from cocite.evaluation.studies import graph_of, read_truth
+from cocite.evaluation.suite_run import run_suite
+from cocite.search import build
 
-__all__ = ["GRAPHS", "gamma_000", "gamma_001", "lengths_001", "rounded"]
+__all__ = ["GRAPHS", "SEEDS", "gamma_000", "gamma_001", "lengths_001"]
 
-_LENGTHS = tuple(range(1, 11))
-_DECAYS = (0.1, 0.3, 0.5, 0.7, 0.9)
-_SAMPLES = (10, 20, 30, 50, 70, 100)
+SEEDS = range(6)
+"""Each seed draws its own walks and its own queries."""
+_PSIMRANK_LENGTHS = (1, 2, 3, 4, 6, 10)
 _THREE = ("psimrank", "simrank", "xjaccard")
 _TWO = ("simrank", "compact-simrank")
+_DECAYS, _SAMPLES = (0.1, 0.5, 0.9), (10, 30, 100)
+_Sweeps = tuple[tuple[str, tuple[float, ...], tuple[str, ...]], ...]
+"""Settings, their values, and the measures that take them."""
+_SWEEPS_000: _Sweeps = (
+    ("length", (1, 2, 4, 7, 10), _TWO),
+    ("decay", _DECAYS, ("simrank",)),
+    ("samples", _SAMPLES, ("simrank",)),
+)
+_SWEEPS_001: _Sweeps = (
+    ("length", (1, 2, 3, 4, 5, 6, 10), ("xjaccard",)),
+    ("decay", _DECAYS, _THREE),
+    ("samples", _SAMPLES, _THREE),
+)
 
 
 @dataclass(frozen=True)
@@ -51,6 +67,8 @@ class Truth:
     data: DataPlan
     make: Callable[[Path, Path], None] | None = None
     """Makes labels and links from the data folder, in another."""
+    queries: int = 400
+    """Of a seed, or all nodes where these are fewer: many on small graphs, where they are cheap."""
 
 
 def _hollins(source: Path, target: Path) -> None:
@@ -85,12 +103,14 @@ GRAPHS = {
     "cora": Truth(
         "cora-linqs",
         DataPlan(links="cora.cites", columns=(2, 1), labels="labels.tsv", separator="", depth=1),
+        queries=2000,
     ),
     "polblogs": Truth(
         "polblogs",
         DataPlan(
             links="edges.tsv", labels="labels.tsv", label_columns=(1, 3), separator="", depth=1
         ),
+        queries=2000,
     ),
     "cit-HepPh": Truth(
         "cit-HepPh",
@@ -102,113 +122,107 @@ GRAPHS = {
 
 def gamma_001(name: str, data: Path, work: Path) -> dict[str, Any]:
     """Figure 4 of 001 on one graph: c = 0.1, l = 10 (4 for XJaccard), N = 100."""
-    suite = _suite(
-        name,
-        _THREE,
-        {"samples": 100, "decay": 0.1},
-        {"length": _LENGTHS, "decay": _DECAYS, "samples": _SAMPLES},
-    )
-    return _figures(_run(name, suite, data, work), "gamma")
+    suite = _suite(name, _THREE, {"samples": 100, "decay": 0.1}, _SWEEPS_001)
+    return _study(suite, "gamma", data, work)
 
 
 def gamma_000(name: str, data: Path, work: Path) -> dict[str, Any]:
     """Figure 1 of 000: c = 0.65, L = 10, N = 100; SimRank and compacted SimRank."""
-    suite = _suite(
-        name,
-        _TWO,
-        {"samples": 100, "decay": 0.65},
-        {"length": _LENGTHS, "decay": _DECAYS, "samples": _SAMPLES},
-    )
-    return _figures(_run(name, suite, data, work), "gamma_macro")
+    suite = _suite(name, _TWO, {"samples": 100, "decay": 0.65}, _SWEEPS_000)
+    return _study(suite, "gamma_macro", data, work)
 
 
 def lengths_001(name: str, data: Path, work: Path) -> dict[str, Any]:
     """PSimRank by length, on the same queries, c = 0.1, N = 100: Gamma over the queries that have a
-    comparable pair, and with 0 for those that have none; the difference of 10 steps from 1.
+    comparable pair, and with 0 for those that have none. A value for each seed.
     """
-    suite = _suite(name, ("psimrank",), {"samples": 100, "decay": 0.1}, {})
-    folder, scratch = _folders(name, data, work)
-    graph, plan = graph_of(suite.data, folder, scratch, lambda *_: None)
-    truth = read_truth(graph.names, plan, suite.judge, folder, 0, lambda *_: None)
-    judge, bootstrap = truth.judge(suite.judge, truth.queries), Bootstrap(truth.queries.size)
-    judged = {}
-    for length in (1, 2, 3, 4, 6, 10):
-        index = build(graph, scratch / f"{length}.index", length=length, threads=1)
-        judged[length] = judge(IndexRanker(index, truth.candidates, decay=0.1))
-    found: dict[str, Any] = {"queries": int(truth.queries.size)}
-    for title, kept in (("with a pair", judged), ("all", {n: _all(j) for n, j in judged.items()})):
-        found[title] = {str(n): rounded(j.figures(bootstrap)["gamma"]) for n, j in kept.items()} | {
-            "10 - 1": rounded(kept[10].differences(kept[1], bootstrap)["gamma"])
-        }
-    answered = {n: j.wholes[:, j.titles.index("gamma")].mean() for n, j in judged.items()}
-    return found | {
-        "queries with a pair": {str(n): round(float(a), 4) for n, a in answered.items()}
+    suite = _suite(name, ("psimrank",), {"samples": 100, "decay": 0.1})
+    found: dict[str, dict[str, list[float]]] = {
+        title: {str(length): [] for length in _PSIMRANK_LENGTHS}
+        for title in ("with a pair", "all", "queries with a pair")
     }
+    for seed, folder, scratch in _folders(name, data, work):
+        graph, plan = graph_of(suite.data, folder, scratch, lambda *_: None)
+        truth = read_truth(graph.names, plan, suite.judge, folder, seed, lambda *_: None)
+        judge = truth.judge(suite.judge, truth.queries)
+        for length in _PSIMRANK_LENGTHS:
+            index = build(
+                graph,
+                scratch / f"{length}.index",
+                measure="psimrank",
+                length=length,
+                seed=seed,
+                threads=1,
+            )
+            judged = judge(IndexRanker(index, truth.candidates, decay=0.1))
+            answered = judged.wholes[:, judged.titles.index("gamma")].mean()
+            for title, value in (
+                ("with a pair", judged.value("gamma")),
+                ("all", _all(judged).value("gamma")),
+                ("queries with a pair", answered),
+            ):
+                found[title][str(length)].append(round(float(value), 4))
+    return {"queries": int(truth.queries.size), **found}
 
 
-def _all(judgement: Judgement) -> Judgement:
+def _all(judgment: Judgment) -> Judgment:
     """The same with a Gamma of 0 for queries without a comparable pair."""
-    wholes = judgement.wholes.copy()
-    wholes[:, judgement.titles.index("gamma")] = 1
-    return replace(judgement, wholes=wholes)
+    wholes = judgment.wholes.copy()
+    wholes[:, judgment.titles.index("gamma")] = 1
+    return replace(judgment, wholes=wholes)
 
 
 def _suite(
-    name: str, measures: tuple[str, ...], settings: dict[str, Any], sweeps: dict[str, Any]
+    name: str, measures: tuple[str, ...], settings: dict[str, Any], sweeps: _Sweeps = ()
 ) -> Suite:
+    """A quarter of the queries, 125 at least, for series over a setting."""
+    queries = GRAPHS[name].queries
     return Suite(
         name=name,
-        baseline=f"{measures[0]} in",
         data=GRAPHS[name].data,
-        judge=JudgePlan(queries=2000, sweep_queries=500, cutoffs=(10,)),
+        judge=JudgePlan(
+            queries=queries, sweep_queries=max(125, queries // 4), cutoffs=(10,), resamples=1
+        ),
         settings=settings,
         method=(MethodPlan(measures=measures, directions=("in",)),),
         sweep=tuple(
-            SweepPlan(setting=setting, values=values, measures=measures, directions=("in",))
-            for setting, values in sweeps.items()
+            SweepPlan(setting=setting, values=values, measures=takers, directions=("in",))
+            for setting, values, takers in sweeps
         ),
     )
 
 
-def _run(name: str, suite: Suite, data: Path, work: Path) -> Any:
-    return run_suite(suite, *_folders(name, data, work), threads=1)
-
-
-def _folders(name: str, data: Path, work: Path) -> tuple[Path, Path]:
-    """Where the data is, and an empty folder."""
+def _folders(name: str, data: Path, work: Path) -> Iterator[tuple[int, Path, Path]]:
+    """Each seed, the folder of the data, and an empty one, which goes when the seed is done."""
     truth = GRAPHS[name]
     folder = data / truth.folder
     if truth.make is not None:
-        made = work / "data"
-        made.mkdir()
-        truth.make(folder, made)
-        folder = made
-    scratch = work / "work"
-    scratch.mkdir()
-    return folder, scratch
+        folder = work / "data"
+        folder.mkdir()
+        truth.make(data / truth.folder, folder)
+    for seed in SEEDS:
+        with tempfile.TemporaryDirectory(dir=work) as scratch:
+            yield seed, folder, Path(scratch)
 
 
-def _figures(study: Any, title: str) -> dict[str, Any]:
-    """Gamma, its interval, the difference from the first measure, and the sweeps."""
-    found: dict[str, Any] = {"facts": dict(study.facts), "methods": {}, "sweeps": {}}
-    for result in study.methods:
-        measure = result.name.split(" ")[0]
-        told = found["methods"][measure] = {
-            "gamma": rounded(result.figures[title]),
-            "pairs": result.pairs,
-            "bytes": result.bytes,
-        }
-        if result.name in study.differences:
-            told["difference"] = rounded(study.differences[result.name][title])
-    for setting, series in study.sweeps.items():
-        for one in series:
-            found["sweeps"].setdefault(setting, {})[one.measure] = {
-                str(value): {"gamma": rounded(r.figures[title]), "pairs": r.pairs}
-                for value, r in one.results.items()
-            }
+def _study(suite: Suite, title: str, data: Path, work: Path) -> dict[str, Any]:
+    """Gamma and comparable pairs of methods and sweeps: a value for each seed."""
+    found: dict[str, Any] = {"methods": {}, "sweeps": {}}
+    for seed, folder, scratch in _folders(suite.name, data, work):
+        study = run_suite(suite, folder, scratch, seed=seed, threads=1)
+        found["facts"] = {key: fact for key, fact in study.facts.items() if key != "seed"}
+        for result in study.methods:
+            _append(found["methods"], result.name.split(" ")[0], result, title)
+        for setting, series in study.sweeps.items():
+            for one in series:
+                points = found["sweeps"].setdefault(setting, {}).setdefault(one.measure, {})
+                for value, result in one.results.items():
+                    _append(points, str(value), result, title)
     return found
 
 
-def rounded(interval: Any) -> list[float]:
-    """Value, low and high, with four digits."""
-    return [round(float(each), 4) for each in interval]
+def _append(points: dict[str, Any], name: str, result: Result, title: str) -> None:
+    """Add what a seed gave."""
+    point = points.setdefault(name, {"gamma": [], "pairs": []})
+    point["gamma"].append(round(float(result.figures[title].value), 4))
+    point["pairs"].append(result.pairs)

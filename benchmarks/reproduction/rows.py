@@ -10,14 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.arithmetic import mean
+
 __all__ = [
     "Measured",
     "Paper",
     "Row",
+    "apart",
     "between",
     "decided",
     "each",
     "grows",
+    "over_seeds",
     "picture",
     "unavailable",
 ]
@@ -30,7 +34,7 @@ Told = tuple[str, str]
 class Row:
     """``key`` such as 001.figure5, the ``figure``, what is ``printed``, the measurements that it
     ``needs``, and ``tell``, which makes two cells of them: ours, and whether it holds. ``command``
-    is another one than this package's.
+    measures a row that has no needs.
     """
 
     key: str
@@ -61,10 +65,21 @@ def unavailable(key: str, figure: str, printed: str, why: str) -> Row:
     return Row(key, figure, printed, (), lambda _: (why, "**not reproduced**"))
 
 
-def between(interval: Sequence[float], digits: int = 3, sign: bool = False) -> str:
-    """A figure and its 95 % interval."""
-    value, low, high = (f"{x:{'+' if sign else ''}.{digits}f}" for x in interval)
+def over_seeds(values: Sequence[float], digits: int = 3) -> str:
+    """The mean over seeds, and the half width of its 95 % interval."""
+    value, _, high = mean(values)
+    return f"{value:,.{digits}f} ± {high - value:,.{digits}f}".replace("-", "−")
+
+
+def between(values: Sequence[float], digits: int = 3) -> str:
+    """The mean of differences over seeds, and its 95 % interval."""
+    value, low, high = (f"{x:+.{digits}f}" for x in mean(values))
     return f"{value} [{low}, {high}]".replace("-", "−")
+
+
+def apart(left: Sequence[float], right: Sequence[float]) -> list[float]:
+    """Left less right, seed by seed."""
+    return [a - b for a, b in zip(left, right, strict=True)]
 
 
 def each(parts: Mapping[str, str]) -> str:
@@ -72,16 +87,17 @@ def each(parts: Mapping[str, str]) -> str:
     return "<br>".join(f"{name}: {text}" for name, text in parts.items())
 
 
-def decided(intervals: Mapping[str, Sequence[float]], rises: bool = True) -> str:
-    """Where differences are above 0, or below it, as claimed, by their intervals."""
-    sign = 1 if rises else -1
-    right = [n for n, (_, low, high) in intervals.items() if min(sign * low, sign * high) > 0]
-    wrong = [n for n, (_, low, high) in intervals.items() if max(sign * low, sign * high) < 0]
+def decided(differences: Mapping[str, Sequence[float]]) -> str:
+    """Where differences are above 0, as claimed, by their intervals over seeds."""
+    intervals = {name: mean(values) for name, values in differences.items()}
+    right = [name for name, found in intervals.items() if found.low > 0]
+    wrong = [name for name, found in intervals.items() if found.high < 0]
     open_ = [name for name in intervals if name not in (*right, *wrong)]
     said = [("yes", right), ("no, the reverse,", wrong), ("undecided", open_)]
     told = "; ".join(f"{word} on {', '.join(names)}" for word, names in said if names)
-    whole = "**yes**" if not wrong + open_ else "**in part**" if right else "**no**"
-    return f"{whole}: {told}"
+    if right:
+        return f"{'**in part**' if wrong + open_ else '**yes**'}: {told}"
+    return f"{'**no**' if wrong else '**undecided**'}: {told}"
 
 
 def grows(holds: Mapping[str, bool]) -> str:

@@ -1,23 +1,22 @@
 """Exact SimRank: what ``benchmarks/sor.py`` and ``benchmarks/exact_figures.py`` measure, kept.
 
-Cost: two minutes of processor time.
+Cost: two minutes of processor time; figures 7a and 7b ten more, and up to 12 GB.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.report import RESULTS
+from benchmarks.exact_figures import FIGURES
 from benchmarks.sor import DECAY, EXPERIMENTS, Shop
-from cocite.allpairs.order import reordered
-from cocite.allpairs.psum import sweeps_for
+from cocite.allpairs.links import reordered
+from cocite.allpairs.products import sweeps_for
 
-__all__ = ["KEPT", "beforehand", "example", "experiment", "saved"]
+__all__ = ["KEPT", "beforehand", "example", "experiment", "figure"]
 
 KEPT = ("omega", "sparse", "dense", "bandwidth")
 """The experiments that figure 6 needs."""
@@ -28,6 +27,11 @@ def experiment(name: str, data: Path, work: Path) -> list[dict[str, Any]]:
     others on the machine change least.
     """
     return list(EXPERIMENTS[name](Shop(work, False, [], time.process_time)))
+
+
+def figure(name: str, data: Path, work: Path) -> list[dict[str, Any]]:
+    """The rows of one of the figures of ``benchmarks.exact_figures``."""
+    return list(FIGURES[name](Shop(work, False, [])))
 
 
 def beforehand(data: Path, work: Path) -> dict[str, int]:
@@ -42,9 +46,3 @@ def example(data: Path, work: Path) -> list[int]:
     offsets = np.searchsorted([a for a, _ in both], np.arange(7)).astype(np.int64)
     columns = np.array([b for _, b in both], np.uint32)
     return [int(v) + 1 for v in reordered(offsets, columns)]
-
-
-def saved(name: str) -> list[dict[str, Any]]:
-    """Rows that ``python -m benchmarks.exact_figures --only NAME --save`` keeps."""
-    found = json.loads((RESULTS / "exact-figures.json").read_text("utf-8"))
-    return list(found[name]["rows"])

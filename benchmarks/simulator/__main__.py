@@ -4,15 +4,16 @@
     python -m benchmarks.simulator reproduce          the kept runs, measured and simulated
     python -m benchmarks.simulator sizes              1, 4 and 100 billion pages
 
-``measure`` keeps what it finds in ``benchmarks/results/cluster.json``. The runs are made anew by
+``measure --write`` keeps what it finds in ``benchmarks/results/cluster.json``. These commands
+measure the runs again:
 
-    python -m benchmarks.cluster_build GRAPH
-    python -m benchmarks.cluster_blocks GRAPH --samples 32
-    python -m benchmarks.cluster_serving INDEX
+    python -m benchmarks.cluster_build GRAPH --write
+    python -m benchmarks.cluster_blocks GRAPH --samples 32 --write
+    python -m benchmarks.cluster_serving INDEX --write
 
 of the same GRAPH, and an index of it by psimrank; each takes less than five minutes and keeps its
-figures there, too. ``--write`` puts tables into docs/cluster.md. ``reproduce`` fails if a figure is
-off by more than 30 %.
+figures there, too. ``sizes`` and ``reproduce`` print tables, and put them into docs/cluster.md with
+``--write``. ``reproduce`` fails if a figure is off by more than 30 %.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.block import ROOT
+from benchmarks.block import ROOT, add_write, edit
 from benchmarks.simulator import reproduce, sizes
-from benchmarks.simulator.constants import keep_quiet, kept, read
+from benchmarks.simulator.constants import add_keep, keep_quiet, kept, read
 
 DOCUMENT = ROOT / "docs" / "cluster.md"
 MARKS = {
@@ -81,20 +82,16 @@ def main() -> None:
     measured.add_argument(
         "--only", metavar="PARTS", help="samples,blocks,workers,calls,questions: some of them"
     )
-    measured.add_argument(
-        "--keep", action="store_true", help="keep constants of a busy machine, too"
-    )
+    add_keep(measured)
     for name in MARKS:
-        verbs.add_parser(name).add_argument(
-            "--write", action="store_true", help=f"put the table into {DOCUMENT.relative_to(ROOT)}"
-        )
+        add_write(verbs.add_parser(name), f"put the table into {DOCUMENT.relative_to(ROOT)}")
     asked = parser.parse_args()
     if asked.verb == "measure":
         _measure(asked)
         return
     print(block(asked.verb))
-    if asked.write:
-        DOCUMENT.write_text(within(DOCUMENT.read_text("utf-8"), asked.verb), "utf-8")
+    text = within(DOCUMENT.read_text("utf-8"), asked.verb)
+    edit(DOCUMENT, text, write=asked.write)
     if asked.verb == "reproduce":
         off = [row for row in reproduce.figures(*read()) if abs(row.off) > reproduce.ALLOWED]
         if off:
@@ -114,7 +111,7 @@ def _measure(asked: argparse.Namespace) -> None:
     def note(more: dict[str, Any]) -> None:
         busy = max(more.get("others", 0.0), found.get("others", 0.0))
         found.update(more, others=busy)
-        keep_quiet("constants", "here", found, asked.keep)
+        keep_quiet("constants", "here", found, asked)
 
     with tempfile.TemporaryDirectory(prefix="cocite-bench-") as name:
         measure(asked.graph, parts, Path(name), note)

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 AHEAD = 3
-"""Samples that blocks lay out at a time (``layouts/trees/blocks.py``)."""
+"""Samples that blocks lay out at a time (``index/layouts/trees/assemble.py``)."""
 _HOPELESS = 1000
 """How often every sample is begun again before a build is said to have no end."""
 

@@ -12,13 +12,16 @@ kept, unless one says so (``--keep``).
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FILE", "QUIET", "Constants", "keep", "keep_quiet", "kept", "read"]
+from benchmarks.block import add_write, edit
+
+__all__ = ["FILE", "QUIET", "Constants", "add_keep", "keep", "keep_quiet", "kept", "read"]
 
 QUIET = 0.1
 FILE = Path(__file__).parents[1] / "results" / "cluster.json"
@@ -101,12 +104,22 @@ def keep(section: str, name: str, value: Any) -> None:
     """Keep figures, of ``constants`` or ``runs``, in the place of those of that name."""
     found = kept() if FILE.exists() else {}
     found.setdefault(section, {})[name] = value
-    FILE.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    edit(FILE, json.dumps(found, indent=1) + "\n", write=True)
 
 
-def keep_quiet(section: str, name: str, value: dict[str, Any], anyway: bool) -> None:
-    """Keep figures of a quiet machine, or ``anyway``; say so if they are not."""
-    if value["others"] > QUIET and not anyway:
+def add_keep(parser: argparse.ArgumentParser) -> None:
+    """Add ``--write`` and ``--keep``: the options of :func:`keep_quiet`."""
+    add_write(parser, f"keep the figures in benchmarks/results/{FILE.name}")
+    parser.add_argument(
+        "--keep", action="store_true", help="with --write, keep figures of a busy machine, too"
+    )
+
+
+def keep_quiet(section: str, name: str, value: dict[str, Any], chosen: argparse.Namespace) -> None:
+    """Keep figures of a quiet machine, or any with ``--keep``, where ``--write`` says so."""
+    if not chosen.write:
+        return
+    if value["others"] > QUIET and not chosen.keep:
         share = f"{100 * value['others']:.0f} %"
         told = f"others took {share} of the processors: not kept ({section}, {name}). --keep does"
         print(told, file=sys.stderr, flush=True)

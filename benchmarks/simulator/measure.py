@@ -31,12 +31,12 @@ from benchmarks.processes import others
 from benchmarks.simulator.building import fine_calls
 from benchmarks.simulator.serving import Serving, serve
 from cocite import Graph
-from cocite.graph.in_blocks import BlockedGraph
-from cocite.graph.ingest_blocks import split
-from cocite.memory import cores
+from cocite.cluster.ray import Cluster
+from cocite.cluster.threads import Alone
+from cocite.graph.partitions import BlockedGraph
+from cocite.io.partitions import split
 from cocite.ranking import pagerank
-from cocite.runner.crew import Alone
-from cocite.runner.ray import Cluster
+from cocite.resources import cores
 
 BLOCKS = 4
 INDEX = "samples-100"
@@ -117,7 +117,7 @@ def blocks(graph: Graph, folder: Path) -> dict[str, Any]:
 
 def live_of(blocked: BlockedGraph, hall: TimedHall) -> list[float]:
     """Tokens that make each step, as a share of the nodes: the mean of some samples."""
-    from cocite.engine.blocks_walk import BlocksWalk
+    from cocite.engine.carriers import BlocksWalk
 
     walked = BlocksWalk(hall.crew, blocked.nodes, 10).walk(range(GROUP))
     most = max(map(len, walked.values()))

@@ -6,7 +6,7 @@ many processor seconds, and who asks
 ``merge`` seconds an answer, one answer after another. It ends when all have answered, or at the
 deadline by those that have. A machine that fails answers nothing; when two questions in a row have
 waited for it in vain nobody asks it any more, and after ``repair`` it is back
-(``query/shards/breaker.py``).
+(``search/remote/replicas.py``).
 """
 
 from __future__ import annotations

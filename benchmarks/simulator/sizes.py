@@ -1,6 +1,6 @@
 """Webs larger than any here: machines, memory, disk, hours and bytes on the wire, by simulation.
 
-A web is built in each form that fits the machines (``layouts/memory_plan.py``):
+A web is built in each form that fits the machines (``index/layouts/memory_plan.py``):
 
     in memory    a node takes shards; the graph and a walk a thread are in its memory
     from disk    the same, with the tokens of one walk in memory and the links read from disk
@@ -29,7 +29,7 @@ from benchmarks.simulator.building import (
 )
 from benchmarks.simulator.constants import Constants
 from benchmarks.simulator.serving import Serving, serve
-from cocite.layouts.trees.build import maker_bytes
+from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
 
 __all__ = ["WEBS", "Kind", "Plan", "Web", "plans", "table"]
 
@@ -42,11 +42,13 @@ _GROUP = 16
 _FROM_DISK = 1.4
 """Times the work in memory, where samples walk together (``docs/architecture.md``)."""
 _STATE_NODE = 28
-"""Bytes of scratch a token that lies on disk between two steps (``engine/together.py``)."""
+"""Bytes of scratch a token that lies on disk between two steps (``engine/walk_batch.py``)."""
 _FEW = 64
 """Links are read whole while one node in so many has a token."""
 _BLOCK_NODE, _WALKS_NODE = 29, 36
-"""Bytes of a block a node, and a node and sample that walks (``layouts/trees/blocks.py``)."""
+"""Bytes of a block a node, and a node and sample that walks
+(``index/layouts/trees/assemble.py``).
+"""
 _PER_MACHINE = (1, 2, 4, 8, 16)
 _COLD_READS, _COLD_SECONDS = 3.3, 1e-4
 """Pages that a sample reads for a question where nothing of it is in memory (1.3 MB for 100)."""

@@ -19,63 +19,63 @@ if TYPE_CHECKING:
     from cocite.errors import CociteError as CociteError
     from cocite.errors import UnknownNode as UnknownNode
     from cocite.evaluation import evaluate as evaluate
+    from cocite.evaluation.trials import TuningResult as TuningResult
+    from cocite.evaluation.tune import tune as tune
     from cocite.graph import Graph as Graph
     from cocite.graph.generate import generate_web as generate_web
-    from cocite.graph.ingest import ingest as ingest
-    from cocite.index.told import info as info
-    from cocite.index.told import verify as verify
-    from cocite.interop.asking import related as related
-    from cocite.interop.asking import similarity as similarity
-    from cocite.interop.asking import why as why
-    from cocite.query import Hit as Hit
-    from cocite.query import Index as Index
-    from cocite.query import Score as Score
-    from cocite.query import build as build
-    from cocite.query import merge as merge
-    from cocite.query import open_graph as open_graph
-    from cocite.query import open_index as open
-    from cocite.query import refresh as refresh
-    from cocite.query.plan.plan import Plan as Plan
-    from cocite.query.plan.plan import plan_index as plan_index
-    from cocite.query.why import Reason as Reason
-    from cocite.query.why import Why as Why
-    from cocite.query.why import WhyTogether as WhyTogether
+    from cocite.graph.opening import open_graph as open_graph
+    from cocite.index.results import info as info
+    from cocite.index.results import verify as verify
+    from cocite.integrations.api import related as related
+    from cocite.integrations.api import similarity as similarity
+    from cocite.integrations.api import why as why
+    from cocite.io.ingest import ingest as ingest
     from cocite.ranking.pagerank import pagerank as pagerank
-    from cocite.tuning import Tuned as Tuned
-    from cocite.tuning import tune as tune
+    from cocite.search import Hit as Hit
+    from cocite.search import Index as Index
+    from cocite.search import Score as Score
+    from cocite.search import build as build
+    from cocite.search import merge as merge
+    from cocite.search import open_index as open
+    from cocite.search import refresh as refresh
+    from cocite.search.plan.plan import Plan as Plan
+    from cocite.search.plan.plan import plan_index as plan_index
+    from cocite.search.stages import Reason as Reason
+    from cocite.search.stages import Why as Why
+    from cocite.search.stages import WhyTogether as WhyTogether
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "CociteError": ("cocite.errors", "CociteError"),
     "Graph": ("cocite.graph", "Graph"),
-    "Hit": ("cocite.query", "Hit"),
-    "Index": ("cocite.query", "Index"),
-    "Plan": ("cocite.query.plan.plan", "Plan"),
-    "Reason": ("cocite.query.why", "Reason"),
-    "Score": ("cocite.query", "Score"),
+    "Hit": ("cocite.search", "Hit"),
+    "Index": ("cocite.search", "Index"),
+    "Plan": ("cocite.search.plan.plan", "Plan"),
+    "Reason": ("cocite.search.stages", "Reason"),
+    "Score": ("cocite.search", "Score"),
     "Scores": ("cocite.allpairs", "Scores"),
-    "Tuned": ("cocite.tuning", "Tuned"),
+    "TuningResult": ("cocite.evaluation.tune", "TuningResult"),
     "UnknownNode": ("cocite.errors", "UnknownNode"),
-    "Why": ("cocite.query.why", "Why"),
-    "WhyTogether": ("cocite.query.why", "WhyTogether"),
-    "build": ("cocite.query", "build"),
+    "Why": ("cocite.search.stages", "Why"),
+    "WhyTogether": ("cocite.search.stages", "WhyTogether"),
+    "build": ("cocite.search", "build"),
     "evaluate": ("cocite.evaluation", "evaluate"),
     "exact_simrank": ("cocite.allpairs", "exact_simrank"),
     "generate_web": ("cocite.graph.generate", "generate_web"),
-    "info": ("cocite.index.told", "info"),
-    "ingest": ("cocite.graph.ingest", "ingest"),
-    "merge": ("cocite.query", "merge"),
-    "open": ("cocite.query", "open_index"),
-    "open_graph": ("cocite.query", "open_graph"),
+    "info": ("cocite.index.results", "info"),
+    "ingest": ("cocite.io.ingest", "ingest"),
+    "merge": ("cocite.search", "merge"),
+    "open": ("cocite.search", "open_index"),
+    "open_graph": ("cocite.graph.opening", "open_graph"),
     "pagerank": ("cocite.ranking", "pagerank"),
-    "plan_index": ("cocite.query.plan.plan", "plan_index"),
-    "refresh": ("cocite.query", "refresh"),
-    "related": ("cocite.interop.asking", "related"),
-    "similarity": ("cocite.interop.asking", "similarity"),
-    "tune": ("cocite.tuning", "tune"),
-    "verify": ("cocite.index.told", "verify"),
-    "why": ("cocite.interop.asking", "why"),
+    "plan_index": ("cocite.search.plan.plan", "plan_index"),
+    "refresh": ("cocite.search", "refresh"),
+    "related": ("cocite.integrations.api", "related"),
+    "similarity": ("cocite.integrations.api", "similarity"),
+    "tune": ("cocite.evaluation.tune", "tune"),
+    "verify": ("cocite.index.results", "verify"),
+    "why": ("cocite.integrations.api", "why"),
 }
 
 __all__ = [
@@ -87,7 +87,7 @@ __all__ = [
     "Reason",
     "Score",
     "Scores",
-    "Tuned",
+    "TuningResult",
     "UnknownNode",
     "Why",
     "WhyTogether",

@@ -1,7 +1,7 @@
 """How long a question may take: the deadline of a thread, which work looks at between its steps.
 
     with limited(10.0):
-        index.related("Zebra")         raises TookTooLong when it has taken 10 s
+        index.related("Zebra")         raises QueryTimeout when it has taken 10 s
 
 Kernels cannot be ended, so work looks at the clock between them (``check``): between two files of
 samples, two runs of links, two rounds, two nodes. What began is late by one such step at most.
@@ -21,9 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cocite.compiled.clock import clock
-from cocite.errors import TookTooLong
-
-__all__ = ["check", "limited", "too_long"]
+from cocite.errors import QueryTimeout
 
 
 class _Deadline(threading.local):
@@ -38,7 +36,7 @@ _here = _Deadline()
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Have this thread's work raise :class:`TookTooLong` when it has taken so long; within another
+    """Have this thread's work raise :class:`QueryTimeout` when it has taken so long; within another
     limit the one that ends first holds.
     """
     before = _here.until, _here.given
@@ -52,14 +50,14 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise :class:`TookTooLong` if this thread has a deadline, and it has passed."""
+    """Raise :class:`QueryTimeout` if this thread has a deadline, and it has passed."""
     if _here.until is not None and clock() > _here.until:
         raise too_long(_here.given)
 
 
-def too_long(seconds: float) -> TookTooLong:
+def too_long(seconds: float) -> QueryTimeout:
     """What is said of a question that was given so long."""
-    return TookTooLong(
+    return QueryTimeout(
         f"the question took longer than the {seconds:g} s that it is given: ask for less, such as "
         "fewer nodes at once, fewer hits, or scores that are not refined"
     )

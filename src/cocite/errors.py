@@ -3,7 +3,7 @@
     CociteError
     ├── UsageError              the call itself is wrong             exit code 2
     │   ├── UnknownNode         a name that is not in the graph
-    │   └── NotLinks            an input that is no list of links, or one in doubt
+    │   └── UnrecognizedInput            an input that is no list of links, or one in doubt
     ├── InputError              what was read is not what it should be
     │   └── MalformedRow        one row of an edge list: file, line, content
     ├── StoreError              a graph or index on disk
@@ -13,9 +13,9 @@
     │   ├── OutputExists        the output is there already
     │   └── Busy                another process is building it
     ├── NotConverged            a computation that ends without a result that says anything
-    ├── TookTooLong             a question that took longer than it was given
+    ├── QueryTimeout             a question that took longer than it was given
     ├── ClusterError            a cluster that cannot be reached, or cannot do the work
-    │   └── LostWorker          work that was lost again and again
+    │   └── WorkerLost          work that was lost again and again
     └── ResourceError           it does not fit: memory, disk, ids
 
 A message says what was found, what is allowed and what to do. The command line prints it
@@ -32,17 +32,17 @@ __all__ = [
     "CociteError",
     "Damaged",
     "InputError",
-    "LostWorker",
     "MalformedRow",
     "NotAStore",
     "NotConverged",
-    "NotLinks",
     "OutputExists",
+    "QueryTimeout",
     "ResourceError",
     "StoreError",
-    "TookTooLong",
     "UnknownNode",
+    "UnrecognizedInput",
     "UsageError",
+    "WorkerLost",
     "WrongFormat",
 ]
 
@@ -67,27 +67,29 @@ class UsageError(CociteError, ValueError):
 
 
 class UnknownNode(UsageError, KeyError):
-    """A name that no node has; ``nearest`` holds the names most like it, ``titled`` the names and
-    titles of nodes whose title it is, or that have it in their title; ``note`` is what else there
-    is to say: of an index that keeps some pages only, which.
+    """A name that no node has; ``suggestions`` are names that may be meant, ``titled`` the names
+    and titles of nodes whose title it is, or that have it in their title; ``note`` is what else
+    there is to say: of an index that keeps some pages only, which.
     """
 
     def __init__(
         self,
         name: object,
-        nearest: Sequence[str] = (),
+        suggestions: Sequence[str] = (),
         note: str = "",
         titled: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.name = name
-        self.nearest, self.titled = tuple(nearest), tuple(titled)
+        self.suggestions, self.titled = tuple(suggestions), tuple(titled)
         message = f"no node is named {str(name)!r}"
         if self.titled:
             told = [f"{title!r} is the title of {node!r}" for node, title in self.titled]
             message += f"; {', '.join(told)}. Nodes are asked for by their names"
-        elif self.nearest:
-            named = ", ".join(repr(n) for n in self.nearest)
-            message += f"; the nearest name{'s are' if len(self.nearest) > 1 else ' is'} {named}"
+        elif self.suggestions:
+            named = ", ".join(repr(n) for n in self.suggestions)
+            message += (
+                f"; the nearest name{'s are' if len(self.suggestions) > 1 else ' is'} {named}"
+            )
         message += f". {note}" if note else ""
         super().__init__(message)
 
@@ -100,7 +102,7 @@ class InputError(CociteError):
     """Input that cannot be read as a list of links."""
 
 
-class NotLinks(UsageError, InputError):
+class UnrecognizedInput(UsageError, InputError):
     """An input that is no list of links but of another format, or empty, or that could be read in
     several ways: what is to be named is another file, or how this one is to be read.
     """
@@ -146,7 +148,7 @@ class NotConverged(CociteError):
     """An iteration diverges, or its result may be off by more than there is."""
 
 
-class TookTooLong(CociteError):
+class QueryTimeout(CociteError):
     """A question took longer than it was given (``deadline.py``)."""
 
 
@@ -154,7 +156,7 @@ class ClusterError(CociteError):
     """A cluster that cannot be reached, or whose nodes cannot do the work."""
 
 
-class LostWorker(ClusterError):
+class WorkerLost(ClusterError):
     """Work on a cluster whose workers were lost, more often than it is done again."""
 
 

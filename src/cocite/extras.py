@@ -2,7 +2,8 @@
 
 A message names the command that installs them, as it can be typed where cocite is installed: from
 the folder or the address that it was installed from, which pip writes down (``direct_url.json``,
-PEP 610), or from the folder that it runs in, if that is a clone; else by its name.
+PEP 610), or from the folder that it runs in, if that is a clone; else as documents say it, in a
+clone.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from cocite.errors import UsageError
-
-__all__ = ["MissingLibrary", "install_command", "need"]
 
 _NAME = "cocite"
 _EXTRAS = {"sklearn": "evaluate", "scipy": "evaluate", "matplotlib": "evaluate", "gensim": "embed"}
@@ -51,15 +50,14 @@ def install_command(extra: str) -> str:
     folder = Path(unquote(urlsplit(url).path)) if "dir_info" in origin else _clone()
     if folder is not None and (folder / "pyproject.toml").is_file():
         editable = bool(origin.get("dir_info", {}).get("editable"))
-        return f"pip install {'-e ' * editable}{_quoted(f'{_beside(folder)}[{extra}]')}"
-    named = f"{_NAME}[{extra}]"
+        return f"pip install {'-e ' * editable}{_quoted(f'{_required_with(folder)}[{extra}]')}"
     vcs = origin.get("vcs_info", {})
     if "vcs" in vcs:
         version = vcs.get("requested_revision") or vcs.get("commit_id")
-        named += f" @ {vcs['vcs']}+{url}" + (f"@{version}" if version else "")
-    elif "archive_info" in origin:
-        named += f" @ {url}"
-    return f"pip install {_quoted(named)}"
+        url = f"{vcs['vcs']}+{url}" + (f"@{version}" if version else "")
+    elif "archive_info" not in origin:
+        return f"pip install {_quoted(f'.[{extra}]')} in a clone of {_NAME}"
+    return f"pip install {_quoted(f'{_NAME}[{extra}] @ {url}')}"
 
 
 def _origin() -> dict[str, Any]:
@@ -79,7 +77,7 @@ def _clone() -> Path | None:
     return source.parent if source.name == "src" else None
 
 
-def _beside(folder: Path) -> str:
+def _required_with(folder: Path) -> str:
     """The folder as seen from here where that is short: it is here, above, or below."""
     here = os.path.realpath(os.curdir)
     there = os.path.realpath(folder)

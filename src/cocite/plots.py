@@ -1,9 +1,9 @@
-"""How all pictures look: one style, colours that colour-blind readers can tell apart, no window.
+"""How all pictures look: one style, colors that color-blind readers can tell apart, no window.
 
 matplotlib is an extra, imported when a picture is made. ``require`` says before any work that it is
 missing. Figures are made without pyplot, which keeps global state and looks for a screen.
 
-Colours: unordered series take Okabe and Ito's, in the order of ``SERIES``; ordered ones, such as
+Colors: unordered series take Okabe and Ito's, in the order of ``SERIES``; ordered ones, such as
 numbers of sweeps, take steps of *viridis* (``shades``), from dark to light.
 Sources: Okabe, Ito, *Color universal design* (2002); Smith, van der Walt 2015 (viridis).
 """
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    Panel = Callable[[Axes], None]
+if TYPE_CHECKING:
+    Plot = Callable[[Axes], None]
 
-__all__ = ["SERIES", "STYLE", "draw", "require", "shades"]
 
 SERIES = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Vermilion, blue, green, purple, orange, sky blue, black."""
@@ -59,14 +59,14 @@ def require(extra: str = "plots", otherwise: str = "") -> None:
 
 
 def shades(count: int) -> list[Any]:
-    """``count`` colours for an ordered series, dark to light."""
+    """``count`` colors for an ordered series, dark to light."""
     from matplotlib import colormaps
 
-    # The lightest colours are too pale on white.
+    # The lightest colors are too pale on white.
     return [colormaps["viridis"](0.88 * i / max(1, count - 1)) for i in range(count)]
 
 
-def draw(path: Path, title: str, panels: Sequence[Panel], legend: str = "") -> None:
+def draw(path: Path, title: str, panels: Sequence[Plot], legend: str = "") -> None:
     """Draw panels side by side with the same axes, and one legend beside them.
 
     Each panel is called with its axes; series of one label share one entry of the legend, which

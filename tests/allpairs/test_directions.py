@@ -138,7 +138,7 @@ def test_teleporting_compares_no_user_with_an_item(
 ) -> None:
     graph = str(Graph.from_edges(_table(), tmp_path / "g", bipartite=True).path)
     out = str(tmp_path / "o.jsonl")
-    way = ["exact", graph, "-o", out, "--teleport", "0.8", "--min-score", "0", "--overwrite"]
+    way = ["all-pairs", graph, "-o", out, "--teleport", "0.8", "--min-score", "0", "--overwrite"]
     assert main(way) == 0
     rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
     assert len(rows) > 10

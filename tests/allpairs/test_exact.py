@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph, exact_simrank
-from cocite.allpairs import Options, dense, sweeps
+from cocite.allpairs import Options, sweeps
 from cocite.allpairs import run as runs
 from cocite.allpairs.products import SparseProducts
-from cocite.allpairs.stopping import Bounds, ExactConvergence, ExactSweep, iterate
+from cocite.allpairs.scores import Bounds, ExactConvergence, ExactSweep, iterate
+from cocite.cluster import Team
 from cocite.errors import NotConverged, ResourceError, UnknownNode, UsageError
-from cocite.runner import Team
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.oracles.graphs import Edges, graphs
@@ -50,7 +50,7 @@ def with_loops(draw: st.DrawFn, graph: tuple[int, Edges]) -> tuple[int, Edges]:
 
 @st.composite
 def looped_graphs(draw: st.DrawFn) -> tuple[int, Edges]:
-    """Half of them with self-loops; often with nodes of equal in-neighbours."""
+    """Half of them with self-loops; often with nodes of equal in-neighbors."""
     n, edges = draw(graphs(12))
     if draw(st.booleans()):
         n, edges = with_loops(draw, (n, edges))
@@ -383,19 +383,6 @@ def test_many_links_make_the_products_dense(make_graph: MakeGraph) -> None:
     assert exact_simrank(make_graph(many.tolist(), range(40))).products == "dense"
     few = np.argwhere(rng.random((40, 40)) < 0.1)
     assert exact_simrank(make_graph(few.tolist(), range(40))).products == "sparse"
-
-
-def test_large_dense_graphs_go_through_the_recursion(
-    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dense, "CUTOFF", 16)
-    links = np.argwhere(np.random.default_rng(3).random((70, 70)) < 0.6).tolist()
-    web = make_graph(links, range(70), keep_self_loops=True)
-    found = exact_simrank(web, method="plain", epsilon=1e-5)
-    assert found.products == "dense, Strassen-Winograd above 16"
-    right = truth((70, [(a, b) for a, b in links]), 0.6)
-    assert np.abs(found.array() - right).max() <= found.convergence.error_bound
-    assert exact_simrank(web, method="plain", precision="single").products == "dense"
 
 
 def test_what_does_not_fit_is_refused_before_it_starts(web: Graph) -> None:

@@ -1,4 +1,4 @@
-"""What ``benchmarks/exact_figures.py`` and ``exact_changes.py`` measure is what it says."""
+"""``benchmarks/exact_figures.py`` and ``benchmarks/exact_changes.py`` measure what they say."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import exact_changes as changes
-from benchmarks import exact_figures as figures
 from benchmarks.sor import Shop
 
+from benchmarks import exact_changes as changes
+from benchmarks import exact_figures as figures
 from cocite.allpairs import core as cores
 from cocite.allpairs.prune import PrunedSweeps
-from cocite.runner import Team
+from cocite.cluster import Team
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 
@@ -44,16 +44,28 @@ def test_the_mean_change_is_equation_13_over_all_pairs_of_nodes(make_graph: Make
         assert pruned[f"k={k}"] == pytest.approx(change, rel=1e-9)
 
 
-def test_space_is_planned_and_measured(make_graph: MakeGraph) -> None:
+def test_methods_run_to_their_accuracy_or_say_why(make_graph: MakeGraph) -> None:
     rng = np.random.default_rng(5)
     web = make_graph({(int(a), int(b)) for a, b in rng.integers(0, 300, (2400, 2))}, range(300))
-    list(figures._spaces("warm", web, False))
-    rows = {row["method"]: row for row in figures._spaces("random", web, False)}
+    list(figures._spaces("warm", web))
+    rows = {row["method"]: row for row in figures._spaces("random", web)}
     assert list(rows) == list(figures.KINDS)
-    psum, pruned = rows["PSUM-SR (psum)"], rows["SOR-SR (sor 1.3, pruned at 0.01)"]
+    psum, pruned = rows["PSUM-SR (psum)"], rows["SOR-SR (sor 1.3, pruned at 0.009)"]
     assert 16 * 300**2 <= psum["measured"] <= psum["planned"] + 300_000
     assert pruned["planned"] is None
     assert pruned["scores kept"] >= pruned["rows"]
+    for row in (psum, pruned, rows["gauss-seidel"]):
+        assert row["converged"]
+        assert row["true error"] <= row["bound"] <= 0.05
+    assert not rows["SVD-SR (svd, rank 50)"]["converged"]
+
+
+def test_a_run_beyond_the_memory_is_planned_only(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "available", lambda: 1)
+    rows = list(figures._spaces("line", make_graph([(i, i + 1) for i in range(20)])))
+    assert all(("seconds" in row) == (row["planned"] is None) for row in rows)
 
 
 def test_a_line_has_its_links_at_the_diagonal_once_it_is_ordered(make_graph: MakeGraph) -> None:

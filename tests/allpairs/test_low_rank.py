@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cocite import Graph, exact_simrank
-from cocite.allpairs import svd
+from cocite.allpairs import run
 from cocite.allpairs.core import node_rows, offsets_of, reduce
 from cocite.errors import NotConverged
 from tests.conftest import MakeGraph
@@ -60,7 +60,7 @@ def in_memory(n: int, edges: Edges) -> Graph:
     return cast(Graph, found)
 
 
-def normalised(n: int, edges: Edges) -> Matrix:
+def normalized(n: int, edges: Edges) -> Matrix:
     links = exact.dense(n, edges)
     return np.asarray(links / np.maximum(links.sum(axis=1, keepdims=True), 1))
 
@@ -94,10 +94,10 @@ def test_thousands_of_graphs_end_and_are_refused_if_and_only_if_they_have_no_sco
             n, edges = random_graph(rng)
             web, decay = in_memory(n, edges), float(rng.choice([0.6, 0.8, 0.99]))
             rank = int(rng.integers(1, n + 1))
-            root = math.sqrt(decay) * radius_of(normalised(n, edges), rank)
+            root = math.sqrt(decay) * radius_of(normalized(n, edges), rank)
             try:
                 core = reduce(web, order=False)
-                found = svd.low_rank_scores(node_rows(web, None, None), core, rank, decay, 1e-3)
+                found = run.low_rank_scores(node_rows(web, None, None), core, rank, decay, 1e-3)
             except NotConverged:
                 refused += 1
                 assert root >= 1 - 1e-9, (n, edges, decay, rank)
@@ -114,7 +114,7 @@ def test_the_full_rank_is_exact_however_near_the_decay_is_to_one(decay: float) -
         n, edges = random_graph(rng)
         web = in_memory(n, edges)
         core = reduce(web, order=False)
-        found = svd.low_rank_scores(node_rows(web, None, None), core, n, decay, 1e-6)
+        found = run.low_rank_scores(node_rows(web, None, None), core, n, decay, 1e-6)
         right = exact.simrank(exact.dense(n, edges), decay, math.ceil(-20 / math.log(decay)))
         right = right[np.ix_(core.firsts, core.firsts)]
         apart = ~np.eye(core.size, dtype=bool)
@@ -129,7 +129,7 @@ def test_doubling_solves_the_equation(seed: int) -> None:
     b, start = rng.standard_normal((r, r)), rng.standard_normal((r, r))
     b *= 0.99 / math.sqrt(decay) / np.abs(np.linalg.eigvals(b)).max()
     right = np.linalg.solve(np.eye(r * r) - decay * np.kron(b, b), start.ravel()).reshape(r, r)
-    found = svd._stein(start, svd._powers(b, decay))
+    found = run._stein(start, run._powers(b, decay))
     assert np.allclose(found, right, rtol=0, atol=1e-10 * np.abs(right).max())
 
 
@@ -138,10 +138,10 @@ def test_a_spectral_radius_of_one_is_where_the_sum_ends(scale: float, ends: bool
     turn = np.array([[0.0, -1.0], [1.0, 0.0]])  # eigenvalues i and -i
     with within(10):
         if ends:
-            assert len(svd._powers(scale * turn / math.sqrt(0.25), 0.25)) > 30
+            assert len(run._powers(scale * turn / math.sqrt(0.25), 0.25)) > 30
             return
         with pytest.raises(NotConverged, match="cut to rank 2 have a spectral radius of 2"):
-            svd._powers(scale * turn / math.sqrt(0.25), 0.25)
+            run._powers(scale * turn / math.sqrt(0.25), 0.25)
 
 
 @pytest.mark.parametrize(("decay", "rank"), [(0.8, 3), (0.99, 3), (0.99, 8)])
@@ -176,8 +176,8 @@ def test_steps_for_the_diagonal_end_by_count(monkeypatch: pytest.MonkeyPatch) ->
     right = np.zeros(300)
     right[0] = 1.0
     with within(30):
-        svd._gmres(shifted, right, 1e-12)
-    assert len(called) == svd._STEPS + 1
+        run._gmres(shifted, right, 1e-12)
+    assert len(called) == run._STEPS + 1
 
 
 @pytest.mark.parametrize("singular", [False, True])
@@ -187,7 +187,7 @@ def test_steps_for_the_diagonal_never_lead_away(singular: bool) -> None:
     if singular:
         a[:, 0] = 0
     right = rng.standard_normal(30)
-    found = svd._gmres(lambda x: a @ x, right, 1e-9)
+    found = run._gmres(lambda x: a @ x, right, 1e-9)
     least = np.linalg.norm(a @ np.linalg.lstsq(a, right, rcond=None)[0] - right)
     assert np.linalg.norm(a @ found - right) <= np.linalg.norm(a @ right - right)
     if not singular:
@@ -197,5 +197,5 @@ def test_steps_for_the_diagonal_never_lead_away(singular: bool) -> None:
 
 def test_what_the_low_rank_takes_is_said_beforehand(make_graph: MakeGraph) -> None:
     any_: dict[str, Any] = {"decay": 0.6}
-    assert svd.low_rank_bytes(1000, 1000, **any_) > 72 * 1000**2
-    assert svd.low_rank_bytes(10_000, 50, **any_) < 0.1 * svd.low_rank_bytes(10_000, 5000, **any_)
+    assert run.low_rank_bytes(1000, 1000, **any_) > 72 * 1000**2
+    assert run.low_rank_bytes(10_000, 50, **any_) < 0.1 * run.low_rank_bytes(10_000, 5000, **any_)

@@ -1,4 +1,4 @@
-"""The parts on their own: order, fast products, the team."""
+"""The parts on their own: order, the team."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cocite.allpairs.core import offsets_of
-from cocite.allpairs.dense import multiply, strassen_factor
-from cocite.allpairs.order import bandwidth, reordered
-from cocite.runner import Team
+from cocite.allpairs.links import bandwidth, reordered
+from cocite.cluster import Team
 from tests.oracles.graphs import Edges, graphs
 
 
@@ -65,23 +64,6 @@ def test_scipy_finds_no_much_narrower_order() -> None:
     ours = bandwidth(*rows(200, renumbered(edges, reordered(offsets, columns))))
     other = bandwidth(*rows(200, renumbered(edges, theirs.astype(np.int64))))
     assert ours <= 1.15 * other  # ties are broken otherwise
-
-
-@settings(max_examples=60)
-@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 40), st.integers(1, 9))
-def test_the_fast_product_is_the_product(m: int, k: int, n: int, cutoff: int) -> None:
-    rng = np.random.default_rng(m + 41 * k + 1681 * n)
-    a, b = rng.standard_normal((m, k)), rng.standard_normal((k, n))
-    size = max(m, k, n)
-    allowed = strassen_factor(size, float(np.abs(a).max()), min(cutoff, size)) * 2.0**-53
-    error = np.abs(multiply(a, b, cutoff) - a @ b).max()
-    assert error <= (allowed * 4 + size * 2.0**-52 * 20) * float(np.abs(b).max())
-
-
-def test_the_fast_product_takes_turned_matrices() -> None:
-    rng = np.random.default_rng(1)
-    a, b = rng.random((33, 20)), rng.random((31, 20))
-    assert np.allclose(multiply(a, b.T, 4), a @ b.T, rtol=0, atol=1e-12)
 
 
 @given(st.integers(1, 7), st.integers(0, 200), st.sampled_from([1, 16]), st.data())

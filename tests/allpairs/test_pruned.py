@@ -15,10 +15,10 @@ from cocite.allpairs import Options
 from cocite.allpairs import run as runs
 from cocite.allpairs.products import SparseProducts
 from cocite.allpairs.prune import PrunedSweeps
-from cocite.allpairs.stopping import Bounds, ExactConvergence, ExactSweep, iterate
+from cocite.allpairs.scores import Bounds, ExactConvergence, ExactSweep, iterate
 from cocite.allpairs.sweeps import PlainSweeps, RelaxedSweeps
+from cocite.cluster import Team
 from cocite.errors import NotConverged
-from cocite.runner import Team
 from tests.allpairs.test_exact import fixed_point, looped_graphs, stored, truth
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact

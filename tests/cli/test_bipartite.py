@@ -15,6 +15,7 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import UsageError
+from cocite.search.cache import cached_stores
 from tests.cli.test_completion import offered
 
 TABLE = [("ann", "dune"), ("ann", "emma"), ("bob", "dune"), ("bob", "emma"), ("cy", "emma")]
@@ -42,14 +43,14 @@ def test_an_index_and_a_plan_of_the_table_itself(
         "emma",
         "omoo",
     }
-    assert told(capsys, "plan", "t.csv", "--bipartite")["graph"].endswith("-item.cocite/graph")
+    assert told(capsys, "plan", "t.csv", "--bipartite")["graph"].endswith("/graph")
     assert told(capsys, "verify", "t.csv")["stores"]
     for verb in (
         ["index", "-o", "no.index"],
         ["info"],
         ["plan"],
         ["tune"],
-        ["exact", "-o", "x.csv"],
+        ["all-pairs", "-o", "x.csv"],
     ):
         assert main([verb[0], "t.index", *verb[1:], "--bipartite"]) == 2
         assert re.search("leave (--bipartite|it) out", capsys.readouterr().err)
@@ -62,10 +63,10 @@ def test_names_complete_by_side(here: Path) -> None:
     assert offered("cocite related t.csv --bipartite em") == ["plain,emma"]
     assert offered("cocite related t.csv --bipartite an") == []
     assert offered("cocite related t.csv --bipartite --side user an") == ["plain,ann"]
-    kept = "t.csv.bipartite-user-item.cocite"
-    assert offered(f"cocite related {kept}/index --side user b") == ["plain,bob"]
-    assert offered(f"cocite related {kept}/index user:b") == ["plain,bob"]  # behind bash's colon
-    assert offered(f"cocite related {kept}/index --side nobody b") == []
+    _, index = cached_stores("t.csv", bipartite=True)
+    assert offered(f"cocite related {index} --side user b") == ["plain,bob"]
+    assert offered(f"cocite related {index} user:b") == ["plain,bob"]  # behind bash's colon
+    assert offered(f"cocite related {index} --side nobody b") == []
 
 
 def test_titles_say_which_column_is_which(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

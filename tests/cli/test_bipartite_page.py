@@ -14,7 +14,7 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from cocite.query import open_index
+from cocite.search import open_index
 
 PAGE = Path(__file__).parents[2] / "docs" / "bipartite.md"
 GENRES = ("sf", "classic", "cooking")

@@ -25,8 +25,21 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize(
-    "asked", ["Questions & Answers", "questions & answers", "QUESTIONS  &  answers", "& Answers"]
+    "asked", ["Questions & Answers", "questions & answers", "QUESTIONS  &  answers", "FAQ.html"]
 )
+def test_the_only_title_names_the_page(
+    site: str, capsys: pytest.CaptureFixture[str], asked: str
+) -> None:
+    assert main(["related", site, "faq.html", "-k", "3"]) == 0
+    expected = capsys.readouterr().out
+    assert main(["related", site, asked, "-k", "3"]) == 0
+    told = capsys.readouterr()
+    assert told.out == expected
+    assert f"{asked!r} is answered as 'faq.html'\n" in told.err
+    assert main(["why", site, "a.html", asked]) == 0
+
+
+@pytest.mark.parametrize("asked", ["& Answers", "ANSWERS"])
 def test_what_to_type_is_told(site: str, capsys: pytest.CaptureFixture[str], asked: str) -> None:
     assert main(["related", site, asked, "-k", "3"]) == 2
     assert capsys.readouterr().err.endswith(
@@ -51,7 +64,7 @@ def test_programs_are_told_too(site: str) -> None:
     with pytest.raises(cocite.UnknownNode) as found:
         graph.names.id("old questions")
     assert found.value.titled == (("old.html", "Old Questions"),)
-    assert found.value.nearest == ("old.html",)
+    assert found.value.suggestions == ("old.html",)
     with pytest.raises(cocite.UnknownNode, match="'Apples' is the title of"):
         cocite.build(graph, "i").related("apples")
 

@@ -80,7 +80,6 @@ def test_names_of_a_file_of_links_complete_where_its_graph_is_kept(
     monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
     line = "cocite related links.tsv Los"
     assert offered(line) == []
-    (here / "links.tsv.cocite").write_text("in the way")  # so that it is kept in the cache
     assert main(["related", "links.tsv", "New York"]) == 0
     assert offered(line) == ["plain,Los Angeles"]
     (here / "links.tsv").write_text("changed\tx\n")
@@ -115,6 +114,7 @@ def _until(terminal: int, ending: str) -> str:
     return found
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(
     ("begun", "whole"),

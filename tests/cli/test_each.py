@@ -49,6 +49,8 @@ def test_a_name_that_is_no_node_has_its_error_and_the_others_are_answered(
     assert "1 of the names are no nodes" in printed.err
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 def test_an_answer_comes_before_the_next_name(index: str) -> None:
     """As a program talks with it: it waits for the answer and then writes the next name."""
     command = [sys.executable, "-m", "cocite", "related", index, "-"]

@@ -12,7 +12,7 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.cli import progress
+from cocite.cli import console
 from cocite.cli.main import main
 from tests.conftest import MakeGraph
 
@@ -27,7 +27,7 @@ def graph(make_graph: MakeGraph) -> Graph:
 @pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
 def test_pairs_go_to_a_table_once_each(graph: Graph, tmp_path: Path, ending: str) -> None:
     path = tmp_path / "out" / f"scores.{ending}"
-    assert main(["exact", str(graph.path), "-o", str(path), "--min-score", "0.05"]) == 0
+    assert main(["all-pairs", str(graph.path), "-o", str(path), "--min-score", "0.05"]) == 0
     rows = duckdb.execute(f"SELECT node, other, score FROM '{path}'").fetchall()
     scores = cocite.exact_simrank(graph)
     n, names = graph.nodes, graph.names
@@ -45,14 +45,14 @@ def test_pairs_go_to_a_table_once_each(graph: Graph, tmp_path: Path, ending: str
 
 def test_all_scores_go_to_an_array(graph: Graph, tmp_path: Path) -> None:
     path = tmp_path / "scores.npy"
-    assert main(["exact", str(graph.path), "-o", str(path), "--precision", "double"]) == 0
+    assert main(["all-pairs", str(graph.path), "-o", str(path), "--precision", "double"]) == 0
     right = cocite.exact_simrank(graph, precision="double").array()
     assert np.load(path).tobytes() == right.tobytes()
 
 
 def test_the_best_of_every_node_go_to_a_table(graph: Graph, tmp_path: Path) -> None:
     path = tmp_path / "best.csv"
-    assert main(["exact", str(graph.path), "-o", str(path), "--top", "1"]) == 0
+    assert main(["all-pairs", str(graph.path), "-o", str(path), "--top", "1"]) == 0
     rows = duckdb.execute(f"SELECT node, other FROM '{path}'").fetchall()
     assert set(rows) == {("x", "y"), ("y", "x"), ("ü\"'z", "w"), ("w", "ü\"'z")}
 
@@ -60,7 +60,7 @@ def test_the_best_of_every_node_go_to_a_table(graph: Graph, tmp_path: Path) -> N
 def test_what_it_takes_and_how_it_ended_is_said(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["exact", str(graph.path), "-o", str(tmp_path / "s.npy"), "--format", "json"]
+    arguments = ["all-pairs", str(graph.path), "-o", str(tmp_path / "s.npy"), "--format", "json"]
     assert main([*arguments, "--method", "plain"]) == 0
     printed = capsys.readouterr()
     assert "4 rows for 7 nodes" in printed.err
@@ -85,7 +85,7 @@ def test_the_table_fits_eighty_columns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["exact", str(graph.path), "-o", "s.npy", "--measure", "psimrank"]) == 0
+    assert main(["all-pairs", str(graph.path), "-o", "s.npy", "--measure", "psimrank"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["output", "method", "rows", "ended", "error"]
     assert all(len(line) <= 100 for line in lines)
@@ -94,9 +94,9 @@ def test_the_table_fits_eighty_columns(
 def test_a_log_gets_the_error_with_the_sweeps(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_LOG_SECONDS", 0)
-    monkeypatch.setattr(progress, "_FIRST_LINE", 0)
-    with progress.Stages({"sweeping": "sweeps"}) as stages:
+    monkeypatch.setattr(console, "_LOG_SECONDS", 0)
+    monkeypatch.setattr(console, "_FIRST_LINE", 0)
+    with console.Stages({"sweeping": "sweeps"}) as stages:
         stages("sweeping", 3, 0, "error 2e-02")
         stages("sweeping", 4, 9)
     first, second = capsys.readouterr().err.splitlines()
@@ -107,10 +107,10 @@ def test_a_log_gets_the_error_with_the_sweeps(
 def test_an_output_is_refused_before_any_work(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["exact", str(graph.path), "-o", str(tmp_path / "s.xlsx")]) == 2
+    assert main(["all-pairs", str(graph.path), "-o", str(tmp_path / "s.xlsx")]) == 2
     assert "it ends in one of .parquet" in capsys.readouterr().err
     (tmp_path / "s.npy").write_bytes(b"mine")
-    assert main(["exact", str(graph.path), "-o", str(tmp_path / "s.npy")]) == 1
+    assert main(["all-pairs", str(graph.path), "-o", str(tmp_path / "s.npy")]) == 1
     assert (tmp_path / "s.npy").read_bytes() == b"mine"
 
 
@@ -132,6 +132,6 @@ def test_what_diverges_exits_with_1_and_leaves_no_file(
     web = make_graph([*cycles, (18, 0), (18, 9)])
     path = tmp_path / "out" / "s.npy"
     path.parent.mkdir()
-    assert main(["exact", str(web.path), "-o", str(path), "--decay", "0.9", *options]) == 1
+    assert main(["all-pairs", str(web.path), "-o", str(path), "--decay", "0.9", *options]) == 1
     assert message in capsys.readouterr().err
     assert list(path.parent.iterdir()) == []

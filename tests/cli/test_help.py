@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import cocite
+from cocite.cli.help import Sectioned
 from cocite.cli.main import _VERBS, cli, main
 from cocite.errors import UsageError
 from cocite.measures import DEFAULT, MEASURES, Setting, Value
@@ -143,6 +144,9 @@ def test_help_fits_a_screen(
             assert main([verb, "--help-all"]) == 0
             assert "--safe-csv " in capsys.readouterr().out
             continue
+        if isinstance(option, Sectioned) and not option.brief:
+            assert option.section == "For LINKS only, as for cocite ingest"
+            continue
         assert (
             option.opts[-1] in shown
             or str(option.name).startswith("setting_")
@@ -169,7 +173,7 @@ def test_help_of_an_index_has_the_settings_of_its_measure(
     """Of what has no index those of the measure that answers, of its questions and its index."""
     assert main([verb, str(folder / named), "--help"]) == 0
     shown = capsys.readouterr().out
-    measure = MEASURES[{"default": DEFAULT, "l.tsv": DEFAULT, "g": "psimrank"}.get(named, named)]
+    measure = MEASURES[{"default": DEFAULT, "l.tsv": DEFAULT, "g": DEFAULT}.get(named, named)]
     takes = {s.name for s in measure.ask}
     if named in ("l.tsv", "g"):
         takes |= {s.name for s in measure.build}
@@ -223,8 +227,8 @@ def test_a_wrong_option_is_answered_with_the_nearest_of_the_verb(
 def test_an_option_of_ingest_is_said_to_be_one(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["related", str(folder / "default"), "a", "--weight-column", "3"]) == 2
-    assert "--weight-column is an option of cocite ingest: cocite ingest LINKS -o GRAPH" in (
+    assert main(["related", str(folder / "default"), "a", "--delay", "3"]) == 2
+    assert "--delay is an option of cocite ingest: cocite ingest LINKS -o GRAPH" in (
         capsys.readouterr().err
     )
 

@@ -15,7 +15,7 @@ import pytest
 
 from cocite import Graph
 from cocite.cli.main import main
-from tests.graph.plain import links
+from tests.io.plain import links
 
 LINKS = "a\tb\na\tb\nb\tc\nc\tc\n"
 
@@ -103,6 +103,8 @@ def test_info_for_programs_has_the_numbers(graph: Path, capsys: pytest.CaptureFi
     assert dict(rows[1:]) == expected | {"sources": json.dumps(found["sources"])}
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 def test_standard_input_is_a_file_too(here: Path) -> None:
     done = run(b"x,y\n1,2\n", "ingest", "-", "-o", "g", "--format", "json")
     assert done.returncode == 0
@@ -116,6 +118,7 @@ def test_standard_input_is_a_file_too(here: Path) -> None:
     assert links(Graph.open("g")) == [("1", "2")]
 
 
+@pytest.mark.process
 def test_a_fault_of_standard_input_is_named_so(here: Path) -> None:
     done = run(b"a\tb\nc\n", "ingest", "-", "-o", "g")
     assert done.returncode == 1
@@ -185,8 +188,8 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
         (
             "verify links.tsv",
             2,
-            "Error: links.tsv is no stored graph or index, and nothing is kept of it. If it holds "
-            "links: cocite related links.tsv PAGE makes both of it\n",
+            "Error: links.tsv is no stored graph or index, and nothing is cached of it. If it "
+            "holds links: cocite related links.tsv PAGE makes both of it\n",
         ),
     ],
 )
@@ -251,6 +254,7 @@ def test_verify_reads_every_byte(graph: Path, capsys: pytest.CaptureFixture[str]
         path.write_bytes(whole)
 
 
+@pytest.mark.process
 def test_a_reader_that_has_enough_is_no_error(graph: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "cocite", "info", "g"],

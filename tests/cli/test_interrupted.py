@@ -31,6 +31,8 @@ def _heard() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 @pytest.mark.parametrize("module", ["click", "numpy"])
 def test_while_it_is_imported(tmp_path: Path, module: str) -> None:
     """``click`` is imported first of all, ``numpy`` by a verb."""
@@ -43,6 +45,8 @@ def test_while_it_is_imported(tmp_path: Path, module: str) -> None:
     assert (line["level"], line["message"], line["code"]) == ("error", "interrupted", 130)
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 def test_when_it_is_ignored_it_is(tmp_path: Path) -> None:
     """A shell says so of jobs in the background."""
     (tmp_path / "click.py").write_text(STOP + "raise SystemExit(7)\n")

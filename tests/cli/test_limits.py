@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import cocite
-from cocite import memory
-from tests.store.enemy import change_file, rewrite
+from cocite import resources
+from tests.storage.enemy import change_file, rewrite
 
 LINKS = 60_000
 ROOMS = 2_000_000_000, 1_200_000_000, 300_000_000
@@ -74,17 +74,18 @@ def few_addresses(most: int) -> None:
 
 
 def test_the_budget_heeds_a_limit_of_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_addresses", lambda: [10**9])
-    monkeypatch.setattr(memory, "_status", lambda name: 100_000_000)
-    monkeypatch.setattr(memory._own, "before", 0)
-    assert memory.available() == 900_000_000 - memory._MAPPED
-    monkeypatch.setattr(memory._own, "before", 1)  # libraries are loaded
-    assert memory.available() == 900_000_000
+    monkeypatch.setattr(resources, "_addresses", lambda: [10**9])
+    monkeypatch.setattr(resources, "_status", lambda name: 100_000_000)
+    monkeypatch.setattr(resources._own, "before", 0)
+    assert resources.available() == 900_000_000 - resources._MAPPED
+    monkeypatch.setattr(resources._own, "before", 1)  # libraries are loaded
+    assert resources.available() == 900_000_000
     with pytest.raises(cocite.errors.ResourceError, match=r"ulimit -v\) leaves 900 MB"):
-        memory.budget("1GB")
-    assert memory.budget("900MB") == memory.available()
+        resources.budget("1GB")
+    assert resources.budget("900MB") == resources.available()
 
 
+@pytest.mark.process
 def test_verbs_work_within_a_limit_of_addresses_or_say_that_it_is_too_low(links: Path) -> None:
     """An ingest hung for ever at 1.2 GB, and ended with a traceback at others."""
     ingest, index, related = verbs(links)
@@ -106,7 +107,7 @@ def test_verbs_work_within_a_limit_of_addresses_or_say_that_it_is_too_low(links:
 @pytest.fixture
 def group() -> Iterator[Path]:
     """A control group of its own, of either version, where this process may make one."""
-    parents = [place for place, files in memory._control_groups() if (place / files[0]).exists()]
+    parents = [place for place, files in resources._control_groups() if (place / files[0]).exists()]
     if not parents:
         pytest.skip("no control group with a limit of memory is mounted")
     path = parents[0] / f"cocite-{os.getpid()}"
@@ -118,14 +119,17 @@ def group() -> Iterator[Path]:
     path.rmdir()
 
 
+@pytest.mark.process
 def test_verbs_stay_within_a_control_group(links: Path, group: Path) -> None:
     """Its limit is less than half of what the machine has: who did not see it would be killed."""
-    version = memory._VERSION_1 if (group / memory._VERSION_1[0]).exists() else memory._VERSION_2
+    version = (
+        resources._VERSION_1 if (group / resources._VERSION_1[0]).exists() else resources._VERSION_2
+    )
     limit = group / version[0]
     if not limit.exists():
         pytest.skip("this control group has no limit of memory")
     limit.write_text(str(900 << 20))
-    if int(limit.read_text()) > memory.available() // 2:
+    if int(limit.read_text()) > resources.available() // 2:
         pytest.skip("this machine has no more memory than the control group")
 
     def enter() -> None:
@@ -144,6 +148,7 @@ def test_verbs_stay_within_a_control_group(links: Path, group: Path) -> None:
 # -- links that are there many times ----------------------------------------------------------
 
 
+@pytest.mark.process
 def test_links_over_and_over_take_no_memory(tmp_path: Path) -> None:
     """Sorted beside each other they took 8 GB, of 20 million links."""
     rows = "".join(f"a{i % 7}\tb{i % 5}\n" for i in range(35_000))
@@ -153,6 +158,7 @@ def test_links_over_and_over_take_no_memory(tmp_path: Path) -> None:
     assert int(found.stderr.splitlines()[-1]) < 400
 
 
+@pytest.mark.process
 def test_a_graph_with_links_over_and_over_is_refused_in_little_memory(tmp_path: Path) -> None:
     """As no ingest writes it, with checksums that fit."""
     (tmp_path / "l.tsv").write_text("".join(f"a{i % 7}\tb{i % 5}\n" for i in range(35)))

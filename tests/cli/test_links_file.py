@@ -6,10 +6,11 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from cocite.compiled.place import place
+from cocite.compiled.cache import place
 from cocite.errors import InputError
-from cocite.query import kept, made_of
-from tests.graph.plain import links
+from cocite.search import cache
+from cocite.storage import disk
+from tests.clock import HOLD, LIMIT
+from tests.io.plain import links
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
 MADE = "a graph and an index made of it, "
@@ -56,14 +59,22 @@ def said(done: subprocess.CompletedProcess[bytes]) -> list[str]:
     return [line for line in lines if not re.match(r"[a-z]+ing\b", line)]
 
 
+def entry(name: str = "links.tsv") -> Path:
+    """The entry of the cache that is made of a file; raises if there are several."""
+    (found,) = Path(os.environ["XDG_CACHE_HOME"], "cocite", "links").glob(f"{name}-*")
+    return found
+
+
 def everything(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "made-of.json"
+        if path.is_file() and path.name != "entry.json"
     }
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 def test_the_first_thing_typed_works_and_is_kept(
     here: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -72,26 +83,26 @@ def test_the_first_thing_typed_works_and_is_kept(
     lines = said(first)
     assert lines[0].startswith("read links.tsv: tab-separated, no header; the first link is a -> x")
     assert lines[1].startswith(f"links.tsv: {MADE}")
-    assert lines[1].endswith(f" are kept in links.tsv.cocite and asked while it is unchanged{BY}")
+    assert lines[1].endswith(f" are cached until it changes{BY}")
     assert lines[0].endswith(" (if these name the columns: --header yes)")
     assert len(lines) == 2
     again = run("related", "links.tsv", "x", "--format", "csv")
-    assert said(again) == [f"links.tsv: unchanged, so links.tsv.cocite is asked{BY}"]
+    assert said(again) == [f"links.tsv: unchanged, so the cached index is used{BY}"]
     assert again.stdout == first.stdout
     assert first.stdout.count(b"\n") == 6
-    folder = here / "links.tsv.cocite"
-    assert sorted(path.name for path in folder.iterdir()) == ["graph", "index", "made-of.json"]
-    index = here_and_now(capfdbinary, "related", "links.tsv.cocite/index", "x", "--format", "csv")
+    folder = entry()
+    assert sorted(path.name for path in folder.iterdir()) == ["entry.json", "graph", "index"]
+    index = here_and_now(capfdbinary, "related", str(entry() / "index"), "x", "--format", "csv")
     assert (index.stdout, said(index)) == (first.stdout, [])
-    assert not (here.parent / "cache").exists()
+    assert [path.name for path in here.iterdir()] == ["links.tsv"]
 
 
 def test_every_verb_that_asks_takes_it(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["similarity", "links.tsv", "x", "y", "--format", "json"]) == 0
     out, err = capsys.readouterr()
     assert MADE in err
-    unchanged = f"links.tsv: unchanged, so links.tsv.cocite is asked{BY}\n"
-    assert main(["similarity", "links.tsv.cocite/index", "x", "y", "--format", "json"]) == 0
+    unchanged = f"links.tsv: unchanged, so the cached index is used{BY}\n"
+    assert main(["similarity", str(entry() / "index"), "x", "y", "--format", "json"]) == 0
     assert capsys.readouterr() == (out, "")
     assert main(["why", "links.tsv", "x", "y"]) == 0
     assert capsys.readouterr().err == unchanged
@@ -130,18 +141,15 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
     capsys.readouterr()
     node, *_ = graph.names
     assert main(["related", "my {} links.csv", node, *typed, "--format", "json"]) == 0
-    (kept,) = here.glob("my {} links.csv.read-*.cocite")
-    assert list(cocite.Graph.open(kept / "graph").names) == list(graph.names)
+    found = [p / "graph" for p in Path(os.environ["XDG_CACHE_HOME"]).glob("cocite/links/my_*")]
+    assert list(graph.names) in [list(cocite.Graph.open(each).names) for each in found]
     capsys.readouterr()
     assert main(["related", "my {} links.csv", node, *typed]) == 0
-    assert f"unchanged, so {kept.name} is asked" in capsys.readouterr().err
+    assert "unchanged, so the cached index is used" in capsys.readouterr().err
     assert main(["related", "DIR", node, *typed]) == 2
-    assert f"DIR is no file of links, and is not read anew: leave {typed[0]} out" in (
-        capsys.readouterr().err
-    )
+    assert f"DIR is stored, and not read again: leave {typed[0]} out" in (capsys.readouterr().err)
 
 
-@pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
@@ -149,8 +157,8 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
         ("info links.tsv", "links              6, 1.0 a node\n"),
         ("rank links.tsv", "place   "),
         ("index links.tsv -o my.index", "measure  neighbourhood"),
-        ("plan links.tsv --pilot 1s", "on disk"),
-        ("exact links.tsv -o all.csv --overwrite", "6 nodes"),
+        ("plan links.tsv", "on disk"),
+        ("all-pairs links.tsv -o all.csv --overwrite", "6 nodes"),
     ],
 )
 def test_verbs_of_a_graph_take_it(
@@ -162,8 +170,8 @@ def test_verbs_of_a_graph_take_it(
     out, err = capsys.readouterr()
     assert shown in out
     assert kept in err
-    assert " is kept in links.tsv.cocite and asked while it is unchanged\n" in err
-    assert not (here / "links.tsv.cocite" / "index").exists()
+    assert " is cached until it changes\n" in err
+    assert not (entry() / "index").exists()
     if command.startswith("index"):
         assert main(["related", "my.index", "x", "--format", "csv"]) == 0
         assert main(["nodes", "my.index", "x", "--links"]) == 0
@@ -171,11 +179,11 @@ def test_verbs_of_a_graph_take_it(
     assert main([*command.split(), "--no-cache"]) == 0
     again, err = capsys.readouterr()
     assert "links.tsv: made into a graph for this once\n" in err
-    if not command.startswith(("plan", "exact", "info")):
+    if not command.startswith(("plan", "all-pairs", "info")):
         assert again == out
-    stored = command.replace("links.tsv", "links.tsv.cocite/graph", 1)
+    stored = command.replace("links.tsv", str(entry() / "graph"), 1)
     assert main([*stored.split(), "--no-cache"]) == 2
-    assert "links.tsv.cocite/graph is no file of links: leave --no-cache out" in (
+    assert "/graph is stored, and nothing of it is cached: leave --no-cache out" in (
         capsys.readouterr().err
     )
 
@@ -197,29 +205,27 @@ def test_tune_takes_it_and_says_how_to_go_on(
 def test_an_index_keeps_its_graph_or_is_not_made(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (here / "links.tsv.cocite").write_text("mine")
     (here.parent / "cache").write_text("mine")
     assert main(["index", "links.tsv", "-o", "my.index"]) == 2
     assert capsys.readouterr().err.endswith(
-        "Error: there is no place to keep the graph of links.tsv, which the index goes back to. "
+        "Error: there is no place to cache the graph of links.tsv, which the index goes back to. "
         "Choose one: cocite ingest links.tsv -o DIR, then cocite index DIR\n"
     )
     assert not (here / "my.index").exists()
 
 
-def test_settings_of_a_graph_ask_the_graph(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """No index is made for them; and a measure that needs one says how it is made."""
+def test_settings_make_an_index_of_their_own(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     question = ["similarity", "links.tsv", "x", "y", "--format", "json"]
     assert main([*question, "--measure", "simrank", "--samples", "64"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["measure"], found["settings"]["samples"]) == ("simrank", 64)
-    assert not (here / "links.tsv.cocite" / "index").exists()
-    assert main([*question, "--measure", "cocitation"]) in (0, 2)
-    said = capsys.readouterr().err
-    assert "unchanged" in said
+    assert not (entry() / "index").exists()
+    assert main([*question, "--measure", "cocitation"]) == 0
+    assert capsys.readouterr().err.endswith("are cached until it changes; cocitation answers\n")
     assert main(question) == 0
-    assert (here / "links.tsv.cocite" / "index").exists()
-    assert "read links.tsv" in capsys.readouterr().err
+    assert (entry() / "index").exists()
 
 
 def test_settings_do_not_change_the_measure(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,7 +239,7 @@ def test_settings_do_not_change_the_measure(here: Path, capsys: pytest.CaptureFi
         found[more] = json.loads(out)
         assert found[more]["measure"] == "neighbourhood"
     assert found["--direction", "in"]["hits"] != found[()]["hits"]
-    folder = here / "links.tsv.cocite"
+    folder = entry()
     made = {path.name: cocite.open(path) for path in folder.glob("index*")}
     assert len(made) == 3  # 50 is what it is by default
     other = next(i for name, i in made.items() if name != "index" and i.settings["nearest"] == 50)
@@ -263,48 +269,37 @@ def test_a_measure_that_needs_an_index_gets_one(
     assert (out, err.count("unchanged")) == (found, 1)
 
 
-def test_a_graph_says_which_measure_answers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ingest", "links.tsv", "-o", "g"]) == 0
-    capsys.readouterr()
-    assert main(["related", "g", "x"]) == 0
-    assert capsys.readouterr().err == (
-        "g: a graph without an index; psimrank answers (an index of it, by neighbourhood: cocite "
-        "index g -o INDEX)\n"
-    )
-    assert main(["related", "g", "x", "--nearest", "3"]) == 2
-    assert "psimrank answers for this graph, and it has no --nearest" in capsys.readouterr().err
-
-
 def test_a_file_that_has_changed_is_read_again(here: Path) -> None:
     def names() -> list[str]:
-        return list(cocite.Graph.open(here / "links.tsv.cocite" / "graph").names)
+        return list(cocite.Graph.open(entry() / "graph").names)
 
-    assert kept.keep("links.tsv").made
-    before = everything(here / "links.tsv.cocite")
-    assert not kept.keep("links.tsv").made
+    assert cache.find_or_make("links.tsv").made
+    before = everything(entry())
+    assert not cache.find_or_make("links.tsv").made
     assert names() == ["a", "b", "c", "x", "y", "z"]
     with (here / "links.tsv").open("a") as file:
         file.write("new\tx\n")
-    assert kept.keep("links.tsv").made
+    assert cache.find_or_make("links.tsv").made
     assert "new" in names()
     # As long as before, and changed within a second: the time tells.
     (here / "links.tsv").write_text(LINKS + "old\tx\n")
     found = (here / "links.tsv").stat()
     os.utime(here / "links.tsv", ns=(found.st_atime_ns, found.st_mtime_ns + 1))
-    assert kept.keep("links.tsv").made
+    assert cache.find_or_make("links.tsv").made
     assert "old" in names()
     (here / "links.tsv").write_text(LINKS)
-    assert kept.keep("links.tsv").made
-    assert everything(here / "links.tsv.cocite") == before
+    assert cache.find_or_make("links.tsv").made
+    assert everything(entry()) == before
 
 
 def test_another_release_makes_it_anew(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept.keep("links.tsv", index=False)
-    assert not kept.keep("links.tsv", index=False).made
-    monkeypatch.setattr(made_of, "__version__", "99")
-    assert kept.keep("links.tsv", index=False).made
+    cache.find_or_make("links.tsv", index=False)
+    assert not cache.find_or_make("links.tsv", index=False).made
+    monkeypatch.setattr(cache, "__version__", "99")
+    assert cache.find_or_make("links.tsv", index=False).made
 
 
+@pytest.mark.process
 def test_nothing_is_kept_if_nothing_is_to_be(here: Path) -> None:
     (here / "tmp").mkdir()
     told = os.environ | {"TMPDIR": str(here / "tmp")}
@@ -321,6 +316,7 @@ def test_nothing_is_kept_if_nothing_is_to_be(here: Path) -> None:
     assert not list((here / "tmp").iterdir())
 
 
+@pytest.mark.process
 def test_what_is_no_list_of_links_leaves_nothing(
     here: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -338,12 +334,17 @@ def test_what_is_no_list_of_links_leaves_nothing(
     assert b"Such options are those of cocite ingest" not in done.stderr  # they can be typed here
     done = here_and_now(capfdbinary, "related", "bad.tsv", "x")
     assert done.returncode == 1
+    assert b"pass --skip-bad-rows" in done.stderr
+    assert b"Such options are those of cocite ingest" not in done.stderr
+    done = here_and_now(capfdbinary, "nodes", "bad.tsv", "x")
+    assert done.returncode == 1
     assert then.format("bad.tsv").encode() in done.stderr
     assert sorted(path.name for path in here.iterdir()) == [
         *("bad.tsv", "links.tsv", "page.html", "towns.txt"),
     ]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("part", ["graph", "index"])
 @pytest.mark.parametrize("how", ["gone", "cut"])
 def test_what_cannot_be_opened_any_more_is_made_again(
@@ -351,7 +352,7 @@ def test_what_cannot_be_opened_any_more_is_made_again(
 ) -> None:
     command = ("related", "links.tsv", "x", "--format", "csv")
     first = here_and_now(capfdbinary, *command)
-    manifest = here / "links.tsv.cocite" / part / "manifest.json"
+    manifest = entry() / part / "manifest.json"
     if how == "gone":
         manifest.unlink()
     else:
@@ -359,7 +360,7 @@ def test_what_cannot_be_opened_any_more_is_made_again(
     again = here_and_now(capfdbinary, *command)
     assert (again.returncode, again.stdout) == (0, first.stdout), again.stderr
     third = here_and_now(capfdbinary, *command)
-    assert said(third) == [f"links.tsv: unchanged, so links.tsv.cocite is asked{BY}"]
+    assert said(third) == [f"links.tsv: unchanged, so the cached index is used{BY}"]
 
 
 @pytest.mark.parametrize("file", ["index/names.data", "graph/names.data"])
@@ -370,8 +371,8 @@ def test_a_damaged_file_of_what_is_kept_is_made_again(
     command = ["related", "links.tsv", "x", "--format", "csv"]
     assert main(command) == 0
     first = capsys.readouterr().out
-    whole = everything(here / "links.tsv.cocite")
-    damaged = here / "links.tsv.cocite" / file
+    whole = everything(entry())
+    damaged = entry() / file
     content = damaged.read_bytes()
     if how == "gone":
         damaged.unlink()
@@ -382,18 +383,19 @@ def test_a_damaged_file_of_what_is_kept_is_made_again(
     printed = capsys.readouterr()
     assert printed.out == first
     read = how != "spoilt" or file.startswith("index/")  # of a graph nothing is read for this
-    assert (everything(here / "links.tsv.cocite") == whole) == read
+    assert (everything(entry()) == whole) == read
     if how == "spoilt" and read:
-        assert "links.tsv.cocite is damaged: it is made again" in printed.err
+        assert "links.tsv: what is cached of it is damaged: it is made again" in printed.err
     assert main(command) == 0
     printed = capsys.readouterr()
     assert printed.out == first
-    assert printed.err.startswith("links.tsv: unchanged, so links.tsv.cocite is asked")
+    assert printed.err.startswith("links.tsv: unchanged, so the cached index is used")
 
 
+@pytest.mark.process
 def test_damage_met_behind_standard_input_is_mended_by_the_next_command(here: Path) -> None:
     first = run("related", "links.tsv", "-", stdin=b"x\n")
-    names = here / "links.tsv.cocite" / "index" / "names.data"
+    names = entry() / "index" / "names.data"
     names.write_bytes(bytes(255 - byte for byte in names.read_bytes()))
     again = run("related", "links.tsv", "-", stdin=b"x\n")
     assert again.returncode == 1
@@ -414,62 +416,135 @@ def test_damage_of_an_index_of_ones_own_is_left_to_its_owner(
     assert names.read_bytes() == spoilt
 
 
-@pytest.mark.parametrize("how", ["file", "folder", "link"])
-def test_a_stranger_in_its_place_is_left_alone(
+def test_a_folder_beside_the_file_is_no_cache(
+    here: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """One that came with a file answered for it, and named a database that was read."""
+    command = ("related", "links.tsv", "x", "--format", "csv")
+    first = here_and_now(capfdbinary, *command)
+    (here / "other.tsv").write_text("q\tx\nq\tr\n")
+    made = cache.find_or_make("other.tsv").folder
+    planted = here / "links.tsv.cocite"
+    shutil.copytree(made, planted)
+    named = {"titles": [[str(here / "secret.db"), "0"]], "source": str(here / "links.tsv")}
+    for name in ("entry.json", "made-of.json"):
+        (planted / name).write_text(
+            json.dumps(json.loads((entry() / "entry.json").read_text()) | named)
+        )
+    before = everything(planted)
+    shutil.rmtree(entry())
+    again = here_and_now(capfdbinary, *command)
+    assert (again.returncode, again.stdout) == (0, first.stdout)
+    assert everything(planted) == before
+
+
+@pytest.mark.parametrize("how", ["mode", "link", "owner", "above"])
+def test_an_entry_that_others_can_write_to_is_not_used(
     here: Path, capfdbinary: pytest.CaptureFixture[bytes], how: str
 ) -> None:
-    place = here / "links.tsv.cocite"
-    if how == "file":
-        place.write_text("mine")
-    elif how == "folder":
-        place.mkdir()
-        (place / "mine").write_text("mine")
-    else:
-        (here / "elsewhere").mkdir()
-        place.symlink_to(here / "elsewhere")
     command = ("related", "links.tsv", "x", "--format", "csv")
-    done = here_and_now(capfdbinary, *command)
-    assert done.returncode == 0, done.stderr
-    line = said(done)[1]
-    folder = next((here.parent / "cache" / "cocite" / "links").iterdir())
-    reason = "cannot be made: File exists" if how == "file" else "is there and not made by cocite"
-    assert line.endswith(f"(links.tsv.cocite {reason}){BY}")
-    assert f"are kept in {folder} and asked" in line
-    again = here_and_now(capfdbinary, *command)
-    assert said(again) == [f"links.tsv: unchanged, so {folder} is asked{BY}"]
-    assert again.stdout == done.stdout
-    if how == "link":
-        assert not list((here / "elsewhere").iterdir())
+    first = here_and_now(capfdbinary, *command)
+    folder = entry()
+    if how == "mode":
+        folder.chmod(0o777)
+        reason = f"others can write to {folder}"
+    elif how == "link":
+        folder.rename(here / "elsewhere")
+        folder.symlink_to(here / "elsewhere")
+        reason = f"{folder} is a symbolic link"
+    elif how == "owner":
+        if os.geteuid() != 0:
+            pytest.skip("needs root to give a folder away")
+        os.chown(folder, 12345, 12345)
+        reason = f"{folder} belongs to another user"
     else:
-        assert (place if how == "file" else place / "mine").read_text() == "mine"
+        folder.parent.chmod(0o777)
+        reason = f"others can write to {folder.parent}"
+    done = here_and_now(capfdbinary, *command)
+    assert (done.returncode, done.stdout) == (0, first.stdout)
+    assert said(done)[-1] == f"links.tsv: made into an index for this once ({reason}){BY}"
 
 
-def test_without_any_place_it_is_made_for_once(here: Path) -> None:
-    """No HOME, and a file where the folder would be: said, and answered all the same."""
-    (here / "links.tsv.cocite").write_text("mine")
+def test_files_of_one_size_and_time_are_told_apart(
+    here: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """The second one was answered for by what the first one had been."""
+    command = ("nodes", "links.tsv", "", "--format", "csv")
+    (here / "links.tsv").write_text("a\tx\nb\tx\n")
+    os.utime(here / "links.tsv", ns=(10**18, 10**18))
+    assert b"\nb," in here_and_now(capfdbinary, *command).stdout
+    (here / "links.tsv").write_text("a\tx\nc\tx\n")
+    os.utime(here / "links.tsv", ns=(10**18, 10**18))
+    found = here_and_now(capfdbinary, *command).stdout
+    assert b"\nc," in found
+    assert b"\nb," not in found
+
+
+@pytest.mark.parametrize("size", [100, (64 << 20) + 12345])
+def test_a_fingerprint_is_of_content_and_facts(tmp_path: Path, size: int) -> None:
+    """Of a large file blocks are read, the first and the last among them."""
+    file = tmp_path / "f"
+    file.write_bytes(bytes(size))
+    found = [cache._fingerprint([str(file)])]
+    for at in (0, size - 1):
+        with file.open("r+b") as out:
+            out.seek(at)
+            out.write(b"x")
+        os.utime(file, ns=(10**18, 10**18))
+        found.append(cache._fingerprint([str(file)]))
+    assert cache._fingerprint([str(file)]) == found[-1]
+    other = tmp_path / "g"
+    shutil.copy2(file, other)
+    found.append(cache._fingerprint([str(other)]))
+    assert len(set(found)) == 4
+
+
+def test_a_stored_graph_is_answered_for_by_the_default(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a file of the same links, its index, and Python; psimrank answered."""
+    cocite.build(cocite.ingest("links.tsv", "g"), "i")
+    answers = []
+    for path in ("g", "links.tsv", "i", "g"):
+        assert main(["related", path, "x", "--format", "json"]) == 0
+        out, err = capsys.readouterr()
+        answers.append(json.loads(out)["hits"])
+    assert err == f"g: unchanged, so the cached index is used{BY}\n"
+    assert answers == [answers[0]] * 4
+    expected = [(row["node"], row["score"]) for row in answers[0]]
+    for found in (cocite.related("g", "x"), cocite.open("g").related("x")):
+        assert [(hit.node, hit.score) for hit in found] == expected
+    assert cocite.open("links.tsv").stored.measure.name == "neighbourhood"
+    assert not list((here / "g").glob("*index*"))
+
+
+def test_without_a_home_it_is_cached_in_a_private_folder(here: Path) -> None:
     bare = {key: value for key, value in os.environ.items() if key != "HOME" and "XDG" not in key}
-    done = run("related", "links.tsv", "x", env=bare)
-    assert done.returncode == 0, done.stderr
-    assert said(done)[1] == (
-        "links.tsv: made into an index for this once (links.tsv.cocite cannot be made: File exists)"
-        f"{BY}"
-    )
+    bare["TMPDIR"] = str(here.parent)
+    for says in ("are cached until it changes", "unchanged, so the cached index is used"):
+        done = run("related", "links.tsv", "x", env=bare)
+        assert done.returncode == 0, done.stderr
+        assert says in said(done)[-1]
+    private = here.parent / f"cocite-{os.geteuid()}" / "links"
+    assert [path.name.rpartition("-")[0] for path in private.iterdir()] == ["links.tsv"]
 
 
 def test_a_folder_that_cannot_be_written_to(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root may write anywhere, so the refusal is made up."""
-    real = Path.mkdir
+    real = disk.make_own_folder
 
-    def mkdir(path: Path, *arguments: Any, **more: Any) -> None:
-        if path.name == "links.tsv.cocite":
+    def mkdir(path: Path, **more: Any) -> None:
+        if path.parent.name == "links":
             raise PermissionError(13, "Permission denied")
-        real(path, *arguments, **more)
+        real(path, **more)
 
-    monkeypatch.setattr(Path, "mkdir", mkdir)
-    found = kept.keep("links.tsv", index=False)
-    assert found.why == "links.tsv.cocite cannot be made: Permission denied"
-    assert found.folder.parent == here.parent / "cache" / "cocite" / "links"
-    assert not kept.keep("links.tsv", index=False).made
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "make_own_folder", mkdir)
+        found = cache.find_or_make("links.tsv", index=False)
+    assert found.why.endswith(" cannot be made: Permission denied")
+    assert found.temporary is not None
+    found.temporary.cleanup()
+    assert cache.find_or_make("links.tsv", index=False).made
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_kept(here: Path) -> None:
@@ -479,42 +554,62 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(here: Path) -> None:
                 file.write("late\tx\n")
 
     with pytest.raises(InputError, match=r"links\.tsv changed while it was read\. Give the same"):
-        kept.keep("links.tsv", progress=change)
-    assert kept.keep("links.tsv").made
-    assert "late" in list(cocite.Graph.open(here / "links.tsv.cocite" / "graph").names)
+        cache.find_or_make("links.tsv", progress=change)
+    assert cache.find_or_make("links.tsv").made
+    assert "late" in list(cocite.Graph.open(entry() / "graph").names)
 
 
+HELD = f"""
+import os, sys
+from cocite.cli import console as progress
+from cocite.cli.main import main
+{HOLD}
+left, call, stages = int(sys.argv[1]), progress.Stages.__call__, []
+
+def held(self, stage, *given):
+    call(self, stage, *given)
+    if stage not in stages:
+        stages.append(stage)
+        if len(stages) == left:
+            hold()
+
+progress.Stages.__call__ = held
+sys.exit(main(sys.argv[2:]))
+"""
+"""The program, which holds still where a stage begins, the first of them being 1."""
+
+
+@pytest.mark.process
 @pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGKILL])
 def test_an_interruption_leaves_nothing_half_written(here: Path, ended_by: int) -> None:
-    """At several moments; what comes after makes what it would have made."""
+    """In several stages; what comes after makes what it would have made."""
     rows = "".join(f"n{i % 30_011}\tn{i * i % 9_973}\n" for i in range(200_000))
     (here / "links.tsv").write_text(rows)
     command = [sys.executable, "-m", "cocite", "related", "links.tsv", "n1", "--format", "csv"]
     whole = run(*command[3:], "--no-cache").stdout
-    folder, stopped = here / "links.tsv.cocite", 0
-    for wait in (0.0, 0.3, 0.8):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        begin = time.monotonic()
-        while not folder.exists() and process.poll() is None and time.monotonic() - begin < 60:
-            time.sleep(0.01)
-        time.sleep(wait)
+    root = Path(os.environ["XDG_CACHE_HOME"], "cocite", "links")
+    for stage in (1, 3, 4):
+        held = [sys.executable, "-c", HELD, str(stage), *command[3:]]
+        process = subprocess.Popen(held, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
         process.send_signal(ended_by)
-        _, err = process.communicate(timeout=120)
-        stopped += process.returncode != 0
-        assert process.returncode in (0, 130, -ended_by), err
-        for name, kind in (("graph", cocite.Graph.open), ("index", cocite.open)):
-            if (folder / name).exists():
-                kind(folder / name)
-        if process.returncode == 130 and not (folder / "graph").exists():
-            assert not folder.exists()
-    assert stopped
+        _, err = process.communicate(timeout=LIMIT)
+        assert process.returncode == (130 if ended_by == signal.SIGINT else -ended_by), err
+        for folder in root.glob("*"):
+            for name, kind in (("graph", cocite.Graph.open), ("index", cocite.open)):
+                if (folder / name).exists():
+                    kind(folder / name)
+            assert process.returncode != 130 or (folder / "graph").exists()
     done = run(*command[3:])
     assert done.returncode == 0, done.stderr
     assert done.stdout == whole
-    assert sorted(path.name for path in folder.iterdir()) == ["graph", "index", "made-of.json"]
+    folder = entry()
+    assert sorted(path.name for path in folder.iterdir()) == ["entry.json", "graph", "index"]
     assert len(links(cocite.Graph.open(folder / "graph"))) > 100_000
 
 
+@pytest.mark.process
 def test_wrong_use_of_it_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["related", "x", "links.tsv"]) == 2
     assert "links.tsv comes first: the file of links, then what is" in capsys.readouterr().err
@@ -522,10 +617,12 @@ def test_wrong_use_of_it_is_said(here: Path, capsys: pytest.CaptureFixture[str])
     assert "links.tsv is a file of links: leave --graph out" in capsys.readouterr().err
     assert main(["ingest", "links.tsv", "-o", "g"]) == 0
     capsys.readouterr()
-    assert main(["related", "g", "x", "--no-cache"]) == 2
-    assert "g is no file of links: leave --no-cache out" in capsys.readouterr().err
-    assert main(["related-all", "g", "-o", "o.csv", "--no-cache"]) == 2
-    capsys.readouterr()
+    assert main(["related", "g", "x", "--no-cache"]) == 0
+    assert f"g: made into an index for this once{BY}" in capsys.readouterr().err
+    assert main(["nodes", "g", "x", "--no-cache"]) == 2
+    assert "g is stored, and nothing of it is cached: leave --no-cache out" in (
+        capsys.readouterr().err
+    )
     assert main(["related", "none.tsv", "x"]) == 1
     assert capsys.readouterr().err == "Error: none.tsv does not exist\n"
     assert main(["related", "linsk.tsv", "x"]) == 1
@@ -563,15 +660,14 @@ def test_pages_are_left_out_and_what_is_made_without_them_is_kept_apart(
     assert found == {"c"}
     assert "left out 2 pages, with 4 links\n" in err
     (here / "out").write_text("b\n\na\n")
-    (folder,) = here.glob("links.tsv.without-*.cocite")
     found, err = asked(*without)
     assert found == {"c"}
-    assert err.startswith(f"links.tsv: unchanged, so {folder.name} is asked")
+    assert err.startswith("links.tsv: unchanged, so the cached index is used")
     (here / "out").write_text("c\n")
     assert asked(*without)[0] == {"a", "b", "y", "z"}
     found, err = asked()
     assert found == plain == {"a", "b", "c", "y", "z"}
-    assert err.startswith("links.tsv: unchanged, so links.tsv.cocite is asked")
+    assert err.startswith("links.tsv: unchanged, so the cached index is used")
     assert main(["related-all", "links.tsv", "-o", "all.csv", *without]) == 0
     assert "c" not in {line.split(",")[0] for line in (here / "all.csv").read_text().splitlines()}
 
@@ -585,3 +681,87 @@ def test_what_is_left_out_is_not_asked_for(here: Path, capsys: pytest.CaptureFix
     assert main(["ingest", "links.tsv", "-o", "g"]) == 0
     assert main(["related", "g", "y", *out]) == 2
     assert "cocite ingest g -o DIR --exclude-nodes out" in capsys.readouterr().err
+
+
+def test_what_is_cached_is_listed_and_cleared(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["related", "links.tsv", "x"]) == 0
+    capsys.readouterr()
+    assert main(["info", "--cache", "--format", "json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["links"]
+    assert list(listed) == [str(here / "links.tsv")]
+    assert listed[str(here / "links.tsv")] > 1000
+    assert main(["cache", "clear", "--links"]) == 0
+    assert capsys.readouterr().out.startswith("removed 1 cached graph, ")
+    assert not cache.cached_stores("links.tsv")
+
+
+def test_reading_options_are_those_of_ingest(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three commands were needed for ``--links main``; ingest's other options were refused."""
+    (here / "t.csv").write_text("id,who,what,weight\n1,a,x,5\n2,b,x,1\n3,b,y,2\n")
+    asked = ["related", "t.csv", "x", "--columns", "who,what", "--weight-column", "weight"]
+    assert main([*asked, "--undirected", "--format", "json"]) == 0
+    assert capsys.readouterr().out
+    (found,) = cache.cached_stores("t.csv")[:1]
+    graph = cocite.Graph.open(found)
+    assert (graph.edges, graph.in_weights is None) == (6, False)
+    assert main(["related", "t.csv", "x", "--columns", "who,what"]) == 0
+    assert "'weight' is ignored (as weights: --weight-column weight)" in capsys.readouterr().err
+    assert main(["related", str(found), "x", "--undirected"]) == 2
+    assert "is stored, and not read again: leave --undirected out" in capsys.readouterr().err
+
+
+def test_a_folder_of_pages_is_asked_by_its_main_links(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("selectolax")
+    (here / "site").mkdir()
+    for name in "abcdef":
+        others = "".join(f"<a href='{other}.html'>x</a>" for other in "abcdef")
+        main_part = "<main><a href='a.html'>a</a><a href='b.html'>b</a></main>"
+        page = f"<html><body><nav>{others}</nav>{main_part}</body></html>"
+        (here / "site" / f"{name}.html").write_text(page)
+    edges = []
+    for more in ((), ("--links", "main")):
+        assert main(["related", "site", "a.html", *more]) == 0
+    for path in cache.cached_stores("site"):
+        if path.name == "graph":
+            edges.append(cocite.Graph.open(path).edges)
+    assert sorted(edges) == [10, 30]
+
+
+@pytest.mark.parametrize("name", ["shop.sqlite", "sqlite:///shop.sqlite", "shop.sqlite#orders"])
+def test_a_database_is_named_as_links(
+    here: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """It advised fsspec and Ray."""
+    with sqlite3.connect("shop.sqlite") as connection:
+        connection.execute("create table orders (source, target)")
+        rows = [line.split("\t") for line in LINKS.splitlines()]
+        connection.executemany("insert into orders values (?, ?)", rows)
+    connection.close()
+    assert main(["related", "links.tsv", "x", "--format", "csv"]) == 0
+    expected = capsys.readouterr().out
+    assert main(["related", name, "x", "--format", "csv"]) == 0
+    assert capsys.readouterr().out == expected
+    assert main(["related", name, "x", "--format", "csv"]) == 0
+    assert "unchanged, so the cached index is used" in capsys.readouterr().err
+    assert main(["ingest", name, "-o", "g"]) == 0
+    capsys.readouterr()
+    with sqlite3.connect("shop.sqlite") as connection:
+        connection.execute("insert into orders values ('new', 'x')")
+    connection.close()
+    assert main(["related", name, "x", "--format", "csv"]) == 0
+    assert "new" in capsys.readouterr().out
+
+
+def test_a_server_of_links_is_to_be_stored_first(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["related", "postgres://me@127.0.0.1/shop#orders", "x"]) == 2
+    assert "is a server, and nothing says when its tables change: store the links first" in (
+        capsys.readouterr().err
+    )

@@ -39,6 +39,7 @@ def measured_compiled(command: list[str], budget: str | None) -> Row | None:
     return measured(command, budget) if found is not None and found.compiled else found
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("measure", "budget"),
     [
@@ -60,6 +61,7 @@ def test_an_index_takes_the_memory_that_was_told(
     assert abs(found.peak - found.told) <= _SHARE * found.told + _PIECES, found
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("budget", ["20MB", "26MB", None])
 def test_lists_take_the_memory_that_was_told(
     small: Path, tmp_path: Path, budget: str | None
@@ -92,6 +94,7 @@ def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("budget", ["9MB", "30MB"])
 def test_a_ranking_in_blocks_takes_the_memory_that_was_told(web: Path, budget: str) -> None:
     if not Path("/proc/self/status").exists():
@@ -101,6 +104,7 @@ def test_a_ranking_in_blocks_takes_the_memory_that_was_told(web: Path, budget: s
     assert abs(found.peak - found.told) <= _SHARE * found.told + _PIECES, found
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("personal", [False, True])
 def test_a_ranking_takes_the_memory_that_was_told(sparse: Path, personal: bool) -> None:
     """Of many nodes with few links, where little of what there may be is there at once."""

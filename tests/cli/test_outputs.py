@@ -17,18 +17,18 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from cocite.cli.outputs import GRAPH_OUTPUTS, OUTPUTS
-from cocite.documents import Document, Rows, markdown
-from cocite.graph.documents import GraphDocument
-from cocite.graph.writers import GRAPHS, kinds_of
+from cocite.cli.output import GRAPH_OUTPUTS, OUTPUTS
+from cocite.graph.partitions import GraphDocument
 from cocite.index import StoredIndex
-from cocite.index.documents import IndexDocument
+from cocite.index.results import IndexDocument
 from cocite.index.verify import VerifyDocument
-from cocite.measures.documents import MeasuresDocument
-from cocite.query.documents import RelatedDocument, SimilarityDocument
-from cocite.query.why_documents import WhyDocument
+from cocite.io.writers import GRAPHS, kinds_of
+from cocite.measures.results import MeasuresDocument
 from cocite.ranking import pagerank
-from cocite.ranking.documents import RankDocument
+from cocite.ranking.figures import RankDocument
+from cocite.results import Document, ResultRows, markdown
+from cocite.search.results import RelatedDocument, SimilarityDocument
+from cocite.search.why_documents import WhyDocument
 
 CLI = Path(cocite.__file__).parent / "cli"
 TOY = '''
@@ -93,10 +93,11 @@ def test_documents_are_plain_json(folder: Path, monkeypatch: pytest.MonkeyPatch)
         assert all(len(row) == len(titles) for row in rows)
 
 
+@pytest.mark.process
 def test_a_new_way_to_print_is_one_file_and_one_line(folder: Path) -> None:
     (folder / "toy.py").write_text(TOY)
     code = (
-        "import sys; from cocite.cli.outputs import OUTPUTS; OUTPUTS['titles'] = 'toy';"
+        "import sys; from cocite.cli.output import OUTPUTS; OUTPUTS['titles'] = 'toy:show';"
         "from cocite.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([*filter(None, sys.path), "."])}
@@ -116,7 +117,8 @@ def test_no_verb_knows_how_it_is_printed() -> None:
     """The names of formats stand in their table only; an option may be called as one of them."""
     nodes = [
         (path.name, node)
-        for path in CLI.glob("*.py")
+        for path in CLI.rglob("*.py")
+        if path.name != "output.py"  # where the table stands
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
     ]
     options = {id(node.slice) for _, node in nodes if isinstance(node, ast.Subscript)}
@@ -126,8 +128,6 @@ def test_no_verb_knows_how_it_is_printed() -> None:
         if isinstance(node, ast.Constant) and node.value in OUTPUTS and id(node) not in options
     ]
     assert known == []
-    named = {path.stem for path in (CLI / "outputs").glob("*.py")} - {"__init__"}
-    assert named == set(OUTPUTS)
 
 
 # -- Markdown ------------------------------------------------------------------------------
@@ -190,24 +190,28 @@ def plainly(text: str) -> str:
 
 def test_markdown_shows_names_and_nothing_else() -> None:
     rows = [(i, name, 1 / 3, nan, None) for i, name in enumerate(HOSTILE, 1)]
-    titles, *cells = rendered(markdown(Rows(("rank", "node", "score", "stderr", "low"), rows)))
+    titles, *cells = rendered(
+        markdown(ResultRows(("rank", "node", "score", "stderr", "low"), rows))
+    )
     assert titles == ["rank", "node", "score", "stderr", "low"]
     assert cells == [[str(i), plainly(name), "0.3333", "", ""] for i, name in enumerate(HOSTILE, 1)]
 
 
 def test_markdown_links_urls_and_calls_them_by_their_titles() -> None:
-    titles, *cells = rendered(markdown(Rows(("node", "score"), [(url, 1e-7) for url in URLS])))
+    titles, *cells = rendered(
+        markdown(ResultRows(("node", "score"), [(url, 1e-7) for url in URLS]))
+    )
     assert titles == ["node", "score"]
     for (cell, score), url in zip(cells, URLS, strict=True):
         assert (cell[0], unquote(cell[1]), score) == (url, url, "1e-07")
     names = HOSTILE[: len(URLS)]
     rows = [(url, name, 1) for url, name in zip(URLS, names, strict=True)]
-    titles, *cells = rendered(markdown(Rows(("node", "title", "n"), rows)))
+    titles, *cells = rendered(markdown(ResultRows(("node", "title", "n"), rows)))
     assert titles == ["node", "n"]
     assert [cell[0][0] for cell in cells] == names
-    untitled = markdown(Rows(("node", "title"), [(URLS[0], None)]))
+    untitled = markdown(ResultRows(("node", "title"), [(URLS[0], None)]))
     assert rendered(untitled)[1] == [(URLS[0], "http://a.org/x%7Cy")]
-    mixed = markdown(Rows(("node", "title"), [("page", "Its title"), (URLS[0], None)]))
+    mixed = markdown(ResultRows(("node", "title"), [("page", "Its title"), (URLS[0], None)]))
     assert rendered(mixed)[1:] == [["page", "Its title"], [(URLS[0], "http://a.org/x%7Cy"), ""]]
 
 
@@ -222,7 +226,7 @@ def test_markdown_of_every_verb_is_a_table(
         assert titles == list(document.rows().titles), verb
 
 
-def test_a_neighbourhood_is_no_format_of_other_verbs(
+def test_a_neighborhood_is_no_format_of_other_verbs(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)

@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner
 
 import cocite
+from cocite.cli.commands.related import _numbers
+from cocite.cli.help import Sectioned
 from cocite.cli.main import _VERBS, cli, main
-from cocite.cli.options import Sectioned
-from cocite.cli.query import _numbers
 from cocite.cli.settings import SETTINGS
 from cocite.measures import MEASURES
 
@@ -58,7 +58,7 @@ def test_related_as_json_is_what_python_says(
         "confidence": 0.95,
         "bound": "betting",
         "refined": False,
-        "certain": 1,
+        "certain_ranks": cocite.open(index).related("one", decay=0.5).certain_ranks,
         "hits": [hit._asdict() for hit in cocite.open(index).related("one", decay=0.5)],
     }
     assert list(json.loads(out)["hits"][0]) == ["node", "score", "stderr", "low", "high"]
@@ -80,10 +80,10 @@ def test_a_table_shows_names_as_they_are(index: Path, capsys: pytest.CaptureFixt
 def test_the_rule_of_a_table_fits_the_terminal_and_names_are_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from cocite.cli import text
+    from cocite.cli import output
 
     monkeypatch.setenv("COLUMNS", "30")
-    table = text.table_text(["rank", "node"], [("1", "x" * 100), ("20", "y")])
+    table = output.table_text(["rank", "node"], [("1", "x" * 100), ("20", "y")])
     assert table.splitlines() == [
         "rank   node",
         "─" * 30,
@@ -307,21 +307,13 @@ def test_every_option_is_explained(verb: str) -> None:
     assert (command.help or "").split("\n")[0].strip()
 
 
-def test_the_measures_that_need_an_index_are_named_in_help_and_readme(
+def test_a_graph_answers_by_every_measure_of_links(
     index: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    need = []
     for measure in MEASURES:
         code, _, err = ask(capsys, "related", index.parent / "g", "one", "--measure", measure)
-        assert code == (2 if "needs an index" in err else 0), err
-        need += [measure] if code else []
-    *most, last = need
-    command = cli.get_command(None, "related")  # type: ignore[arg-type]
-    help_text = " ".join(str(command and command.help).split())
-    assert f"Some measures need an index: {', '.join(most)} and {last}." in help_text
-    readme = " ".join(Path(__file__).parents[2].joinpath("README.md").read_text("utf-8").split())
-    named = ", ".join(f"`{name}`" for name in most)
-    assert f"by any measure but {named} and `{last}`." in readme
+        assert code == (2 if measure == "text" else 0), err
+        assert (measure == "text") == ("text compares texts: cocite index" in err)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
@@ -395,6 +387,8 @@ def test_help_of_the_whole_lists_every_verb_with_its_line() -> None:
         assert line in printed
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 def test_starting_up_imports_nothing_heavy() -> None:
     code = (
         "import sys; from cocite.cli.main import main; main(['--help']);"
@@ -404,6 +398,8 @@ def test_starting_up_imports_nothing_heavy() -> None:
     assert done.stderr == "[]\n"
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 def test_a_reader_that_has_enough_is_no_error(index: Path) -> None:
     command = f"{sys.executable} -m cocite related {index} one | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
@@ -427,6 +423,9 @@ def test_refined_answers_are_shown_as_certain_ones(
     assert re.search(r"the order is not certain from rank 1 on(, as .* same score)?\n$", out)
     answer = json.loads(ask(capsys, "related", ready, "one", "--refine", "--format", "json")[1])
     assert answer["refined"] is True
+    assert answer["target_error"] == 0.001
+    for command in (["similarity", ready, "one", "two"], ["related", ready, "one"]):
+        assert "is not met" not in ask(capsys, *command, "--target-error", "0.9")[1]
     opened = cocite.open(ready)
     assert answer["hits"] == [h._asdict() for h in opened.related("one", refine=True)]
     code, out, _ = ask(
@@ -466,10 +465,10 @@ def test_names_come_from_files_as_editors_write_them(
     """With a mark in front, with carriage returns, with empty lines; and not as pictures."""
     names = tmp_path / "names.txt"
     names.write_bytes(b"\xef\xbb\xbftwo\r\n\r\n")
-    code, out, _ = ask(capsys, "related", index, "one", "--among", names, "--format", "csv")
+    code, out, _ = ask(capsys, "related", index, "one", "--only", names, "--format", "csv")
     assert (code, [row.split(",")[1] for row in out.splitlines()]) == (0, ["node", "two"])
     names.write_bytes(b"two\n\x89PNG")
-    asked = (["related", index, "one", "--among"], ["related-all", index, "-o", "x.csv", "--nodes"])
+    asked = (["related", index, "one", "--only"], ["related-all", index, "-o", "x.csv", "--nodes"])
     for verb in asked:
         code, _, error = ask(capsys, *verb, names)
         assert code == 1

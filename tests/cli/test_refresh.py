@@ -45,7 +45,7 @@ def test_refresh_says_what_it_did_and_info_how_old_samples_are(
     code, out, err = ask(capsys, *refresh(folder, "--share", "0.3"))  # as it was repeated
     assert (code, "drawn anew  nothing: it is of this graph already" in out) == (0, True)
     assert f"was already refreshed from this graph ({folder / 'h'}), on 2026-11-20: it" in err
-    again = refresh(folder, "--format", "json", "--memory", "1GB", "--again")
+    again = refresh(folder, "--format", "json", "--memory", "1GB", "--force")
     code, out, _ = ask(capsys, *again)
     facts = json.loads(out)
     assert [facts[key] for key in ("kept", "drawn", "date")] == [18, 2, "2026-11-20"]

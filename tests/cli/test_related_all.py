@@ -16,8 +16,8 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from cocite.query.batch import pieces, stream
-from cocite.store import Journal
+from cocite.search.batch import pieces, run
+from cocite.storage import Journal
 from tests.cli.test_cache import on_a_terminal
 
 
@@ -148,8 +148,8 @@ def test_pages_among_some_and_of_other_sites(
     links = [f"http://c.org/hub\t{page}\n" for page in pages]
     (tmp_path / "links.tsv").write_text("".join(links))
     (tmp_path / "some").write_text("\n".join(pages[1:6]))
-    command = ["related-all", str(tmp_path / "links.tsv"), "-o", "-", "--other-sites"]
-    assert main([*command, "--among", str(tmp_path / "some")]) == 0
+    command = ["related-all", str(tmp_path / "links.tsv"), "-o", "-", "--exclude-same-site"]
+    assert main([*command, "--only", str(tmp_path / "some")]) == 0
     found = {page["node"]: page for page in map(json.loads, capsys.readouterr().out.splitlines())}
     assert {hit["node"] for hit in found[pages[0]]["hits"]} == set(pages[4:6])
     assert {hit["node"] for hit in found[pages[7]]["hits"]} == set(pages[1:4])
@@ -159,7 +159,7 @@ def test_a_graph_in_the_place_of_an_index(
     index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     graph = str(index.with_name("g"))
-    settings = ["--samples", "40", "--seed", "1", "--decay", "0.5"]
+    settings = ["--measure", "psimrank", "--samples", "40", "--seed", "1", "--decay", "0.5"]
     assert main(["related-all", graph, "-o", str(tmp_path / "g.csv"), *settings]) == 0
     assert main(["related-all", str(index), "-o", str(tmp_path / "i.csv"), *settings[-2:]]) == 0
     assert (tmp_path / "g.csv").read_bytes() == (tmp_path / "i.csv").read_bytes()
@@ -176,7 +176,7 @@ def test_standard_output_gets_what_a_file_would(
     capfdbinary: pytest.CaptureFixture[bytes],
     kind: str,
 ) -> None:
-    monkeypatch.setattr(stream, "_WINDOW", 2)
+    monkeypatch.setattr(run, "_WINDOW", 2)
     (tmp_path / "nodes").write_text("two\nhub\nthree\none\nthe\n")
     options = ["-k", "2", "--nodes", str(tmp_path / "nodes")]
     assert main(["related-all", str(index), "-o", str(tmp_path / f"x.{kind}"), *options]) == 0
@@ -199,7 +199,7 @@ def test_arrow_on_standard_output_is_a_stream_of_it(
     monkeypatch: pytest.MonkeyPatch,
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    monkeypatch.setattr(stream, "_WINDOW", 2)
+    monkeypatch.setattr(run, "_WINDOW", 2)
     command = ["related-all", str(index), "-k", "2"]
     assert main([*command, "-o", str(tmp_path / "x.arrow")]) == 0
     capfdbinary.readouterr()
@@ -253,32 +253,48 @@ def test_a_folder_by_its_name(
 # -- progress -----------------------------------------------------------------------------
 
 _SLOW = """
-import sys, time
-from cocite.cli import progress
+import sys
+from cocite.cli import console as progress
 from cocite.cli.main import main
-from cocite.query.batch import pieces, stream
-from cocite.query.batch.question import Question
+from cocite.compiled.clock import compiling
+from cocite.search.batch import pieces
+from cocite.search.batch.question import Question
+from tests.clock import Clock
 
-progress._FIRST_LINE, progress._LOG_SECONDS = 0.3, 0.5
-pieces._SECONDS = 0.1
-real = Question.answer
+compiling._now = progress.time = pieces.time = clock = Clock()
+bars, call, real = progress._bars, progress.Stages.__call__, Question.answer
+
+def by_the_clock():
+    made = bars()
+    made.get_time = clock
+    return made
+
+def drawn(self, *given):
+    call(self, *given)
+    if self._bars is not None:
+        self._bars.refresh()
 
 def answer(self, nodes):
-    time.sleep(0.3 * nodes.size)
+    clock.sleep(30 * nodes.size)
     return real(self, nodes)
 
-Question.answer = answer
+progress._bars, progress.Stages.__call__, Question.answer = by_the_clock, drawn, answer
 sys.exit(main(sys.argv[1:]))
 """
+"""The program, by a clock that goes on only while nodes are answered: 30 s each."""
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 def test_a_pipe_gets_lines_with_times(index: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", _SLOW, "related-all", str(index), "--threads", "1", "-o"]
     done = subprocess.run(
         [*command, str(tmp_path / "x.csv")], capture_output=True, text=True, check=True
     )
     lines = re.findall(
-        r"^relating \(([\d.]+) s\): (\d) of 6 nodes(?:, about ([\d.]+) s left)?$", done.stderr, re.M
+        r"^relating \(([\d.]+ \w+)\): (\d) of 6 nodes(?:, about ([\d.]+ \w+) left)?$",
+        done.stderr,
+        re.M,
     )
     assert len(lines) >= 2
     assert "about" in done.stderr
@@ -286,11 +302,12 @@ def test_a_pipe_gets_lines_with_times(index: Path, tmp_path: Path) -> None:
     assert "\x1b" not in done.stderr
 
 
+@pytest.mark.process
 def test_a_terminal_gets_the_time_left(index: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", _SLOW, "related-all", str(index), "--threads", "1", "-o"]
     for width in ("120", "50"):
         env = os.environ | {"TERM": "xterm", "COLUMNS": width}
         shown = on_a_terminal([*command, str(tmp_path / f"{width}.csv")], env)
         shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
-        assert re.search(r"0:00:0\d left", shown), (width, shown)
+        assert re.search(r"0:0[12]:\d\d left", shown), (width, shown)
         assert re.search(r"\d of 6 nodes", shown), (width, shown)

@@ -12,8 +12,8 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from cocite.graph.writers import TABLES, check_output
-from cocite.graph.writers.formulas import safe_cell
+from cocite.io.writers import TABLES, check_output
+from cocite.io.writers.tables import safe_cell
 
 EVIL = ["=1+1", "+1", "-1", "@SUM(A1)", "\uff1dcmd", "=a,b", '="q"']
 TITLE = "=HYPERLINK(0)"
@@ -70,7 +70,7 @@ def test_what_is_printed(
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv"])
-@pytest.mark.parametrize("verb", ["rank g", "exact g", "related-all i", "related-all i --ids"])
+@pytest.mark.parametrize("verb", ["rank g", "all-pairs g", "related-all i", "related-all i --ids"])
 def test_what_is_written(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, ending: str
 ) -> None:

@@ -7,13 +7,13 @@ import json
 import pytest
 
 from cocite.cli.main import main
-from cocite.cli.shown import as_json, shown
+from cocite.cli.voice import as_json, shown
 from tests.conftest import MakeGraph
 
 READ = [chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))]
 READ += ["\u202e", "\u2066", "\u2028", "\u061c", "\ufeff"]
 EVIL = ["a\u2028b", "web\u061cgpj.exe", "\ufeffx"]
-"""Names that may be stored; those that ``ingest`` refuses are in ``test_unnamed.py``."""
+"""Names that may be stored; those that ``ingest`` refuses are in ``io/test_unnamed.py``."""
 PLAIN = ["plain", "Ünïcode", "日本語", "עברית", "العربية", "a b\nc\td", "e\u0301", "👩\u200d💻"]
 
 

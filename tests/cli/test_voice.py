@@ -98,6 +98,7 @@ def test_every_verb_takes_both() -> None:
         see(found)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("option", "drawn"), [((), True), (("-q",), False), (("--log-json",), False)]
 )

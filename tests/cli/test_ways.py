@@ -57,6 +57,7 @@ def complete(words: str, shell: str = "bash") -> list[str]:
     return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
 
 
+@pytest.mark.process
 def test_the_tab_key_completes_verbs_options_and_nodes(
     make_graph: MakeGraph, tmp_path: Path
 ) -> None:

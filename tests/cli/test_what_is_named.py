@@ -12,6 +12,7 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
+from cocite.search.cache import cached_stores
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
 
@@ -81,9 +82,6 @@ def test_a_folder_that_is_nothing(here: Path, capsys: pytest.CaptureFixture[str]
         assert "nor does it hold HTML pages" in told
         assert "in quotation marks: 'tsvs/*.tsv'" in told
     assert "empty is a folder with no files" in said(capsys, 2, "related", "empty", "x")
-    assert main(["related", "links.tsv", "x"]) == 0
-    told = said(capsys, 2, "related", "links.tsv.cocite", "x")
-    assert "links.tsv.cocite holds what is made of links.tsv: ask that, or" in told
 
 
 def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,29 +118,27 @@ def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[st
 def test_verify_and_evaluate_take_a_file_of_links(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "nothing is kept of it" in said(capsys, 2, "verify", "links.tsv")
+    assert "nothing is cached of it" in said(capsys, 2, "verify", "links.tsv")
     assert main(["related", "links.tsv", "x"]) == 0
     capsys.readouterr()
     assert main(["verify", "links.tsv"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [
-        "links.tsv.cocite/graph",
-        "links.tsv.cocite/index",
-    ]
+    graph, index = cached_stores("links.tsv")
+    assert [line.split()[0] for line in lines] == [str(graph), str(index)]
     assert main(["verify", "links.tsv", "--format", "json"]) == 0
     stores = json.loads(capsys.readouterr().out)["stores"]
     assert [store["kind"] for store in stores] == ["graph", "index"]
-    data = Path("links.tsv.cocite/index/names.data")
+    data = index / "names.data"
     data.write_bytes(bytes(data.stat().st_size))
-    assert "links.tsv.cocite/index: " in said(capsys, 1, "verify", "links.tsv")
-    shutil.rmtree("links.tsv.cocite")
+    assert f"{index}: " in said(capsys, 1, "verify", "links.tsv")
+    shutil.rmtree(index.parent)
     assert main(["related", "links.tsv", "x"]) == 0
     Path("labels.tsv").write_text("a\tone\nb\tone\nc\ttwo\nz\ttwo\nx\ttwo\ny\tone\n")
     asked = ["--labels", "labels.tsv", "--format", "csv"]
     capsys.readouterr()
     assert main(["evaluate", "links.tsv", *asked]) == 0
     found = capsys.readouterr()
-    assert "unchanged, so links.tsv.cocite is asked; neighbourhood answers" in found.err
+    assert "unchanged, so the cached index is used; neighbourhood answers" in found.err
     assert "neighbourhood" in found.out
-    assert main(["evaluate", "links.tsv.cocite/index", *asked]) == 0
+    assert main(["evaluate", str(index), *asked]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == found.out.splitlines()[1:]

@@ -365,7 +365,7 @@ def test_a_node_is_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         ),
         (["{f}/trees", "one", "two", "--samples", "9"], 2, "takes samples when building its index"),
         (["{f}/g", "one", "two", "--graph", "{f}/g"], 2, "is a graph itself: leave --graph out"),
-        (["{f}/g", "one", "two", "--measure", "pagesim"], 2, "needs an index: cocite index"),
+        (["{f}/g", "one", "two", "--measure", "text"], 2, "compares texts: cocite index"),
         (["{f}/trees", "one", "two", "--graph", "{f}/not"], 1, "does not exist"),
         (["{f}/trees", "one", "two", "--graph", "{f}/paths"], 1, "a stored graph is needed here"),
         (["{f}/trees", "one", "two", "-k", "0"], 2, "-k"),

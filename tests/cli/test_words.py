@@ -10,6 +10,7 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
+from cocite.search.cache import cached_stores
 
 
 @pytest.fixture
@@ -47,6 +48,7 @@ def test_numbers_are_asked_for_in_plain_words(
 def test_an_option_that_does_nothing_says_what_does(
     links: str, capsys: pytest.CaptureFixture[str], given: list[str], said: str
 ) -> None:
+    assert main(["related", links, "x", *given]) == 0  # which makes the index
     capsys.readouterr()
     assert main(["related", links, "x", *given]) == 0
     plain = capsys.readouterr()
@@ -88,13 +90,12 @@ def test_a_draft_says_that_it_has_no_text(
     (tmp_path / "texts").mkdir()
     for name in "abcxyz":
         (tmp_path / "texts" / name).write_text(f"words of page {name * 3} and of others\n" * 3)
-    graph = cocite.Graph.open("links.tsv.cocite/graph")
+    path, *_ = map(str, cached_stores("links.tsv"))
+    graph = cocite.Graph.open(path)
     cocite.build(graph, "t.index", texts="texts", texts_share=0.25, min_df=1, max_df=1.0)
     (tmp_path / "draft").write_text("<- a\n<- b\n")
     capsys.readouterr()
-    assert (
-        main(["related", "t.index", "--draft", "draft", "--graph", "links.tsv.cocite/graph"]) == 0
-    )
+    assert main(["related", "t.index", "--draft", "draft", "--graph", path]) == 0
     said = "the draft has no text: its scores are by links alone, which are 75% of a score here\n"
     assert capsys.readouterr().err == said
     assert main(["related", links, "--draft", "draft"]) == 0

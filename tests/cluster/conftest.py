@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cocite.runner.ray import Cluster
+from cocite.cluster.ray import Cluster
 
 HERE = os.path.dirname(__file__)
 

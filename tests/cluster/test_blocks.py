@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cocite.errors import LostWorker
+from cocite.cluster.ray import Cluster
+from cocite.cluster.workers import ClusterPool, hiring
+from cocite.errors import WorkerLost
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.means import Means
 from cocite.ranking import pagerank
-from cocite.runner.hired import Hired, hiring
-from cocite.runner.ray import Cluster
+from cocite.resources import Resources
+from tests.clock import wait_for
 from tests.cluster.work import Counter
 from tests.conftest import MakeGraph
 from tests.index.test_external import files, tangled
@@ -38,8 +37,8 @@ def test_ranks_are_the_same_to_the_bit(
 ) -> None:
     graph, crews = tangled(make_graph), []
 
-    def hire(*arguments: Any) -> Hired:
-        crews.append(Hired(cluster, *arguments))
+    def hire(*arguments: Any) -> ClusterPool:
+        crews.append(ClusterPool(cluster, *arguments))
         return crews[-1]
 
     expected = pagerank(graph, tolerance=1e-6)
@@ -65,8 +64,8 @@ def test_scans_are_the_same_to_the_byte_though_an_actor_is_killed(
     graph, crews = tangled(make_graph), []
     options = BuildOptions.checked("xjaccard", settings={"samples": 9, "seed": 3, "bits": bits})
 
-    def hire(*arguments: Any) -> Hired:
-        crews.append(Hired(cluster, *arguments))
+    def hire(*arguments: Any) -> ClusterPool:
+        crews.append(ClusterPool(cluster, *arguments))
         return crews[-1]
 
     def strike(done: int, total: int) -> None:
@@ -76,7 +75,7 @@ def test_scans_are_the_same_to_the_byte_though_an_actor_is_killed(
     found = []
     for each in (graph, in_blocks(graph, tmp_path / "split", 4, hire)):
         output = each.path.parent / "x.index"
-        with IndexBuild(each, output, options, Means.checked(1, "50MB", shard=4)) as work:
+        with IndexBuild(each, output, options, Resources.checked(1, "50MB", shard=4)) as work:
             report = work.run(strike)
         found.append(files(output))
     assert found[0] == found[1]
@@ -87,7 +86,7 @@ def test_scans_are_the_same_to_the_byte_though_an_actor_is_killed(
 
 def build(graph: Any, output: Path, progress: Any) -> None:
     options = BuildOptions.checked("psimrank", settings={"samples": 40, "seed": 3})
-    means = Means.checked(1, "50MB", shard=4)
+    means = Resources.checked(1, "50MB", shard=4)
     with IndexBuild(graph, output, options, means) as work:
         work.run(progress)
 
@@ -98,25 +97,23 @@ def test_actors_and_nodes_that_are_killed_in_the_middle_change_nothing(
     """The last test of the file: the cluster has a node less then."""
     graph = tangled(make_graph)
     build(graph, graph.path.parent / "x.index", lambda done, total: None)
-    crews: list[Hired] = []
+    crews: list[ClusterPool] = []
 
-    def hire(*arguments: Any) -> Hired:
-        crews.append(Hired(cluster, *arguments))
+    def hire(*arguments: Any) -> ClusterPool:
+        crews.append(ClusterPool(cluster, *arguments))
         return crews[-1]
 
     struck: list[int] = []
 
     def strike(done: int, total: int) -> None:
-        """An actor soon after sample 6, a node soon after sample 20: in the middle of steps."""
+        """An actor after sample 6, a node after sample 20: in the middle of steps."""
         if done in (6, 20) and done not in struck:
             struck.append(done)
-            what = (
-                (lambda: crews[0].actors[1].kill(restart=True))
-                if done == 6
-                else (lambda: cluster.kill_node(2))
-            )
-            threading.Timer(0.05, what).start()
-            time.sleep(0.1)
+            if done == 6:
+                crews[0].actors[1].kill(restart=True)
+            else:
+                cluster.kill_node(2)
+                wait_for(lambda: not cluster.nodes()[2].alive)
 
     blocked = in_blocks(graph, tmp_path / "split", 4, hire)
     build(blocked, tmp_path / "split" / "x.index", strike)
@@ -128,24 +125,25 @@ def test_actors_and_nodes_that_are_killed_in_the_middle_change_nothing(
 
 
 def test_who_is_lost_between_two_calls_does_not_answer_as_if_it_knew(cluster: Cluster) -> None:
-    crew = Hired(cluster, Counter, [(1,), (5,)], 1 << 20)
+    crew = ClusterPool(cluster, Counter, [(1,), (5,)], 1 << 20)
     assert crew.take([*crew.call(0, "add", 1), *crew.call(1, "add", 1)]) == [2, 6]
     crew.actors[0].kill(restart=True)
-    until = time.monotonic() + 120
-    gone = False
-    while not gone:  # it may answer until it has really ended
-        assert time.monotonic() < until
+
+    def gone() -> bool:
+        """It may answer until it has really ended."""
         try:
             crew.take(crew.call(0, "add", 0))
-        except LostWorker:
-            gone = True
-    while not crew.actors[0].alive(5):
-        assert time.monotonic() < until
+        except WorkerLost:
+            return True
+        return False
+
+    wait_for(gone)
+    wait_for(lambda: crew.actors[0].alive(5))
     for _ in range(2):
-        with pytest.raises(LostWorker):
+        with pytest.raises(WorkerLost):
             crew.take(crew.call(0, "add", 1))
     for handle in crew.call(0, "halves", answers=2):
-        with pytest.raises(LostWorker):
+        with pytest.raises(WorkerLost):
             crew.take([handle])
     assert crew.take(crew.call(1, "add", 1)) == [7]
     crew.again()

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,13 @@ import pytest
 
 import cocite
 from cocite import Graph
+from cocite.cluster.ray import Cluster
 from cocite.errors import ClusterError, UsageError
 from cocite.index.build import IndexBuild
+from cocite.index.cluster import ClusterBuild, of_nodes
 from cocite.index.plan import BuildOptions
-from cocite.index.spread import Spread, of_nodes
-from cocite.means import Means
-from cocite.runner.ray import Cluster
+from cocite.resources import Resources
+from tests.clock import HOLD
 
 SHARDS = {"samples": 24, "shard": 3}
 
@@ -47,8 +47,8 @@ def build_on(cluster: Cluster, graph: Graph, path: Path, **more: Any) -> list[in
     """Build on nodes of a cluster that is connected; the samples done at each report."""
     options = BuildOptions.checked("psimrank", settings={"samples": 24})
     done: list[int] = []
-    means = Means.checked(shard=3)
-    spread = Spread(cluster, more.pop("url", None), more.pop("via", None))
+    means = Resources.checked(shard=3)
+    spread = ClusterBuild(cluster, more.pop("url", None), more.pop("via", None))
     with IndexBuild(graph, path, options, of_nodes(spread, means, None, None), spread=spread) as b:
         b.run(lambda at, total: done.append(at))
     return done
@@ -88,14 +88,14 @@ def test_an_output_at_a_url_comes_by_it(
 def test_a_graph_that_a_node_does_not_see_is_told(
     cluster: Cluster, graph: Graph, tmp_path: Path
 ) -> None:
-    seen = Spread(cluster, None, None)
+    seen = ClusterBuild(cluster, None, None)
     options = BuildOptions.checked("psimrank", settings={"samples": 6})
-    means = of_nodes(seen, Means.checked(shard=3), None, None)
+    means = of_nodes(seen, Resources.checked(shard=3), None, None)
     copy = tmp_path / "web.graph"
     shutil.copytree(graph.path, copy)
     work = IndexBuild(Graph.open(copy), tmp_path / "a.index", options, means, spread=seen)
     copy.rename(tmp_path / "elsewhere")
-    with work, pytest.raises(ClusterError, match=r"does not see .*web.graph.*--via"):
+    with work, pytest.raises(ClusterError, match=r"does not see .*web.graph.*--staging-url"):
         work.run()
 
 
@@ -103,7 +103,11 @@ def test_a_measure_in_one_go_is_refused(cluster: Cluster, graph: Graph, tmp_path
     options = BuildOptions.checked("cocitation")
     with pytest.raises(UsageError, match="cocitation is built in one go, on one machine"):
         IndexBuild(
-            graph, tmp_path / "a", options, Means.checked(), spread=Spread(cluster, None, None)
+            graph,
+            tmp_path / "a",
+            options,
+            Resources.checked(),
+            spread=ClusterBuild(cluster, None, None),
         )
 
 
@@ -114,10 +118,10 @@ def test_a_refresh_is_that_of_one_machine(
 
     newer = cocite.generate_web(tmp_path / "newer.graph", nodes=20_500, links=155_000, seed=4)
     found = []
-    for name, spread in (("here", None), ("there", Spread(cluster, None, None))):
+    for name, spread in (("here", None), ("there", ClusterBuild(cluster, None, None))):
         path = tmp_path / f"{name}.index"
         shutil.copytree(graph.path.with_name("local.index"), path)
-        means = of_nodes(spread, Means.checked(shard=3), None, None)
+        means = of_nodes(spread, Resources.checked(shard=3), None, None)
         with RefreshBuild(path, newer, 0.5, means, date="2026-11-21", spread=spread) as work:
             work.run()
         found.append(content(path))
@@ -159,13 +163,13 @@ def test_an_evaluation_has_the_figures_of_one_machine(
     suite.write_text(SUITE)
     web = cocite.generate_web(tmp_path / "web.graph", nodes=600, links=4000, labels=labels)
     here = cocite.evaluate(tmp_path, suite=suite)
-    shards = Spread.shards
+    shards = ClusterBuild.shards
 
-    def counted(self: Spread, work: Any, ranges: Any) -> Any:
+    def counted(self: ClusterBuild, work: Any, ranges: Any) -> Any:
         spread.append(work.plan.measure.name)
         return shards(self, work, ranges)
 
-    monkeypatch.setattr(Spread, "shards", counted)
+    monkeypatch.setattr(ClusterBuild, "shards", counted)
     there = cocite.evaluate(tmp_path, suite=suite, cluster=cluster)
     assert timeless(there) == timeless(here)
     assert spread == ["psimrank", "simrank"]
@@ -185,24 +189,32 @@ def test_a_tuning_chooses_as_on_one_machine(cluster: Cluster, tmp_path: Path) ->
 
 BUILD = """
 import sys, cocite
-path, output, cluster = sys.argv[1:]
+from cocite.index.cluster import ClusterBuild
+HOLD
+path, output, cluster, most = sys.argv[1:]
+shards = ClusterBuild.shards
+
+def held(self, work, ranges):
+    for number, made in enumerate(shards(self, work, ranges), 1):
+        yield made
+        if number == int(most):
+            hold()
+
+ClusterBuild.shards = held
 cocite.build(path, output, measure="psimrank", samples=24, shard=3, cluster=cluster or None)
-"""
+""".replace("HOLD", HOLD)
+"""A build that holds still when it has so many shards."""
 
 
 def test_a_driver_that_is_killed_goes_on(graph: Graph, local: dict[str, bytes]) -> None:
     path = graph.path.with_name("killed.index")
     building = path.with_name("killed.index.building")
     command = [sys.executable, "-c", BUILD, str(graph.path), str(path), "local:2"]
-    driver = subprocess.Popen(command)
-    until = time.monotonic() + 120
-    while len(list(building.glob("*samples-*.json"))) < 2:
-        assert driver.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    driver.send_signal(signal.SIGKILL)
-    driver.wait()
+    with subprocess.Popen([*command, "2"], stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        assert "held\n" in iter(driver.stdout.readline, "")
+        driver.send_signal(signal.SIGKILL)
     kept = {note.name: note.stat().st_mtime_ns for note in building.glob("*samples-*.json")}
     assert 2 <= len(kept) < 8
-    subprocess.run(command, check=True)
+    subprocess.run([*command, "0"], check=True)
     assert content(path) == local

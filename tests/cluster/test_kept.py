@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+
+from tests.clock import wait_for
 
 
 def cocite(*words: str, ok: bool = True) -> str:
@@ -56,8 +57,8 @@ def test_a_local_cluster_is_started_shown_and_ended(
 
 def test_nodes_end_with_their_driver_even_if_it_is_killed() -> None:
     code = (
-        "from cocite.runner.ray import Cluster; import time\n"
-        "found = Cluster.connect('local:2'); print('up', flush=True); time.sleep(100)"
+        "from cocite.cluster.ray import Cluster; import signal\n"
+        "found = Cluster.connect('local:2'); print('up', flush=True); signal.pause()"
     )
     driver = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert driver.stdout is not None
@@ -74,10 +75,8 @@ def test_nodes_end_with_their_driver_even_if_it_is_killed() -> None:
 
 def gone(family: list[psutil.Process]) -> None:
     """Wait until none of them is alive."""
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        alive = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-        if not alive:
-            return
-        time.sleep(0.1)
-    raise AssertionError(alive)
+
+    def alive() -> list[psutil.Process]:
+        return [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+    wait_for(lambda: not alive())

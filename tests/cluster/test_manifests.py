@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-yaml = pytest.importorskip("yaml", reason="comes with Ray: pip install 'cocite[cluster]'")
+yaml = pytest.importorskip("yaml", reason="comes with Ray: pip install '.[cluster]'")
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "cluster"
 
@@ -18,7 +18,7 @@ def read(name: str) -> list[Any]:
 
 
 def test_the_launcher_takes_its_file() -> None:
-    ray = pytest.importorskip("ray", reason="pip install 'cocite[cluster]'")
+    ray = pytest.importorskip("ray", reason="pip install '.[cluster]'")
     jsonschema = pytest.importorskip("jsonschema")
     (found,) = read("launcher.yaml")
     schema = Path(ray.__file__).parent / "autoscaler" / "ray-schema.json"

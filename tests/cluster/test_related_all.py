@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 import cocite
-from cocite.errors import UsageError
-from cocite.query.batch.run import Batch
-from cocite.query.batch.spread import Machines
-from cocite.runner.ray import Cluster
+from cocite.cluster.ray import Cluster
+from cocite.search.batch.run import Batch, Machines
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +45,3 @@ def test_it_goes_on_with_what_this_machine_has_done(
         assert 0 < work.done < 3000
         assert work.run().nodes == 3000 - work._before
     assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
-
-
-def test_a_graph_is_asked_here_only(cluster: Cluster, index: cocite.Index, tmp_path: Path) -> None:
-    graph = cocite.open_graph(index.stored.store.path.with_name("web.graph"))
-    with (
-        Batch(graph, tmp_path / "a.csv", 5, machines=Machines(cluster)) as work,
-        pytest.raises(UsageError, match="Build its index first"),
-    ):
-        work.run()

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import ray
 
 from cocite.errors import UnknownNode, UsageError
+from tests.clock import wait_for
 
 
 def square(number: int) -> int:
     return number * number
 
 
-def process(_: int) -> int:
-    time.sleep(0.2)
-    return os.getpid()
+class Met:
+    """Each item waits until another one is under way, so that not one process does all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, number: int) -> int:
+        (self.folder / f"{number} begun").touch()
+        wait_for(lambda: len(list(self.folder.iterdir())) > 1)
+        return os.getpid()
 
 
 def wrong(number: int) -> int:
@@ -31,15 +38,17 @@ def wrong(number: int) -> int:
 
 
 class Noted:
-    """An item leaves a note of its node in a folder when it begins, and another one at its end."""
+    """An item leaves a note of its node in a folder when it begins, and another one at its end,
+    which comes when there is a file of its number there, or one called ``all``.
+    """
 
-    def __init__(self, folder: Path, seconds: float) -> None:
-        self.folder, self.seconds = folder, seconds
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def __call__(self, number: int) -> int:
         node = ray.get_runtime_context().get_node_id()
         (self.folder / f"{number} {node} begun").touch()
-        time.sleep(self.seconds)
+        wait_for(lambda: any((self.folder / name).exists() for name in (str(number), "all")), 600)
         (self.folder / f"{number} {node} done").touch()
         return number + 1000
 
@@ -59,6 +68,7 @@ class Counter:
     def halves(self) -> tuple[int, int]:
         return self.at // 2, self.at - self.at // 2
 
-    def slow(self, seconds: float) -> str:
-        time.sleep(seconds)
+    def wait(self, place: Path) -> str:
+        """Until there is something."""
+        wait_for(place.exists, 600)
         return "done"

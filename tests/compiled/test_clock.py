@@ -7,27 +7,19 @@ import logging
 import pytest
 
 from cocite.compiled.clock import MESSAGE, Compiling
-
-
-class Time:
-    """A clock that is set by hand."""
-
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clock import Clock
 
 
 def test_the_clock_stands_still_while_kernels_are_compiled() -> None:
-    time = Time()
+    time = Clock()
     compiling = Compiling(time)
     begin = compiling.clock()
-    time.now += 1
+    time.sleep(1)
     compiling.begin()
-    time.now += 20
+    time.sleep(20)
     assert compiling.clock() - begin == 1
     compiling.end()
-    time.now += 2
+    time.sleep(2)
     assert compiling.clock() - begin == 3
     assert (compiling.kernels, compiling.seconds) == (1, 20)
 
@@ -36,20 +28,20 @@ def test_what_takes_a_while_is_said_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("cocite.compiled.clock.SAY_AFTER", 0.5)
-    time = Time()
+    time = Clock()
     compiling = Compiling(time)
     told: list[tuple[int, float, bool]] = []
     compiling.watchers.append(lambda *found: told.append(found))
     with caplog.at_level(logging.INFO, "cocite"):
         compiling.begin()
-        time.now += 0.3
+        time.sleep(0.3)
         compiling.tick()
         compiling.end()
         assert caplog.messages == []
         assert told == []
         for _ in range(3):
             compiling.begin()
-            time.now += 0.3
+            time.sleep(0.3)
             compiling.tick()
             compiling.end()
     assert caplog.messages == [MESSAGE]

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cocite.compiled.kept import folder_name, load, remove, save, versions_kept
-from cocite.compiled.place import Place
+from cocite.compiled.cache import Place, cached_versions, folder_name, load, remove, save
 
 
 def at(*folders: Path) -> Place:
@@ -85,7 +84,7 @@ def test_old_versions_are_removed_and_nothing_else(tmp_path: Path) -> None:
         (tmp_path / mine).mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "kernels-fedcba9876543210").symlink_to(tmp_path / "elsewhere")
-    found = versions_kept(at(tmp_path))
+    found = cached_versions(at(tmp_path))
     assert [(each.current, each.kernels) for each in found] == [(True, 1), (False, 1)]
     assert found[0].made_by.keys() == {"cocite", "numba", "llvmlite", "numpy", "python"}
     assert found[1].made_by == {}
@@ -98,6 +97,7 @@ def test_old_versions_are_removed_and_nothing_else(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 5
 
 
+@pytest.mark.process
 def test_code_that_checks_bounds_has_a_folder_of_its_own() -> None:
     """Else whoever asks for checks would be given code without them, and others slow code."""
     folders = [_folder_with(value) for value in (None, "0", "1")]
@@ -107,7 +107,7 @@ def test_code_that_checks_bounds_has_a_folder_of_its_own() -> None:
 def _folder_with(checks: str | None) -> str:
     env = {name: text for name, text in os.environ.items() if name != "NUMBA_BOUNDSCHECK"}
     env |= {} if checks is None else {"NUMBA_BOUNDSCHECK": checks}
-    told = "from cocite.compiled.kept import folder_name; print(folder_name())"
+    told = "from cocite.compiled.cache import folder_name; print(folder_name())"
     run = subprocess.run(
         [sys.executable, "-c", told], env=env, capture_output=True, text=True, check=True
     )

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cocite.compiled import place as places
-from cocite.compiled.place import fault_of, find_place
+from cocite.compiled import cache as places
+from cocite.compiled.cache import fault_of, find_place
 
 
 @pytest.fixture(autouse=True)

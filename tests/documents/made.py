@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.graph.test_mediawiki import Row, dump
+from tests.io.test_mediawiki import Row, dump
 
 __all__ = ["citations", "documentation", "hosts", "pairs", "wiki"]
 
@@ -50,7 +50,7 @@ def documentation(folder: Path) -> None:
     (folder / "leave-out.txt").write_text("index.html\n")
 
 
-BIRDS = ["Grey_heron", "Night_heron", "Egret", "Stork", "Crane", "Ibis"]
+BIRDS = ["Gray_heron", "Night_heron", "Egret", "Stork", "Crane", "Ibis"]
 TREES = ["Oak", "Beech", "Birch", "Ash", "Elm", "Lime"]
 
 
@@ -66,7 +66,7 @@ def wiki(folder: Path) -> None:
     tables: dict[str, Sequence[Row]] = {
         "page": page,
         "linktarget": [(n, 0, title) for n, title in enumerate(targets, 1)],
-        "redirect": [(90, 0, "Grey_heron", "", "")],
+        "redirect": [(90, 0, "Gray_heron", "", "")],
         "pagelinks": links,
     }
     for table, rows in tables.items():

@@ -17,7 +17,7 @@ import yaml
 
 import cocite
 from cocite.cli.main import _VERBS
-from tests.interop.sites.pages import related
+from tests.integrations.sites.pages import related
 
 for needed in ("sphinx", "furo", "myst_parser"):
     pytest.importorskip(needed, reason=f"{needed} is not installed")
@@ -57,6 +57,7 @@ def pages(site: Path) -> dict[Path, Page]:
     return {path: Page(path) for path in sorted(site.rglob("*.html"))}
 
 
+@pytest.mark.process
 def test_links_lead_to_what_is_there(site: Path, pages: dict[Path, Page]) -> None:
     wrong, seen = [], 0
     for path, page in pages.items():
@@ -75,6 +76,7 @@ def test_links_lead_to_what_is_there(site: Path, pages: dict[Path, Page]) -> Non
     assert wrong == []
 
 
+@pytest.mark.process
 def test_all_documents_are_pages_and_in_the_menu(site: Path, pages: dict[Path, Page]) -> None:
     documents = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
     assert len(documents) > 30
@@ -83,6 +85,7 @@ def test_all_documents_are_pages_and_in_the_menu(site: Path, pages: dict[Path, P
     assert {str(name.with_suffix(".html")) for name in documents} - linked <= {"index.html"}
 
 
+@pytest.mark.process
 def test_the_reference_is_whole(site: Path, pages: dict[Path, Page]) -> None:
     verbs = pages[site / "reference" / "cli.html"].places
     assert {f"cocite-{verb}" for verb in _VERBS} <= verbs
@@ -94,6 +97,7 @@ def test_the_reference_is_whole(site: Path, pages: dict[Path, Page]) -> None:
     assert public <= pages[site / "reference" / "python.html"].places
 
 
+@pytest.mark.process
 def test_pages_have_related_ones_by_our_own_plug_in(site: Path) -> None:
     shown = {
         path.relative_to(site).as_posix(): [address for address, _ in related(path)]
@@ -104,6 +108,7 @@ def test_pages_have_related_ones_by_our_own_plug_in(site: Path) -> None:
     assert not shown["reference/changes.html"]
 
 
+@pytest.mark.process
 def test_what_may_be_wider_than_the_screen_is_scrolled_by_keys(site: Path) -> None:
     """Blocks of text, and tables: a browser only scrolls by keys what can be focused."""
     text = "".join(path.read_text("utf-8") for path in site.rglob("*.html"))

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.engine.blocks_scan import BlocksScan, ScanBlock
+from cocite.engine.partitions import BlocksScan, ScanBlock
 from cocite.engine.scan import Fold
+from cocite.graph.blocks import Links
 from cocite.graph.links import in_links
-from cocite.graph.rows import Links
 from tests.conftest import MakeGraph
 from tests.engine.test_scan import MOST, scan_of, values
 from tests.index.test_in_blocks import Posted
@@ -27,7 +27,7 @@ def conductor(links: Links, cuts: list[int], lanes: int, dtype: str) -> BlocksSc
         begin, end = (int(links.offsets[node]) for node in (first, last))
         offsets = links.offsets[first : last + 1] - np.uint64(begin)
         offsets.flags.writeable = False
-        own = offsets, links.neighbours[begin:end], first
+        own = offsets, links.neighbors[begin:end], first
         arguments.append((*own, np.array(cuts, np.uint32), lanes, dtype))
     return BlocksScan(Posted(ScanBlock, arguments), links.nodes)
 

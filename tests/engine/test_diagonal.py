@@ -1,4 +1,4 @@
-"""The diagonal of linearised SimRank: its certificate, its limits, against dense matrices."""
+"""The diagonal of linearized SimRank: its certificate, its limits, against dense matrices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cocite.engine.certificate import LIMITS
 from cocite.engine.diagonal import diagonal_room, make_diagonal
 from cocite.errors import ResourceError
 from cocite.graph.links import in_links, out_links
-from cocite.means import Means
+from cocite.resources import Resources
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.oracles.graphs import Edges, graphs
@@ -22,13 +22,13 @@ Matrix = NDArray[np.float64]
 
 
 def spread(n: int, edges: Edges) -> Matrix:
-    """Q: row v is even over the in-neighbours of v."""
+    """Q: row v is even over the in-neighbors of v."""
     inlinks = exact.dense(n, edges)
     found: Matrix = inlinks / np.maximum(inlinks.sum(axis=1, keepdims=True), 1)
     return found
 
 
-def linearised(q: Matrix, diagonal: Matrix, decay: float) -> Matrix:
+def linearized(q: Matrix, diagonal: Matrix, decay: float) -> Matrix:
     """The sum over l of c**l Q**l D (Q')**l, up to 1e-13."""
     total, term = np.zeros_like(q), np.diag(diagonal)
     while np.abs(term).max() > 1e-14:
@@ -38,7 +38,7 @@ def linearised(q: Matrix, diagonal: Matrix, decay: float) -> Matrix:
 
 
 def diagonal_of(q: Matrix, decay: float) -> Matrix:
-    """D from the scores: 1 - c * the mean of s over pairs of in-neighbours."""
+    """D from the scores: 1 - c * the mean of s over pairs of in-neighbors."""
     scores = exact.simrank((q > 0).astype(float), decay, 400)
     found: Matrix = 1 - decay * np.diag(q @ scores @ q.T)
     return found
@@ -53,7 +53,7 @@ def test_every_residual_is_within_the_certificate(
     stored = make_graph(edges, range(n))
     made = make_diagonal(in_links(stored), out_links(stored), decay)
     q = spread(n, edges)
-    residual = np.diag(linearised(q, made.table[:, 0].astype(float), decay)) - 1
+    residual = np.diag(linearized(q, made.table[:, 0].astype(float), decay)) - 1
     assert (residual >= made.low - 1e-12).all()
     assert (residual <= made.high + 1e-12).all()
     assert (made.table[:, 0] <= 1).all()
@@ -65,12 +65,12 @@ def test_every_residual_is_within_the_certificate(
 def test_limits_bound_what_any_walk_has_in_common(
     make_graph: MakeGraph, graph: tuple[int, Edges], decay: float
 ) -> None:
-    """limit(l, w) >= max over v of c * mean over in-neighbours a of w of (Q**(l + 1) S')(v, a)."""
+    """limit(l, w) >= max over v of c * mean over in-neighbors a of w of (Q**(l + 1) S')(v, a)."""
     n, edges = graph
     stored = make_graph(edges, range(n))
     made = make_diagonal(in_links(stored), out_links(stored), decay)
     q = spread(n, edges)
-    common = linearised(q, made.table[:, 0].astype(float), decay)
+    common = linearized(q, made.table[:, 0].astype(float), decay)
     power = q.copy()
     for level in range(1, LIMITS + 4):
         power = power @ q
@@ -89,7 +89,7 @@ def graph(make_graph: MakeGraph) -> Graph:
 def test_it_is_the_diagonal(graph: Graph) -> None:
     """A certificate within the target, and a diagonal nearer than what it certifies."""
     made = make_diagonal(in_links(graph), out_links(graph), 0.6)
-    edges = [(int(u), v) for v in range(graph.nodes) for u in graph.in_neighbours(v)]
+    edges = [(int(u), v) for v in range(graph.nodes) for u in graph.in_neighbors(v)]
     truth = diagonal_of(spread(graph.nodes, edges), 0.6)
     assert np.abs(truth - 1).max() > 0.3
     assert -0.01 < made.low <= 0 <= made.high < 0.0125
@@ -114,9 +114,9 @@ def test_progress_counts_the_nodes_of_every_pass(graph: Graph) -> None:
 
 def test_too_little_memory_is_said(graph: Graph) -> None:
     ends = in_links(graph), out_links(graph)
-    assert diagonal_room(*ends, Means(4, 10**9)) == 4
+    assert diagonal_room(*ends, Resources(4, 10**9)) == 4
     with pytest.raises(ResourceError, match=r"preparing refined answers for .* takes .* of memory"):
-        diagonal_room(*ends, Means(1, 10_000))
+        diagonal_room(*ends, Resources(1, 10_000))
 
 
 def test_a_run_goes_on_from_any_stage(make_graph: MakeGraph) -> None:

@@ -11,24 +11,24 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cocite import Graph
-from cocite.engine.rings import Rings, plan_ring_scan
-from cocite.engine.scan_plan import Way
+from cocite.engine.plan import Way
+from cocite.engine.scan import HopNeighborhoods, plan_ring_scan
 from cocite.errors import UsageError
 from cocite.graph.links import in_links
-from cocite.means import Means
+from cocite.resources import Resources
 from tests.conftest import MakeGraph
 from tests.oracles import xjaccard as exact
 from tests.oracles.bounds import bernstein, chi_square, chi_square_limit
-from tests.oracles.graphs import Edges, graphs, in_neighbours
+from tests.oracles.graphs import Edges, graphs, in_neighbors
 
 N = 24
 LENGTH = 3
 SAMPLES = 16_000
 
 
-def rings_of(graph: Graph, length: int, seed: int, **means: Any) -> Rings:
+def rings_of(graph: Graph, length: int, seed: int, **means: Any) -> HopNeighborhoods:
     links = in_links(graph)
-    return Rings(links, plan_ring_scan(links, Means.checked(**means)), length, seed)
+    return HopNeighborhoods(links, plan_ring_scan(links, Resources.checked(**means)), length, seed)
 
 
 def fingerprints(graph: Graph, samples: int, seed: int = 5, **options: Any) -> NDArray[np.uint32]:
@@ -51,7 +51,7 @@ def test_winners_are_the_first_of_the_sets_themselves(
 ) -> None:
     n, edges = graph
     make = rings_of(make_graph(edges, range(n)), 4, seed, blocks=blocks)
-    sets = exact.rings(in_neighbours(n, edges), 4)
+    sets = exact.rings(in_neighbors(n, edges), 4)
     steps = []
     for ring in make([sample, sample + 17]):
         steps.append(ring.step)
@@ -86,8 +86,8 @@ def test_samples_do_not_depend_on_who_is_made_with_them(graph: Graph) -> None:
 
 def test_blocks_are_used_where_they_are_asked_for(graph: Graph) -> None:
     links = in_links(graph)
-    assert plan_ring_scan(links, Means.checked()).way is Way.MEMORY
-    assert plan_ring_scan(links, Means.checked(blocks=3)).way is Way.BLOCKS
+    assert plan_ring_scan(links, Resources.checked()).way is Way.MEMORY
+    assert plan_ring_scan(links, Resources.checked(blocks=3)).way is Way.BLOCKS
 
 
 def test_places_of_a_sample_never_grow_from_ring_to_ring(graph: Graph) -> None:
@@ -115,7 +115,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory, edges: Edges) -> NDArray[np.
 def test_every_node_of_a_ring_is_equally_likely_to_be_first(
     drawn: NDArray[np.uint32], edges: Edges
 ) -> None:
-    sets = exact.rings(in_neighbours(N, edges), LENGTH)
+    sets = exact.rings(in_neighbors(N, edges), LENGTH)
     assert max(len(members) for members in sets[LENGTH]) > 10
     for k in range(1, LENGTH + 1):
         for node in range(N):
@@ -125,10 +125,11 @@ def test_every_node_of_a_ring_is_equally_likely_to_be_first(
             assert chi_square(counts[members]) <= chi_square_limit(len(members))
 
 
+@pytest.mark.statistical
 def test_nodes_meet_with_the_jaccard_coefficient_of_their_rings(
     drawn: NDArray[np.uint32], edges: Edges
 ) -> None:
-    sets = exact.rings(in_neighbours(N, edges), LENGTH)
+    sets = exact.rings(in_neighbors(N, edges), LENGTH)
     for k in range(1, LENGTH + 1):
         met = np.mean([row[:, None] == row[None, :] for row in drawn[k - 1]], axis=0)
         truth = exact.jaccard(sets[k])
@@ -136,10 +137,11 @@ def test_nodes_meet_with_the_jaccard_coefficient_of_their_rings(
         assert (np.abs(met - truth) <= bernstein(truth, SAMPLES, 1.0, LENGTH * N * N)).all()
 
 
+@pytest.mark.statistical
 def test_the_weighted_meetings_estimate_xjaccard(drawn: NDArray[np.uint32], edges: Edges) -> None:
     """A value lies between 0 and decay - decay^(length + 1), and z <= decay as the bound needs."""
     decay = 0.6
-    truth = exact.xjaccard(in_neighbours(N, edges), decay, LENGTH)
+    truth = exact.xjaccard(in_neighbors(N, edges), decay, LENGTH)
     weights = [decay**k * (1 - decay) for k in range(1, LENGTH + 1)]
     estimate = sum(
         weight * np.mean([row[:, None] == row[None, :] for row in ring], axis=0)

@@ -16,17 +16,16 @@ from numpy.typing import NDArray
 
 import cocite
 from cocite import Graph
-from cocite.engine import scan_plan
+from cocite.engine import plan as scan_plan
+from cocite.engine.plan import Way, plan_scan
 from cocite.engine.scan import Fold, Scan
-from cocite.engine.scan_plan import Way, plan_scan
 from cocite.errors import ResourceError, UsageError
+from cocite.graph.blocks import Links
 from cocite.graph.links import in_links
-from cocite.graph.rows import Links
-from cocite.means import Means
-from cocite.memory import format_size, own_memory
+from cocite.resources import Resources, format_size, own_memory
 from tests.conftest import MakeGraph
 from tests.oracles import scan as exact
-from tests.oracles.graphs import Edges, graphs, in_neighbours
+from tests.oracles.graphs import Edges, graphs, in_neighbors
 
 DTYPES = {"uint32": range(1, 17), "float32": range(1, 17), "float64": range(1, 9)}
 MOST = {name: max(lanes) for name, lanes in DTYPES.items()}
@@ -52,12 +51,12 @@ def scan_of(
     progress: Any = lambda done, total: None,
     **means: Any,
 ) -> Scan:
-    plan = plan_scan(links, Means.checked(**means), lanes=lanes, dtype=dtype)
+    plan = plan_scan(links, Resources.checked(**means), lanes=lanes, dtype=dtype)
     return Scan(links, plan, progress=progress)
 
 
-def neighbours_of(graph: Graph) -> list[list[int]]:
-    return [graph.in_neighbours(v).tolist() for v in range(graph.nodes)]
+def neighbors_of(graph: Graph) -> list[list[int]]:
+    return [graph.in_neighbors(v).tolist() for v in range(graph.nodes)]
 
 
 @settings(max_examples=150)
@@ -93,7 +92,7 @@ def test_a_scan_is_what_its_definition_says(
     )
     x = values(scan.shape, dtype, seed)
     start = values(scan.shape, dtype, seed + 1) if started else None
-    truth = exact.scan(in_neighbours(n, edges), x, fold.value, start)
+    truth = exact.scan(in_neighbors(n, edges), x, fold.value, start)
     assert same(scan(x, fold, start=start), truth)
     assert scan.plan.way is (Way.MEMORY if blocks is None else Way.BLOCKS)
 
@@ -137,7 +136,7 @@ def test_blocks_threads_and_budgets_do_not_change_a_bit(
     for lanes in (1, MOST[dtype]):
         whole = scan_of(in_links(web), lanes=lanes, dtype=dtype, threads=1)
         x, start = (values(whole.shape, dtype, seed) for seed in (3, 4))
-        truth = exact.scan(neighbours_of(web), x, fold.value, start)
+        truth = exact.scan(neighbors_of(web), x, fold.value, start)
         assert same(whole(x, fold, start=start), truth)
         ways = set()
         for threads, memory, blocks in RUNS:
@@ -215,7 +214,7 @@ def test_out_may_be_start_and_is_returned(web: Graph, blocks: int | None) -> Non
     own = x.copy()
     found = scan(x, Fold.MIN, start=own, out=own)
     assert found is own
-    assert same(own, exact.scan(neighbours_of(web), x, "min", x))
+    assert same(own, exact.scan(neighbors_of(web), x, "min", x))
 
 
 @pytest.mark.parametrize("blocks", [None, 3])
@@ -322,29 +321,29 @@ from pathlib import Path
 import numpy as np
 from cocite import Graph
 from cocite.engine.scan import Fold, Scan
-from cocite.engine.scan_plan import plan_scan
+from cocite.engine.plan import plan_scan
 from cocite.graph.links import in_links
-from cocite.means import Means
-from cocite.store import forget
+from cocite.resources import Resources
+from cocite.storage import evict
 
 def now(what):
     return 1024 * int(re.search(what + r":\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
 
 small, graph, memory = Graph.open(sys.argv[1]), Graph.open(sys.argv[2]), int(sys.argv[3])
 links = in_links(small)
-scan = Scan(links, plan_scan(links, Means(2, memory, 2), lanes=16, dtype=np.uint32))
+scan = Scan(links, plan_scan(links, Resources(2, memory, 2), lanes=16, dtype=np.uint32))
 x = scan.vector()
 scan(x, Fold.MIN, start=x, out=scan.vector())  # loads the kernels
 links = in_links(graph)
 Path("/proc/self/clear_refs").write_text("5")
 before = now("VmRSS")
-scan = Scan(links, plan_scan(links, Means(2, memory), lanes=16, dtype=np.uint32))
+scan = Scan(links, plan_scan(links, Resources(2, memory), lanes=16, dtype=np.uint32))
 x, y = scan.vector(), scan.vector()
 lanes = np.arange(16, dtype=np.uint32)
 for low in range(0, graph.nodes, 1 << 16):
     ids = np.arange(low, min(low + (1 << 16), graph.nodes), dtype=np.uint32)
     x[low : low + ids.size] = ids[:, None] * np.uint32(2654435761) + lanes
-    forget(x)
+    evict(x)
 for _ in range(2):
     scan(x, Fold.MIN, start=x, out=y)
     x, y = y, x
@@ -355,6 +354,7 @@ print(json.dumps({"peak": peak, "way": scan.plan.way.name, "blocks": scan.plan.b
 """
 
 
+@pytest.mark.process
 def test_memory_stays_within_its_budget(tmp_path: Path) -> None:
     """400,000 nodes, 4 million links, 16 lanes: x, y and the links take 70 MB."""
     if not Path("/proc/self/clear_refs").exists():
@@ -371,7 +371,7 @@ def test_memory_stays_within_its_budget(tmp_path: Path) -> None:
     assert found["peak"] < budget + (16 << 20), found  # and two threads' own
     reached, front = {12345}, {12345}
     for _ in range(2):
-        front = {int(u) for v in front for u in graph.in_neighbours(v)} - reached
+        front = {int(u) for v in front for u in graph.in_neighbors(v)} - reached
         reached |= front
     ids = np.array(sorted(reached), np.uint32)
     hashed = ids[:, None] * np.uint32(2654435761) + np.arange(16, dtype=np.uint32)

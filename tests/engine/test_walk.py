@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.engine.step import Step
 from cocite.engine.walk import Walker, walker_bytes
+from cocite.engine.weights import Step
 from cocite.graph.links import in_links, out_links
 from tests.conftest import MakeGraph
 from tests.oracles import walks
-from tests.oracles.graphs import Edges, graphs, in_neighbours
+from tests.oracles.graphs import Edges, graphs, in_neighbors
 
 PLAIN = [Step.UNIFORM, Step.ARGMIN]
 """Steps without weights; the others are in test_weighted_walk.py."""
@@ -25,7 +25,7 @@ def test_a_sample_of_a_stored_graph_is_that_of_brute_force(
 ) -> None:
     n, edges = graph
     found = Walker(in_links(make_graph(edges, range(n))), step, 6, seed)(sample)
-    walked = walks.paths(in_neighbours(n, edges), step.value, seed, sample, 6)
+    walked = walks.paths(in_neighbors(n, edges), step.value, seed, sample, 6)
     parents, labels = walks.fingerprint_graph(walks.meeting_times(walked))
     assert [None if p == 2**32 - 1 else int(p) for p in found.parent] == parents
     assert found.label.tolist() == labels
@@ -63,7 +63,7 @@ def test_a_walk_over_out_links_is_that_of_the_graph_turned_round(
 ) -> None:
     n, edges = graph
     turned = Walker(out_links(make_graph(edges, range(n))), step, 6, seed)(3)
-    walked = walks.paths(in_neighbours(n, [(b, a) for a, b in edges]), step.value, seed, 3, 6)
+    walked = walks.paths(in_neighbors(n, [(b, a) for a, b in edges]), step.value, seed, 3, 6)
     parents, labels = walks.fingerprint_graph(walks.meeting_times(walked))
     assert [None if p == 2**32 - 1 else int(p) for p in turned.parent] == parents
     assert turned.label.tolist() == labels

@@ -12,25 +12,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite.engine import weights as room
-from cocite.engine.step import Step
 from cocite.engine.walk import FingerprintGraph, Walker
-from cocite.engine.weights import inverse_degrees, step_weights, telling_weights
+from cocite.engine.weights import Step, inverse_degrees, step_weights, telling_weights
 from cocite.errors import UsageError
+from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, out_links
-from cocite.graph.rows import Links
-from cocite.store import Scratch
+from cocite.storage import Scratch
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.oracles import walks
 from tests.oracles.bounds import bernstein
-from tests.oracles.graphs import Edges, in_neighbours, in_weights, weighted_graphs
+from tests.oracles.graphs import Edges, in_neighbors, in_weights, weighted_graphs
 
 BY_WEIGHT = [Step.WEIGHTED, Step.CLOCK]
 
 
-def compressed(neighbours: list[list[int]], weights: list[list[float]] | None) -> Links:
-    offsets = np.cumsum([0, *map(len, neighbours)], dtype=np.uint64)
-    sources = np.array([u for row in neighbours for u in row], np.uint32)
+def compressed(neighbors: list[list[int]], weights: list[list[float]] | None) -> Links:
+    offsets = np.cumsum([0, *map(len, neighbors)], dtype=np.uint64)
+    sources = np.array([u for row in neighbors for u in row], np.uint32)
     if weights is None:
         return Links(offsets, sources)
     return Links(offsets, sources, np.array([w for row in weights for w in row], np.float32))
@@ -49,20 +48,20 @@ def test_a_sample_is_that_of_brute_force(
 ) -> None:
     """Weights of the links, of the nodes, and both."""
     n, edges, given_weights = graph
-    neighbours, by_link = in_neighbours(n, edges), in_weights(n, edges, given_weights)
+    neighbors, by_link = in_neighbors(n, edges), in_weights(n, edges, given_weights)
     powers = data.draw(st.lists(st.integers(-9, 9), min_size=n, max_size=n))
     by_node = 2.0 ** np.array(powers)
     for of_links, of_nodes in ((True, False), (False, True), (True, True)):
-        links = compressed(neighbours, by_link if of_links else None)
+        links = compressed(neighbors, by_link if of_links else None)
         prepared = step_weights(
             links, step, node_weights=by_node.astype(np.float32) if of_nodes else None
         )
         found = Walker(links, step, 6, seed, weights=prepared)(4)
         weights = [
             [(w if of_links else 1) * (float(by_node[u]) if of_nodes else 1) for u, w in row]
-            for row in (list(zip(*r, strict=True)) for r in zip(neighbours, by_link, strict=True))
+            for row in (list(zip(*r, strict=True)) for r in zip(neighbors, by_link, strict=True))
         ]
-        assert_sample(found, walks.paths(neighbours, step.value, seed, 4, 6, weights=weights))
+        assert_sample(found, walks.paths(neighbors, step.value, seed, 4, 6, weights=weights))
 
 
 @pytest.fixture(scope="module")
@@ -70,22 +69,22 @@ def web() -> tuple[list[list[int]], list[list[float]]]:
     """500 nodes, in-degrees from 0 to 300, weights over six orders of magnitude."""
     rng = np.random.default_rng(11)
     sizes = np.minimum(rng.zipf(1.5, 500) - 1, 300)
-    neighbours = [sorted(rng.choice(500, size, replace=False).tolist()) for size in sizes]
+    neighbors = [sorted(rng.choice(500, size, replace=False).tolist()) for size in sizes]
     weights = [
         np.exp(rng.normal(0, 3, len(row))).astype(np.float32).astype(float).tolist()
-        for row in neighbours
+        for row in neighbors
     ]
-    return neighbours, weights
+    return neighbors, weights
 
 
 @pytest.mark.parametrize("step", BY_WEIGHT)
 def test_hubs_and_more_tokens_than_a_batch_are_as_by_brute_force(
     web: tuple[list[list[int]], list[list[float]]], step: Step
 ) -> None:
-    neighbours, weights = web
-    assert max(map(len, neighbours)) > 200
-    found = Walker(compressed(neighbours, weights), step, 4, 7)(1)
-    assert_sample(found, walks.paths(neighbours, step.value, 7, 1, 4, weights=weights))
+    neighbors, weights = web
+    assert max(map(len, neighbors)) > 200
+    found = Walker(compressed(neighbors, weights), step, 4, 7)(1)
+    assert_sample(found, walks.paths(neighbors, step.value, 7, 1, 4, weights=weights))
 
 
 @pytest.mark.parametrize("step", BY_WEIGHT)
@@ -113,10 +112,10 @@ def test_blocks_and_scratch_do_not_change_a_sample(
 def test_a_scale_of_all_weights_changes_nothing(
     web: tuple[list[list[int]], list[list[float]]], step: Step
 ) -> None:
-    neighbours, weights = web
+    neighbors, weights = web
     scaled = [[w * 2.0**20 for w in row] for row in weights]
-    first = Walker(compressed(neighbours, weights), step, 5, 0)(0).parent.copy()
-    assert (Walker(compressed(neighbours, scaled), step, 5, 0)(0).parent == first).all()
+    first = Walker(compressed(neighbors, weights), step, 5, 0)(0).parent.copy()
+    assert (Walker(compressed(neighbors, scaled), step, 5, 0)(0).parent == first).all()
 
 
 SAMPLES = 20_000
@@ -132,13 +131,13 @@ PAIRS = [
 def chosen(step: Step, x: list[float], y: list[float]) -> np.ndarray:
     """Where the walks of two nodes with in-links of these weights step to, in SAMPLES samples.
 
-    Nodes 0 to 3 are the in-neighbours, 4 and 5 the two, and each in-neighbour i has a witness,
+    Nodes 0 to 3 are the in-neighbors, 4 and 5 the two, and each in-neighbor i has a witness,
     6 + i, with no other in-link: who meets it first stepped to i.
     """
     rows = [[i for i in range(4) if w[i]] for w in (x, y)]
-    neighbours: list[list[int]] = [[]] * 4 + rows + [[i] for i in range(4)]
+    neighbors: list[list[int]] = [[]] * 4 + rows + [[i] for i in range(4)]
     weights: list[list[float]] = [[]] * 4 + [[w for w in row if w] for row in (x, y)] + [[1.0]] * 4
-    walker = Walker(compressed(neighbours, weights), step, 1, 99)
+    walker = Walker(compressed(neighbors, weights), step, 1, 99)
     found = np.empty((SAMPLES, 2), np.int64)
     for sample in range(SAMPLES):
         parent = walker(sample).parent
@@ -150,6 +149,7 @@ def chosen(step: Step, x: list[float], y: list[float]) -> np.ndarray:
     return found
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("step", BY_WEIGHT)
 @pytest.mark.parametrize(("x", "y"), PAIRS)
 def test_choices_have_the_weights_for_probabilities_and_meetings_theirs(
@@ -179,6 +179,7 @@ def test_the_probability_jaccard_of_equal_weights_is_the_jaccard_coefficient() -
     assert exact.probability_jaccard(np.array([2.0, 1]), np.array([1.0, 0])) == pytest.approx(2 / 3)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("step", BY_WEIGHT)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_measures_on_weighted_links_are_estimated(
@@ -209,6 +210,7 @@ def test_the_measures_on_weighted_links_are_estimated(
     assert (np.abs(sums / samples - truth) <= bernstein(truth, samples, decay, n * n)).all()
 
 
+@pytest.mark.statistical
 def test_a_link_from_a_page_that_links_everywhere_tells_less(make_graph: MakeGraph) -> None:
     """a and b share a hub and a page of their own kind; by 1 / out-degree it decides."""
     edges = [("hub", f"x{i}") for i in range(98)] + [("hub", "a"), ("hub", "b")]
@@ -232,7 +234,7 @@ def test_a_link_from_a_page_that_links_everywhere_tells_less(make_graph: MakeGra
 
 
 @pytest.mark.parametrize("piece", [1, 3, 100])
-def test_what_a_link_tells_follows_from_how_often_a_page_is_a_neighbour(
+def test_what_a_link_tells_follows_from_how_often_a_page_is_a_neighbor(
     monkeypatch: pytest.MonkeyPatch, piece: int
 ) -> None:
     """In 4 pages: page 0 links to none, page 1 to one, page 2 to two, page 3 to all."""
@@ -246,12 +248,12 @@ def test_what_a_link_tells_follows_from_how_often_a_page_is_a_neighbour(
 def test_out_links_walk_by_their_weights_too(make_graph: MakeGraph) -> None:
     edges = [(0, 1, 2.0), (0, 2, 0.5), (3, 1, 4.0), (3, 2, 1.0), (1, 3, 8.0)]
     links = out_links(make_graph(edges, weight_column="3"), weighted=True)
-    neighbours = [[1, 2], [3], [], [1, 2]]
+    neighbors = [[1, 2], [3], [], [1, 2]]
     weights = [[2.0, 0.5], [8.0], [], [4.0, 1.0]]
     for step in BY_WEIGHT:
         for sample in range(20):
             found = Walker(links, step, 3, 0)(sample)
-            assert_sample(found, walks.paths(neighbours, step.value, 0, sample, 3, weights=weights))
+            assert_sample(found, walks.paths(neighbors, step.value, 0, sample, 3, weights=weights))
 
 
 def test_shares_are_running_and_the_lightest_link_of_many_is_kept() -> None:

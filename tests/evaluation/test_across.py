@@ -12,11 +12,17 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.errors import UsageError
-from cocite.evaluation import Judge, RowRanker, evaluating, read_labels
-from cocite.evaluation.across import Across, folders_of, run_across
-from cocite.evaluation.across_report import AcrossDocument, across_tables, write_across
-from cocite.evaluation.answers import Asked
-from cocite.evaluation.suite import Suite
+from cocite.evaluation import Judge, RowRanker, read_labels, run
+from cocite.evaluation.across import (
+    Across,
+    AcrossDocument,
+    across_tables,
+    folders_of,
+    run_across,
+    write_across,
+)
+from cocite.evaluation.judge import JudgedQueries
+from cocite.evaluation.points import Suite
 from cocite.evaluation.suite_file import load_across, load_suite
 from cocite.measures import DEFAULT, MEASURES
 from tests.conftest import MakeGraph
@@ -52,8 +58,8 @@ measures = ["neighbourhood"]
 
 [best]
 """
-LABELLED = "[data]\nweb = {nodes = 300, links = 2000, seed = 3}\n"
-PLAIN = '[data]\nlinks = "l.tsv"\nfolder = "other"\nunlabelled = true\n'
+LABELED = "[data]\nweb = {nodes = 300, links = 2000, seed = 3}\n"
+PLAIN = '[data]\nlinks = "l.tsv"\nfolder = "other"\nunlabeled = true\n'
 LINKS = [(i, (i * i + j) % 31) for i in range(31) for j in (1, 5)] + [(100, 101), (102, 102)]
 
 OF_LINKS = [name for name, measure in MEASURES.items() if not measure.texts]
@@ -65,7 +71,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("suites")
     (place / "data" / "other").mkdir(parents=True)
     (place / "data" / "other" / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
-    for name, text in (("plan", PLAN), ("made", LABELLED), ("plain", PLAIN)):
+    for name, text in (("plan", PLAN), ("made", LABELED), ("plain", PLAIN)):
         (place / f"{name}.toml").write_text(text)
     return place
 
@@ -122,7 +128,7 @@ def test_lists_are_full_where_they_have_all_that_is_connected(make_graph: MakeGr
     graph = make_graph(edges, nodes=[8])
     named = {**dict.fromkeys("01234", 4), "5": 1, "6": 1, "7": 0}
     lengths = {graph.names.id(name): length for name, length in named.items()}
-    asked = Asked(graph, 100, 3)
+    asked = JudgedQueries(graph, 100, 3)
     assert {graph.names.id(name) for name in "0123456"} <= set(asked.nodes) <= set(lengths)
     possible = dict(zip(asked.nodes, asked.possible.tolist(), strict=True))
     assert possible == {node: min(3, lengths[node]) for node in asked.nodes}
@@ -151,7 +157,7 @@ def test_a_short_list_judges_as_a_whole_one(make_graph: MakeGraph, tmp_path: Pat
     (tmp_path / "l.tsv").write_text(text)
     labels = read_labels(tmp_path / "l.tsv", graph.names)
     ranker = RowRanker(lambda node: scores[node], 60)
-    queries, classes = labels.labelled, labels.collapsed()
+    queries, classes = labels.labeled, labels.collapsed()
     whole = Judge(queries, relevance=classes, cutoffs=[1, 10])(ranker)
     short = Judge(queries, relevance=classes, cutoffs=[1, 10], longest=10)(ranker)
     for title in ("precision@1", "precision@10", "ndcg@10", "answered"):
@@ -203,7 +209,7 @@ def test_the_command_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     plan = load_suite(str(place / "plan.toml"))
-    monkeypatch.setattr("cocite.evaluation.evaluating.load_across", lambda: plan)
+    monkeypatch.setattr("cocite.evaluation.run.load_across", lambda: plan)
     several = [f"--suite={place / name}.toml" for name in ("made", "plain")]
     assert main(["evaluate", *several, str(place / "data"), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -242,8 +248,8 @@ def test_suites_that_share_a_base_name_are_called_by_their_paths(
         (tmp_path / place).mkdir()
         (tmp_path / place / "web.toml").write_text('[data]\nlinks = "links.tsv"\n')
     (tmp_path / "other.toml").write_text("")
-    found = evaluating._told_apart(["a/web.toml", "b/web.toml", "other.toml"])
+    found = run._distinct_labels(["a/web.toml", "b/web.toml", "other.toml"])
     assert [suite.name for suite in found] == ["a/web", "b/web", "other"]
     assert [suite.data.folder for suite in found] == ["web", "web", ""]
     with pytest.raises(UsageError, match=r"the suite a/web\.toml is named twice"):
-        evaluating._told_apart(["a/web.toml", "a/web.toml"])
+        run._distinct_labels(["a/web.toml", "a/web.toml"])

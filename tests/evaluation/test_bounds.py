@@ -19,7 +19,7 @@ import pytest
 import cocite
 from cocite.errors import InputError, MalformedRow, ResourceError
 from cocite.evaluation import read_labels, read_texts
-from cocite.graph.readers.columns import LONGEST
+from cocite.io.readers.tables import LONGEST
 from tests.conftest import MakeGraph
 
 NODES = [("a", "b"), ("b", "c"), ("c", "a")]
@@ -48,6 +48,7 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("option", ["--labels", "--texts"])
 def test_a_line_without_end_is_refused_in_little_memory(
     make_graph: MakeGraph, tmp_path: Path, endless: Path, option: str
@@ -66,6 +67,7 @@ def test_a_line_without_end_is_refused_in_little_memory(
     assert int(done.stderr.splitlines()[-1]) < 600
 
 
+@pytest.mark.process
 def test_titles_have_an_end_too(tmp_path: Path, endless: Path) -> None:
     """The same line, as titles of a graph: it took 4.1 GB."""
     (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in NODES))
@@ -89,6 +91,7 @@ def repeated(path: Path, text: str, rows: int = 3000) -> Path:
     return path
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "told"),
     [

@@ -79,8 +79,8 @@ def test_both_variants_against_all_triples(
         return
     labels = labels_of(paths)
     rows = np.array(matrix)
-    ranker = RowRanker(lambda node: rows[node], len(matrix), labels.labelled)
-    judge = Judge(labels.labelled, familial=labels.collapsed(depth), top=top, gamma_least=least)
+    ranker = RowRanker(lambda node: rows[node], len(matrix), labels.labeled)
+    judge = Judge(labels.labeled, familial=labels.collapsed(depth), top=top, gamma_least=least)
     found = judge(ranker)
     queries = sorted(paths)
     own = found.column("gamma")

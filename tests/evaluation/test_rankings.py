@@ -140,7 +140,7 @@ def test_blends_of_what_does_not_fit_are_refused() -> None:
 
 @pytest.mark.parametrize("kind", ["spectral", "walks"])
 def test_embeddings_find_communities(kind: str, make_graph: Callable[..., Graph]) -> None:
-    """Two cliques with one link between them: everybody's nearest neighbours are in its own."""
+    """Two cliques with one link between them: everybody's nearest neighbors are in its own."""
     pytest.importorskip("sklearn" if kind == "spectral" else "gensim")
     cliques = [
         (a, b) for base in (0, 8) for a in range(base, base + 8) for b in range(base, a) if a != b

@@ -14,7 +14,7 @@ import pytest
 from cocite import Graph
 from cocite.errors import InputError, MalformedRow, UsageError
 from cocite.evaluation import read_labels, read_texts
-from cocite.graph.readers import read_columns
+from cocite.io.readers import read_columns
 
 MakeGraph = Callable[..., Graph]
 
@@ -80,7 +80,7 @@ def test_labels(tmp_path: Path, graph: Graph) -> None:
     path.write_text("Ship\tsubject.Sea.Ships\nShip\tsubject.War\nnobody\tx\nShip\tsubject.War\n")
     found = read_labels(path, graph.names)
     assert set(found.paths) == {("subject", "Sea", "Ships"), ("subject", "War")}
-    assert found.labelled.tolist() == [graph.names.id("Ship")]
+    assert found.labeled.tolist() == [graph.names.id("Ship")]
     assert (found.nodes.size, found.unknown) == (2, 1)
     whole = read_labels(path, graph.names, separator="")
     assert ("subject.War",) in whole.paths

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cocite.evaluation import Bootstrap, Content, Judge, Labels, RowRanker, accuracy, relevance_at
-from cocite.evaluation.rankings import Related
+from cocite.evaluation.rankers import Related
 
 
 def test_by_hand() -> None:
@@ -36,7 +36,7 @@ def test_with_nothing_to_find_nothing_is_said() -> None:
 def test_a_query_without_relevant_nodes_is_left_out_of_the_means() -> None:
     labels = Labels((("a",), ("b",)), np.array([0, 1, 2], np.uint32), np.array([0, 0, 1], np.int64))
     scores = np.array([[0, 2, 1], [1, 0, 2], [1, 1, 0]], float)
-    judge = Judge(labels.labelled, relevance=labels.collapsed(), cutoffs=[1])
+    judge = Judge(labels.labeled, relevance=labels.collapsed(), cutoffs=[1])
     found = judge(RowRanker(lambda node: scores[node], 3))
     assert found.column("precision@1").tolist() == pytest.approx([1, 0, math.nan], nan_ok=True)
     figures = found.figures(Bootstrap(3, resamples=200))
@@ -79,13 +79,13 @@ def test_resamples_do_not_depend_on_how_many_are_drawn_at_a_time(
 ) -> None:
     values = np.random.default_rng(0).normal(size=(30, 2))
     whole = Bootstrap(30, resamples=50, seed=4).sums(values)
-    monkeypatch.setattr("cocite.evaluation.bootstrap._CELLS", 90)
+    monkeypatch.setattr("cocite.evaluation.labels._CELLS", 90)
     assert np.allclose(Bootstrap(30, resamples=50, seed=4).sums(values), whole, rtol=1e-12)
 
 
 def test_a_difference_of_a_ranker_from_itself_is_nothing() -> None:
     labels = Labels((("a",),), np.array([0, 1, 2], np.uint32), np.zeros(3, np.int64))
-    judge = Judge(labels.labelled, relevance=labels.collapsed())
+    judge = Judge(labels.labeled, relevance=labels.collapsed())
     found = judge(RowRanker(lambda node: np.ones(3), 3))
     difference = found.differences(found, Bootstrap(3, resamples=20))
     assert set(difference["precision@1"]) == {0.0}

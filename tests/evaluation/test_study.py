@@ -26,10 +26,9 @@ import cocite
 from cocite.cli.main import main
 from cocite.errors import InputError, OutputExists, UsageError
 from cocite.evaluation import Study, built_in_suites, embed, load_suite, run_suite
-from cocite.evaluation.data import graph_of, read_truth
-from cocite.evaluation.documents import StudyDocument
-from cocite.evaluation.plans import DataPlan, JudgePlan
-from cocite.evaluation.report import LONG_TITLES, long_rows, write_report
+from cocite.evaluation.points import DataPlan, JudgePlan
+from cocite.evaluation.report import LONG_TITLES, StudyDocument, long_rows, write_report
+from cocite.evaluation.studies import graph_of, read_truth
 from cocite.extras import install_command
 from cocite.measures import MEASURES
 from tests.conftest import MakeGraph
@@ -273,7 +272,7 @@ def test_a_graph_without_labels_is_measured_without_them(tmp_path: Path) -> None
         """
 [data]
 links = "links.tsv"
-unlabelled = true
+unlabeled = true
 [judge]
 queries = 20
 [settings]
@@ -626,7 +625,7 @@ def test_a_report_says_where_it_comes_from_and_shows_lists(
     truth = dict(line.split("\t") for line in Path("labels.tsv").read_text().splitlines())
     assert len(found.study.examples) == 3
     for example in found.study.examples:
-        assert f"## Example: {example.name}\n\nLabelled {truth[example.name]}. " in text
+        assert f"## Example: {example.name}\n\nLabeled {truth[example.name]}. " in text
         hits = example.hits["i"]
         assert [hit.name for hit in hits] == [hit.node for hit in index.related(example.name, 10)][
             : len(hits)
@@ -671,7 +670,7 @@ def test_gamma_takes_a_least_similarity(
 def test_indexes_are_drawn_whatever_they_are_called(
     web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A blend is no measure that has a colour, and a path no name that a suite gives."""
+    """A blend is no measure that has a color, and a path no name that a suite gives."""
     pytest.importorskip("matplotlib")
     pytest.importorskip("sklearn")
     graph = cocite.Graph.open(web / "g")
@@ -711,7 +710,7 @@ def test_a_graph_is_evaluated_by_every_measure(
     ("arguments", "code", "message"),
     [
         ([], 2, "name indexes, or a graph, or a --suite"),
-        (["none"], 2, "none is neither an index nor a graph"),
+        (["none"], 1, "none: no such file"),
         (["i", "g", "--labels", "labels.tsv"], 2, "indexes of one graph, or one graph, but not"),
         (["i", "--texts", "blank.tsv"], 1, "the 2 texts have no word of two or more letters"),
         (["i"], 2, "nothing to judge by: give labels or texts"),

@@ -16,7 +16,7 @@ from typing import Any
 import cocite
 from cocite import Graph, Index
 from cocite.errors import UsageError
-from cocite.store import FORMAT_VERSION
+from cocite.storage import FORMAT_VERSION
 
 HERE = Path(__file__).parent
 DAY = "2026-11-21"

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph
 from cocite.errors import Damaged, InputError, UsageError
-from cocite.graph.readers.ends import ends_of
-from cocite.store import Manifest, Store
+from cocite.io.readers.dialect import ends_of
+from cocite.storage import Manifest, Store
 
 PLAIN: dict[str, Any] = {"delimiter": "tab", "header": "no"}
 KINDS = st.sampled_from(["{}", "a{}", "user:{}", "http://h{0}.org/x", "z{}"])
@@ -35,7 +35,7 @@ def links_of(graph: Graph) -> set[tuple[str, str]]:
     return {
         (names[source], names[node])
         for node in range(graph.nodes)
-        for source in graph.in_neighbours(node).tolist()
+        for source in graph.in_neighbors(node).tolist()
     }
 
 

@@ -16,7 +16,9 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import OutputExists, UsageError
-from cocite.graph import exclude, ingest, streams, tables
+from cocite.graph import exclude
+from cocite.io import ingest, tables
+from cocite.io import tables as streams
 from tests.conftest import MakeGraph
 
 PLAIN = {"delimiter": "tab", "header": "no"}
@@ -95,7 +97,7 @@ def test_the_same_comes_of_links_without_them_of_the_option_and_of_a_stored_grap
 def test_pages_vanish_and_those_they_alone_were_linked_with_stay(make_graph: MakeGraph) -> None:
     graph = make_graph(LINKS, exclude=["hub"])
     assert list(graph.names) == ["a", "b", "c"]
-    assert [graph.in_neighbours(page).tolist() for page in range(3)] == [[], [0], []]
+    assert [graph.in_neighbors(page).tolist() for page in range(3)] == [[], [0], []]
     facts = graph.store.facts
     assert facts["excluded"] == {"nodes": 1, "links": 5, "unknown": 0}
     assert facts["rows"] == graph.edges + facts["excluded"]["links"] == 6

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph
 from cocite.errors import NotAStore, OutputExists, UsageError
-from cocite.graph import generate, web
+from cocite.graph import generate
+from cocite.graph import generate as web
 from cocite.graph.generate import generate_web
 
 NODES, LINKS = 6000, 60_000
@@ -177,7 +178,7 @@ def test_sites_of_one_topic_link_to_each_other(made: Path, graph: Graph) -> None
     names = list(graph.names)
     shares = []
     for node, name in enumerate(names):
-        linking = [names[source] for source in graph.in_neighbours(node).tolist()]
+        linking = [names[source] for source in graph.in_neighbors(node).tolist()]
         outside = [source for source in linking if host(source) != host(name)]
         if name.endswith(")/") and outside:
             shares.append(np.mean([topic[source] == topic[name] for source in outside]))

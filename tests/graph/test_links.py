@@ -12,28 +12,28 @@ from hypothesis import strategies as st
 
 from cocite.errors import Damaged, ResourceError
 from cocite.graph import links as rooms
+from cocite.graph.blocks import Links
 from cocite.graph.links import either_way, in_links, links_of, out_links, transpose
-from cocite.graph.rows import Links
 from tests.conftest import MakeGraph
-from tests.oracles.graphs import Edges, graphs, in_neighbours
+from tests.oracles.graphs import Edges, graphs, in_neighbors
 
 
 def rows(links: Links) -> list[list[int]]:
     bounds = links.offsets.tolist()
-    return [links.neighbours[a:b].tolist() for a, b in pairwise(bounds)]
+    return [links.neighbors[a:b].tolist() for a, b in pairwise(bounds)]
 
 
 def compressed(n: int, edges: Edges) -> Links:
     """In-links with a weight that names its link."""
-    neighbours = in_neighbours(n, edges)
-    offsets = np.cumsum([0, *map(len, neighbours)], dtype=np.uint64)
-    sources = np.array([u for row in neighbours for u in row], np.uint32)
+    neighbors = in_neighbors(n, edges)
+    offsets = np.cumsum([0, *map(len, neighbors)], dtype=np.uint64)
+    sources = np.array([u for row in neighbors for u in row], np.uint32)
     targets = np.repeat(np.arange(n), np.diff(offsets).astype(np.int64))
     return Links(offsets, sources, (1000.0 * sources + targets).astype(np.float32))
 
 
 def degrees(links: Links) -> np.ndarray:
-    return np.bincount(links.neighbours, minlength=links.nodes).astype(np.uint32)
+    return np.bincount(links.neighbors, minlength=links.nodes).astype(np.uint32)
 
 
 @pytest.fixture(autouse=True)
@@ -49,11 +49,11 @@ def test_out_links_are_those_of_brute_force(
     n, edges = graph
     edges = edges + [(v, v) for v in range(0, n, 2)] if loops else edges
     stored = make_graph(edges, range(n), keep_self_loops=True)
-    assert rows(in_links(stored)) == in_neighbours(n, edges)
+    assert rows(in_links(stored)) == in_neighbors(n, edges)
     found = out_links(stored)
-    assert rows(found) == in_neighbours(n, [(b, a) for a, b in edges])
+    assert rows(found) == in_neighbors(n, [(b, a) for a, b in edges])
     assert (found.nodes, found.edges) == (stored.nodes, stored.edges)
-    assert (found.offsets.dtype.str, found.neighbours.dtype.str) == ("<u8", "<u4")
+    assert (found.offsets.dtype.str, found.neighbors.dtype.str) == ("<u8", "<u4")
     assert found.weights is None
 
 
@@ -65,7 +65,7 @@ def test_taken_either_way_a_row_is_both_rows(
     n, edges = graph
     edges = edges + [(v, v) for v in range(0, n, 2)] if loops else edges
     stored = make_graph(edges, range(n), keep_self_loops=True)
-    ins, outs = in_neighbours(n, edges), in_neighbours(n, [(b, a) for a, b in edges])
+    ins, outs = in_neighbors(n, edges), in_neighbors(n, [(b, a) for a, b in edges])
     wanted = [sorted(a + b) for a, b in zip(ins, outs, strict=True)]
     assert rows(either_way(stored)) == wanted
     with pytest.MonkeyPatch.context() as patch:
@@ -91,7 +91,7 @@ def test_taken_either_way_each_link_keeps_its_weight(tmp_path: Path) -> None:
     by_name = {
         name: [
             (graph.names.name(int(v)), float(w))
-            for v, w in zip(found.neighbours[a:b], found.weights[a:b], strict=True)
+            for v, w in zip(found.neighbors[a:b], found.weights[a:b], strict=True)
         ]
         for name, (a, b) in zip(graph.names, bounds, strict=True)
     }
@@ -116,10 +116,10 @@ def test_turned_twice_is_the_original_and_memory_changes_nothing(
         assert one.weights is not None
         assert other.weights is not None
         assert np.array_equal(one.offsets, other.offsets)
-        assert np.array_equal(one.neighbours, other.neighbours)
+        assert np.array_equal(one.neighbors, other.neighbors)
         assert np.array_equal(one.weights, other.weights)
     sources = np.repeat(np.arange(whole.nodes), np.diff(whole.offsets).astype(np.int64))
-    assert np.array_equal(whole.weights, (1000.0 * sources + whole.neighbours).astype(np.float32))
+    assert np.array_equal(whole.weights, (1000.0 * sources + whole.neighbors).astype(np.float32))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -132,8 +132,8 @@ def test_short_memory_is_a_scratch_file_without_a_name(
     links = compressed(300, sorted({(int(a), int(b)) for a, b in rng.integers(0, 300, (2000, 2))}))
     whole = transpose(links, degrees(links), 2**40, tmp_path)
     cut = transpose(links, degrees(links), 8 * 300 + 64 + 500, tmp_path)
-    assert whole.neighbours.base is None
-    assert cut.neighbours.base is not None  # a view of a mapped file
+    assert whole.neighbors.base is None
+    assert cut.neighbors.base is not None  # a view of a mapped file
     assert rows(cut) == rows(whole)
     with pytest.raises(ResourceError) as caught:
         transpose(links, degrees(links), 8 * 300, tmp_path)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from cocite import Graph
 from cocite.errors import Damaged, UnknownNode, UsageError
-from cocite.graph import name_files, naming
+from cocite.graph import name_files, resolver, spelling
 from cocite.graph import names as module
 from cocite.graph.names import IntegerNames, open_names
-from cocite.store import Manifest, Store
+from cocite.storage import Manifest, Store
 from tests.conftest import MakeGraph
-from tests.graph.plain import TURNS, numbered
+from tests.io.plain import TURNS, numbered
 
 NAME = st.text(
     st.characters(exclude_categories=["Cc", "Cs"], exclude_characters=TURNS), min_size=1, max_size=8
@@ -65,25 +65,27 @@ def test_integer_names_go_both_ways(values: list[int], dense: bool, text: str, l
     assert names.complete("", limit) == [str(value) for value in values[:limit]]
 
 
-@pytest.mark.parametrize("name", ["007", "", "x", "-1", "1.0", " 1", "٣", str(2**64), "9" * 5000])
+@pytest.mark.parametrize("name", ["007", "", "x", "-1", "1.0", "1 1", "٣", str(2**64), "9" * 5000])
 def test_what_is_no_canonical_integer_is_no_node(name: str) -> None:
     for stored in (None, np.arange(8, dtype=np.uint64)):
         names = IntegerNames(8, stored)
         assert names.find(name) is None
         with pytest.raises(UnknownNode):
             names.id(name)
+        assert names.find(" 1") is None
+        assert names.id(" 1") == 1  # blanks at the ends are left out
     assert names.find("7") == 7
 
 
 def test_integers_near_an_unknown_one_are_told() -> None:
     names = IntegerNames(4, np.array([1, 50, 60, 2**64 - 1], np.uint64))
-    assert names.nearest("52", 2) == ["50", "60"]
+    assert names.suggest("52", 2) == ["50", "60"]
     with pytest.raises(UnknownNode) as caught:
         names.id(5)
     assert str(caught.value) == (
         "no node is named '5'; the nearest names are '50', '1', '60', '18446744073709551615'"
     )
-    assert names.nearest("x") == []
+    assert names.suggest("x") == []
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 31, 32, 33, 64, 65])
@@ -118,24 +120,24 @@ def test_completion_follows_names_where_ids_follow_sites(make_graph: MakeGraph) 
 
 def test_an_unknown_name_brings_the_nearest(make_graph: MakeGraph) -> None:
     graph = make_graph([], nodes=["Zebra", "Zebra crossing", "Zebu", "Giraffe", "Okapi"])
-    assert graph.names.nearest("zebar", 2) == ["Zebra", "Zebu"]
-    assert graph.names.nearest("Zebra c") == ["Zebra crossing", "Zebra"]
-    assert graph.names.nearest("Zebra c" + "x" * 80, 3) == ["Zebra crossing", "Zebu"]
+    assert graph.names.suggest("zebar", 2) == ["Zebra", "Zebu"]
+    assert graph.names.suggest("Zebra c") == ["Zebra crossing", "Zebra"]
+    assert graph.names.suggest("Zebra c" + "x" * 80, 3) == ["Zebra crossing", "Zebu"]
     with pytest.raises(UnknownNode) as caught:
         graph.names.ids(["Okapi", "Okapa"])
     assert str(caught.value) == "no node is named 'Okapa'; the nearest name is 'Okapi'"
-    assert (caught.value.name, caught.value.nearest) == ("Okapa", ("Okapi",))
+    assert (caught.value.name, caught.value.suggestions) == ("Okapa", ("Okapi",))
     assert graph.names.find("\udcff") is None
-    assert graph.names.nearest("\udcff\udcfe") == []
+    assert graph.names.suggest("\udcff\udcfe") == []
 
 
 def test_among_many_names_those_around_its_place_are_near(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = make_graph([], nodes=[f"n{i:02}" for i in range(30)])
-    for each in (module, naming):
+    for each in (spelling, resolver):
         monkeypatch.setattr(each, "SCAN_LIMIT", 10)
-    assert graph.names.nearest("n10x", 3) == ["n10", "n11", "n12"]
+    assert graph.names.suggest("n10x", 3) == ["n10", "n11", "n12"]
 
 
 def test_two_names_of_one_hash_are_told_apart(

@@ -15,10 +15,10 @@ import pytest
 import cocite
 from cocite import Graph
 from cocite.errors import Damaged
-from cocite.graph.rows import rows_fault
-from cocite.index.told import verify
+from cocite.graph.blocks import rows_fault
+from cocite.index.results import verify
 from tests.conftest import MakeGraph
-from tests.store.enemy import change_facts, change_file
+from tests.storage.enemy import change_facts, change_file
 
 NAMES = [f"page {i}" for i in range(40)]
 EDGES = [(NAMES[a], NAMES[b], 1 + a % 3) for a in range(40) for b in range(a) if (a * b) % 7 == 1]
@@ -139,10 +139,10 @@ def test_links_that_are_not_rows_are_damage(
 
 def test_one_row_that_points_outside_is_damage(graph: Graph) -> None:
     other = changed(graph, "in_offsets", lambda offsets: np.full_like(offsets, 2**63 - 1))
-    assert other.in_neighbours(3).size == 0
+    assert other.in_neighbors(3).size == 0
     other = changed(graph, "in_offsets", lambda offsets: np.arange(41, dtype="u8")[::-1] * 2**40)
     with pytest.raises(Damaged, match="point outside"):
-        other.in_neighbours(3)
+        other.in_neighbors(3)
     with pytest.raises(Damaged, match="point outside"):
         other.info()
     change_file(graph.path, "in_offsets", np.array(graph.store.array("in_offsets")))
@@ -159,7 +159,7 @@ def test_weights_and_degrees_are_verified(graph: Graph) -> None:
 @pytest.mark.parametrize("piece", [1, 2, 3, 1000])
 def test_rows_are_looked_at_in_pieces(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
     """Rows that end where a piece does, empty ones, and long ones: as a loop over rows finds."""
-    monkeypatch.setattr("cocite.graph.rows._PIECE", piece)
+    monkeypatch.setattr("cocite.graph.blocks._PIECE", piece)
     rng = np.random.default_rng(piece)
     found = []
     for _ in range(300):

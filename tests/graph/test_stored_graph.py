@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite import Graph
-from cocite.errors import InputError, MalformedRow, NotLinks, UsageError
-from cocite.graph import streams
+from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
+from cocite.io import tables
 from tests.conftest import MakeGraph
-from tests.graph.plain import TURNS, assert_stored, links, nothing_left, numbered, read
+from tests.io.plain import TURNS, assert_stored, links, nothing_left, numbered, read
 from tests.stored import can_store, store
 
 PLAIN = {"delimiter": "tab", "header": "no"}
@@ -48,9 +48,9 @@ def test_the_stored_graph_is_its_plain_twin(
     (tmp_path / "nodes.tsv").write_text("".join(f"{node}\n" for node in nodes))
     content = "".join(f"{a}\t{b}\n" for a, b in rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "_PIECE", piece)
+        patch.setattr(tables, "_PIECE", piece)
         if not rows and not nodes:
-            with pytest.raises(NotLinks, match="there is no link"):
+            with pytest.raises(UnrecognizedInput, match="there is no link"):
                 read(tmp_path, content, nodes=tmp_path / "nodes.tsv", **PLAIN)
             return
         graph = read(tmp_path, content, nodes=tmp_path / "nodes.tsv", **PLAIN)
@@ -194,7 +194,7 @@ def test_parquet_is_read_by_its_first_columns(
 
 
 def test_a_parquet_file_without_rows_is_no_graph(tmp_path: Path) -> None:
-    with pytest.raises(NotLinks, match=r"there is no link: .*links\.parquet is empty"):
+    with pytest.raises(UnrecognizedInput, match=r"there is no link: .*links\.parquet is empty"):
         parquet(tmp_path, "SELECT 'a' AS a, 'b' AS b WHERE false")
     assert nothing_left(tmp_path)
 

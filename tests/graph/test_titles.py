@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph
 from cocite.cli.main import main
-from cocite.errors import Damaged, InputError, MalformedRow, NotLinks, UsageError
-from cocite.graph.readers import text as text_reader
-from cocite.graph.readers.reader import Job, Read
+from cocite.errors import Damaged, InputError, MalformedRow, UnrecognizedInput, UsageError
 from cocite.index.verify import VerifyDocument
-from tests.graph.plain import TURNS
+from cocite.io.readers import text as text_reader
+from cocite.io.readers.contract import Job, Read
+from tests.io.plain import TURNS
 
 LINKS = "a\tb\nb\tc\nc\ta\nb\ta\nc\tb\n"
 
@@ -132,7 +132,7 @@ def test_the_first_title_stands_and_what_is_left_out_is_counted_and_said(
         ("x\tAlpha\ny\tBeta\n", "t.tsv", InputError, "none of the 2 titles is of a node: 'x' is "),
         ("", "t.tsv", InputError, "has no title"),
         ("a\t" + "x" * 65_536 + "\n", "t.tsv", InputError, "65,536 bytes; a title has 65,535 at"),
-        ('{"a": "Alpha"}', "t.json", NotLinks, "is JSON"),
+        ('{"a": "Alpha"}', "t.json", UnrecognizedInput, "is JSON"),
         ("PAR1xxxx", "t.parquet", InputError, "cannot be read as Parquet"),
     ],
 )

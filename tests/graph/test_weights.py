@@ -18,12 +18,12 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import Damaged, InputError, MalformedRow, UsageError
-from cocite.graph import streams
 from cocite.graph.links import in_links, out_links
+from cocite.io import tables
 from cocite.kernels import text as kernel
 from tests.conftest import MakeGraph
-from tests.graph.plain import nothing_left, read
-from tests.kernels.test_text import normalise
+from tests.io.plain import nothing_left, read
+from tests.kernels.test_text import normalize
 from tests.oracles.graphs import WEIGHTS
 
 WEIGHTED: dict[str, Any] = {"weight_column": 3}
@@ -77,7 +77,7 @@ def test_stored_weights_are_their_plain_twin(
     options: dict[str, Any] = {"delimiter": "tab", "header": "no", "keep_self_loops": loops}
     options |= {"undirected": undirected}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "_PIECE", piece)
+        patch.setattr(tables, "_PIECE", piece)
         graph = read(tmp_path, content, **options, **WEIGHTED)
     wanted = {(prefix + a, prefix + b): w for (a, b), w in added(rows, undirected, loops).items()}
     assert weights(graph) == wanted
@@ -132,7 +132,7 @@ def test_counted_duplicates_are_weights_of_one_added_up(
     options: dict[str, Any] = {"delimiter": "tab", "header": "no", "keep_self_loops": loops}
     options |= {"undirected": undirected}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "_PIECE", piece)
+        patch.setattr(tables, "_PIECE", piece)
         graph = read(tmp_path, "\n".join(rows), count_duplicates=True, **options)
     wanted = added([(a, b, 1.0) for a, b in ends], undirected, loops)
     assert weights(graph) == {(prefix + a, prefix + b): w for (a, b), w in wanted.items()}
@@ -235,7 +235,7 @@ NUMBER = st.one_of(
 @given(NUMBER)
 def test_what_counts_as_a_weight_is_what_float_reads_in_range(text: str) -> None:
     """Python's ``float`` reads the same numbers; the ends of the range are decimal, not binary."""
-    _, bad, _ = normalise(f"a\tb\t{text}\n".encode(), expected=3, weight=2)
+    _, bad, _ = normalize(f"a\tb\t{text}\n".encode(), expected=3, weight=2)
     try:
         value = float(text)
     except ValueError:
@@ -266,6 +266,7 @@ def test_parquet_weights_that_are_none(tmp_path: Path, bad: str) -> None:
     assert weights(parquet(tmp_path, query, skip_bad_rows=True, **WEIGHTED)) == {("1", "3"): 1.5}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("sign", "weight", "point"),
     [(";", "0,5", "0.5"), ("\t", "1.234,50", "1234.50"), ("|", "+12,125", "+12.125")],
@@ -334,7 +335,7 @@ def test_text_and_parquet_and_nodes_go_together(tmp_path: Path) -> None:
 def test_out_links_carry_their_weights(make_graph: MakeGraph) -> None:
     graph = make_graph([(0, 1, 2), (2, 1, 3), (2, 0, 4)], **WEIGHTED)
     turned = out_links(graph, weighted=True)
-    assert turned.neighbours.tolist() == [1, 0, 1]
+    assert turned.neighbors.tolist() == [1, 0, 1]
     assert turned.weights is not None
     assert turned.weights.tolist() == [2, 4, 3]
     assert out_links(graph).weights is None

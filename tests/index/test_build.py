@@ -15,10 +15,10 @@ from cocite import Graph
 from cocite.errors import Busy, NotAStore, OutputExists, ResourceError, UsageError
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
+from cocite.index.layouts.trees.format import tree_words as blob_words
 from cocite.index.plan import BuildOptions
-from cocite.layouts.trees.format import blob_words
-from cocite.means import Means
-from cocite.store import disk
+from cocite.resources import Resources
+from cocite.storage import disk
 from tests.conftest import MakeGraph, by_walks
 
 OPTIONS = BuildOptions.checked("psimrank", settings={"samples": 20, "length": 6, "seed": 5})
@@ -146,7 +146,7 @@ def test_a_resumed_build_makes_only_what_is_missing(
 
     with pytest.raises(KeyboardInterrupt):
         build(graph, tmp_path / "x", shard=4, progress=stop)
-    with IndexBuild(graph, tmp_path / "x", OPTIONS, Means.checked(shard=4)) as work:
+    with IndexBuild(graph, tmp_path / "x", OPTIONS, Resources.checked(shard=4)) as work:
         assert work.estimate().done == 12
         assert "goes on after 12 samples" in str(work.estimate())
         assert work.run().units == 8
@@ -164,7 +164,7 @@ def test_an_unfinished_build_with_other_settings_is_not_touched(
     before = sorted(f.name for f in (tmp_path / "x.building").iterdir())
     with pytest.raises(
         UsageError,
-        match=r"build with other settings: measure: psimrank, here simrank\. .*--restart",
+        match=r"build with other settings: measure: psimrank, here simrank\. .*--no-resume",
     ):
         build(graph, tmp_path / "x", "simrank", shard=4)
     with pytest.raises(UsageError, match=r"settings: shard: 4, here 5\. Repeat that build's"):
@@ -209,7 +209,7 @@ def test_a_finished_shard_that_was_cut_is_made_again(graph: Graph, tmp_path: Pat
 
 def test_a_second_builder_is_turned_away(graph: Graph, tmp_path: Path) -> None:
     with (
-        IndexBuild(graph, tmp_path / "x", OPTIONS, Means.checked()),
+        IndexBuild(graph, tmp_path / "x", OPTIONS, Resources.checked()),
         pytest.raises(Busy, match="another process"),
     ):
         build(graph, tmp_path / "x")
@@ -228,7 +228,7 @@ def test_an_existing_output_is_kept_unless_told(graph: Graph, tmp_path: Path) ->
 
 
 def test_the_size_is_known_and_small(graph: Graph, tmp_path: Path) -> None:
-    with IndexBuild(graph, tmp_path / "x", OPTIONS, Means.checked()) as work:
+    with IndexBuild(graph, tmp_path / "x", OPTIONS, Resources.checked()) as work:
         estimate = work.estimate()
         report = work.run()
     assert abs(estimate.bytes / report.bytes - 1) < 0.05

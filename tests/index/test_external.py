@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
-from cocite.engine.block import BLOCK_NODE, ROW_ROOM
-from cocite.engine.external import ExternalWalker
-from cocite.engine.step import Step
 from cocite.engine.walk import Walker
+from cocite.engine.walk_blocks import BLOCK_NODE, ROW_ROOM, ExternalWalker
+from cocite.engine.weights import Step
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_evenly
 from cocite.graph.links import in_links
 from cocite.index.build import IndexBuild
+from cocite.index.layouts import memory_plan as fit
+from cocite.index.layouts.batch_maker import Blob
+from cocite.index.layouts.trees.assemble import ExternalTreeMaker
+from cocite.index.layouts.trees.build import TreeMaker
+from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
 from cocite.index.plan import BuildOptions
-from cocite.layouts import memory_plan as fit
-from cocite.layouts.blobs import Blob
-from cocite.layouts.trees.build import TreeMaker, maker_bytes
-from cocite.layouts.trees.external import ExternalTreeMaker
-from cocite.means import Means
+from cocite.resources import Resources
 from tests.conftest import MakeGraph, by_walks
 from tests.oracles.graphs import Edges, graphs
 
@@ -131,7 +131,7 @@ def planned(
     graph: cocite.Graph, memory: int, blocks: int | None = None, external: bool = False
 ) -> fit.MemoryPlan:
     """What the trees layout makes of a budget, with one thread."""
-    means = Means(1, memory, None, blocks, external)
+    means = Resources(1, memory, None, blocks, external)
     demand = fit.Demand("trees", maker_bytes, has_external=True)
     return fit.plan_fit(in_links(graph), means, demand)
 
@@ -151,7 +151,7 @@ def test_the_budget_decides_the_form(
     for memory in (10**8, tokens + 8192, tokens - 1, 20_000):
         options = BuildOptions.checked("psimrank", settings={"samples": 4})
         output = tmp_path / f"m{memory}"
-        with IndexBuild(graph, output, options, Means(2, memory)) as work:
+        with IndexBuild(graph, output, options, Resources(2, memory)) as work:
             texts[memory] = str(work.estimate())
             work.run()
         assert files(output) == files(tmp_path / "whole")
@@ -176,6 +176,13 @@ def test_forced_blocks_keep_tokens_in_memory_only_where_they_fit(
     ample = planned(graph, 10**9, external=True)
     assert ample.cuts == ()
     assert ample.memory < 20 * 10**6  # what it takes, not what it might have
+
+
+def test_there_are_no_more_blocks_than_nodes(make_graph: MakeGraph) -> None:
+    graph = tangled(make_graph)
+    cuts = cut_evenly(in_links(graph), 10**12)
+    assert cuts == cut_evenly(in_links(graph), graph.nodes)
+    assert len(cuts) < graph.nodes
 
 
 def test_memory_is_what_it_says(make_graph: MakeGraph) -> None:
@@ -229,7 +236,7 @@ def test_a_build_goes_on_in_another_form(make_graph: MakeGraph, tmp_path: Path) 
             graph,
             output,
             BuildOptions.checked("psimrank", settings={"samples": 9, "seed": 3}),
-            Means.checked(shard=2, external=then),
+            Resources.checked(shard=2, external=then),
         ) as work:
             assert work.run().units == 5
         assert files(output) == files(tmp_path / "whole")

@@ -14,10 +14,10 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import Damaged, UsageError
-from cocite.layouts.plan import PartPlan
+from cocite.index.layouts.contract import PartPlan
 from cocite.measures import PartSettings, find_measure
 from tests.conftest import MakeGraph
-from tests.store.enemy import change_facts, rewrite
+from tests.storage.enemy import change_facts, rewrite
 
 Build = Callable[..., Path]
 EDGES = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "a"), ("d", "a"), ("d", "b"), ("e", "d")]

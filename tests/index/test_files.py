@@ -16,15 +16,15 @@ from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import Damaged
 from cocite.graph import graph as graph_module
+from cocite.graph import name_files as titles_module
 from cocite.graph import names as names_module
-from cocite.graph import titles as titles_module
-from cocite.layouts.format import shard_number
-from cocite.layouts.freshness import SINCE
-from cocite.layouts.table import LAYOUTS, format_of, is_sampled, sampled_format
-from cocite.layouts.wanted import WANTED
-from cocite.store import manifest
+from cocite.index.layouts.contract import shard_number
+from cocite.index.layouts.reader import LAYOUTS, format_of, is_sampled, sampled_format
+from cocite.index.layouts.snapshots import SINCE
+from cocite.index.whole_settings import WANTED
+from cocite.storage import manifest
 from tests.conftest import by_walks, of_texts
-from tests.store.enemy import change_file, rewrite
+from tests.storage.enemy import change_file, rewrite
 
 FORMAT = Path(manifest.__file__).with_name("FORMAT.md")
 CASES: dict[str, dict[str, Any]] = {

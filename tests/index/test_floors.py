@@ -14,12 +14,12 @@ from cocite import Graph
 from cocite.errors import ResourceError
 from cocite.graph.links import out_links
 from cocite.index.build import IndexBuild
+from cocite.index.layouts.memory_plan import least_block
+from cocite.index.layouts.reader import LAYOUTS
 from cocite.index.plan import BuildOptions
-from cocite.layouts.memory_plan import least_block
-from cocite.layouts.table import LAYOUTS
-from cocite.means import Means
 from cocite.measures import find_measure
-from cocite.measures.floors import FLOOR_WORDS, FLOORS
+from cocite.measures.evidence import FLOOR_WORDS, FLOORS
+from cocite.resources import Resources
 from tests.conftest import of_texts, words_of
 
 MIB = 1 << 20
@@ -84,7 +84,7 @@ def test_what_is_told_suffices_and_less_is_refused(
     least = told(FLOORS[layout], graph, settings)
 
     def build(name: str, memory: float) -> dict[str, bytes]:
-        with IndexBuild(graph, tmp_path / name, options, Means(1, int(memory))) as work:
+        with IndexBuild(graph, tmp_path / name, options, Resources(1, int(memory))) as work:
             work.estimate()
             work.run()
         return {file.name: file.read_bytes() for file in (tmp_path / name).iterdir()}

@@ -13,7 +13,7 @@ import pytest
 import cocite
 from cocite import Graph
 from cocite.cli.main import main
-from cocite.index.graph_told import GraphTold
+from cocite.index.build import GraphReport
 from cocite.index.plan import BuildOptions
 from cocite.measures import MEASURES
 from tests.conftest import MakeGraph
@@ -45,8 +45,8 @@ def test_those_that_are_counted_have_no_answers(
     options = BuildOptions.checked(measure, way).for_graph(some)
     index = cocite.build(some, tmp_path / "i", measure=measure, direction=way)
     empty = {name for name in some.names if not index.related(name, 1)}
-    found = GraphTold.of(some, options)
-    linked = {"in": some.in_neighbours, "out": some.out_neighbours}
+    found = GraphReport.of(some, options)
+    linked = {"in": some.in_neighbors, "out": some.out_neighbors}
     ways = list(linked) if found.way == "any" else [found.way]
     lone = {
         some.names[node]
@@ -68,7 +68,7 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 def told(graph: Graph, measure: str, **given: object) -> list[str]:
     options = BuildOptions.checked(measure, None, None, given).for_graph(graph)
-    return GraphTold.of(graph, options).lines(graph, options)
+    return GraphReport.of(graph, options).lines(graph, options)
 
 
 def test_advice_is_that_of_the_measure(graph: Graph) -> None:

@@ -17,24 +17,17 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph
 from cocite.cli.main import main
-from cocite.engine.blocks_walk import TOKEN_BYTES
-from cocite.errors import (
-    Damaged,
-    LostWorker,
-    NotAStore,
-    OutputExists,
-    ResourceError,
-    UsageError,
-)
-from cocite.graph.in_blocks import BlockedGraph, GraphBlock, is_blocked
-from cocite.graph.ingest_blocks import split
+from cocite.cluster.threads import Alone
+from cocite.engine.carriers import TOKEN_BYTES
+from cocite.errors import Damaged, NotAStore, OutputExists, ResourceError, UsageError, WorkerLost
+from cocite.graph.partitions import BlockedGraph, GraphBlock, is_blocked
 from cocite.index.build import IndexBuild
+from cocite.index.layouts.contract import PartPlan
+from cocite.index.layouts.trees.assemble import BlocksMaker, fit_blocks
+from cocite.index.layouts.trees.build import TreesBuilder
 from cocite.index.plan import BuildOptions
-from cocite.layouts.plan import PartPlan
-from cocite.layouts.trees.blocks import BlocksMaker, fit_blocks
-from cocite.layouts.trees.build import TreesBuilder
-from cocite.means import Means
-from cocite.runner.crew import Alone
+from cocite.io.partitions import split
+from cocite.resources import Resources
 from tests.conftest import MakeGraph, by_walks
 from tests.index.test_external import files, tangled
 from tests.oracles.graphs import Edges, graphs
@@ -65,13 +58,13 @@ class Lossy(Posted):
         if self._calls in self.lost:
             self._dead.add(block)
             self.losses += 1
-        if block in self._dead or any(each is LostWorker for each in arguments):
-            return [LostWorker] * answers
+        if block in self._dead or any(each is WorkerLost for each in arguments):
+            return [WorkerLost] * answers
         return super().call(block, method, *arguments, answers=answers)
 
     def take(self, handles: Sequence[Any]) -> list[Any]:
-        if any(each is LostWorker for each in handles):
-            raise LostWorker("somebody was lost")
+        if any(each is WorkerLost for each in handles):
+            raise WorkerLost("somebody was lost")
         return list(handles)
 
     def again(self) -> None:
@@ -128,7 +121,7 @@ def test_pilots_take_nothing_away(make_graph: MakeGraph, tmp_path: Path) -> None
     graph = tangled(make_graph)
     blocked = in_blocks(graph, tmp_path / "split", 3)
     options = BuildOptions.checked("psimrank", settings={"samples": 9, "seed": 3})
-    means = Means.checked(1, "1GB", shard=4)
+    means = Resources.checked(1, "1GB", shard=4)
     with IndexBuild(blocked, tmp_path / "split" / "x.index", options, means) as work:
         assert "3 blocks apart" in str(work.estimate())
         report = work.run()
@@ -189,7 +182,7 @@ def test_who_is_lost_again_and_again_ends_the_build(make_graph: MakeGraph, tmp_p
         return crew
 
     blocked = in_blocks(tangled(make_graph), tmp_path / "split", 3, hire)
-    with pytest.raises(LostWorker, match="somebody was lost"):
+    with pytest.raises(WorkerLost, match="somebody was lost"):
         built(blocked, tmp_path / "x.index", "simrank")
 
 
@@ -200,7 +193,7 @@ def test_no_more_is_sent_than_a_token_a_node_and_step_and_a_record_a_node(
     blocked = in_blocks(graph, tmp_path / "split", 4)
     part = part_of("simrank")
     links = blocked.links("in", False)
-    fit = TreesBuilder().fitted(links, part, Means.checked(1, "1GB"))
+    fit = TreesBuilder().fitted(links, part, Resources.checked(1, "1GB"))
     maker = TreesBuilder().makers(links, part, fit, tmp_path, range(4))[0]
     assert isinstance(maker, BlocksMaker)
     steps = sum(len(maker(sample).live) for sample in range(4))
@@ -237,7 +230,7 @@ def test_blocks_hold_the_rows_of_their_nodes(make_graph: MakeGraph, tmp_path: Pa
         end = block.last
         for node in range(block.first, block.last):
             begin, stop = block.offsets[node - block.first : node - block.first + 2].tolist()
-            assert block.sources[begin:stop].tolist() == graph.in_neighbours(node).tolist()
+            assert block.sources[begin:stop].tolist() == graph.in_neighbors(node).tolist()
         assert block.degrees.tolist() == graph.out_degrees[block.first : block.last].tolist()
     assert end == graph.nodes
     assert blocked.names.name(3) == graph.names.name(3)
@@ -320,4 +313,4 @@ def test_what_takes_the_whole_graph_is_refused(make_graph: MakeGraph, tmp_path: 
     links = blocked.links("in", False)
     part = part_of("simrank")
     with pytest.raises(ResourceError, match="in 2 blocks"):
-        fit_blocks(links, part, Means(1, 1000))
+        fit_blocks(links, part, Resources(1, 1000))

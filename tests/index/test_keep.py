@@ -20,21 +20,20 @@ import cocite
 from cocite import Graph, Index, UnknownNode
 from cocite.cli.main import main
 from cocite.errors import Damaged, UsageError
-from cocite.graph.some_names import write_some_names
+from cocite.graph.exclude import write_some_names
 from cocite.index.build import IndexBuild
-from cocite.index.keep import Keep
-from cocite.index.plan import BuildOptions
-from cocite.index.sharded import ShardedPart
+from cocite.index.cluster import read_note
+from cocite.index.layouts.reader import LAYOUTS, is_sampled, sampled_format
+from cocite.index.parts import ShardedPart
+from cocite.index.plan import BuildOptions, Keep
 from cocite.index.verify import VerifyDocument
-from cocite.index.work import read_note
 from cocite.kernels import trees
-from cocite.layouts.table import LAYOUTS, is_sampled, sampled_format
-from cocite.means import Means
 from cocite.measures import MEASURES
-from cocite.store import Manifest, Store
+from cocite.resources import Resources
+from cocite.storage import Manifest, Store
 from tests.conftest import MakeGraph, by_walks
 from tests.oracles.graphs import Edges, graphs
-from tests.store.enemy import change_facts, change_file
+from tests.storage.enemy import change_facts, change_file
 
 KINDS: dict[str, dict[str, Any]] = {
     "trees": {},
@@ -263,7 +262,7 @@ def test_other_processes_make_the_same_shards(graph: Graph, built: Built, tmp_pa
     options = BuildOptions.checked(
         "psimrank", settings={"samples": SAMPLES}, keep=Keep((), tuple(kept.nodes))
     )
-    with IndexBuild(graph, tmp_path / "x", options, Means.checked(1, shard=8)) as build:
+    with IndexBuild(graph, tmp_path / "x", options, Resources.checked(1, shard=8)) as build:
         (part,) = build.parts
         assert isinstance(part, ShardedPart)
         work = part.work.of(range(8, 16))
@@ -378,7 +377,7 @@ def test_a_refresh_keeps_what_was_kept_and_what_has_the_prefix_now(
     rows = [
         (graph.names.name(u), graph.names.name(v))
         for v in range(graph.nodes)
-        for u in graph.in_neighbours(v)
+        for u in graph.in_neighbors(v)
         if graph.names.name(v) != site(333)
     ]
     rows += [("page one", "http://s3.org/new"), (site(302), "http://s3.org/new")]
@@ -426,7 +425,6 @@ def test_a_page_that_is_not_kept_is_an_error_that_says_so(
         assert "it says nothing of others" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("no_processes")
 def test_the_command_line_keeps_pages_and_says_which(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -462,9 +460,7 @@ def test_the_command_line_keeps_pages_and_says_which(
     capsys.readouterr()
     sizes = []
     for more in ([], [*keep, "--keep-prefix", "http://s31"]):
-        assert (
-            main(["plan", *made[1:2], *made[4:6], "--pilot", "1s", "--format", "json", *more]) == 0
-        )
+        assert main(["plan", *made[1:2], *made[4:6], "--format", "json", *more]) == 0
         sizes.append(json.loads(capsys.readouterr().out)["planned"]["bytes"])
     assert sizes[1] < sizes[0] / 10
     index = cocite.build(

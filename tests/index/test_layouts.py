@@ -14,12 +14,12 @@ from cocite import Graph
 from cocite.graph.links import in_links
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
+from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.reader import sampled_builder
+from cocite.index.layouts.trees import build as compact
+from cocite.index.layouts.trees import build as paths
 from cocite.index.plan import BuildOptions
-from cocite.layouts.compact import build as compact
-from cocite.layouts.memory_plan import MemoryPlan
-from cocite.layouts.paths import build as paths
-from cocite.layouts.table import sampled_builder
-from cocite.means import Means
+from cocite.resources import Resources
 from tests.conftest import MakeGraph
 
 KINDS = [
@@ -93,7 +93,7 @@ def test_a_stopped_build_goes_on_to_the_same_bytes(
 @kinds
 def test_the_size_is_known(graph: Graph, tmp_path: Path, kind: tuple[str, str]) -> None:
     options = BuildOptions.checked(kind[0], "in", kind[1], SETTINGS)
-    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
         estimate = work.estimate()
         report = work.run()
     assert abs(estimate.bytes / report.bytes - 1) < 0.05
@@ -119,8 +119,8 @@ def test_a_maker_takes_the_memory_that_is_planned(
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     planned = {
-        "paths": paths.maker_bytes(6, nodes, keep),
-        "compact": compact.maker_bytes(nodes, keep),
+        "paths": paths.path_maker_bytes(6, nodes, keep),
+        "compact": compact.compact_maker_bytes(nodes, keep),
     }[kind[1]]
     assert blob.members == {"paths": 6 * nodes, "compact": nodes}[kind[1]]
     assert 0.95 * planned < peak < 1.02 * planned

@@ -15,11 +15,11 @@ from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import links as graph_links
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
-from cocite.index.documents import BuildDocument
+from cocite.index.layouts.links import build as links
 from cocite.index.plan import BuildOptions
-from cocite.layouts.links import build as links
-from cocite.means import Means
-from cocite.store import disk
+from cocite.index.results import BuildDocument
+from cocite.resources import Resources
+from cocite.storage import disk
 from tests.conftest import MakeGraph
 
 MEASURES = ["cocitation", "coupling", "ppr"]
@@ -47,11 +47,11 @@ def test_it_holds_the_links_by_both_ends(
         way: [
             (node, int(other))
             for node, (low, high) in enumerate(pairwise(both[way].offsets.tolist()))
-            for other in both[way].neighbours[low:high]
+            for other in both[way].neighbors[low:high]
         ]
         for way in both
     }
-    assert found["in"] == [(v, int(u)) for v in range(graph.nodes) for u in graph.in_neighbours(v)]
+    assert found["in"] == [(v, int(u)) for v in range(graph.nodes) for u in graph.in_neighbors(v)]
     assert found["out"] == sorted((u, v) for v, u in found["in"])
     assert (f"{direction}.norms" in part.store.manifest.files) == (measure != "ppr")
 
@@ -90,7 +90,7 @@ def test_the_size_is_known_and_progress_goes_to_the_end(
     monkeypatch.setattr(links, "_PIECE", 512)
     seen: list[tuple[int, int]] = []
     options = BuildOptions.checked(measure, direction)
-    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
         estimate = work.estimate()
         report = work.run(lambda done, total: seen.append((done, total)))
     assert estimate.bytes == report.bytes
@@ -111,7 +111,7 @@ def test_what_is_finished_of_several_parts_is_told_in_parts(graph: Graph, tmp_pa
         cocite.build(graph, tmp_path / "x", measure="cocitation", direction="both", progress=stop)
     assert "1 of 2 parts are kept in" in stopped.value.__notes__[0]
     options = BuildOptions.checked("cocitation", "both")
-    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
         assert "goes on after 1 part that an earlier run finished" in str(work.estimate())
         report = work.run()
     found = BuildDocument.of(work, report, str(tmp_path / "x"))

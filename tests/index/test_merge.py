@@ -17,8 +17,8 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import Damaged, OutputExists, UsageError
+from cocite.index.layouts.reader import LAYOUTS, is_sampled
 from cocite.index.merge import Merge
-from cocite.layouts.table import LAYOUTS, is_sampled
 from tests.conftest import MakeGraph, by_walks
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -208,7 +208,7 @@ def test_what_is_no_piece_of_one_index_is_refused(
     refused(tmp_path, "two indexes or more", "a")
     refused(tmp_path, r"samples 8\.\.9 are in more than one of", "a", "over")
     refused(tmp_path, r"samples 0\.\.9 are in more than one of", "a", "b", "a")
-    refused(tmp_path, r"samples 10\.\.24 are in none of .*cocite index --numbers", "a", "far")
+    refused(tmp_path, r"samples 10\.\.24 are in none of .*cocite index --sample-range", "a", "far")
     refused(tmp_path, r"samples 20\.\.24 are in none of", "far", "b", "a")
     refused(tmp_path, "has seed 0, .* has 7: only", "a", "seed")
     refused(tmp_path, "has length 10, .* has 4: only", "a", "length")
@@ -302,8 +302,8 @@ def test_the_command_line_merges_and_says_which_numbers_there_are(
 ) -> None:
     paths = [str(tmp_path / name) for name in "abc"]
     made = ["index", str(graph.path), "--measure", "psimrank", "-o"]
-    assert main([*made, paths[0], "--numbers", "0..9"]) == 0
-    assert main([*made, paths[1], "--numbers", "10..14"]) == 0
+    assert main([*made, paths[0], "--sample-range", "0..9"]) == 0
+    assert main([*made, paths[1], "--sample-range", "10..14"]) == 0
     assert re.search(r"^numbers +10 to 14$", capsys.readouterr().out, re.M)
     assert main(["info", paths[1]]) == 0
     assert re.search(r"^numbers +10 to 14$", capsys.readouterr().out, re.M)
@@ -312,6 +312,6 @@ def test_the_command_line_merges_and_says_which_numbers_there_are(
     assert "samples 0 to 14, from 2 indexes" in printed.err
     assert "15, numbers 0 to 14" in printed.out
     for wrong in ("9..3", "a", "-3", "1..2..3", "1.5"):
-        assert main([*made, paths[2] + "x", f"--numbers={wrong}"]) == 2
+        assert main([*made, paths[2] + "x", f"--sample-range={wrong}"]) == 2
     assert main(["merge", paths[0], "-o", paths[2] + "x"]) == 2
     assert "two indexes or more" in capsys.readouterr().err

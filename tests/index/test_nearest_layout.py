@@ -12,10 +12,10 @@ from cocite import Graph
 from cocite.errors import ResourceError
 from cocite.graph import links
 from cocite.index.build import IndexBuild
+from cocite.index.layouts.rows import neighbors as nearest
 from cocite.index.plan import BuildOptions
-from cocite.layouts.nearest import build as nearest
-from cocite.means import Means
-from cocite.measures.floors import FLOORS
+from cocite.measures.evidence import FLOORS
+from cocite.resources import Resources
 from tests.conftest import MakeGraph
 
 NODES = 3000
@@ -33,7 +33,7 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 def built(graph: Graph, path: Path, memory: int, **chosen: Any) -> dict[str, bytes]:
     options = BuildOptions.checked("shared-nearest", chosen.pop("direction", None), None, chosen)
-    with IndexBuild(graph, path, options, Means(1, memory)) as work:
+    with IndexBuild(graph, path, options, Resources(1, memory)) as work:
         work.estimate()
         work.run()
     return {file.name: file.read_bytes() for file in path.iterdir()}

@@ -20,9 +20,9 @@ import pytest
 
 from cocite import Graph
 from cocite.index.build import IndexBuild
+from cocite.index.parts import ShardedPart
 from cocite.index.plan import BuildOptions
-from cocite.index.sharded import ShardedPart
-from cocite.means import Means
+from cocite.resources import Resources
 from tests.conftest import MakeGraph
 
 DIGEST = "c237f6b13d629126005095bb771da5e8"
@@ -48,7 +48,7 @@ def graph(make_graph: MakeGraph) -> Graph:
     return make_graph([(f"p{a:03}", f"p{b:03}") for a, b in near])
 
 
-def begun(graph: Graph, output: Path, means: Means) -> IndexBuild:
+def begun(graph: Graph, output: Path, means: Resources) -> IndexBuild:
     options = BuildOptions.checked("psimrank", "both", None, {"samples": SAMPLES, "length": 7})
     return IndexBuild(graph, output, options, means)
 
@@ -66,7 +66,7 @@ class Stop(Exception):
     pass
 
 
-def stopped(graph: Graph, output: Path, means: Means) -> None:
+def stopped(graph: Graph, output: Path, means: Resources) -> None:
     """A build that is interrupted behind its first shard."""
 
     def stop(done: int, total: int) -> None:
@@ -86,18 +86,19 @@ WAYS = list(itertools.product((1, 2), FORMS, MEMORY, (False, True)))
 def test_threads_blocks_memory_and_interruptions(
     graph: Graph, tmp_path: Path, threads: int, form: str, memory: str, interrupted: bool
 ) -> None:
-    means = Means.checked(threads, MEMORY[memory], SHARD, **FORMS[form])
+    means = Resources.checked(threads, MEMORY[memory], SHARD, **FORMS[form])
     if interrupted:
-        other = Means.checked(3 - threads, "1GB", SHARD)
+        other = Resources.checked(3 - threads, "1GB", SHARD)
         stopped(graph, tmp_path / "x", other)
     with begun(graph, tmp_path / "x", means) as build:
         build.run()
     assert digest(tmp_path / "x") == DIGEST
 
 
+@pytest.mark.process
 def test_other_processes_and_a_cold_cache(graph: Graph, tmp_path: Path) -> None:
     """Each with kernels that it compiles anew; the shard that nobody made is made here."""
-    with begun(graph, tmp_path / "x", Means.checked(1, "1GB", SHARD)) as build:
+    with begun(graph, tmp_path / "x", Resources.checked(1, "1GB", SHARD)) as build:
         works = []
         for part in build.parts:
             assert isinstance(part, ShardedPart)
@@ -111,6 +112,6 @@ def test_other_processes_and_a_cold_cache(graph: Graph, tmp_path: Path) -> None:
         environ = os.environ | {"COCITE_CACHE": str(tmp_path / f"cache-{number}")}
         children.append(subprocess.Popen([sys.executable, "-c", ELSEWHERE, str(kept)], env=environ))
     assert [child.wait() for child in children] == [0, 0]
-    with begun(graph, tmp_path / "x", Means.checked(1, "1GB", SHARD)) as build:
+    with begun(graph, tmp_path / "x", Resources.checked(1, "1GB", SHARD)) as build:
         assert build.run().units == len(works[-1].numbers)
     assert digest(tmp_path / "x") == DIGEST

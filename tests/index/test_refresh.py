@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,13 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.codes import NOWHERE
+from cocite.constants import NOWHERE
 from cocite.errors import Busy, Damaged, NotAStore, ResourceError, UnknownNode, UsageError
-from cocite.graph.matching import match_names
+from cocite.graph.name_files import match_names
 from cocite.index import StoredIndex
 from cocite.index.refresh import RefreshBuild
-from cocite.means import Means
-from cocite.store import Draft, disk
+from cocite.resources import Resources
+from cocite.storage import Staging, disk
 from tests.conftest import MakeGraph, by_walks
 
 Pairs = set[tuple[str, str]]
@@ -220,7 +219,7 @@ def test_a_measure_without_samples_is_computed_anew(
     graphs: list[Graph], tmp_path: Path, measure: str
 ) -> None:
     cocite.build(graphs[0], tmp_path / "x", measure=measure)
-    with RefreshBuild(tmp_path / "x", graphs[1], 0.1, Means.checked()) as work:
+    with RefreshBuild(tmp_path / "x", graphs[1], 0.1, Resources.checked()) as work:
         assert (work.kept, len(work.drawn)) == (0, 0)
         work.run()
     cocite.build(graphs[1], tmp_path / "n", measure=measure)
@@ -230,7 +229,7 @@ def test_a_measure_without_samples_is_computed_anew(
 def test_many_small_shards_are_written_anew_fuller(
     graphs: list[Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cocite.index.carried._MOST_LINKED", 5)
+    monkeypatch.setattr("cocite.index.refresh._MOST_LINKED", 5)
     build(graphs[0], tmp_path / "x", 40, shard=10)
     for _ in range(7):
         cocite.refresh(tmp_path / "x", graphs[0], share=1 / 40, again=True)
@@ -315,6 +314,27 @@ def test_a_refresh_killed_at_any_call_leaves_the_old_index_or_the_new_one(
     assert stops
 
 
+KILLED_AT = """
+import os, signal, sys
+from cocite.cli.main import main
+from cocite.storage import disk
+
+left, real = int(sys.argv[1]), disk.sync_file
+
+def sync_file(file):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(file)
+
+disk.sync_file = sync_file
+sys.exit(main(sys.argv[2:]))
+"""
+"""The program, which is killed when it has so many files written."""
+
+
+@pytest.mark.process
 def test_a_process_killed_at_any_moment_leaves_a_whole_index_and_goes_on(
     make_graph: MakeGraph, tmp_path: Path
 ) -> None:
@@ -327,25 +347,17 @@ def test_a_process_killed_at_any_moment_leaves_a_whole_index_and_goes_on(
     day: dict[str, Any] = {"share": 0.5, "date": DAY}
     cocite.refresh(tmp_path / "whole", second, **day, again=True)
     wanted, draw, stopped = files(tmp_path / "whole"), random.Random(4), 0
-    command = [sys.executable, "-m", "cocite", "refresh", str(tmp_path / "x"), str(second.path)]
-    command += ["--share", "0.5", "--date", DAY, "--threads", "1"]
-    building = tmp_path / "x.building"
+    refresh = ["refresh", str(tmp_path / "x"), str(second.path)]
+    refresh += ["--share", "0.5", "--date", DAY, "--threads", "1"]
     for _ in range(6):
-        there = len(list(building.iterdir())) if building.exists() else 0
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        more = draw.randint(1, 12)
-        while child.poll() is None:
-            if building.exists() and len(list(building.iterdir())) >= there + more:
-                time.sleep(draw.uniform(0, 0.01))
-                child.send_signal(signal.SIGKILL)
-                break
-            time.sleep(0.002)
-        stopped += child.wait() == -signal.SIGKILL
+        command = [sys.executable, "-c", KILLED_AT, str(draw.randint(1, 12)), *refresh]
+        done = subprocess.run(command, capture_output=True, check=False)
+        stopped += done.returncode == -signal.SIGKILL
         found = files(tmp_path / "x")
         assert found in (before, wanted)
     assert stopped >= 3
     if files(tmp_path / "x") == before:
-        with RefreshBuild(tmp_path / "x", second, means=Means.checked(), **day) as work:
+        with RefreshBuild(tmp_path / "x", second, means=Resources.checked(), **day) as work:
             assert 0 < work.done < work.units
             work.run()
     assert files(tmp_path / "x") == wanted
@@ -371,7 +383,7 @@ def test_an_interrupted_refresh_goes_on_and_another_one_does_not(
             cocite.refresh(tmp_path / "x", graphs[1], **other, again=True)
     with pytest.raises(UsageError, match="unfinished build with other settings: "):
         build(graphs[0], tmp_path / "x", 80, overwrite=True)
-    with RefreshBuild(tmp_path / "x", graphs[1], 0.5, Means.checked()) as work:
+    with RefreshBuild(tmp_path / "x", graphs[1], 0.5, Resources.checked()) as work:
         assert work.date == DAY
         assert work.done == 56  # three shards of old samples, one of new ones
         assert work.run().units == 24
@@ -386,11 +398,11 @@ def test_an_index_that_was_replaced_meanwhile_is_not_refreshed(
     graphs: list[Graph], tmp_path: Path
 ) -> None:
     build(graphs[0], tmp_path / "x")
-    late = RefreshBuild(tmp_path / "x", graphs[1], 0.5, Means.checked(), again=True)
+    late = RefreshBuild(tmp_path / "x", graphs[1], 0.5, Resources.checked(), again=True)
     cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
     with pytest.raises(Busy, match="replaced meanwhile"), late:
         pass
-    with Draft(tmp_path / "x", "index", overwrite=True), pytest.raises(Busy, match="is building"):
+    with Staging(tmp_path / "x", "index", overwrite=True), pytest.raises(Busy, match="is building"):
         cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
     assert len(cocite.open(tmp_path / "x").stored.freshness.generations) == 2
     assert not (tmp_path / "x.building").exists()
@@ -502,7 +514,7 @@ def test_damage_is_not_carried_over(graphs: list[Graph], tmp_path: Path) -> None
 def test_generations_that_do_not_add_up_are_damage(
     graphs: list[Graph], tmp_path: Path, key: str, value: Any
 ) -> None:
-    from cocite.store import Manifest
+    from cocite.storage import Manifest
 
     build(graphs[0], tmp_path / "x")
     index = cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
@@ -563,7 +575,7 @@ def test_names_with_equal_hashes_are_told_apart(
 
 def test_the_plan_of_a_refresh_is_json(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
-    with RefreshBuild(tmp_path / "x", graphs[1], 0.5, Means.checked(), date=DAY) as work:
+    with RefreshBuild(tmp_path / "x", graphs[1], 0.5, Resources.checked(), date=DAY) as work:
         plan = json.loads((tmp_path / "x.building" / "plan.json").read_bytes())
         assert plan["index"] == work._old.store.manifest.digest()
         assert (plan["share"], plan["date"]) == (6, DAY)
@@ -571,5 +583,5 @@ def test_the_plan_of_a_refresh_is_json(graphs: list[Graph], tmp_path: Path) -> N
     assert "on disk" in text
     assert "earlier run" not in text
     chosen: dict[str, Any] = {"restart": True, "again": True}
-    with RefreshBuild(tmp_path / "x", graphs[0], 0.5, Means.checked(), **chosen) as work:
+    with RefreshBuild(tmp_path / "x", graphs[0], 0.5, Resources.checked(), **chosen) as work:
         assert "earlier run" not in str(work.estimate())

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite.engine.blocks_scan import VALUE_BYTES
-from cocite.errors import LostWorker, ResourceError, UsageError
+from cocite.engine.partitions import VALUE_BYTES
+from cocite.errors import ResourceError, UsageError, WorkerLost
 from cocite.index.build import IndexBuild
+from cocite.index.layouts.minhash.partitions import fit_ring_blocks
 from cocite.index.plan import BuildOptions
-from cocite.layouts.rings.blocks import fit_ring_blocks
-from cocite.means import Means
+from cocite.resources import Resources
 from tests.conftest import MakeGraph
 from tests.index.test_external import files, tangled
 from tests.index.test_in_blocks import Lossy, in_blocks
@@ -90,7 +90,7 @@ def test_who_is_lost_again_and_again_ends_the_build(make_graph: MakeGraph, tmp_p
         return crew
 
     blocked = in_blocks(tangled(make_graph), tmp_path / "split", 3, hire)
-    with pytest.raises(LostWorker, match="somebody was lost"):
+    with pytest.raises(WorkerLost, match="somebody was lost"):
         built(blocked, tmp_path / "x.index")
 
 
@@ -101,7 +101,7 @@ def test_what_is_sent_is_told_and_bounded(make_graph: MakeGraph, tmp_path: Path)
     graph = tangled(make_graph)
     blocked = in_blocks(graph, tmp_path / "split", 3)
     options = BuildOptions.checked("xjaccard", settings={"samples": 9, "length": 4})
-    means = Means.checked(1, "1GB", shard=4)
+    means = Resources.checked(1, "1GB", shard=4)
     with IndexBuild(blocked, tmp_path / "x.index", options, means) as work:
         assert "3 blocks apart" in str(work.estimate())
         report = work.run()
@@ -118,13 +118,13 @@ def test_samples_at_a_time_are_those_that_fit(make_graph: MakeGraph, tmp_path: P
     blocked = in_blocks(tangled(make_graph), tmp_path / "split", 2)
     links = blocked.links("in", False)
     part = BuildOptions.checked("xjaccard").parts[0]
-    most = fit_ring_blocks(links, part, Means(1, 1 << 30))
+    most = fit_ring_blocks(links, part, Resources(1, 1 << 30))
     assert most.together == 16
-    fewer = fit_ring_blocks(links, part, Means(1, most.memory - 1))
+    fewer = fit_ring_blocks(links, part, Resources(1, most.memory - 1))
     assert 0 < fewer.together < 16
     whole = built(tangled(make_graph), tmp_path / "whole.index")
     assert built(blocked, tmp_path / "x.index", memory=fewer.memory) == whole
     with pytest.raises(ResourceError, match="in 2 blocks"):
-        fit_ring_blocks(links, part, Means(1, 1000))
+        fit_ring_blocks(links, part, Resources(1, 1000))
     with pytest.raises(UsageError, match="--keep takes the whole graph"):
         cocite.build(blocked, tmp_path / "k.index", measure="xjaccard", keep=["p1"])

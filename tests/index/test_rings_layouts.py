@@ -12,17 +12,17 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.engine.scan_plan import Way
+from cocite.engine.plan import Way
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.links import in_links
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
+from cocite.index.layouts.minhash.build import RingMaker, RingPlan
+from cocite.index.layouts.reader import sampled_builder
 from cocite.index.plan import BuildOptions
-from cocite.layouts.rings.build import RingMaker, RingPlan
-from cocite.layouts.table import sampled_builder
-from cocite.means import Means
 from cocite.measures import PartSettings
 from cocite.measures.xjaccard import BITS
+from cocite.resources import Resources
 from tests.conftest import MakeGraph
 
 LAYOUTS = ("minhash", "sketch")
@@ -52,7 +52,7 @@ def room_of(
 ) -> RingPlan:
     part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
     found = sampled_builder(layout).fitted(
-        in_links(graph), part, Means(threads, memory, blocks=blocks)
+        in_links(graph), part, Resources(threads, memory, blocks=blocks)
     )
     assert isinstance(found, RingPlan)
     return found
@@ -121,7 +121,7 @@ def test_a_pilot_makes_as_many_samples_as_come_at_once(
 
     monkeypatch.setattr(RingMaker, "_make", counted)
     options = BuildOptions.checked("xjaccard", "in", layout, {"samples": 40})
-    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
         estimate = work.estimate()
         assert passes == [(40, 41), (0, 16)]
         report = work.run()

@@ -22,9 +22,9 @@ from cocite.cli.main import main
 from cocite.errors import Damaged
 from cocite.graph.links import out_links
 from cocite.index import StoredIndex
-from cocite.layouts.format import is_shard
-from cocite.means import Means
-from cocite.store import Store
+from cocite.index.layouts.contract import is_shard
+from cocite.resources import Resources
+from cocite.storage import Store
 from tests.conftest import MakeGraph
 from tests.torture.flips import bytes_of, edges, flip_all, flipped, of_a_graph, of_an_index
 
@@ -41,6 +41,7 @@ def graph(make_graph: MakeGraph) -> Path:
     return made
 
 
+@pytest.mark.torture
 def test_no_flipped_bit_of_a_graph_is_made_anything_of(
     make_graph: MakeGraph, graph: Path, tmp_path: Path
 ) -> None:
@@ -50,6 +51,7 @@ def test_no_flipped_bit_of_a_graph_is_made_anything_of(
     assert found == {"damaged": FLIPS}
 
 
+@pytest.mark.torture
 def test_unless_nobody_looks(graph: Path, tmp_path: Path) -> None:
     """The flips are such as change a result: with ``verify=False`` some of them do."""
 
@@ -74,6 +76,7 @@ def told_of_lost(found: Counter[str]) -> int:
     return sum(n for what, n in found.items() if what.startswith("related-all of a damaged in.sam"))
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("measure", ["psimrank", "neighbourhood", "xjaccard"])
 def test_no_flipped_bit_of_an_index_is_made_anything_of(
     make_graph: MakeGraph, graph: Path, tmp_path: Path, measure: str
@@ -98,11 +101,12 @@ def test_no_flipped_bit_of_an_index_is_made_anything_of(
     assert found == {"damaged": FLIPS // 2 - same}
 
 
+@pytest.mark.torture
 def test_a_batch_leaves_out_shards_that_are_damaged(graph: Path, tmp_path: Path) -> None:
     cocite.build(graph, tmp_path / "x", measure="psimrank", samples=6, shard=2)
     for shard in ("in.samples-000002", "in.samples-000004"):
         with flipped(tmp_path / "x" / shard, 77):
-            index = Index(StoredIndex.open(tmp_path / "x"), Means.checked())
+            index = Index(StoredIndex.open(tmp_path / "x"), Resources.checked())
             assert not index.lost
             index.related_all(tmp_path / f"{shard}.csv")
             assert [each.file for each in index.lost] == [shard]
@@ -113,6 +117,7 @@ def test_a_batch_leaves_out_shards_that_are_damaged(graph: Path, tmp_path: Path)
         assert (tmp_path / "left.csv").read_bytes() == (tmp_path / f"{shard}.csv").read_bytes()
 
 
+@pytest.mark.torture
 def test_no_flipped_bit_of_pieces_is_joined(graph: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"measure": "psimrank", "length": 4}
     cocite.build(graph, tmp_path / "a", numbers=range(3), **options)
@@ -132,6 +137,7 @@ def test_no_flipped_bit_of_pieces_is_joined(graph: Path, tmp_path: Path) -> None
 # -- questions --------------------------------------------------------------------------------
 
 
+@pytest.mark.torture
 def test_a_small_index_is_compared_when_it_is_opened(graph: Path, tmp_path: Path) -> None:
     cocite.build(graph, tmp_path / "x", measure="psimrank", samples=6, shard=2, unweighted=True)
     whole = cocite.open(tmp_path / "x")
@@ -148,6 +154,7 @@ def test_a_small_index_is_compared_when_it_is_opened(graph: Path, tmp_path: Path
                     cocite.open(tmp_path / "x")
 
 
+@pytest.mark.torture
 def test_of_a_larger_one_the_smallest_files(graph: Path, tmp_path: Path) -> None:
     cocite.build(graph, tmp_path / "x", measure="psimrank", samples=6, shard=6, unweighted=True)
     stored = StoredIndex.open(tmp_path / "x")
@@ -161,6 +168,7 @@ def test_of_a_larger_one_the_smallest_files(graph: Path, tmp_path: Path) -> None
         StoredIndex.open(tmp_path / "x").sound(most)
 
 
+@pytest.mark.torture
 def test_what_was_compared_is_not_compared_again(graph: Path) -> None:
     opened = Graph.open(graph)
     opened.check()
@@ -177,14 +185,14 @@ VERBS: dict[str, Sequence[str]] = {
     "index": ("index", "G", "-o", "O"),
     "rank": ("rank", "G"),
     "rank by hubs": ("rank", "G", "--by", "hubs", "--unweighted"),
-    "rank against": ("rank", "G", "--against", "W"),
-    "exact": ("exact", "G", "-o", "O.csv"),
+    "all-pairs": ("all-pairs", "G", "-o", "O.csv"),
     "refresh": ("refresh", "X", "G"),
     "related-all": ("related-all", "X", "-o", "O.csv"),
     "merge": ("merge", "X", "Y", "-o", "O"),
 }
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_fails_with_the_name_of_the_file(
     graph: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str

@@ -11,7 +11,7 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.errors import InputError, UsageError
-from cocite.index.settings_file import IndexSettings, read_settings
+from cocite.index.settings import IndexSettings, read_settings
 from tests.conftest import MakeGraph
 
 LINKS = [(a, b) for a in "abcdef" for b in "uvwxyz" if (ord(a) * 7 + ord(b)) % 3]

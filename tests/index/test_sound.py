@@ -15,9 +15,9 @@ import pytest
 import cocite
 from cocite import Graph
 from cocite.errors import Damaged
-from cocite.index.told import verify
+from cocite.index.results import verify
 from tests.conftest import by_walks, of_texts
-from tests.store.enemy import change_file
+from tests.storage.enemy import change_file
 
 CASES: dict[str, dict[str, Any]] = {
     "trees": {"layout": "trees", "measure": "simrank", "refine": True, "samples": 3, "length": 5},

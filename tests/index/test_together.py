@@ -14,19 +14,20 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
-from cocite.engine.external import tables
-from cocite.engine.step import Step
-from cocite.engine.together import STATE_NODE, WalkerGroup
 from cocite.engine.walk import Walker
+from cocite.engine.walk_batch import STATE_NODE, WalkerGroup
+from cocite.engine.walk_blocks import tables
+from cocite.engine.weights import Step
 from cocite.errors import ResourceError
+from cocite.graph.blocks import Links
 from cocite.graph.links import in_links
-from cocite.graph.rows import Links
 from cocite.index.build import IndexBuild
+from cocite.index.layouts import memory_plan
+from cocite.index.layouts.memory_plan import Demand, MemoryPlan, plan_fit
+from cocite.index.layouts.trees.build import GroupMaker, TreeMaker
+from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
 from cocite.index.plan import BuildOptions
-from cocite.layouts import memory_plan
-from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_fit
-from cocite.layouts.trees.build import GroupMaker, TreeMaker, maker_bytes
-from cocite.means import Means
+from cocite.resources import Resources
 from tests.conftest import MakeGraph, by_walks
 from tests.index.test_external import files, tangled, words
 from tests.oracles.graphs import Edges, graphs
@@ -88,14 +89,14 @@ def test_a_step_of_all_samples_together_reads_the_links_once(
 ) -> None:
     """Alone each sample gives every block back at every step."""
     graph = tangled(make_graph)
-    real, given_back = Links.forget, 0
+    real, given_back = Links.evict, 0
 
     def counted(links: Links) -> None:
         nonlocal given_back
         given_back += 1
         real(links)
 
-    monkeypatch.setattr(Links, "forget", counted)
+    monkeypatch.setattr(Links, "evict", counted)
     cocite.build(
         graph,
         tmp_path / "x",
@@ -123,7 +124,7 @@ def test_a_build_goes_on_behind_its_shards(make_graph: MakeGraph, tmp_path: Path
         with pytest.raises(KeyboardInterrupt):
             cocite.build(graph, output, blocks=first, threads=2, progress=stop, **by_walks(options))
         built = BuildOptions.checked("psimrank", settings={"samples": 40, "seed": 3, "length": 5})
-        with IndexBuild(graph, output, built, Means.checked(2, shard=3, blocks=then)) as work:
+        with IndexBuild(graph, output, built, Resources.checked(2, shard=3, blocks=then)) as work:
             assert work.run().units == 22
         assert files(output) == files(tmp_path / "whole")
 
@@ -141,7 +142,7 @@ def test_what_is_estimated_is_not_made_again(
 
     monkeypatch.setattr(WalkerGroup, "__call__", counted)
     options = BuildOptions.checked("simrank", settings={"samples": 20})
-    with IndexBuild(graph, tmp_path / "x", options, Means.checked(blocks=3)) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Resources.checked(blocks=3)) as work:
         work.estimate()
         work.run()
     assert walked == [(20, 21), (0, 16), (16, 20)]
@@ -186,7 +187,7 @@ def test_threads_are_as_many_as_fit_beside_a_block(
         (3 * each + 4096, 3),
     ):
         assert memory < links.nbytes + one  # not all of it fits
-        found = plan_fit(links, Means(3, memory), demand)
+        found = plan_fit(links, Resources(3, memory), demand)
         assert (found.threads, found.together, found.memory) == (threads, 16, memory)
         assert found.cuts
         assert f"16 samples at once, which take at most {STATE_NODE * 16} kB" in str(found)
@@ -200,7 +201,7 @@ def test_as_many_walk_together_in_files_as_have_room_for_their_tables(
     demand = Demand("trees", maker_bytes, has_external=True, together=16)
     found = []
     for memory in (10_000, 100_000, 400_000, 1_000_000, 10**8):
-        fit = plan_fit(in_links(graph), Means(1, memory, external=True), demand)
+        fit = plan_fit(in_links(graph), Resources(1, memory, external=True), demand)
         taken = tables(1000, len(fit.cuts) + 1, fit.rows, fit.together)
         assert fit.together == 1 or taken <= memory / 6
         assert fit.memory <= memory

@@ -14,8 +14,7 @@ from cocite.errors import ResourceError
 from cocite.graph.generate import generate_web
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.means import Means
-from cocite.memory import Watch, format_size, own_memory
+from cocite.resources import Resources, Watch, format_size, own_memory
 
 NODES, LINKS = 250_000, 2_500_000
 CHILD = """
@@ -24,11 +23,11 @@ from pathlib import Path
 from cocite import Graph
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.means import Means
+from cocite.resources import Resources
 
 graph, output, given = sys.argv[1:]
 options = BuildOptions.checked("psimrank", settings={"samples": 5})
-with IndexBuild(Graph.open(graph), output, options, Means.checked(**json.loads(given))) as work:
+with IndexBuild(Graph.open(graph), output, options, Resources.checked(**json.loads(given))) as work:
     told = str(work.estimate())
     work.run()
 # Not ru_maxrss: that begins with the peak of the process that started this one.
@@ -44,6 +43,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -73,7 +73,7 @@ def test_what_pilots_take_beyond_the_plan_is_told(
     """Kernels that are compiled for the first time, say."""
     options = BuildOptions.checked("psimrank", settings={"samples": 2})
     monkeypatch.setattr(Watch, "most", 10**10)
-    with IndexBuild(Graph.open(web), tmp_path / "i", options, Means(1, 10**9)) as work:
+    with IndexBuild(Graph.open(web), tmp_path / "i", options, Resources(1, 10**9)) as work:
         assert ", 10 GB of memory on 1 thread" in str(work.estimate())
 
 
@@ -95,10 +95,10 @@ def test_refined_answers_are_told_or_refused_before_anything_is_made(
     options = BuildOptions.checked("simrank", settings={"samples": 2}, refine=True)
     # 24 bytes a link and node, 160 a node and 24 a node and thread
     whole = 2 * (4 * LINKS + 8 * (NODES + 1)) + 160 * NODES + 24 * (NODES + 1)
-    with IndexBuild(Graph.open(web), tmp_path / "i", options, Means(1, whole)) as work:
+    with IndexBuild(Graph.open(web), tmp_path / "i", options, Resources(1, whole)) as work:
         told = str(work.estimate())  # it loads kernels, which count
         refining = format_size(whole + own_memory())
         assert f"and longer, with {refining}, to make refined answers ready" in told
-    too_little = IndexBuild(Graph.open(web), tmp_path / "j", options, Means(1, whole - 1))
+    too_little = IndexBuild(Graph.open(web), tmp_path / "j", options, Resources(1, whole - 1))
     with too_little as work, pytest.raises(ResourceError, match="preparing refined answers"):
         work.estimate()

@@ -18,12 +18,12 @@ from cocite import Graph
 from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
+from cocite.index.cluster import SampleWork, read_note
+from cocite.index.layouts.reader import LAYOUTS, is_sampled
+from cocite.index.parts import ShardedPart
 from cocite.index.plan import BuildOptions
 from cocite.index.refresh import RefreshBuild
-from cocite.index.sharded import ShardedPart
-from cocite.index.work import SampleWork, read_note
-from cocite.layouts.table import LAYOUTS, is_sampled
-from cocite.means import Means
+from cocite.resources import Resources
 
 CHILD = """
 import pickle, sys
@@ -81,7 +81,7 @@ def prepared(graphs: dict[bool, Graph], kind: str, output: Path) -> IndexBuild:
     chosen = BuildOptions.checked(measure, "both", layout, {"samples": SAMPLES, **settings})
     means = {name: given[name] for name in CUTS if name in given}
     graph = graphs[kind.startswith("weighted")]
-    return IndexBuild(graph, output, chosen, Means.checked(shard=SHARD, **means))
+    return IndexBuild(graph, output, chosen, Resources.checked(shard=SHARD, **means))
 
 
 def ingested(folder: Path, seed: int, *weights: str) -> Graph:
@@ -129,6 +129,8 @@ def test_there_is_a_kind_of_every_layout_of_samples() -> None:
     assert layouts == {layout for layout in LAYOUTS if is_sampled(layout)}
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_process_makes_the_bytes_of_the_build(
     graphs: dict[bool, Graph], elsewhere: Path, tmp_path: Path, kind: str
@@ -151,6 +153,8 @@ def test_another_process_makes_the_bytes_of_the_build(
         assert members == part.array("members").tolist()
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 def test_a_build_goes_on_behind_the_shards_of_others(
     graphs: dict[bool, Graph], tmp_path: Path
 ) -> None:
@@ -165,11 +169,13 @@ def test_a_build_goes_on_behind_the_shards_of_others(
     assert files(tmp_path / "x") == files(tmp_path / "whole")
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 def test_the_fresh_samples_of_a_refresh_are_work_of_their_own_numbers(
     graphs: dict[bool, Graph], tmp_path: Path
 ) -> None:
     newer = ingested(tmp_path, 6)
-    means = Means.checked(1, shard=SHARD)
+    means = Resources.checked(1, shard=SHARD)
 
     def refreshed(name: str) -> RefreshBuild:
         return RefreshBuild(tmp_path / name, newer, 0.5, means, date="2026-11-21")

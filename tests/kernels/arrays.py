@@ -1,4 +1,4 @@
-"""Compressed rows for kernels, from lists of neighbours."""
+"""Compressed rows for kernels, from lists of neighbors."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def compressed(neighbours: list[list[int]]) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+def compressed(neighbors: list[list[int]]) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
     """(in_offsets, in_sources), read-only as mapped arrays are."""
-    offsets = np.cumsum([0, *map(len, neighbours)], dtype=np.uint64)
-    sources = np.array([u for row in neighbours for u in row], np.uint32)
+    offsets = np.cumsum([0, *map(len, neighbors)], dtype=np.uint64)
+    sources = np.array([u for row in neighbors for u in row], np.uint32)
     offsets.flags.writeable = sources.flags.writeable = False
     return offsets, sources

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cocite.kernels import betting
+from cocite.kernels import totals
 from tests.oracles import betting as plain
 
 Values = list[float]
@@ -25,7 +25,7 @@ def ordered(columns: Any, level: float) -> Any:
     """Ends by bets one after another; a column for each sequence."""
     table = np.ascontiguousarray(np.array(columns, float).T)
     ends, means = np.empty(table.shape[1]), np.empty(table.shape[1])
-    betting.ordered_ends(table, 0.0, 1.0, level, ends, means)
+    totals.ordered_ends(table, 0.0, 1.0, level, ends, means)
     assert means == pytest.approx(table.mean(axis=0))
     return ends
 
@@ -35,7 +35,7 @@ def mixed(columns: Any, level: float) -> Any:
     support = np.unique(np.concatenate(columns).astype(float))
     counts = np.array([[list(c).count(v) for v in support.tolist()] for c in columns], float)
     ends, means = np.empty(len(columns)), np.empty(len(columns))
-    betting.mixed_ends(support, counts, 0.0, 1.0, level, ends, means)
+    totals.mixed_ends(support, counts, 0.0, 1.0, level, ends, means)
     assert means == pytest.approx(np.mean(columns, axis=1))
     return ends
 
@@ -44,6 +44,7 @@ WAYS = {"ordered": (ordered, plain.most_wealth), "mixed": (mixed, plain.mixed_we
 both = pytest.mark.parametrize("way", WAYS)
 
 
+@pytest.mark.statistical
 @both
 @settings(max_examples=200)
 @given(values, levels)
@@ -53,7 +54,7 @@ def test_ends_are_those_of_the_twin_or_a_little_further_out(
     kernel, wealth = WAYS[way]
     (found,) = kernel([values], level)
     exact = plain.lower_end(values, level, wealth)
-    step = np.mean(values) / 2**betting.HALVINGS
+    step = np.mean(values) / 2**totals.HALVINGS
     assert exact - step * (1 + 1e-6) <= found <= exact * (1 + 1e-6)
 
 
@@ -137,11 +138,12 @@ def test_bets_one_after_another_are_wrong_for_means_that_differ() -> None:
     assert mixed([values], 20)[0] < 0.2
 
 
+@pytest.mark.statistical
 def test_moments_are_those_of_the_values() -> None:
     rng = np.random.default_rng(1)
     table = rng.random((50, 3))
     means, spreads = np.empty(3), np.empty(3)
-    betting.moments(table, means, spreads)
+    totals.moments(table, means, spreads)
     assert means == pytest.approx(table.mean(axis=0))
     assert spreads == pytest.approx(50 * table.var(axis=0))
 

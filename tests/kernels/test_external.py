@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.codes import NOWHERE
-from cocite.kernels import external
+from cocite.constants import NOWHERE
+from cocite.kernels import walk_blocks
 
 Rows = np.ndarray[Any, Any]
 
 
 def homes(cuts: list[int], words: int) -> tuple[Rows, Rows]:
     found = np.array(cuts, np.uint32), np.empty(words, np.uint32)
-    external.make_home(*found)
+    walk_blocks.make_home(*found)
     return found
 
 
@@ -35,7 +35,7 @@ def test_rows_are_dealt_to_the_ranges_of_their_first_words(
     )
     rows = np.array([[n, i, i] for i, n in enumerate(numbers)], np.uint32)
     starts, out = np.empty(len(bounds), np.uint32), np.empty_like(rows)
-    external.deal(rows, *homes(bounds, words), starts, out)
+    walk_blocks.deal(rows, *homes(bounds, words), starts, out)
     buckets = np.searchsorted(bounds, rows[:, 0], "right") - 1
     assert (out == rows[np.argsort(buckets, kind="stable")]).all()
     assert starts.tolist() == np.searchsorted(np.sort(buckets), range(len(bounds))).tolist()
@@ -47,7 +47,7 @@ def test_records_are_dealt_by_parent_and_apart_if_their_node_lies_elsewhere() ->
         [[25, 3, 1], [7, 3, 2], [25, 24, 3], [8, none, 4], [29, none, 5], [15, 14, 6]], np.uint32
     )
     starts, out = np.empty(7, np.uint32), np.empty_like(rows)
-    external.deal_records(rows, *homes([0, 10, 20, 30], 64), starts, out)
+    walk_blocks.deal_records(rows, *homes([0, 10, 20, 30], 64), starts, out)
     assert starts.tolist() == [0, 2, 3, 4, 4, 6, 6]
     assert out[:, 2].tolist() == [2, 4, 1, 6, 3, 5]
 
@@ -76,7 +76,7 @@ def test_runs_are_merged_by_head_a_few_rows_at_a_time(
             begin = r * each
             rows[begin : begin + len(taken), 1] = taken
             cursor[r], ends[r], more[r] = begin, begin + len(taken), bool(left[r])
-        count = int(external.merge(rows, cursor, ends, more, tree, out))
+        count = int(walk_blocks.merge(rows, cursor, ends, more, tree, out))
         found += out[:count, 1].tolist()
     assert found == list(range(len(owners)))
 
@@ -87,7 +87,7 @@ def test_tokens_that_come_to_one_node_are_one_token(size: int) -> None:
     at = np.empty(5, np.uint32)
     rows = np.array([[10 + i % 3, i, 1 + i % 7] for i in range(size)], np.uint32)
     records = np.empty((size, 3), np.uint32)
-    live, met = external.meet(rows, np.uint32(10), standing, at, 0, records)
+    live, met = walk_blocks.meet(rows, np.uint32(10), standing, at, 0, records)
     assert live == min(3, size)
     assert met == size - live
     assert at[:live].tolist() == [10, 11, 12][:live]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cocite.compiled import kept
+from cocite.compiled import cache as kept
+from cocite.compiled.cache import Place
 from cocite.compiled.clock import compiling
-from cocite.compiled.place import Place
 from cocite.kernels import _jit, _numba
 from cocite.kernels.links import add_counts
 
@@ -107,6 +107,7 @@ def child(cache: Path, most: object) -> Any:
     )
 
 
+@pytest.mark.process
 def test_a_cache_that_is_full_is_no_error_and_is_told_once(tmp_path: Path) -> None:
     """Files may have 1,000 bytes: nothing fits, as on a disk that is full."""
     for _ in range(2):

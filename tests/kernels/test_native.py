@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 import cocite
-from cocite.compiled import kept, native
-from cocite.compiled.place import place
+from cocite.compiled import cache as kept
+from cocite.compiled import native
+from cocite.compiled.cache import place
 from cocite.graph.generate import generate_web
 
 pytestmark = pytest.mark.long
@@ -38,7 +39,7 @@ for path in sys.argv[1:]:
     other = hits[0].node
     found[path] = [
         [list(map(repr, (hit.node, hit.score, hit.stderr, hit.low, hit.high))) for hit in hits],
-        index.certain(node, hits),
+        hits.certain_ranks,
         repr(index.similarity(node, other)),
         [repr(reason) for reason in index.why(node, other).reasons],
     ]
@@ -109,6 +110,7 @@ def objects(cache: Path) -> list[Path]:
     return sorted((cache / kept.folder_name()).glob("*.object"))
 
 
+@pytest.mark.process
 def test_what_is_kept_answers_without_numba_and_alike(cache: Path, stored: list[str]) -> None:
     plain, without = asked(cache, *stored)
     by_numba, loaded = asked(cache, *stored, NUMBA_NUM_THREADS="1")
@@ -126,6 +128,7 @@ def flipped(whole: bytes) -> bytes:
     return whole[:-40] + bytes([whole[-40] ^ 4]) + whole[-39:]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("how", [lambda whole: b"", flipped, lambda whole: whole[:100]])
 def test_what_is_spoilt_is_made_anew(cache: Path, path: str, how: Callable[[bytes], bytes]) -> None:
     right = asked(cache, path)
@@ -134,6 +137,7 @@ def test_what_is_spoilt_is_made_anew(cache: Path, path: str, how: Callable[[byte
     assert asked(cache, path) == (right[0], False)
 
 
+@pytest.mark.process
 def test_what_is_whole_and_no_code_is_left_to_numba(cache: Path, path: str) -> None:
     right = asked(cache, path)
     for content in (b"", b"no code", b'{"symbol": "x", "returns": []}\nno code'):
@@ -141,6 +145,7 @@ def test_what_is_whole_and_no_code_is_left_to_numba(cache: Path, path: str) -> N
         assert asked(cache, path) == (right[0], True)
 
 
+@pytest.mark.process
 def test_what_others_can_write_to_is_not_run(cache: Path, path: str) -> None:
     for file in objects(cache):
         file.chmod(0o666)
@@ -193,6 +198,7 @@ print("numba" in sys.modules, out.tolist())
 """
 
 
+@pytest.mark.process
 def test_numba_takes_over_from_many_calls(tmp_path: Path) -> None:
     env = {name: text for name, text in os.environ.items() if not name.startswith("NUMBA_")}
     env |= {"COCITE_CACHE": str(tmp_path)}
@@ -229,6 +235,7 @@ for scope in (brief(), threading.Lock()):
 """
 
 
+@pytest.mark.process
 def test_threads_of_a_brief_work_do_not_load_numba() -> None:
     """By a kernel that is told that there are no weights, which is None."""
     env = {name: text for name, text in os.environ.items() if not name.startswith("NUMBA_")}

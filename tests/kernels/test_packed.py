@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cocite.kernels import packed, packed_lookup, trees_batch
-from cocite.layouts.packed.build import packed_blob
-from cocite.layouts.packed.format import PackedFormat, bits_of, parts_of
+from cocite.index.layouts.trees.build import packed_blob
+from cocite.index.layouts.trees.format import PackedFormat, bits_of, parts_of
+from cocite.kernels import runs, runs_lookup, trees_batch
 from cocite.measures import PartSettings
 from tests.torture.fuzz import TARGETS
 
@@ -129,7 +129,7 @@ def numbers_of(word: int) -> list[int]:
 def test_what_is_packed_is_unpacked(trees: Trees) -> None:
     _, table = packed_of(trees)
     member, joined = np.empty(trees.nodes, np.uint32), np.empty(trees.nodes, np.uint8)
-    count = packed.unpack(table[0], member, joined)
+    count = runs.unpack(table[0], member, joined)
     assert member[:count].tolist() == trees.member.tolist()
     assert joined[:count].tolist() == trees.joined.tolist()
 
@@ -145,8 +145,8 @@ def test_sums_and_times_are_those_of_the_labels_between(trees: Trees, data: st.D
     some = data.draw(st.lists(st.integers(0, nodes - 1), min_size=1, max_size=9))
     for node in data.draw(st.lists(st.integers(0, nodes - 1), min_size=1, max_size=9)):
         asked = table, np.uint32(node), weights, changes, marks
-        assert packed_lookup.spread(*asked) == packed_lookup.SOUND
-        count = packed_lookup.collect(changes, marks, marks.view(np.uint64), used)
+        assert runs_lookup.spread(*asked) == runs_lookup.SOUND
+        count = runs_lookup.collect(changes, marks, marks.view(np.uint64), used)
         met = np.flatnonzero(expected[node])
         assert used[:count].tolist() == met.tolist()
         assert changes[met].tolist() == weights[expected[node, met]].tolist()
@@ -155,8 +155,8 @@ def test_sums_and_times_are_those_of_the_labels_between(trees: Trees, data: st.D
         assert not marks.any()
         others = np.array([v for v in some if v != node], np.uint32)
         out = np.zeros((1, others.size), np.uint8)
-        found = packed_lookup.meeting_times(table, np.uint32(node), others, out)
-        assert found == packed_lookup.SOUND
+        found = runs_lookup.meeting_times(table, np.uint32(node), others, out)
+        assert found == runs_lookup.SOUND
         assert np.where(out[0] == 255, 0, out[0]).tolist() == expected[node, others].tolist()
 
 

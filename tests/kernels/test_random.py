@@ -129,6 +129,7 @@ def test_argmins_of_successive_steps_and_samples_are_independent() -> None:
     assert chi_square(joint) < chi_square_limit(25)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("common", "mine", "other"), [(1, 1, 1), (3, 2, 7), (1, 20, 20), (6, 0, 3)]
 )

@@ -68,7 +68,7 @@ ALONG: dict[str, Callable[[], NDArray[np.uint64]]] = {
     "nodes and samples": lambda: draws(0, N >> np.uint64(8), 1, N & np.uint64(255)),
     "steps and nodes": lambda: draws(5, 2, N & np.uint64(15), N >> np.uint64(4)),
 }
-"""Neighbours in these are draws that a walk, or two walks, put side by side."""
+"""Neighbors in these are draws that a walk, or two walks, put side by side."""
 
 
 def limit(cells: int, comparisons: int) -> float:
@@ -109,7 +109,7 @@ def test_bytes_are_uniform(along: str, shift: int) -> None:
 
 @pytest.mark.parametrize("along", ALONG)
 @pytest.mark.parametrize("lag", [1, 2, 16, 256])
-def test_neighbours_are_independent(along: str, lag: int) -> None:
+def test_neighbors_are_independent(along: str, lag: int) -> None:
     """Pairs of four bits, the highest of one and the lowest of the other, and highest of both."""
     drawn = ALONG[along]()
     high, low = (drawn >> np.uint64(60)).astype(int), (drawn & np.uint64(15)).astype(int)

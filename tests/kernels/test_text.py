@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cocite.kernels import text as k
 
 
-def normalise(data: bytes, delimiter: str = "\t", **rules: int) -> tuple[bytes, Any, Any]:
+def normalize(data: bytes, delimiter: str = "\t", **rules: int) -> tuple[bytes, Any, Any]:
     words = np.full(k.RULES, -1, np.int64)
     words[[k.DELIMITER, k.QUOTES, k.EXPECTED, k.FIRST, k.SECOND, k.COMMENT]] = [
         ord(delimiter),
@@ -30,7 +30,7 @@ def normalise(data: bytes, delimiter: str = "\t", **rules: int) -> tuple[bytes, 
     bad = np.zeros((100, k.BAD_FIELDS), np.int64)
     tally = np.zeros(k.TALLY, np.int64)
     tally[k.T_INTEGER] = 1
-    wrong = k.normalise(np.frombuffer(data, np.uint8), words, out, bad, tally)
+    wrong = k.normalize(np.frombuffer(data, np.uint8), words, out, bad, tally)
     return out[: tally[k.T_BYTES]].tobytes(), bad[:wrong], tally
 
 
@@ -75,7 +75,7 @@ PARTS += [
 @example(b"\xef\xbf\xbf\t\xf4\x8f\xbf\xbf")
 @example(b"\xf4\x90\x80\x80\ta\n\xed\xa0\x80\ta\n\xc0\x80\ta\n\xe0\x80\x80\ta\n\xf0\x80\x80\x80\ta")
 def test_any_bytes_are_read_as_plainly(data: bytes) -> None:
-    out, bad, tally = normalise(data)
+    out, bad, tally = normalize(data)
     rows, lines = plain(data)
     assert out == rows
     assert bad[:, 0].tolist() == lines
@@ -89,12 +89,12 @@ def test_utf8_is_what_python_says(data: bytes) -> None:
         reasons = [k.CONTROL] if REFUSED.search(data.decode()) else []
     except UnicodeDecodeError:
         reasons = [k.ENCODING]
-    assert normalise(b"x" + data + b"\ty")[1][:, 3].tolist() == reasons
+    assert normalize(b"x" + data + b"\ty")[1][:, 3].tolist() == reasons
 
 
 def test_every_character_is_taken_or_refused_as_the_table_says() -> None:
     for code in (*range(0x80, 0x3000), 0xFEFF, 0xFFFD, 0x1F600, 0xE0001):
-        bad = normalise(f"x{chr(code)}y\tz".encode())[1][:, 3].tolist()
+        bad = normalize(f"x{chr(code)}y\tz".encode())[1][:, 3].tolist()
         turned = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069
         assert bad == ([k.CONTROL] if code < 0xA0 else [k.TURNED] if turned else []), hex(code)
 
@@ -117,8 +117,8 @@ def test_every_character_is_taken_or_refused_as_the_table_says() -> None:
     ],
 )
 def test_integers_are_those_below_2_to_the_64(name: str, integer: bool) -> None:
-    assert bool(normalise(f"1\t{name}\n".encode())[2][k.T_INTEGER]) is integer
-    assert bool(normalise(f"1\t1\n{name}\t1\n2\t2".encode())[2][k.T_INTEGER]) is integer
+    assert bool(normalize(f"1\t{name}\n".encode())[2][k.T_INTEGER]) is integer
+    assert bool(normalize(f"1\t1\n{name}\t1\n2\t2".encode())[2][k.T_INTEGER]) is integer
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_integers_are_those_below_2_to_the_64(name: str, integer: bool) -> None:
     ],
 )
 def test_quotes_are_undone_or_refused(line: str, out: str, reason: int) -> None:
-    found, bad, _ = normalise(line.encode(), ",")
+    found, bad, _ = normalize(line.encode(), ",")
     assert found.decode() == (out + "\n" if out else "")
     assert bad[:, 3].tolist() == ([reason] if reason else [])
 
@@ -161,7 +161,7 @@ def test_quotes_are_undone_or_refused(line: str, out: str, reason: int) -> None:
 def test_a_quoted_field_may_go_on_over_lines(
     text: str, rows: str, bad: list[tuple[int, int]], lines: int
 ) -> None:
-    found, wrong, tally = normalise(text.encode(), ",", expected=3)
+    found, wrong, tally = normalize(text.encode(), ",", expected=3)
     assert found.decode().replace("\t", ",").split() == rows.split()
     assert wrong[:, [0, 3]].tolist() == [list(row) for row in bad]
     assert tally[k.T_LINES] == lines
@@ -169,42 +169,42 @@ def test_a_quoted_field_may_go_on_over_lines(
 
 def test_a_row_that_goes_on_behind_the_piece_is_read_again() -> None:
     text = b'a,b\n"c",d\n"e\n'
-    found, wrong, tally = normalise(text, ",", unfinished=1)
+    found, wrong, tally = normalize(text, ",", unfinished=1)
     assert (found, len(wrong)) == (b"a\tb\nc\td\n", 0)
     assert text[tally[k.T_REST] :] == b'"e\n'
     assert (tally[k.T_LINES], tally[k.T_ROWS]) == (2, 2)
-    _, wrong, tally = normalise(text, ",")
+    _, wrong, tally = normalize(text, ",")
     assert (tally[k.T_REST], wrong[:, [0, 3]].tolist()) == (-1, [[3, 5]])
 
 
 def test_a_quote_is_closed_within_a_megabyte_or_never() -> None:
     text = b'a,"' + b"x\n" * k.MAX_RECORD + b"c,d\n"
-    found, wrong, tally = normalise(text, ",", unfinished=1)
+    found, wrong, tally = normalize(text, ",", unfinished=1)
     assert found == b"c\td\n"
     assert (tally[k.T_REST], wrong[0, [0, 3]].tolist()) == (-1, [1, 5])
 
 
 def test_more_fields_are_copied_as_they_are() -> None:
-    assert normalise(b"a\tb\t\x01c\t\n", expected=4, more=2)[0] == b"a\tb\t\x01c\t\n"
-    assert normalise(b"a\tb\t2\tc\n", expected=4, more=1, weight=2)[0] == b"a\tb\t2\tc\n"
-    assert normalise(b"a\tb\n", expected=2, more=1, second=-1)[0] == b"a\tb\n"
+    assert normalize(b"a\tb\t\x01c\t\n", expected=4, more=2)[0] == b"a\tb\t\x01c\t\n"
+    assert normalize(b"a\tb\t2\tc\n", expected=4, more=1, weight=2)[0] == b"a\tb\t2\tc\n"
+    assert normalize(b"a\tb\n", expected=2, more=1, second=-1)[0] == b"a\tb\n"
 
 
 @pytest.mark.parametrize("line", ["a b", " a  b ", "\ta \t b\t", "a\tb"])
 def test_runs_of_blanks_are_one_delimiter(line: str) -> None:
-    assert normalise(line.encode(), " ")[0] == b"a\tb\n"
+    assert normalize(line.encode(), " ")[0] == b"a\tb\n"
 
 
 def test_fields_are_taken_where_asked() -> None:
-    assert normalise(b"a\tb\tc\n", expected=3, first=2, second=0)[0] == b"c\ta\n"
-    assert normalise(b"a\tb\tc\n", expected=3, first=1, second=-1)[0] == b"b\n"
-    assert normalise(b"a\t\xff\tc\n", expected=3, first=0, second=2)[0] == b"a\tc\n"
+    assert normalize(b"a\tb\tc\n", expected=3, first=2, second=0)[0] == b"c\ta\n"
+    assert normalize(b"a\tb\tc\n", expected=3, first=1, second=-1)[0] == b"b\n"
+    assert normalize(b"a\t\xff\tc\n", expected=3, first=0, second=2)[0] == b"a\tc\n"
 
 
 def test_names_up_to_the_limit_are_kept() -> None:
     longest = b"x" * k.MAX_NAME
-    assert normalise(longest + b"\ta")[0] == longest + b"\ta\n"
-    assert normalise(longest + b"x\ta")[1][:, 3].tolist() == [6]
+    assert normalize(longest + b"\ta")[0] == longest + b"\ta\n"
+    assert normalize(longest + b"x\ta")[1][:, 3].tolist() == [6]
 
 
 def test_every_reason_has_a_name_and_a_place_to_be_counted() -> None:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.codes import NOWHERE
+from cocite.constants import NOWHERE
 from cocite.kernels import random, trees, walk
 from tests.kernels.arrays import compressed
 from tests.oracles import walks
-from tests.oracles.graphs import Edges, graphs, in_neighbours
+from tests.oracles.graphs import Edges, graphs, in_neighbors
 
 
 def move(
@@ -27,11 +27,11 @@ def move(
 
 
 def steps(
-    neighbours: list[list[int]], step: str, seed: int, sample: int, length: int, blocks: int = 1
+    neighbors: list[list[int]], step: str, seed: int, sample: int, length: int, blocks: int = 1
 ) -> tuple[Any, Any, Any]:
     """(parent, label, extent) of one sample, by the kernels."""
-    offsets, sources = compressed(neighbours)
-    n = len(neighbours)
+    offsets, sources = compressed(neighbors)
+    n = len(neighbors)
     at, head, out, owner, parent, extent = (np.empty(n, np.uint32) for _ in range(6))
     owner[:] = np.arange(n)[::-1]  # must not matter
     label = np.empty(n, np.uint8)
@@ -56,10 +56,10 @@ def steps(
 def test_the_walk_makes_the_fingerprint_graph_of_the_definition(
     graph: tuple[int, Edges], step: str, seed: int, length: int
 ) -> None:
-    neighbours = in_neighbours(*graph)
-    times = walks.meeting_times(walks.paths(neighbours, step, seed, 3, length))
+    neighbors = in_neighbors(*graph)
+    times = walks.meeting_times(walks.paths(neighbors, step, seed, 3, length))
     parents, labels = walks.fingerprint_graph(times)
-    parent, label, _ = steps(neighbours, step, seed, 3, length)
+    parent, label, _ = steps(neighbors, step, seed, 3, length)
     found = [None if p == NOWHERE else int(p) for p in parent]
     assert found == parents
     assert label.tolist() == labels
@@ -69,11 +69,11 @@ def test_the_walk_makes_the_fingerprint_graph_of_the_definition(
 def test_dendrogram_order_holds_all_meeting_times(
     graph: tuple[int, Edges], step: str, seed: int
 ) -> None:
-    neighbours = in_neighbours(*graph)
-    n = len(neighbours)
-    times = walks.meeting_times(walks.paths(neighbours, step, seed, 0, 10))
+    neighbors = in_neighbors(*graph)
+    n = len(neighbors)
+    times = walks.meeting_times(walks.paths(neighbors, step, seed, 0, 10))
     parents, labels = walks.fingerprint_graph(times)
-    parent, label, extent = steps(neighbours, step, seed, 0, 10)
+    parent, label, extent = steps(neighbors, step, seed, 0, 10)
     position, member = np.empty(n, np.uint32), np.empty(n, np.uint32)
     joined = np.empty(n, np.uint8)
     size = int(trees.lay_out(parent, label, extent, position, member, joined))
@@ -111,9 +111,9 @@ def test_a_hub_is_searched_and_scanned_to_the_same_argmin(degree: int) -> None:
     nodes = 60_000
     rng = np.random.default_rng(degree)
     hub = sorted(rng.choice(nodes - 1, degree, replace=False).tolist())
-    neighbours: list[list[int]] = [[] for _ in range(nodes)]
-    neighbours[nodes - 1] = hub
-    offsets, sources = compressed(neighbours)
+    neighbors: list[list[int]] = [[] for _ in range(nodes)]
+    neighbors[nodes - 1] = hub
+    offsets, sources = compressed(neighbors)
     out = np.empty(1, np.uint32)
     for sample in range(50):
         key = random.draw_key(np.uint64(9), np.uint64(sample), np.uint64(1))
@@ -134,20 +134,20 @@ def test_the_search_is_used_where_it_pays() -> None:
 def test_tokens_beyond_one_batch_move_as_in_a_small_one() -> None:
     rng = np.random.default_rng(1)
     n = 500
-    neighbours = [
+    neighbors = [
         sorted(rng.choice(n, rng.integers(0, 5), replace=False).tolist()) for _ in range(n)
     ]
     for step in ("uniform", "argmin"):
-        walked = walks.paths(neighbours, step, 5, 2, 4)
+        walked = walks.paths(neighbors, step, 5, 2, 4)
         parents, labels = walks.fingerprint_graph(walks.meeting_times(walked))
-        parent, label, _ = steps(neighbours, step, 5, 2, 4)
+        parent, label, _ = steps(neighbors, step, 5, 2, 4)
         assert [None if p == NOWHERE else int(p) for p in parent] == parents
         assert label.tolist() == labels
 
 
 @given(graphs(), st.sampled_from(["uniform", "argmin"]), st.integers(2, 20))
 def test_blocks_do_not_change_a_walk(graph: tuple[int, Edges], step: str, blocks: int) -> None:
-    neighbours = in_neighbours(*graph)
-    whole = steps(neighbours, step, 1, 2, 10)
-    cut = steps(neighbours, step, 1, 2, 10, blocks)
+    neighbors = in_neighbors(*graph)
+    whole = steps(neighbors, step, 1, 2, 10)
+    cut = steps(neighbors, step, 1, 2, 10, blocks)
     assert all((a == b).all() for a, b in zip(whole, cut, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,17 @@ from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.index.build import IndexBuild
+from cocite.index.layouts.reader import Span
+from cocite.index.layouts.trees.reader import TreeReader
 from cocite.index.plan import BuildOptions
-from cocite.layouts.reader import Span
-from cocite.layouts.trees.reader import TreeReader
-from cocite.means import Means
 from cocite.measures import PartSettings, find_measure
-from cocite.query.confidence import Draws, leading_certain
+from cocite.resources import Resources
+from cocite.search.intervals import Draws, leading_certain
 from tests.conftest import MakeGraph, by_walks
-from tests.oracles import neighbours as exact
+from tests.oracles import neighbors as exact
 from tests.oracles import simrank as recursions
 from tests.oracles.bounds import bernstein
-from tests.query.exact import scores
+from tests.search.exact import scores
 
 GRAIN = 1e-12
 
@@ -50,6 +51,7 @@ def test_a_score_is_the_weighted_mean_of_the_exact_scores(graph: Graph, tmp_path
     assert np.abs(scores(index) - wanted).max() <= GRAIN
 
 
+@pytest.mark.statistical
 def test_sampled_and_exact_components_converge_to_the_exact_twins(
     graph: Graph, tmp_path: Path
 ) -> None:
@@ -66,7 +68,7 @@ def test_sampled_and_exact_components_converge_to_the_exact_twins(
     order = [int(name) for name in index.nodes]
     links = np.zeros((25, 25))
     for v in range(25):
-        links[order[v], [order[u] for u in graph.in_neighbours(v)]] = 1
+        links[order[v], [order[u] for u in graph.in_neighbors(v)]] = 1
     p, s = (solve(links, decay, 5) for solve in (recursions.psimrank, recursions.simrank))
     truth = 0.5 * p + 0.3 * s + 0.2 * exact.common(links, "cosine", False)
     allowed = 0.5 * bernstein(p, samples, decay, 2 * p.size)
@@ -198,7 +200,7 @@ def test_names_are_written_in_one_way() -> None:
         ("blend:0.5*psimrank+ppr", "weights for some components; give all of them one, or none"),
         ("blend:0*psimrank+1*ppr", "a weight of 0"),
         ("blend:psimrank+hits", "no measure is called 'hits'; there are"),
-        ("blend:psimrank+ppr(colour=red)", "ppr has no setting 'colour'; in a blend it takes dam"),
+        ("blend:psimrank+ppr(color=red)", "ppr has no setting 'color'; in a blend it takes dam"),
         ("blend:psimrank+ppr(damping=high)", "damping is 'high'; it is a number from"),
         ("blend:psimrank+ppr(damping)", "a setting is written name=value"),
         ("blend:psimrank+cocitation(idf=1)", "idf is '1'; it is true or false"),
@@ -235,15 +237,14 @@ def test_the_order_is_certain_only_as_far_as_exact_parts_are(graph: Graph, tmp_p
     alone = cocite.build(graph, tmp_path / "a", samples=50, measure="psimrank")
     lists = {node: heavy.related(node, 20) for node in heavy.nodes}
     node, hits = next((n, h) for n, h in lists.items() if h and h[0].score > h[1].score + 0.01)
-    assert heavy.certain(node, hits) > 0
-    gaps = [hits[i].score - hits[i + 1].score for i in range(heavy.certain(node, hits))]
+    assert hits.certain_ranks > 0
+    gaps = [a.score - b.score for a, b in itertools.pairwise(hits[: hits.certain_ranks + 1])]
     assert min(gaps) > 0
-    assert alone.certain(node, alone.related(node, 20)) == 0
+    assert alone.related(node, 20).certain_ranks == 0
     pushed = cocite.build(graph, tmp_path / "p", measure="blend:0.001*psimrank+0.999*ppr")
     fine, rough = ({"tolerance": t} for t in (1e-9, 1.0))
-    hits = pushed.related(node, 8, **fine)  # type: ignore[arg-type]
-    assert pushed.certain(node, hits, **fine) > 0  # type: ignore[arg-type]
-    assert pushed.certain(node, hits, **rough) == 0  # type: ignore[arg-type]
+    assert pushed.related(node, 8, **fine).certain_ranks > 0  # type: ignore[arg-type]
+    assert pushed.related(node, 8, **rough).certain_ranks == 0  # type: ignore[arg-type]
 
 
 def test_doubt_is_taken_off_every_step() -> None:
@@ -258,7 +259,7 @@ def test_doubt_is_taken_off_every_step() -> None:
 def test_progress_counts_parts_of_both_kinds_alike(graph: Graph, tmp_path: Path) -> None:
     options = BuildOptions.checked("blend:psimrank+cocitation", settings={"samples": 8})
     calls: list[tuple[int, int]] = []
-    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
         assert (work.unit, work.units) == ("steps", 16)
         work.run(lambda done, total: calls.append((done, total)))
     assert calls[0] == (0, 16)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from cocite.errors import UsageError
 from cocite.measures import BY, DECAY, LENGTH, MEASURES, PartSettings, find_measure
-from cocite.measures.meeting import HORIZON, Worth, heeds_decay, worth_of
+from cocite.measures.meeting_weight import HORIZON, MeetingWeights, heeds_decay, weights_of
 
 
-def worth(by: object, length: int = 10, decay: float = 0.6) -> Worth:
+def worth(by: object, length: int = 10, decay: float = 0.6) -> MeetingWeights:
     asked = PartSettings.checked((DECAY, BY), {"by": by, "decay": decay})
-    return worth_of(asked, PartSettings.checked((LENGTH,), {"length": length}))
+    return weights_of(asked, PartSettings.checked((LENGTH,), {"length": length}))
 
 
 READ: dict[str, Callable[[int], float]] = {
@@ -66,7 +66,7 @@ def test_a_text_is_kept_in_one_way_of_writing(by: str) -> None:
     "by", [[0.9, 0.5, 0.25], (0.9, 0.5, 0.25), np.array([0.9, 0.5, 0.25]), "0.9, .5,0.25"]
 )
 def test_numbers_are_what_each_step_is_worth(by: Any) -> None:
-    assert worth(by, 3) == Worth((1.0, 0.9, 0.5, 0.25, *[0.0] * 12), 0.0)
+    assert worth(by, 3) == MeetingWeights((1.0, 0.9, 0.5, 0.25, *[0.0] * 12), 0.0)
     assert BY.checked(by) == "0.9, 0.5, 0.25"
     assert worth([0.5], 1).values[:3] == (1, 0.5, 0)
 
@@ -167,10 +167,10 @@ def test_a_question_tells_what_it_goes_by_and_nothing_else() -> None:
 def test_a_blend_hands_it_to_those_that_walk() -> None:
     mixed = find_measure("blend:simrank+xjaccard")
     asked = mixed.ask_settings({"by": "t<=3", "decay": 0.2})
-    assert asked.to_json() == {"decay": 0.2, "by": "t <= 3", "normalised": False}
+    assert asked.to_json() == {"decay": 0.2, "by": "t <= 3", "normalized": False}
     own = [component.ask_settings(asked).to_json() for component in mixed.components]
     assert own[0]["by"] == "t <= 3"
-    assert own[1] == {"decay": 0.2, "normalised": False}
+    assert own[1] == {"decay": 0.2, "normalized": False}
     fixed = find_measure("blend:simrank(by=t<=3)+psimrank")
     assert fixed.name == "blend:simrank(by=t <= 3)+psimrank"
     assert find_measure(fixed.name) == fixed

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 import cocite
 from cocite import Graph, Hit, Index, Score, UnknownNode
 from cocite.errors import UsageError
-from cocite.measures import BY, MEASURES, Measure, find_measure
-from cocite.query.confidence import BOUNDS
+from cocite.measures import BY, HUBS, MEASURES, Measure, find_measure
+from cocite.search.intervals import BOUNDS
 from tests.batches import all_rows
 from tests.conftest import MakeGraph, of_texts
 from tests.oracles.graphs import Edges, graphs
@@ -37,9 +37,9 @@ FIXED = tuple(
     find_measure("blend:" + text)
     for text in (
         "0.5*xjaccard(bits=8,length=3,decay=0.3)+0.5*cocitation(form=jaccard)",
-        "0.7*psimrank(layout=paths,length=3,decay=0.8)+0.3*xjaccard(length=2,normalised=true)",
+        "0.7*psimrank(layout=paths,length=3,decay=0.8)+0.3*xjaccard(length=2,normalized=true)",
         "compact-simrank(seed=3,decay=0.2)+ppr(tolerance=0.05)+pagesim(radius=2)+simrank(layout=packed,length=3,decay=0.4)",
-        "0.8*pagesim(radius=199,decay_per=path,threshold=0.001,normalised=true)+0.2*simrank(length=4,decay=0.5,evidence=geometric)",
+        "0.8*pagesim(radius=199,decay_per=path,threshold=0.001,normalized=true)+0.2*simrank(length=4,decay=0.5,evidence=geometric)",
         "simrank(hubs=idf,decay=0.3,evidence=exponential)+shared-nearest(nearest=9,mutual=true,form=cosine)+text(words=3)",
     )
 )
@@ -129,7 +129,7 @@ def weighted(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Graph:
     rows = [
         f"{names[u]}\t{names[v]}\t{np.exp(rng.normal(0, 2)):.6g}\n"
         for v in range(graph.nodes)
-        for u in graph.in_neighbours(v)
+        for u in graph.in_neighbors(v)
     ]
     (folder / "links.tsv").write_text("".join(rows))
     return cocite.ingest(
@@ -189,25 +189,16 @@ def test_related_is_similarity_sorted(
             assert index.related(node, k) == expected[:k]
 
 
+WEIGHTED_BLEND = find_measure("blend:0.7*psimrank(hubs=rare)+0.2*simrank+0.1*ppr")
 BY_WEIGHT = [
-    pytest.param(name, layout, direction, hubs, id=f"{name}-{layout}-{direction}-{hubs}")
-    for name, layouts, kinds in (
-        ("psimrank", ("trees", "packed", "paths"), ("plain", "rare")),
-        ("simrank", ("trees", "packed", "paths"), ("plain", "rare")),
-        ("ppr", ("links",), ("",)),
-        ("proximity", ("links",), ("",)),
-        ("neighbourhood", (None,), ("",)),
-        ("blend:0.7*psimrank(hubs=rare)+0.2*simrank+0.1*ppr", ("trees",), ("",)),
+    pytest.param(
+        measure.name, layout, direction, hubs, id=f"{measure.name}-{layout}-{direction}-{hubs}"
     )
-    for layout in layouts
-    for direction in find_measure(name).directions
-    for hubs in kinds
+    for measure in (*(each for each in MEASURES.values() if each.weighted), WEIGHTED_BLEND)
+    for layout in (measure.layouts if len(measure.components) == 1 else (None,))
+    for direction in measure.directions
+    for hubs in (("plain", "rare") if HUBS in measure.build and measure.name in MEASURES else ("",))
 ]
-
-
-def test_all_that_goes_by_weights_is_held_to_the_contract() -> None:
-    held = {case.values[0] for case in BY_WEIGHT}
-    assert {name for name, measure in MEASURES.items() if measure.weighted} <= held
 
 
 @pytest.mark.parametrize(("name", "layout", "direction", "hubs"), BY_WEIGHT)
@@ -244,13 +235,31 @@ def test_intervals_hold_their_scores_and_are_wider_for_a_higher_confidence(
             for narrow, wide in itertools.pairwise(hits):
                 assert wide.low <= narrow.low <= narrow.high <= wide.high
                 assert wide == narrow or not exact
-        places = [index.certain(node, found[1], confidence=c, bound=bound) for c in (0.5, 0.999)]
+        places = [hits.certain_ranks for hits in found]
         assert places == sorted(places, reverse=True)
         sure = index.related(node, 30, confidence=0.95, min_confidence=0.95, bound=bound)
         assert sure == [hit for hit in found[1] if hit.low > 0]
         for other in SOME[3:]:
             found_pair = index.similarity(node, other, bound=bound)
             assert found_pair.low <= max(0, found_pair.score) <= found_pair.high
+
+
+@every
+def test_certain_ranks_do_not_depend_on_how_many_are_listed(
+    built: Built, measure: Measure, layout: str | None, direction: str
+) -> None:
+    """And where nothing is estimated, what is without ties is certain as a whole."""
+    index = built(measure, layout, direction)
+    for node in SOME[:3]:
+        everyone = index.related(node, 10**6)
+        whole = everyone.certain_ranks
+        for k in (1, 2, 5, max(1, len(everyone) - 1), len(everyone) + 1):
+            assert index.related(node, k).certain_ranks == min(k, whole)
+            assert everyone[:k].certain_ranks == min(k, whole)
+        if all(hit.low == hit.high for hit in everyone):
+            scores = [*(hit.score for hit in everyone), 0.0]
+            steps = [a > b for a, b in itertools.pairwise(scores)]
+            assert whole == (steps.index(False) if False in steps else len(everyone))
 
 
 @every
@@ -295,7 +304,9 @@ def check_together(
         assert two.low <= one.low <= one.high <= two.high
     sure = index.related(nodes, 30, together=together, min_confidence=0.95)
     assert sure == [hit for hit in hits[:30] if hit.low > 0]
-    assert 0 <= index.certain(nodes, hits[:9], together=together) <= 8
+    for k in (1, 2, 9, len(hits)):
+        few = index.related(nodes, k, together=together)
+        assert few.certain_ranks == hits[:k].certain_ranks == min(k, hits.certain_ranks)
     return len(hits)
 
 
@@ -440,9 +451,9 @@ def test_an_unknown_node_or_setting_is_an_error_that_names_what_there_is(
     with pytest.raises(UnknownNode):
         index.similarity("n3", "nobody")
     with pytest.raises(
-        UsageError, match=rf"{re.escape(measure.name)} has no setting 'colour' when asking"
+        UsageError, match=rf"{re.escape(measure.name)} has no setting 'color' when asking"
     ):
-        index.related("n3", colour="red")
+        index.related("n3", color="red")
 
 
 @every
@@ -502,12 +513,12 @@ def test_an_interrupted_build_goes_on_to_the_same_files(
 def test_a_stranger_among_the_settings_is_refused_with_the_right_ones(
     graph: Graph, tmp_path: Path, measure: Measure
 ) -> None:
-    with pytest.raises(UsageError, match="has no setting 'colour' when building; it takes") as e:
+    with pytest.raises(UsageError, match="has no setting 'color' when building; it takes") as e:
         cocite.build(
             graph,
             tmp_path / "x",
             measure=measure.name,
-            colour="red",
+            color="red",
             texts=graph.path if measure.texts else None,
         )
     for setting in measure.build:

@@ -7,15 +7,7 @@ import itertools
 import pytest
 
 from cocite.errors import UsageError
-from cocite.measures import (
-    DECAY,
-    LENGTH,
-    MEASURES,
-    SAMPLES,
-    Component,
-    PartSettings,
-    find_measure,
-)
+from cocite.measures import DECAY, LENGTH, MEASURES, SAMPLES, Component, PartSettings, find_measure
 from cocite.measures.pagesim import DECAY_PER, RADIUS
 
 
@@ -45,7 +37,7 @@ def test_a_component_narrows_the_settings_of_the_whole() -> None:
     blend = find_measure("blend:xjaccard(bits=8,decay=0.3)+psimrank+cocitation")
     asked = blend.ask_settings({"decay": 0.5, "form": "count"})
     own = [component.ask_settings(asked).to_json() for component in blend.components]
-    assert own[0] == {"decay": 0.3, "normalised": False}
+    assert own[0] == {"decay": 0.3, "normalized": False}
     assert own[1:] == [{"decay": 0.5, "by": "decay ** t"}, {"form": "count", "idf": False}]
     for component in blend.components:
         assert isinstance(component, Component)

@@ -13,21 +13,21 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import UsageError
+from cocite.graph.blocks import Links
 from cocite.graph.links import in_links
-from cocite.graph.rows import Links
 from cocite.index.build import IndexBuild
+from cocite.index.layouts import memory_plan as fit
+from cocite.index.layouts.memory_plan import Demand, MemoryPlan, StepBytes, plan_fit
+from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
+from cocite.index.parts import ShardedPart
 from cocite.index.plan import BuildOptions
-from cocite.index.sharded import ShardedPart
-from cocite.layouts import memory_plan as fit
-from cocite.layouts.memory_plan import Demand, MemoryPlan, StepBytes, plan_fit
-from cocite.layouts.trees.build import maker_bytes
-from cocite.means import Means
 from cocite.measures import MEASURES
+from cocite.resources import Resources
 from tests.conftest import MakeGraph, of_texts
-from tests.oracles import neighbours as exact
+from tests.oracles import neighbors as exact
 from tests.oracles import simrank as recursions
 from tests.oracles.bounds import bernstein
-from tests.query.exact import assert_related_is_similarity_sorted, scores
+from tests.search.exact import assert_related_is_similarity_sorted, scores
 
 TWINS = {"simrank": recursions.simrank, "psimrank": recursions.psimrank_by_clocks}
 DEAF = [name for name, m in MEASURES.items() if not m.weighted and not m.texts]
@@ -57,6 +57,7 @@ def by_page(links: np.ndarray, hubs: str) -> np.ndarray:
     return found
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("direction", ["in", "out"])
 @pytest.mark.parametrize(
     ("weighted", "hubs"),
@@ -238,7 +239,7 @@ def test_the_command_line_tells_of_weights(
 
 def planned(links: Links, memory: int, step: StepBytes, external: bool = False) -> MemoryPlan:
     demand = Demand("trees", maker_bytes, step, has_external=True)
-    return plan_fit(links, Means(1, memory, external=external), demand)
+    return plan_fit(links, Resources(1, memory, external=external), demand)
 
 
 def test_shares_and_node_weights_count_as_memory(
@@ -269,7 +270,7 @@ def test_a_build_counts_them(make_graph: MakeGraph, tmp_path: Path) -> None:
 
     def memory(measure: str, hubs: str, unweighted: bool) -> int:
         options = BuildOptions.checked(measure, settings={"hubs": hubs}, unweighted=unweighted)
-        work = IndexBuild(graph, tmp_path / "x", options, Means.checked(1))
+        work = IndexBuild(graph, tmp_path / "x", options, Resources.checked(1))
         (part,) = work.parts
         assert isinstance(part, ShardedPart)
         return part.work.fit(part.work.links()).memory

@@ -1,4 +1,4 @@
-"""Bets on the mean of bounded values, as ``kernels/betting.py`` describes them: one value after
+"""Bets on the mean of bounded values, as ``kernels/totals.py`` describes them: one value after
 another, in plain Python; an end is found by 60 halvings.
 """
 

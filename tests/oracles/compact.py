@@ -1,6 +1,6 @@
-"""Compacted SimRank by its definition: over all ways to choose one in-neighbour a node (000, 3).
+"""Compacted SimRank by its definition: over all ways to choose one in-neighbor a node (000, 3).
 
-The mean of decay**tau over every function that sends each node to one of its in-neighbours: as many
+The mean of decay**tau over every function that sends each node to one of its in-neighbors: as many
 as the product of the in-degrees, so for tiny graphs.
 """
 
@@ -24,19 +24,19 @@ GRAPHS = {
 """Few functions, and cycles enough to tell the measure from SimRank."""
 
 
-def choices(neighbours: list[list[int]]) -> int:
+def choices(neighbors: list[list[int]]) -> int:
     """How many functions there are."""
-    return prod(len(row) for row in neighbours if row)
+    return prod(len(row) for row in neighbors if row)
 
 
-def compact_simrank(neighbours: list[list[int]], decay: float, length: int) -> NDArray[np.float64]:
+def compact_simrank(neighbors: list[list[int]], decay: float, length: int) -> NDArray[np.float64]:
     """The n x n scores with walks of at most ``length`` steps."""
-    n = len(neighbours)
+    n = len(neighbors)
     total = np.zeros((n, n))
-    ways: list[list[int | None]] = [[*row] or [None] for row in neighbours]
+    ways: list[list[int | None]] = [[*row] or [None] for row in neighbors]
     for chosen in product(*ways):
         total += _scores(chosen, decay, length)
-    return total / choices(neighbours)
+    return total / choices(neighbors)
 
 
 def _scores(step: tuple[int | None, ...], decay: float, length: int) -> NDArray[np.float64]:

@@ -38,15 +38,15 @@ def weighted_graphs(draw: st.DrawFn, max_nodes: int = 12) -> tuple[int, Edges, l
 
 
 def in_weights(n: int, edges: Edges, weights: list[float]) -> list[list[float]]:
-    """The weights of every node's in-links, in the order of ``in_neighbours``."""
+    """The weights of every node's in-links, in the order of ``in_neighbors``."""
     found: list[list[float]] = [[] for _ in range(n)]
     for (_, target), weight in sorted(zip(edges, weights, strict=True)):
         found[target].append(weight)
     return found
 
 
-def in_neighbours(n: int, edges: Edges) -> list[list[int]]:
-    """Ascending in-neighbours of every node."""
+def in_neighbors(n: int, edges: Edges) -> list[list[int]]:
+    """Ascending in-neighbors of every node."""
     found: list[list[int]] = [[] for _ in range(n)]
     for source, target in sorted(edges):
         found[target].append(source)

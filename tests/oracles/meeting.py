@@ -44,22 +44,22 @@ def together(mine: set[int], other: set[int]) -> dict[tuple[int, int], float]:
 STEPS: dict[str, PairStep] = {"simrank": apart, "psimrank": together}
 
 
-def law(neighbours: list[list[int]], step: PairStep, length: int) -> Matrix:
+def law(neighbors: list[list[int]], step: PairStep, length: int) -> Matrix:
     """float64[length + 1, n, n]: the chance that the walks of u and v first meet at step t."""
-    n = len(neighbours)
+    n = len(neighbors)
     found = np.zeros((length + 1, n, n))
     found[0] = np.eye(n)
     for u in range(n):
         for v in range(n):
-            if u == v or not neighbours[u] or not neighbours[v]:
+            if u == v or not neighbors[u] or not neighbors[v]:
                 continue
-            chances = step(set(neighbours[u]), set(neighbours[v]))
+            chances = step(set(neighbors[u]), set(neighbors[v]))
             assert abs(sum(chances.values()) - 1) < 1e-12
     for t in range(1, length + 1):
         for u in range(n):
             for v in range(n):
-                if u != v and neighbours[u] and neighbours[v]:
-                    chances = step(set(neighbours[u]), set(neighbours[v]))
+                if u != v and neighbors[u] and neighbors[v]:
+                    chances = step(set(neighbors[u]), set(neighbors[v]))
                     found[t, u, v] = sum(c * found[t - 1][pair] for pair, c in chances.items())
     return found
 

@@ -1,6 +1,6 @@
-"""Shared nearest neighbours by dense matrices: how near, who is listed, what lists share.
+"""Shared nearest neighbors by dense matrices: how near, who is listed, what lists share.
 
-``sides`` are the sides that are compared, one or both: ``rows[v, x] = 1`` if x is a neighbour of v.
+``sides`` are the sides that are compared, one or both: ``rows[v, x] = 1`` if x is a neighbor of v.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def shared(vectors: Matrix, form: str, mutual: bool) -> Matrix:
 
 
 def scores(vectors: Matrix, form: str, mutual: bool) -> Matrix:
-    """The scores of all pairs, as ``measures/shared_nearest.py`` defines them."""
+    """The scores of all pairs, as ``measures/snn.py`` defines them."""
     kept = vectors * (vectors.T > 0) if mutual else vectors
     common: Matrix = shared(vectors, form, mutual).sum(axis=2)
     if form == "cosine":

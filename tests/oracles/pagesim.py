@@ -57,7 +57,7 @@ def pagesim(given: Matrix) -> Matrix:
     return found
 
 
-def normalised(scores: Matrix) -> Matrix:
+def normalized(scores: Matrix) -> Matrix:
     """Scores divided by the root of the product of what both pages score with themselves."""
     own = np.sqrt(np.diag(scores))
     found: Matrix = scores / np.outer(own, own)

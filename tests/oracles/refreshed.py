@@ -23,7 +23,7 @@ class Sample:
     held: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
 
-def neighbours_of(names: list[str], links: Pairs, direction: str) -> list[list[int]]:
+def neighbors_of(names: list[str], links: Pairs, direction: str) -> list[list[int]]:
     ids = {name: i for i, name in enumerate(names)}
     found: list[list[int]] = [[] for _ in names]
     for a, b in links:
@@ -36,7 +36,7 @@ def drawn(names: list[str], links: Pairs, step: str, seed: int, number: int, len
     """Sample ``number`` of the graph with these names, in order of id, and these links."""
     sample = Sample(set(names))
     for direction, turn in (("in", 0), ("out", 16)):
-        near = neighbours_of(names, links, direction)
+        near = neighbors_of(names, links, direction)
         if step == "rings":
             rings = xjaccard.rings(near, length)[1:]
             firsts = [xjaccard.first_nodes(sets, seed, number, turn) for sets in rings]

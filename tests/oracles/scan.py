@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 
 def scan(
-    neighbours: list[list[int]], x: NDArray[Any], fold: str, start: NDArray[Any] | None
+    neighbors: list[list[int]], x: NDArray[Any], fold: str, start: NDArray[Any] | None
 ) -> NDArray[Any]:
-    """``neighbours`` ascending; x and the result (nodes,) or (nodes, lanes)."""
-    rows = x.reshape(len(neighbours), -1).tolist()
-    begin = None if start is None else start.reshape(len(neighbours), -1).tolist()
+    """``neighbors`` ascending; x and the result (nodes,) or (nodes, lanes)."""
+    rows = x.reshape(len(neighbors), -1).tolist()
+    begin = None if start is None else start.reshape(len(neighbors), -1).tolist()
     found = np.empty_like(x)
-    cells = found.reshape(len(neighbours), -1)
-    for node, sources in enumerate(neighbours):
+    cells = found.reshape(len(neighbors), -1)
+    for node, sources in enumerate(neighbors):
         for lane in range(cells.shape[1]):
             first = nothing(fold, x.dtype) if begin is None else begin[node][lane]
             cells[node, lane] = combined(fold, first, [rows[u][lane] for u in sources], x.dtype)

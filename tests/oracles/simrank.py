@@ -66,7 +66,7 @@ def psimrank(inlinks: Matrix, decay: float, rounds: int) -> Matrix:
 
 def evidence(rows: Matrix, form: str) -> Matrix:
     """SimRank++'s evidence of all pairs: the printed sum of 2**-i for i = 1, ..., n, or 1 - e**-n,
-    n the neighbours shared; 1 for a node and itself. ``rows[v, x] = 1`` if x is a neighbour of v.
+    n the neighbors shared; 1 for a node and itself. ``rows[v, x] = 1`` if x is a neighbor of v.
     """
     shared = (rows @ rows.T).astype(int)
     if form == "geometric":
@@ -143,7 +143,7 @@ def clock_choices(x: NDArray[np.float64], y: NDArray[np.float64]) -> Matrix:
 
 
 def psimrank_by_clocks(weights: Matrix, decay: float, rounds: int) -> Matrix:
-    """PSimRank on weighted links: p(u, v) = decay * sum of clock_choices * p over in-neighbours.
+    """PSimRank on weighted links: p(u, v) = decay * sum of clock_choices * p over in-neighbors.
 
     ``weights[v, u]`` is the weight of the link from u to v, 0 if there is none.
     """

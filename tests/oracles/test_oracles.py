@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.oracles import compact, walks
 from tests.oracles import simrank as exact
-from tests.oracles.graphs import Edges, graphs, in_neighbours
+from tests.oracles.graphs import Edges, graphs, in_neighbors
 
 
 @given(graphs(8), st.integers(0, 6))
@@ -48,7 +48,7 @@ def test_choices_by_clocks_have_their_marginals(x: list[float], y: list[float]) 
 def test_simrank_satisfies_its_equations(graph: tuple[int, Edges]) -> None:
     n, edges = graph
     scores = exact.simrank(exact.dense(n, edges), 0.5, 60)
-    sets = in_neighbours(n, edges)
+    sets = in_neighbors(n, edges)
     for u in range(n):
         for v in range(n):
             if u == v:
@@ -62,7 +62,7 @@ def test_simrank_satisfies_its_equations(graph: tuple[int, Edges]) -> None:
 
 @given(graphs(10), st.sampled_from(["uniform", "argmin"]), st.integers(0, 99))
 def test_walks_that_met_stay_together(graph: tuple[int, Edges], step: str, seed: int) -> None:
-    walked = walks.paths(in_neighbours(*graph), step, seed, 0, 8)
+    walked = walks.paths(in_neighbors(*graph), step, seed, 0, 8)
     times = walks.meeting_times(walked)
     for u, v in np.argwhere(times != walks.NEVER).tolist():
         assert walked[u][times[u, v] :] == walked[v][times[u, v] :]
@@ -90,14 +90,14 @@ def test_published_simrank_scores_are_reproduced(data: Callable[[str], Path]) ->
 @pytest.mark.parametrize("edges", compact.GRAPHS.values(), ids=compact.GRAPHS.keys())
 def test_compacted_walks_of_one_step_are_those_of_simrank(edges: Edges) -> None:
     nodes = 1 + max(max(edge) for edge in edges)
-    found = compact.compact_simrank(in_neighbours(nodes, edges), 0.6, 1)
+    found = compact.compact_simrank(in_neighbors(nodes, edges), 0.6, 1)
     assert np.allclose(found, exact.simrank(exact.dense(nodes, edges), 0.6, 1))
 
 
 def test_compacted_simrank_is_simrank_where_all_ways_are_equally_long() -> None:
     """Three levels, links only from one to the next: no walk is ever late at a node."""
     edges = [(a, b) for a in (0, 1) for b in (2, 3, 4)] + [(2, 5), (3, 5), (3, 6), (4, 6), (4, 7)]
-    found = compact.compact_simrank(in_neighbours(8, edges), 0.6, 5)
+    found = compact.compact_simrank(in_neighbors(8, edges), 0.6, 5)
     assert np.allclose(found, exact.simrank(exact.dense(8, edges), 0.6, 5))
 
 
@@ -106,7 +106,7 @@ def test_compacted_simrank_of_two_mutual_links_is_known() -> None:
     never, where in SimRank, too, the two walks only change places.
     """
     edges = [(0, 1), (1, 0), (0, 2), (1, 2), (0, 3), (1, 3)]
-    found = compact.compact_simrank(in_neighbours(4, edges), 0.6, 9)
+    found = compact.compact_simrank(in_neighbors(4, edges), 0.6, 9)
     assert found[2, 3] == pytest.approx(0.3)
     # node 2 goes to 0 or to 1; a walk from 0 is at 1 then, and the other way round
     assert found[0, 2] == pytest.approx(0.3)
@@ -115,7 +115,7 @@ def test_compacted_simrank_of_two_mutual_links_is_known() -> None:
 @given(graphs(max_nodes=8), st.integers(1, 6))
 def test_relatives_of_a_function_are_its_pairs(graph: tuple[int, Edges], length: int) -> None:
     n, edges = graph
-    step = [row[0] if row else None for row in in_neighbours(n, edges)]
+    step = [row[0] if row else None for row in in_neighbors(n, edges)]
     one = [[] if above is None else [above] for above in step]
     scores = compact.compact_simrank(one, 0.5, length)
     for u in range(n):

@@ -1,4 +1,4 @@
-"""TF-IDF from its definition (``measures/text.py``), in plain Python, a dictionary a text.
+"""TF-IDF from its definition (``measures/tfidf.py``), in plain Python, a dictionary a text.
 
 Words are cut by hand: runs of two or more letters, digits or underscores, in lower case.
 """

@@ -3,16 +3,16 @@
 The random choices are specified, not sampled: the same numbers must come out of a second
 implementation, or indexes would not be reproducible.
 
-    mix   splitmix64's finaliser
+    mix   splitmix64's finalizer
     key   mix(mix(mix(seed + G) ^ (sample G + 1)) ^ (step G + 1)),    G = 0x9E3779B97F4A7C15
     draw  mix(key + node G)
-    uniform choice    the (draw * degree) >> 64 -th in-neighbour
+    uniform choice    the (draw * degree) >> 64 -th in-neighbor
     compact choice    the uniform choice of step 1, at every step
     turn              added to the step of a key: 16 for walks over out-links
     order   four rounds of (xor key, times odd multiplier, xor-shift) on b-bit words
     weighted choice   the first whose running share of the weights is above (draw >> 32) / 2**32,
                       shares rounded down to multiples of 2**-32, the last one's 1
-    clock   -log(1 - x) / weight, x = ((draw of the in-neighbour >> 12) + 1/2) / 2**52
+    clock   -log(1 - x) / weight, x = ((draw of the in-neighbor >> 12) + 1/2) / 2**52
 """
 
 from __future__ import annotations
@@ -63,27 +63,27 @@ def ring(key: int, node: int, weight: float) -> float:
 
 
 def choose_weighted(
-    step: str, key: int, node: int, neighbours: list[int], weights: list[float]
+    step: str, key: int, node: int, neighbors: list[int], weights: list[float]
 ) -> int:
     if step == "clock":
-        times = [ring(key, u, w) for u, w in zip(neighbours, weights, strict=True)]
-        return neighbours[times.index(min(times))]
+        times = [ring(key, u, w) for u, w in zip(neighbors, weights, strict=True)]
+        return neighbors[times.index(min(times))]
     exact = [Fraction(w) for w in weights]
     value = draw(key, node) >> 32
-    for i, u in enumerate(neighbours):
+    for i, u in enumerate(neighbors):
         if sum(exact[: i + 1]) * 2**32 // sum(exact) > value:
             return u
-    return neighbours[-1]
+    return neighbors[-1]
 
 
-def choose(step: str, key: int, node: int, neighbours: list[int], nodes: int) -> int:
+def choose(step: str, key: int, node: int, neighbors: list[int], nodes: int) -> int:
     if step != "argmin":
-        return neighbours[(draw(key, node) * len(neighbours)) >> 64]
-    return min(neighbours, key=lambda u: place(key, u, nodes))
+        return neighbors[(draw(key, node) * len(neighbors)) >> 64]
+    return min(neighbors, key=lambda u: place(key, u, nodes))
 
 
 def paths(
-    neighbours: list[list[int]],
+    neighbors: list[list[int]],
     step: str,
     seed: int,
     sample: int,
@@ -93,17 +93,17 @@ def paths(
 ) -> list[list[int]]:
     """The path of every node, itself first; shorter than length + 1 where it ended."""
     found = []
-    for node in range(len(neighbours)):
+    for node in range(len(neighbors)):
         path = [node]
         for t in range(1, length + 1):
             here = path[-1]
-            if not neighbours[here]:
+            if not neighbors[here]:
                 break
             key = key_of(seed, sample, (1 if step == "compact" else t) + turn)
             if weights is not None:
-                path.append(choose_weighted(step, key, here, neighbours[here], weights[here]))
+                path.append(choose_weighted(step, key, here, neighbors[here], weights[here]))
             else:
-                path.append(choose(step, key, here, neighbours[here], len(neighbours)))
+                path.append(choose(step, key, here, neighbors[here], len(neighbors)))
         found.append(path)
     return found
 

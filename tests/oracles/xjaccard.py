@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from tests.oracles import walks
 
 
-def rings(neighbours: list[list[int]], length: int) -> list[list[set[int]]]:
+def rings(neighbors: list[list[int]], length: int) -> list[list[set[int]]]:
     """``[k][v]``: I_k(v) for k = 0 to length, by breadth-first search from every node."""
     found: list[list[set[int]]] = [[] for _ in range(length + 1)]
-    for node in range(len(neighbours)):
+    for node in range(len(neighbors)):
         reached, front = {node}, {node}
         found[0].append(set(reached))
         for k in range(1, length + 1):
-            front = {u for v in front for u in neighbours[v]} - reached
+            front = {u for v in front for u in neighbors[v]} - reached
             reached |= front
             found[k].append(set(reached))
     return found
@@ -26,10 +26,10 @@ def jaccard(sets: list[set[int]]) -> NDArray[np.float64]:
     return np.array([[len(a & b) / len(a | b) for b in sets] for a in sets])
 
 
-def xjaccard(neighbours: list[list[int]], decay: float, length: int) -> NDArray[np.float64]:
+def xjaccard(neighbors: list[list[int]], decay: float, length: int) -> NDArray[np.float64]:
     """The sum over k = 1 to length of decay^k (1 - decay) times I_k's Jaccard coefficients."""
-    total = np.zeros((len(neighbours),) * 2)
-    for k, sets in enumerate(rings(neighbours, length)[1:], 1):
+    total = np.zeros((len(neighbors),) * 2)
+    for k, sets in enumerate(rings(neighbors, length)[1:], 1):
         total += decay**k * (1 - decay) * jaccard(sets)
     return total
 

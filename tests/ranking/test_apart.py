@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite import Graph
-from cocite.errors import LostWorker
-from cocite.graph.in_blocks import BlockedGraph
+from cocite.errors import WorkerLost
+from cocite.graph.partitions import BlockedGraph
 from cocite.ranking import TopOrder, pagerank
-from cocite.ranking.apart import Apart
-from cocite.ranking.documents import RankDocument
+from cocite.ranking.figures import RankDocument
 from cocite.ranking.pagerank import set_up
+from cocite.ranking.partitions import PartitionedLinks
 from tests.conftest import MakeGraph
 from tests.index.test_external import tangled
 from tests.index.test_in_blocks import Lossy, Posted, in_blocks
@@ -98,7 +98,7 @@ def test_who_is_lost_again_and_again_ends_it(make_graph: MakeGraph, tmp_path: Pa
         crew.lost = set(range(60, 100_000))
         return crew
 
-    with pytest.raises(LostWorker, match="somebody was lost"):
+    with pytest.raises(WorkerLost, match="somebody was lost"):
         pagerank(in_blocks(tangled(make_graph), tmp_path / "split", 3, hire))
 
 
@@ -110,7 +110,7 @@ def test_a_value_is_sent_once_to_a_block_that_reads_it(
     system, where, _ = set_up(
         blocked, damping=0.85, personalization=None, dangling="spread", removals=0, memory=1 << 30
     )
-    assert isinstance(system.links, Apart)
+    assert isinstance(system.links, PartitionedLinks)
     pairs = set()
     for number, block in enumerate(blocked.each_block()):
         for source in block.sources.tolist():

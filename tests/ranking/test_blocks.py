@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 import cocite
 from cocite.cli.main import main
 from cocite.errors import Damaged, NotConverged, ResourceError, UsageError
-from cocite.graph.writers import check_output
-from cocite.memory import format_size, own_memory
+from cocite.io.writers import check_output
 from cocite.ranking import (
     RankRoom,
     Ranks,
@@ -30,7 +29,8 @@ from cocite.ranking import (
     plan_ranks,
     vectors,
 )
-from cocite.store import Scratch, Stream
+from cocite.resources import format_size, own_memory
+from cocite.storage import Scratch, Stream
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import WEIGHTS, Edges, weighted_graphs
 
@@ -111,6 +111,14 @@ def test_as_many_blocks_as_asked_for_and_no_bit_less(graph: cocite.Graph, blocks
     assert sorted(graph.path.iterdir()) == files
 
 
+def test_there_are_no_more_blocks_than_nodes(make_graph: MakeGraph) -> None:
+    few = make_graph([(i % 45, i * i % 45) for i in range(99)], range(45))
+    assert plan_ranks(few, 10**9, blocks=10**12).blocks == 45
+    found = pagerank(few, blocks=99_999_999)
+    assert found.blocks <= 45
+    assert same(found, pagerank(few))
+
+
 def test_a_start_and_the_order_of_the_top_are_heeded_on_disk_too(graph: cocite.Graph) -> None:
     cold = pagerank(graph, stop=Residual(1e-10), blocks=3)
     warm = pagerank(graph, stop=Residual(1e-10), blocks=3, start=cold.values)
@@ -123,7 +131,7 @@ def test_a_start_and_the_order_of_the_top_are_heeded_on_disk_too(graph: cocite.G
 def test_the_memory_decides_the_number_of_blocks(
     graph: cocite.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cocite.ranking.room.LEAST", 1)
+    monkeypatch.setattr("cocite.ranking.vectors.LEAST", 1)
     rooms = {memory: plan_ranks(graph, memory) for memory in (3_000, 8_000, 10**6)}
     assert rooms[10**6].blocks == 0
     assert 1 < rooms[8_000].blocks < rooms[3_000].blocks
@@ -200,7 +208,7 @@ def test_an_empty_graph_is_refused_in_words(
     empty_graph: cocite.Graph, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(empty_graph.path)
-    for more in ([], ["--blocks", "2"], ["--study", "s", "--no-plots"]):
+    for more in ([], ["--blocks", "2"]):
         assert main(["rank", path, *more]) == 2
         assert "has no nodes: there is nothing to rank" in capsys.readouterr().err
 
@@ -295,6 +303,7 @@ def sizes(tmp_path_factory: pytest.TempPathFactory) -> tuple[cocite.Graph, cocit
     return small, large
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("memory", [9_000_000, 12_000_000])
 def test_memory_stays_within_what_is_stated(
     sizes: tuple[cocite.Graph, cocite.Graph], memory: int

@@ -9,8 +9,8 @@ import pytest
 
 from cocite import Graph
 from cocite.ranking import Residual, pagerank, plan_ranks
-from cocite.ranking.extrapolation import Extrapolation, _least
-from cocite.ranking.lumping import Lumped
+from cocite.ranking.core import Lumped
+from cocite.ranking.solver import Extrapolation, _least
 from tests.conftest import MakeGraph
 from tests.index.test_in_blocks import in_blocks
 

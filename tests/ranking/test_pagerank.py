@@ -125,7 +125,7 @@ def test_real_graphs_agree_with_networkx(
     graph = cocite.ingest(data(name), tmp_path / "g")
     other = networkx.DiGraph()
     other.add_nodes_from(range(graph.nodes))
-    other.add_edges_from((int(u), v) for v in range(graph.nodes) for u in graph.in_neighbours(v))
+    other.add_edges_from((int(u), v) for v in range(graph.nodes) for u in graph.in_neighbors(v))
     ranks = networkx.pagerank(other, tol=1e-13 / graph.nodes * 100, max_iter=500)
     found = pagerank(graph, stop=Residual(1e-12))
     assert close(found.values, np.array([ranks[v] for v in range(graph.nodes)]), 1e-9)

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import threading
-import time
-import zlib
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import pytest
 
-from cocite.runner import Pace, in_order
+from cocite.cluster import Pace, in_order, threads
+from tests.clock import LIMIT, ThreadClock
 
 T = TypeVar("T")
 
 
-def test_results_come_in_the_order_of_the_items() -> None:
-    def slow(item: int) -> int:
-        time.sleep(0.002 * (item % 3))
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> ThreadClock:
+    """How long items take."""
+    found = ThreadClock()
+    monkeypatch.setattr(threads, "time", found)
+    return found
+
+
+LONG, SHORT = 1e-2, 1e-5
+"""Seconds that are worth a thread, and that are not."""
+
+
+def test_results_come_in_the_order_of_the_items(clock: ThreadClock) -> None:
+    done = [threading.Event() for _ in range(51)]
+
+    def backwards(item: int) -> int:
+        """Of two items that are under way the later one ends first."""
+        if item % 2 == 0:
+            assert done[item + 1].wait(LIMIT)
+        clock.sleep(LONG)
+        done[item].set()
         return item * item
 
-    assert list(in_order([slow] * 3, range(50))) == [i * i for i in range(50)]
-    assert list(in_order([slow], range(5))) == [0, 1, 4, 9, 16]
-    assert list(in_order([slow] * 3, [])) == []
+    assert list(in_order([backwards] * 3, range(50))) == [i * i for i in range(50)]
+    assert list(in_order([lambda item: item * item], range(5))) == [0, 1, 4, 9, 16]
+    assert list(in_order([backwards] * 3, [])) == []
 
 
 def test_an_error_comes_out_in_its_place_and_the_rest_is_dropped() -> None:
@@ -44,22 +62,27 @@ def test_an_error_comes_out_in_its_place_and_the_rest_is_dropped() -> None:
 
 
 def test_closing_waits_for_what_is_at_work() -> None:
-    busy = 0
-    lock = threading.Lock()
+    begun, closing, done = threading.Event(), threading.Event(), list[int]()
 
     def work(item: int) -> int:
-        nonlocal busy
-        with lock:
-            busy += 1
-        time.sleep(0.05)
-        with lock:
-            busy -= 1
+        if item:
+            begun.set()
+            assert closing.wait(LIMIT)
+        done.append(item)
         return item
 
     results = in_order([work] * 2, range(100))
-    next(results)
-    results.close()  # type: ignore[attr-defined]
-    assert busy == 0
+    assert next(results) == 0
+    assert begun.wait(LIMIT)
+    closer = threading.Thread(target=results.close)  # type: ignore[attr-defined]
+    closer.start()
+    assert closer.is_alive()
+    at_work = len(done)
+    closing.set()
+    closer.join()
+    assert at_work == 1
+    assert sorted(done)[:2] == [0, 1]
+    assert len(done) <= 3  # what waited was dropped
 
 
 def where(items: Iterable[T], each: Callable[[T], object], pace: Pace | None = None) -> list[int]:
@@ -72,30 +95,36 @@ def where(items: Iterable[T], each: Callable[[T], object], pace: Pace | None = N
     return list(in_order([work] * 3, items, pace))
 
 
-def test_items_that_are_quick_are_done_here() -> None:
+def test_items_that_are_quick_are_done_here(clock: ThreadClock) -> None:
     """Passing the interpreter's lock to and fro for them took ten times as long."""
     here = threading.get_ident()
-    assert where([0.001], time.sleep) == [here]  # one alone, however long it takes
+    assert where([LONG], clock.sleep) == [here]  # one alone, however long it takes
     pace = Pace()
-    done = where(range(10_000), abs, pace)
+    done = where([SHORT] * 10_000, clock.sleep, pace)
     assert done[0] != here
     assert done.count(here) > 5_000
-    assert where(range(100), abs, pace).count(here) > 50  # it knows
+    assert where([SHORT] * 100, clock.sleep, pace) == [here] * 100  # it knows
 
 
-def test_items_that_are_long_are_done_by_threads() -> None:
+def test_items_that_are_long_are_done_by_threads(clock: ThreadClock) -> None:
     """All of them, in a row; and again when some come behind quick ones."""
-    block = bytes(4 << 20)
-    done = where(range(40), lambda item: zlib.crc32(block))
+    both, calls = threading.Barrier(2), itertools.count()
+
+    def together(seconds: float) -> None:
+        if next(calls) < 2:  # so that each thread has one, whichever is faster
+            both.wait(LIMIT)
+        clock.sleep(seconds)
+
+    done = where([LONG] * 40, together)
     assert threading.get_ident() not in done
     assert len({*done}) > 1
-    done = where([b""] * 200 + [block] * 100, zlib.crc32)
+    done = where([SHORT] * 200 + [LONG] * 100, clock.sleep)
     assert done[-90:].count(threading.get_ident()) == 0
 
 
 LEFT_ALONE = """
 import gc, threading
-from cocite.runner import in_order
+from cocite.cluster import in_order
 
 class Collecting:
     def __init__(self, lock):
@@ -131,6 +160,7 @@ one of the locks of ``threading`` is held. An iterator that joins its threads ta
 """
 
 
+@pytest.mark.process
 def test_an_iterator_left_alone_does_not_stop_the_collector() -> None:
     """It may be collected while a thread is being started, inside the locks of ``threading``."""
     found = subprocess.run(

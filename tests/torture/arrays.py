@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.store.enemy import change_file
+from tests.storage.enemy import change_file
 
 __all__ = ["Harm", "harms"]
 

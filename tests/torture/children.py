@@ -66,12 +66,12 @@ class Table:
         return {"cases": self.cases} | {name: self.counts[name] for name in COLUMNS}
 
 
-def run_case(case: str, steps: Sequence[Step], table: Table) -> None:
-    """Run all steps, and count what they come to in ``table``."""
+def run_case(case: str, steps: Sequence[Step], table: Table, memory: int = MEMORY) -> None:
+    """Run all steps, and count what they come to in ``table``; each may take ``memory`` more."""
     table.cases += 1
     done = 0
     while done < len(steps):
-        found, ended = _forked(steps[done:])
+        found, ended = _forked(steps[done:], memory)
         for outcome, what in found:
             table.add(case, steps[done][0], outcome, what)
             done += 1
@@ -80,14 +80,16 @@ def run_case(case: str, steps: Sequence[Step], table: Table) -> None:
             done += 1
 
 
-def _forked(steps: Sequence[Step]) -> tuple[list[tuple[str, str]], tuple[str, str] | None]:
+def _forked(
+    steps: Sequence[Step], memory: int
+) -> tuple[list[tuple[str, str]], tuple[str, str] | None]:
     """What steps came to in another process, and what ended it, if it did not get to the end."""
     reader, writer = os.pipe()
     process = os.fork()
     if process == 0:
         os.close(reader)
         try:
-            _run(steps, writer)
+            _run(steps, writer, memory)
         finally:
             os._exit(0)
     os.close(writer)
@@ -113,14 +115,14 @@ def _forked(steps: Sequence[Step]) -> tuple[list[tuple[str, str]], tuple[str, st
     return found, ("crash", f"exit {os.WEXITSTATUS(status)}") if len(found) < len(steps) else None
 
 
-def _run(steps: Sequence[Step], writer: int) -> None:
+def _run(steps: Sequence[Step], writer: int, memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
     with open("/proc/self/statm", encoding="ascii") as file:
         own = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (own + MEMORY, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_AS, (own + memory, resource.RLIM_INFINITY))
     for _, step in steps:
         used = resource.getrusage(resource.RUSAGE_SELF)
         most = int(used.ru_utime + used.ru_stime) + 1 + SECONDS

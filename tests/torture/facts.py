@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.store.enemy import rewrite
+from tests.storage.enemy import rewrite
 from tests.torture.arrays import Harm
 
 __all__ = ["harms"]

@@ -22,9 +22,9 @@ from cocite import Graph, Index
 from cocite.errors import Damaged
 from cocite.index import StoredIndex
 from cocite.index.verify import VerifyDocument
-from cocite.means import Means
 from cocite.ranking import hits
-from cocite.store import Store
+from cocite.resources import Resources
+from cocite.storage import Store
 from tests.torture.results import Given, Row, in_turns
 
 __all__ = ["Make", "edges", "flip_all", "flip_stores", "flipped", "of_a_graph", "of_an_index"]
@@ -211,7 +211,7 @@ def of_a_graph(index: Path) -> dict[str, Make]:
         "hits": lambda graph, folder: hits(Graph.open(graph), weighted=False).hubs.tolist(),
         "exact": lambda graph, folder: exact(graph),
         "refresh": refreshed_to(index),
-        "related": lambda graph, folder: cocite.open_graph(graph, samples=3).related("page 3"),
+        "related": lambda graph, folder: cocite.build(graph).related("page 3"),
     }
 
 
@@ -234,7 +234,7 @@ def of_an_index(graph: Path, newer: Path) -> dict[str, Make]:
         return make
 
     def batch(index: Path, folder: Path) -> object:
-        opened = Index(StoredIndex.open(index), Means.checked())
+        opened = Index(StoredIndex.open(index), Resources.checked())
         opened.related_all(folder / "all.csv", 5)
         return (folder / "all.csv").read_bytes(), opened.lost
 

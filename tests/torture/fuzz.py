@@ -36,10 +36,10 @@ import numpy as np
 import cocite
 from cocite.errors import CociteError
 from cocite.measures import PartSettings
-from tests.store.enemy import rewrite
+from tests.storage.enemy import rewrite
 
 if TYPE_CHECKING:
-    from cocite.graph.tables import Tables
+    from cocite.io.tables import Tables
 
 __all__ = ["TARGETS"]
 
@@ -60,8 +60,8 @@ def _store() -> tuple[Path, Path]:
 
 
 def _manifest(content: bytes) -> None:
-    from cocite.store import Manifest
-    from cocite.store.manifest import _parsed
+    from cocite.storage import Manifest
+    from cocite.storage.manifest import _parsed
 
     try:
         _parsed(content)
@@ -78,8 +78,8 @@ def _facts(content: bytes) -> None:
     """The facts of an index are JSON out of the input, behind a key; the checksum fits."""
     import json
 
-    from cocite.index.facts import IndexFacts
-    from cocite.store import Manifest
+    from cocite.index.manifest import IndexFacts
+    from cocite.storage import Manifest
 
     _, index = _store()
     path = _FOLDER / "facts"
@@ -99,7 +99,7 @@ def _facts(content: bytes) -> None:
 
 
 def _names(content: bytes) -> None:
-    from cocite.graph.coded import coded_texts
+    from cocite.graph.spelling import coded_texts
     from cocite.kernels.names import distances
 
     data = np.frombuffer(content[8:], np.uint8)
@@ -115,7 +115,7 @@ def _trees(content: bytes) -> None:
     """A shard of one sample of eight nodes, with some of its words changed. Which is drawn, by the
     bytes: libFuzzer sees no branch of a kernel, and so would change the same few bytes for ever.
     """
-    from cocite.kernels import trees_lookup
+    from cocite.kernels import trees
 
     words = np.zeros(32, np.uint32)
     words[:8], words[8:16], words[16] = np.arange(8), np.arange(8), 0x11032010
@@ -129,18 +129,18 @@ def _trees(content: bytes) -> None:
     others = np.arange(8, dtype=np.uint32)
     for node in range(8):
         out = np.zeros((1, 8), np.uint8)
-        trees_lookup.meeting_times(table, np.uint32(node), others, out)
+        trees.meeting_times(table, np.uint32(node), others, out)
         used = np.zeros(17, np.uint32)
-        trees_lookup.gather(table, np.uint32(node), weights, sums, used, 0)
+        trees.gather(table, np.uint32(node), weights, sums, used, 0)
         sums[:] = 0
 
 
 def _packed(content: bytes) -> None:
     """The same of a packed sample of seventy nodes, which all its kernels read."""
-    from cocite.codes import UNFINISHED
-    from cocite.kernels import packed, packed_answer, packed_lookup, trees_batch
-    from cocite.layouts.packed.build import packed_blob
-    from cocite.layouts.packed.format import PackedFormat
+    from cocite.constants import UNFINISHED
+    from cocite.index.layouts.trees.build import packed_blob
+    from cocite.index.layouts.trees.format import PackedFormat
+    from cocite.kernels import packed_answer, runs, runs_lookup, trees_batch
 
     chance, nodes = random.Random(content), 70
     member = np.roll(np.arange(nodes, dtype=np.uint32), chance.randrange(nodes))[:66]
@@ -156,13 +156,13 @@ def _packed(content: bytes) -> None:
     weights, changes = np.ones((17, 2), np.uint64), np.zeros((nodes + 1, 2), np.uint64)
     marks, used = np.zeros(8, np.uint8), np.zeros(2 * nodes + 1, np.uint32)
     flat, numbers = np.zeros(nodes + 1, np.uint64), np.array([1, 0.1, 0, 0, 1, 1e12, 0])
-    packed.unpack(table[0], np.empty(nodes, np.uint32), np.empty(nodes, np.uint8))
+    runs.unpack(table[0], np.empty(nodes, np.uint32), np.empty(nodes, np.uint8))
     for node in range(0, nodes, 9):
         one, out = np.uint32(node), np.zeros((1, 8), np.uint8)
         some = np.arange(node, min(node + 8, nodes), dtype=np.uint32)
-        packed_lookup.meeting_times(table, one, some, out[:, : some.size])
-        packed_lookup.spread(table, one, weights[:16], changes, marks)
-        packed_lookup.collect(changes, marks, marks.view(np.uint64), used)
+        runs_lookup.meeting_times(table, one, some, out[:, : some.size])
+        runs_lookup.spread(table, one, weights[:16], changes, marks)
+        runs_lookup.collect(changes, marks, marks.view(np.uint64), used)
         progress = np.array([0, 0, chance.choice((1, 99, 1 << 26))], np.uint64)
         scratch = flat, marks, marks.view(np.uint64), progress
         ids, rows = np.empty(5, np.uint32), np.empty((5, 4))
@@ -181,8 +181,8 @@ def _packed(content: bytes) -> None:
 @cache
 def _tables() -> Tables:
     """A database, as ``ingest`` has one."""
-    from cocite.graph.readers import Source
-    from cocite.graph.tables import Tables
+    from cocite.io.readers import Source
+    from cocite.io.tables import Tables
 
     places = [Source(_FOLDER / name) for name in ("links.tsv", "links.parquet")]
     shutil.rmtree(_FOLDER / "work", ignore_errors=True)
@@ -206,7 +206,7 @@ def _read(name: str) -> Callable[[bytes], None]:
     """A file of links, read as ``ingest`` reads it, up to its rows."""
 
     def target(content: bytes) -> None:
-        from cocite.graph.readers import Job, ReadOptions, Source, reader_of
+        from cocite.io.readers import Job, ReadOptions, Source, reader_of
 
         _new_schema()
         path, tables, options = _FOLDER / name, _tables(), ReadOptions(skip_bad_rows="all")
@@ -220,7 +220,7 @@ def _read(name: str) -> Callable[[bytes], None]:
 
 
 def _html(content: bytes) -> None:
-    from cocite.graph.readers.html.page import links_of
+    from cocite.io.readers.html.page import links_of
 
     links_of(content, "http://a.org/x")
 

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from tests.torture import arrays, facts
+from tests.torture.archives import attack_archives, attack_xml
 from tests.torture.flips import flip_stores
 from tests.torture.full import fill_disks
 from tests.torture.hostile import harm_stores
 from tests.torture.kills import kill_at_all_points, kill_commands
+from tests.torture.planted import plant_caches
 from tests.torture.power import lose_all_power
 from tests.torture.readers import trouble_readers
 from tests.torture.results import Given, Row
+from tests.torture.strangers import name_files, open_databases
 
 __all__ = ["KINDS", "Kind"]
 
@@ -73,6 +76,19 @@ KINDS: dict[str, Kind] = {
         "kills.py",
         kill_at_all_points,
     ),
+    "databases": Kind(
+        "A stranger's database gives what is in it, and nothing of any other file",
+        "views that read files, settings and secrets, in every way in which cocite reads a "
+        "database; files with changed bytes, or cut",
+        "strangers.py",
+        open_databases,
+    ),
+    "names": Kind(
+        "A file is read by its name, whatever signs are in that",
+        "names that are patterns, quotes and addresses elsewhere, beside files that they match",
+        "strangers.py",
+        name_files,
+    ),
     "arrays": Kind(
         "No content of a file ends the process, hangs, takes memory or comes out as a traceback",
         "other arrays in the place of those of every kind of store, with checksums that fit; then "
@@ -85,6 +101,26 @@ KINDS: dict[str, Kind] = {
         "other values, types and nesting for each of its keys, likewise",
         "facts.py",
         partial(harm_stores, facts.harms),
+    ),
+    "planted": Kind(
+        "The cache of links answers for the very content that this user asked, and names nothing "
+        "that is read",
+        "entries of strangers, of other content, with links and other facts in their place",
+        "planted.py",
+        plant_caches,
+    ),
+    "archives": Kind(
+        "What strangers pack is read, and never written, followed or unpacked without bounds",
+        "archives with links, devices, sparse files, names twice, absolute or with .., members "
+        "that are huge or archives, and damage; files beside them are compared",
+        "archives.py",
+        attack_archives,
+    ),
+    "xml": Kind(
+        "No XML takes more time or memory than its size explains",
+        "GraphML, GEXF and sitemaps whose parts nest, repeat or do not end, entities, encodings",
+        "archives.py",
+        attack_xml,
     ),
 }
 """Name -> kind, those first that take the least time: what they leave the others have."""

@@ -25,7 +25,7 @@ __all__ = ["OPERATIONS", "Operation", "Prepared", "contents", "generation", "pre
 
 _PAGES = 24
 _WALKS = ["--measure", "psimrank", "--samples", "9", "--length", "5", "--shard", "3"]
-_PIECE = ["--measure", "psimrank", "--length", "5", "--numbers"]
+_PIECE = ["--measure", "psimrank", "--length", "5", "--sample-range"]
 _DAY = ["--date", "2026-11-21"]
 
 

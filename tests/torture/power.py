@@ -1,9 +1,9 @@
 """The machine loses its power: what was written and not synced is there in parts, or not at all.
 
 What an operation (``operations.py``) does to a disk is recorded once: at the begin and end of every
-call of ``store/disk.py``, what all directories and files of its folder held, whoever wrote it, and
-what was synced. From that follows what a disk may hold after a crash at any moment, one whose file
-system keeps no order (as one without a journal):
+call of ``storage/disk.py``, what all directories and files of its folder held, whoever wrote it,
+and what was synced. From that follows what a disk may hold after a crash at any moment, one whose
+file system keeps no order (as one without a journal):
 
 * a name in a directory is what it was when the directory was last synced, or anything that it has
   been since: names are not bound to each other, so that of a rename the one half may be there;
@@ -33,7 +33,7 @@ from typing import Any
 
 import xxhash
 
-from cocite.store.journal import Journal
+from cocite.storage.atomic import Journal
 from tests.torture.kills import wrong_after
 from tests.torture.operations import OPERATIONS, Prepared, prepared
 from tests.torture.results import Given, Row, in_turns

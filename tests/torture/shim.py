@@ -1,4 +1,4 @@
-"""Stands between cocite and the disk: at every call of ``store/disk.py``, before and after it.
+"""Stands between cocite and the disk: at every call of ``storage/disk.py``, before and after it.
 
     with between(before, after): ...      ``before(name, arguments)``, ``after(name, arguments)``
     run_killed(work, 17)                  a process that ends, as by kill -9, at the 17th point
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cocite.store import disk
+from cocite.storage import disk
 
 __all__ = ["KILLED", "between", "count_points", "run_apart", "run_killed"]
 

@@ -51,7 +51,7 @@ INDEXES: dict[str, dict[str, Any]] = {
     "ppr": {"measure": "ppr"},
     "proximity": {"measure": "proximity"},
     "companion": {"measure": "companion"},
-    "features": {"measure": "pagesim", "normalised": True},
+    "features": {"measure": "pagesim", "normalized": True},
     "nearest": {"measure": "shared-nearest", "nearest": 6},
     "neighbourhood": {},
     "text": {"measure": "text", "min_df": 1, "max_df": 1.0},

@@ -15,7 +15,7 @@ from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import CociteError, Damaged
 from cocite.graph.names import IntegerNames
-from cocite.store import kind_of
+from cocite.storage import kind_of
 from tests.torture.children import Step
 from tests.torture.stores import NEWER, NEWER_WEIGHTED, PIECE, WEIGHTED, copied, harmed
 
@@ -55,7 +55,7 @@ def _of_graphs(store: Path, stores: Path, a: str, b: str) -> list[list[str]]:
         ["related", path, a],
         ["similarity", path, a, b, "--measure", "simrank"],
         ["why", path, a, b, "--measure", "cocitation", *plain],
-        ["exact", path, "-o", f"{out}/exact.csv", "--epsilon", "0.1"],
+        ["all-pairs", path, "-o", f"{out}/exact.csv", "--epsilon", "0.1"],
         ["index", path, "-o", f"{out}/new.index", "--samples", "2", "--measure", "psimrank"],
         ["index", path, "-o", f"{out}/other.index"],
     ]
@@ -144,10 +144,10 @@ def _index(path: Path, a: str, b: str) -> None:
         lambda: index.why(a, b).reasons,
         lambda: list(index.nodes),
         lambda: index.nodes.complete(a[:2]),
-        lambda: index.nodes.nearest(b + "x"),
+        lambda: index.nodes.suggest(b + "x"),
         lambda: index.nodes.containing("page"),
         lambda: [index.nodes.id(name) for name in (a, b)],
-        lambda: index.nodes.titles() and index.nodes.titles().meant("title"),  # type: ignore
+        lambda: index.nodes.titles() and index.nodes.titles().containing("title"),  # type: ignore
         lambda: [part.to_json() for part in index.stored.parts],
     ]
     _all_of(questions, path)
@@ -158,13 +158,13 @@ def _graph(path: Path) -> None:
     questions: list[Callable[[], Any]] = [
         graph.info,
         graph.check,
-        lambda: graph.in_neighbours(1),
-        lambda: graph.out_neighbours(1),
+        lambda: graph.in_neighbors(1),
+        lambda: graph.out_neighbors(1),
         lambda: list(graph.names),
-        lambda: graph.names.nearest("pagex"),
+        lambda: graph.names.suggest("pagex"),
         lambda: graph.names.complete("p"),
         lambda: graph.names.containing("page"),
-        lambda: graph.titles and graph.titles.meant("title"),
+        lambda: graph.titles and graph.titles.containing("title"),
         lambda: graph.hubs,
         graph.to_scipy,
         graph.to_networkx,

@@ -1,6 +1,6 @@
 """The smallest system that has all the scores of a graph in it.
 
-Let row q_v of Q hold v's in-links, normalised. Two reductions change no score:
+Let row q_v of Q hold v's in-links, normalized. Two reductions change no score:
 
 * nodes without in-links (unless teleportation gives them a row) are similar to themselves only: no
   row of the matrix is theirs;
@@ -26,10 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.allpairs.order import bandwidth, reordered
-from cocite.allpairs.turned import LinkRows
-
-__all__ = ["Core", "CoreLinks", "node_rows", "reduce"]
+from cocite.allpairs.links import LinkRows, bandwidth, reordered
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -2,14 +2,14 @@
 
 Where the formula gives less than Delta the score becomes 0, so that rows stay short and later sums
 cheap. The value before relaxation decides: over-relaxed it could come and go for ever. What that
-leaves of error is bounded in ``stopping.py`` from the largest value that each sweep dropped; the
-bound is at most Delta / (1 - c) in the end, and no number of sweeps takes it away.
+leaves of error is bounded in ``allpairs/scores.py`` from the largest value that each sweep dropped;
+the bound is at most Delta / (1 - c) in the end, and no number of sweeps takes it away.
 
 Each pair is computed once a sweep, with the block of its larger row, and written to both: so the
 matrix is symmetric, and what is kept of (u, v) is kept of (v, u). The paper computes all of a
 column and drops by it (Algorithm 3, line 21), so that (u, v) may stay where (v, u), computed at
 another moment, just misses the threshold. With Delta near 0 the iterates are those of
-``sweeps.py``.
+``allpairs/sweeps.py``.
 
 Memory: 8 or 12 bytes a kept value, twice while the next matrix is made.
 Source: Yu et al. 2011, 4.1.4, eq. 9.
@@ -24,15 +24,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from cocite.allpairs.core import Core
 from cocite.allpairs.products import block_width
-from cocite.allpairs.stopping import ExactSweep
+from cocite.allpairs.scores import ExactSweep
+from cocite.cluster import Team
 from cocite.errors import ResourceError
-from cocite.memory import format_size
-from cocite.runner import Team
+from cocite.resources import format_size
 
 if TYPE_CHECKING:
     from cocite.kernels.pruned import Chains, Rows
 
-__all__ = ["PrunedSweeps", "SparseMatrix"]
 
 Matrix = NDArray[Any]
 

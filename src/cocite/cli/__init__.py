@@ -3,8 +3,8 @@
 COMPLETE = "_COCITE_COMPLETE"
 """The variable by which a shell asks for completions."""
 
-KEPT = "cocite.kept"
-"""In ``meta`` of a verb's context: the folder that is asked in the place of a file of links."""
+CACHED = "cocite.cached"
+"""In ``meta`` of a verb's context: the folder of the cache that is asked, and of what it is."""
 
 GIVEN = "cocite.given"
 """In the same place: the words of the command, as they were typed."""

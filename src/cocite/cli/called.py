@@ -5,6 +5,8 @@ the page is called ``guide/install.html``; in the folder itself it is ``./guide/
 path counts from where one is, as a shell has it, then from the folder; a folder in it is its index
 page, as in a URL. A page that is called as it was typed is that page, whatever files there are.
 
+A name in another spelling, or a title, is the node that is meant if there is only one.
+
 Cost: a look for each name that is no page's.
 """
 
@@ -15,14 +17,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cocite.cli.output import say
 from cocite.errors import UsageError
-from cocite.store import kind_of
+from cocite.graph.resolver import Resolver
+from cocite.storage import kind_of
 
 if TYPE_CHECKING:
     from cocite.graph.names import Names
-    from cocite.query import Index
+    from cocite.search import Index
 
-__all__ = ["as_stored"]
 
 _INDEXES = ("index.html", "index.htm", "index.xhtml", "index.xht", "index.shtml")
 
@@ -35,10 +38,16 @@ def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = 
         sides = index.nodes.sides
         if sides is None:
             raise UsageError(f"{index.stored.store.path} is not bipartite: leave --side out")
-        return [sides.name(side, node) for node in nodes]
-    if not os.path.isdir(path) or kind_of(path) is not None:
-        return list(nodes)
-    return [node if node in index.nodes else _page(index.nodes, path, node) for node in nodes]
+        nodes = [sides.name(side, node) for node in nodes]
+    elif os.path.isdir(path) and kind_of(path) is None:
+        nodes = [node if node in index.nodes else _page(index.nodes, path, node) for node in nodes]
+    resolver, found = Resolver(index.nodes), []
+    for typed in nodes:
+        node = resolver.find(typed)
+        found.append(typed if node is None else index.nodes.stored.name(node))
+        if found[-1] != typed:
+            say(f"{typed!r} is answered as {found[-1]!r}")
+    return found
 
 
 def _page(names: Names, folder: str, typed: str) -> str:

@@ -12,6 +12,7 @@ line as it was typed, and cuts off what stands before such a sign; bash quotes t
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 import click
@@ -26,8 +27,6 @@ from click.shell_completion import (
 
 from cocite.cli import COMPLETE
 from cocite.errors import CociteError
-
-__all__ = ["answer", "completion", "direction_names", "help", "measure_names", "node_names"]
 
 _SHELLS = {
     "bash": 'eval "$(cocite completion bash)"   in ~/.bashrc',
@@ -156,22 +155,26 @@ def node_names(context: click.Context, parameter: click.Parameter, begun: str) -
 
 
 def _names(path: str, begun: str, bipartite: bool, side: str | None) -> list[Any]:
+    from cocite.graph.blocks import OFFSETS, count_in_links
+    from cocite.graph.name_files import open_titles
     from cocite.graph.names import open_names
-    from cocite.graph.sides import DEFAULT_SIDES
-    from cocite.graph.titles import open_titles
-    from cocite.store import Store, kind_of
+    from cocite.graph.resolver import Resolver
+    from cocite.storage import Store, kind_of
 
     if kind_of(path) is None:
-        from cocite.query.kept import kept_of
+        from cocite.search.cache import cached_stores
 
-        path = os.fspath(next(iter(kept_of(path, DEFAULT_SIDES if bipartite else None)), ""))
+        path = os.fspath(next(iter(cached_stores(path, bipartite)), ""))
     store = Store.open(path, "index" if kind_of(path) == "index" else "graph")
     names = open_names(store)
     sides, mark = names.sides, ""
     if sides is not None and side is not None and not begun.startswith(sides.mark):
         mark = sides.name(side, "")  # left out of what is typed, as --side says it
-    found = names.complete(mark + begun, _OFFERED)
     titles = open_titles(store, len(names))
-    told = [""] * len(found) if titles is None else titles.of(names.ids(found))
-    pairs = zip(found, told, strict=True)
+    names.titles = lambda: titles
+    if store.has(OFFSETS):
+        names.in_links = partial(count_in_links, store.array(OFFSETS))
+    ids = Resolver(names).matches(mark + begun, passes=False).ids[:_OFFERED]
+    told = [""] * ids.size if titles is None else titles.of(ids)
+    pairs = zip(names.names(ids), told, strict=True)
     return [CompletionItem(node.removeprefix(mark), help=title) for node, title in pairs]

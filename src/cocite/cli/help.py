@@ -21,7 +21,6 @@ from cocite.errors import CociteError
 if TYPE_CHECKING:
     from cocite.measures import Measure
 
-__all__ = ["SETTING", "Sectioned", "SectionedVerb"]
 
 SETTING = "setting_"
 """What the commands' parameters begin with: a setting may be called what an option is called."""
@@ -48,9 +47,10 @@ class _Line(NamedTuple):
 class Sectioned(click.Option):
     """An option that stands under a title of its own in the help of a :class:`SectionedVerb`."""
 
-    def __init__(self, *declarations: Any, section: str, **more: Any) -> None:
+    def __init__(self, *declarations: Any, section: str, brief: bool = True, **more: Any) -> None:
+        """``brief`` says whether it has a line in the short help."""
         super().__init__(*declarations, **more)
-        self.section = section
+        self.section, self.brief = section, brief
 
 
 def _show_all(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -113,6 +113,8 @@ class SectionedVerb(click.Command):
         for option in self.get_params(ctx):
             if not isinstance(option, click.Option) or option.hidden:
                 continue
+            if isinstance(option, Sectioned) and not option.brief:
+                continue
             if option.is_eager and option.is_flag and not option.expose_value:
                 continue  # --help, which was just typed, and --help-all, which the last lines tell
             name = str(option.name)
@@ -145,8 +147,8 @@ class SectionedVerb(click.Command):
 
 def _measure_of(ctx: click.Context) -> tuple[Measure | None, bool]:
     """The measure whose settings can be given, if that is known, and whether an index says so."""
-    from cocite.measures import DEFAULT, OF_A_GRAPH, find_measure
-    from cocite.store import Manifest, kind_of
+    from cocite.measures import DEFAULT, find_measure
+    from cocite.storage import Manifest, kind_of
 
     given: tuple[str, ...] = ctx.meta.get(_ARGUMENTS, ())
     try:
@@ -160,9 +162,8 @@ def _measure_of(ctx: click.Context) -> tuple[Measure | None, bool]:
             return find_measure(named[1]), False
     except (CociteError, KeyError):
         return None, False
-    if any(kind_of(path) == "graph" for path in given) and "index" in _arguments(ctx):
-        return find_measure(OF_A_GRAPH), False
-    if any(os.path.isfile(path) for path in given) or "index" not in _arguments(ctx):
+    links = any(os.path.isfile(path) or kind_of(path) == "graph" for path in given)
+    if links or "index" not in _arguments(ctx):
         return find_measure(DEFAULT), False
     return None, False
 

@@ -18,41 +18,53 @@ from typing import cast
 import click
 
 from cocite import __version__
-from cocite.cli import COMPLETE, GIVEN, KEPT
-from cocite.cli.shown import shown
-from cocite.cli.voice import LOG_JSON, QUIET, VOICE
+from cocite.cli import CACHED, COMPLETE, GIVEN
+from cocite.cli.voice import LOG_JSON, QUIET, VOICE, shown
 from cocite.compiled.clock import MESSAGE, watched
 from cocite.errors import CociteError, Damaged, UnknownNode
-from cocite.memory import told_if_short
-
-__all__ = ["cli", "main"]
+from cocite.resources import note_low_memory
 
 _VERBS = {
-    "ingest": ("cocite.cli.ingest", "Turn files of links into a stored graph."),
-    "generate": ("cocite.cli.generate", "Make a web-like graph of any size."),
-    "info": ("cocite.cli.info", "Show what a stored graph or index holds."),
-    "nodes": ("cocite.cli.nodes", "Find nodes by a part of their names."),
-    "tune": ("cocite.cli.tune", "Find out what an index of a graph should be made of."),
-    "index": ("cocite.cli.index", "Build the index that answers queries."),
-    "plan": ("cocite.cli.plan", "Tell how large, how fast and how exact an index will be."),
-    "merge": ("cocite.cli.merge", "Join indexes of different samples of one graph."),
-    "refresh": ("cocite.cli.refresh", "Update an index to a graph that has changed."),
-    "measures": ("cocite.cli.index", "List the measures and their settings."),
-    "related": ("cocite.cli.query", "List the nodes most related to a node."),
+    "ingest": ("cocite.cli.commands.ingest", "Turn files of links into a stored graph."),
+    "generate": ("cocite.cli.commands.ingest", "Make a web-like graph of any size."),
+    "info": ("cocite.cli.commands.info", "Show what a stored graph or index holds."),
+    "nodes": ("cocite.cli.commands.nodes", "Find nodes by a part of their names."),
+    "tune": ("cocite.cli.commands.tune", "Find out what an index of a graph should be made of."),
+    "index": ("cocite.cli.commands.index", "Build the index that answers queries."),
+    "plan": (
+        "cocite.cli.commands.plan",
+        "Tell how large, how fast and how exact an index will be.",
+    ),
+    "merge": ("cocite.cli.commands.update", "Join indexes of different samples of one graph."),
+    "refresh": ("cocite.cli.commands.update", "Update an index to a graph that has changed."),
+    "measures": ("cocite.cli.commands.index", "List the measures and their settings."),
+    "related": ("cocite.cli.commands.related", "List the nodes most related to a node."),
     "related-all": (
-        "cocite.cli.related_all",
+        "cocite.cli.commands.related_all",
         "Write the most related nodes of every node to a file.",
     ),
-    "similarity": ("cocite.cli.similarity", "Tell how similar two nodes are, or many pairs."),
-    "exact": ("cocite.cli.exact", "Compute the exact similarity of all pairs of nodes."),
-    "why": ("cocite.cli.why", "Show which pages make two nodes similar."),
-    "serve": ("cocite.cli.serve", "Answer questions over HTTP."),
-    "rank": ("cocite.cli.rank", "Compute the PageRank of every node."),
-    "evaluate": ("cocite.cli.evaluate", "Tell how good the answers are, by labels and by texts."),
-    "verify": ("cocite.cli.verify", "Check every byte of a stored graph or index."),
-    "warm": ("cocite.cli.warm", "Compile all kernels now, as for an image."),
-    "cache": ("cocite.cli.cache", "Look after the compiled kernels that are kept."),
-    "cluster": ("cocite.cli.cluster", "Start several nodes on this machine, or show a cluster's."),
+    "similarity": (
+        "cocite.cli.commands.similarity",
+        "Tell how similar two nodes are, or many pairs.",
+    ),
+    "all-pairs": (
+        "cocite.cli.commands.all_pairs",
+        "Compute the exact similarity of all pairs of nodes.",
+    ),
+    "why": ("cocite.cli.commands.why", "Show which pages make two nodes similar."),
+    "serve": ("cocite.cli.commands.serve", "Answer questions over HTTP."),
+    "rank": ("cocite.cli.commands.rank", "Compute the PageRank of every node."),
+    "evaluate": (
+        "cocite.cli.commands.evaluate",
+        "Tell how good the answers are, by labels and by texts.",
+    ),
+    "verify": ("cocite.cli.commands.info", "Check every byte of a stored graph or index."),
+    "warm": ("cocite.cli.commands.compile", "Compile all kernels now, as for an image."),
+    "cache": ("cocite.cli.commands.info", "Look after the compiled kernels that are kept."),
+    "cluster": (
+        "cocite.cli.commands.cluster",
+        "Start several nodes on this machine, or show a cluster's.",
+    ),
     "completion": ("cocite.cli.completion", "Make a shell complete verbs, options and names."),
     "help": ("cocite.cli.completion", "Show the help of a verb."),
 }
@@ -69,10 +81,10 @@ class StoredPath(click.Path):
     ) -> str | bytes | os.PathLike[str]:
         """As of any path."""
         if isinstance(value, str) and "://" in value:
-            from cocite.cli.links import graph_url
+            from cocite.cli.link_files import graph_url
 
             if graph_url(value) is not None:
-                from cocite.copies import copied
+                from cocite.io.remote import copied
 
                 return str(copied(value))
         return super().convert(value, param, ctx)
@@ -184,7 +196,7 @@ def cli(context: click.Context) -> None:
     \b
     cocite related links.tsv PAGE       a file with a link a row: source, target
 
-    It keeps an index beside the file. To choose how that is made:
+    It caches an index of the file. For more control, run three commands:
 
     \b
     cocite ingest links.tsv -o web.graph
@@ -230,7 +242,7 @@ def main(arguments: list[str] | None = None) -> int:
             return answer(cli, os.environ[COMPLETE])
         if not VOICE.live:
             return _run(given)
-        from cocite.cli.progress import Compiled
+        from cocite.cli.console import Compiled
 
         with Compiled() as compiled, watched(compiled):
             return _run(given)
@@ -278,7 +290,7 @@ def _run(given: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, MemoryError, ImportError) as error:
-        short = told_if_short(error)
+        short = note_low_memory(error)
         if not short and isinstance(error, ImportError):
             raise
         VOICE.say(short or str(error), "error", code=1)
@@ -287,7 +299,7 @@ def _run(given: list[str]) -> int:
 
 
 def _invoke(given: list[str], again: bool = True) -> None:
-    """Do it. If what is kept of a file of links turns out to be damaged, it is forgotten, and the
+    """Do it. If what is cached turns out to be damaged, it is evicted, and the
     same is done ``again``, which makes it anew; but not if standard input was read for it.
     """
     with cli.make_context("cocite", list(given)) as context:
@@ -295,16 +307,16 @@ def _invoke(given: list[str], again: bool = True) -> None:
         try:
             cli.invoke(context)
         except Damaged as error:
-            folder = context.meta.get(KEPT)
+            folder, source = context.meta.get(CACHED, (None, ""))
             if folder is None or not again:
                 raise
-            from cocite.query.kept import forget
+            from cocite.search.cache import evict
 
-            forget(folder)
+            evict(folder)
             if any(word == "-" or word.endswith("=-") for word in given):
                 error.add_note("Give the same command again: it is made anew then")
                 raise
-            VOICE.say(f"{folder} is damaged: it is made again")
+            VOICE.say(f"{source}: what is cached of it is damaged: it is made again")
         else:
             return
     _invoke(given, again=False)
@@ -340,7 +352,7 @@ def _by_option(given: list[str], message: str) -> str:
 
 def _of_ingest(error: click.NoSuchOption) -> str | None:
     """What to type for an option that only ``ingest`` has, which a file of links may want."""
-    from cocite.cli.ingest import ingest
+    from cocite.cli.commands.ingest import ingest
 
     known = {name for option in ingest.params for name in option.opts}
     if error.option_name not in known:

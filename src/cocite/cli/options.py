@@ -1,42 +1,30 @@
-"""Options that several verbs share, so that they read the same everywhere."""
+"""Options that several verbs share, so that they read the same everywhere.
+
+Graphs that are stored in blocks, on the command line: where the blocks live.
+
+Options of the verbs that list hits: which nodes may be hits, and what comes first.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from cocite.cli.help import Sectioned, SectionedVerb
-from cocite.cli.outputs import GRAPH_OUTPUTS, OUTPUTS, output_called
+from cocite.cli.output import GRAPH_OUTPUTS, OUTPUTS, output_called
 from cocite.errors import InputError, UsageError
-from cocite.measures.text import SHARE
-from cocite.memory import parse_size
+from cocite.measures.tfidf import SHARE
+from cocite.resources import parse_size
 
 if TYPE_CHECKING:
-    from cocite.index.keep import Keep
+    from cocite.graph.partitions import BlockedGraph
+    from cocite.index.plan import Keep
 
-__all__ = [
-    "Sectioned",
-    "SectionedVerb",
-    "exclude_option",
-    "excluded_in",
-    "format_option",
-    "graph_format_option",
-    "means_options",
-    "memory_option",
-    "names_in",
-    "no_verify_option",
-    "overwrite_option",
-    "safe_csv",
-    "texts_options",
-    "threads_option",
-    "verifying",
-    "was_given",
-]
 
 Decorator = Callable[[Any], Any]
 
@@ -144,7 +132,7 @@ memory_option: Decorator = click.option(
 )
 
 
-def means_options(command: Any) -> Any:
+def resource_options(command: Any) -> Any:
     """Add ``--memory`` and ``--threads``, of which a verb makes its :class:`Means`."""
     return memory_option(threads_option(command))
 
@@ -161,9 +149,10 @@ def cluster_option(what: str) -> Decorator:
 
 
 def via_option(command: Any) -> Any:
-    """Add ``--via``, by which shards come from nodes that do not see the output."""
+    """Add ``--staging-url``, by which shards come from nodes that do not see the output."""
     return click.option(
-        "--via",
+        "--staging-url",
+        "via",
         metavar="URL",
         help="With --cluster: the folder (s3://..., gs://..., file://...) by which samples come "
         "from nodes that do not see the output.  [default: nodes see GRAPH and output by the same "
@@ -242,9 +231,9 @@ def texts_options(command: Any) -> Any:
     return _TEXTS(_TEXTS_SHARE(command))
 
 
-def kept_by(file: Path | None, prefixes: Sequence[str]) -> Keep | None:
+def filter_of(file: Path | None, prefixes: Sequence[str]) -> Keep | None:
     """Which pages are kept; None for all."""
-    from cocite.index.keep import Keep
+    from cocite.index.plan import Keep
 
     return Keep.checked(None if file is None else names_in(file), prefixes or None)
 
@@ -264,7 +253,111 @@ def _names(content: bytes, label: str) -> list[str]:
     return [name for name in (line.removesuffix("\r") for line in lines) if name]
 
 
-def was_given(parameter: str) -> bool:
+def is_set(parameter: str) -> bool:
     """Whether a parameter of this verb was given, and not left to its default."""
     source = click.get_current_context().get_parameter_source(parameter)
     return source is not ParameterSource.DEFAULT
+
+
+# -- apart -------------------------------------------------------------------------------
+
+
+@contextmanager
+def partition_option(
+    graph: str, address: str | None, memory: int | None, *, cut: bool = False
+) -> Iterator[tuple[BlockedGraph, int]]:
+    """The graph in blocks, which will live on the cluster at the ``address``, and how many bytes a
+    block may take there: as given, or what the nodes have. Raises :class:`UsageError` if there is
+    no address, or something is said of how the graph is to be ``cut``.
+    """
+    from cocite.graph.partitions import BlockedGraph
+
+    if address is None:
+        raise UsageError(
+            f"{graph} is stored in blocks: say where they are to live, --cluster local:2 for two "
+            "nodes of this machine, or the address of a cluster; or take the graph it was cut from"
+        )
+    if cut:
+        raise UsageError(
+            f"{graph} is stored in blocks: leave --blocks, --out-of-core and --staging-url out"
+        )
+    from cocite.cluster.ray import Cluster
+    from cocite.cluster.workers import hiring
+
+    with Cluster.connect(address) as cluster:
+        found = BlockedGraph.open(graph, verify=verifying(), crew=hiring(cluster))
+        yield found, cluster.memory_each(memory, 1)
+
+
+# -- filters -----------------------------------------------------------------------------
+
+
+Command = Callable[..., Any]
+
+_FILTERS = (
+    click.option(
+        "--min-score",
+        type=float,
+        default=0.0,
+        show_default=True,
+        help="Leave out hits with a lower score.",
+    ),
+    click.option(
+        "--min-confidence",
+        type=float,
+        help="List only hits above --min-score, with this probability, such as 0.95.",
+    ),
+    click.option("--prefix", metavar="TEXT", help="List only nodes whose name begins like this."),
+    click.option(
+        "--exclude-prefix", metavar="TEXT", help="List no nodes whose name begins like this."
+    ),
+    click.option(
+        "--only",
+        "among",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="List only nodes that are named in this file, one a line.",
+    ),
+    click.option(
+        "--exclude-same-site",
+        "other_sites",
+        is_flag=True,
+        help="List no pages of the same site as NODE (URLs only).",
+    ),
+)
+_ORDER = (
+    click.option(
+        "--order",
+        type=click.Choice(["score", "score*pagerank", "pagerank"], case_sensitive=False),
+        default="score",
+        show_default=True,
+        help="What comes first. The orders by PageRank take the best by score, see --candidates.",
+    ),
+    click.option(
+        "--candidates",
+        type=click.IntRange(1),
+        help="How many hits to order by PageRank, the best by score.  [default: four times "
+        "as many as are asked for, at least 100]",
+    ),
+    click.option(
+        "--ranks",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="The PageRanks for --order, as cocite rank -o wrote them (.npy is fastest).  "
+        "[default: computed from the graph, which takes seconds for some million links]",
+    ),
+)
+
+
+def filter_options(command: Command) -> Command:
+    """Add what decides who may be a hit; ``among`` is a path."""
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command
+
+
+def order_options(command: Command) -> Command:
+    """Add ``--order`` and what goes with it."""
+    for option in reversed(_ORDER):
+        command = option(command)
+    return command

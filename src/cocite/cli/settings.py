@@ -21,17 +21,6 @@ from cocite.graph.links import DIRECTIONS
 from cocite.measures import BY, DEFAULT, MEASURES, Measure, Setting, Value
 from cocite.measures.measure import Takes
 
-__all__ = [
-    "SETTINGS",
-    "all_options",
-    "ask_options",
-    "build_options",
-    "by_option",
-    "given",
-    "graph_options",
-    "measure_options",
-]
-
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 SETTINGS = "Settings of the measure"
@@ -77,7 +66,7 @@ def by_option(command: Command) -> Command:
     return option(command)
 
 
-def given(parameters: dict[str, Any]) -> dict[str, Any]:
+def chosen_settings(parameters: dict[str, Any]) -> dict[str, Any]:
     """The settings that were given on the command line; the rest is the measure's to choose."""
     return {
         name.removeprefix(SETTING): value

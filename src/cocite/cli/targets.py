@@ -7,9 +7,7 @@ from typing import Any
 
 import click
 
-from cocite.database import FORMS
-
-__all__ = ["kind_option", "to_options"]
+from cocite.io.database import FORMS
 
 Decorator = Callable[[Any], Any]
 

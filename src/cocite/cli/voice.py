@@ -1,5 +1,5 @@
-"""How things are said on standard error: lines for people, none but what is wrong (``--quiet``), or
-a JSON object a line for programs (``--log-json``).
+r"""How things are said on standard error: lines for people, none but what is wrong (``--quiet``),
+or a JSON object a line for programs (``--log-json``).
 
     {"time": "2026-01-31T12:00:00.123+00:00", "level": "info", "message": "read links.tsv: ..."}
     {"time": ..., "level": "info", "message": "reading", "done": 4096, "total": 9000, "unit": ...}
@@ -9,6 +9,13 @@ Levels are ``info``, ``warning`` and ``error``, which has the exit code. Progres
 ``total`` (null where it is not known) and ``unit`` (empty where nothing is counted), and ``remark``
 if there is one: a line at the beginning of a stage, one a second, and the last one. Python programs
 get warnings and notes by ``logging``, from the logger ``cocite``.
+
+What a terminal would read as more than text, written out: names come from others.
+
+Control characters, among them those that begin a sequence of ANSI (ESC, and CSI in one byte), and
+what turns the direction of writing round, so that a name looks like another one. ``\x1b`` and
+``\u202e`` stand in their place: what is shown is what is there, and no more happens. In JSON such
+an escape is the sign itself, so programs read what they did.
 """
 
 from __future__ import annotations
@@ -21,9 +28,33 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from cocite.cli.shown import as_json, shown
+_READ = "\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069\ufeff"
+"""Beyond ASCII's own controls: DEL, C1; separators of lines; overrides of direction, isolates."""
+_SIGNS = re.compile(f"[\x00-\x08\x0b-\x1f{_READ}]")
+_IN_JSON = re.compile(f"[{_READ}]")
 
-__all__ = ["LOG_JSON", "QUIET", "VOICE", "Voice"]
+
+def shown(text: str) -> str:
+    """``text`` for people, who see line ends and tabs as such and all else that is read written
+    out.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _SIGNS.sub(_escape, text)
+
+
+def as_json(text: str) -> str:
+    """A document of JSON that says the same in signs that no terminal reads."""
+    return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+# -- voice -------------------------------------------------------------------------------
+
 
 QUIET = ("-q", "--quiet")
 LOG_JSON = "--log-json"
@@ -32,7 +63,7 @@ _PYTHON = re.compile(r" \([a-z_]+=(?:\.\.\.|'[^']*'|[\w.]*)\)")
 
 
 @dataclass
-class Voice:
+class Console:
     """``quiet`` leaves out all but warnings and errors; ``as_json`` says everything as JSON."""
 
     quiet: bool = False
@@ -69,5 +100,5 @@ class Voice:
             print(f"interrupted{notes}", file=sys.stderr, flush=True)
 
 
-VOICE = Voice()
+VOICE = Console()
 """That of this process."""

@@ -13,8 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["ALL_SECONDS", "MESSAGE", "SAY_AFTER", "Compiling", "clock", "compiling", "watched"]
-
 ALL_SECONDS = 12
 """About what the kernels of ``ingest``, ``index`` and ``related`` take by the default measure, on a
 quiet machine (``python -m benchmarks.first``)."""

@@ -15,8 +15,9 @@ and 0 comes back if all is well. Where a variable ``NUMBA_...`` of the environme
 compile, nothing of this is used, nor made.
 
 Files lie in the folder of their version, are checked and belong to whoever runs them, as all that
-is kept (``kept.py``), and are named after kernel, types and processor. Object code that needs more
-than the C library is not kept, but that there is none, so linking cannot fail for want of a name.
+is kept (``compiled/cache.py``), and are named after kernel, types and processor. Object code that
+needs more than the C library is not kept, but that there is none, so linking cannot fail for want
+of a name.
 
 Cost: 1 to 3 ms to link a kernel, about 20 microseconds a call.
 """
@@ -33,21 +34,8 @@ from typing import Any
 
 import numpy as np
 
-from cocite.compiled import kept
-from cocite.compiled.place import place
-
-__all__ = [
-    "NONE",
-    "NOTHING",
-    "NUMBERS",
-    "Native",
-    "kept_as",
-    "kinds",
-    "load",
-    "name_of",
-    "packed",
-    "wanted",
-]
+from cocite.compiled import cache as kept
+from cocite.compiled.cache import place
 
 NUMBERS: dict[str, Any] = {
     "bool": ctypes.c_bool,
@@ -76,7 +64,7 @@ _log = logging.getLogger("cocite")
 
 
 @cache
-def wanted() -> bool:
+def is_enabled() -> bool:
     """Whether kernels may run so in this process."""
     return not any(name.startswith("NUMBA_") for name in os.environ)
 
@@ -123,7 +111,7 @@ def name_of(function: str, kinds: Kinds) -> str:
     return f"{function}-{digest.hexdigest()}.object"
 
 
-def kept_as(function: str, kinds: Kinds) -> bytes | None:
+def cache_key(function: str, kinds: Kinds) -> bytes | None:
     """What is kept, if it is whole and ours."""
     return kept.load(place(), name_of(function, kinds))
 
@@ -135,7 +123,7 @@ def packed(symbol: str, returns: list[str], code: bytes) -> bytes:
 
 def load(function: str, kinds: Kinds) -> Native | None:
     """The kernel for these types; None if there is none that is whole and ours."""
-    data = kept_as(function, kinds)
+    data = cache_key(function, kinds)
     if data is None:
         return None
     head, _, code = data.partition(b"\n")

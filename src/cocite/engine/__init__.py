@@ -1,3 +1,3 @@
 """The two passes over the stored graph: the walk with its steps, and the scan; and the diagonal of
-linearised SimRank.
+linearized SimRank.
 """

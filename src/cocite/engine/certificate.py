@@ -1,4 +1,6 @@
-"""The diagonal of linearised SimRank as a value, with its certificate; ``diagonal.py`` makes it."""
+"""The diagonal of linearized SimRank as a value, with its certificate; ``engine/diagonal.py`` makes
+it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["LIMITS", "Diagonal", "SweepReport", "Table"]
 
 LIMITS = 5
 """Levels with limits of their own; the last one's hold beyond."""

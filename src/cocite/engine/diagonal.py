@@ -1,27 +1,29 @@
-"""The diagonal of linearised SimRank for a whole graph, with a certificate.
+"""The diagonal of linearized SimRank for a whole graph, with a certificate.
 
-    S = sum over l of c**l Q**l D (Q')**l,      D(w) = 1 - c * mean of S over pairs of in-neighbours
+    S = sum over l of c**l Q**l D (Q')**l,      D(w) = 1 - c * mean of S over pairs of in-neighbors
 
 D is found by sweeps. Each finds the residual r(v) = S'(v, v) - 1 of the diagonal D' so far, between
-two bounds (``kernels/diagonal.py``), and, as the scores of a node and itself are known to be 1,
+two bounds (``kernels/linear.py``), and, as the scores of a node and itself are known to be 1,
 moves
 
-    D'(v)  <-  D'(v) - r(v) + c / d(v)**2 * sum of r over in-neighbours of v
+    D'(v)  <-  D'(v) - r(v) + c / d(v)**2 * sum of r over in-neighbors of v
 
-What a sweep leaves comes only from pairs of different in-neighbours, whose scores are small: the
+What a sweep leaves comes only from pairs of different in-neighbors, whose scores are small: the
 residual falls by ten or more. Where it does not, as with a decay near 1 on a small graph, at most
 twelve more sweeps each take the last few together. The last sweep moves nothing; it certifies.
 Whatever D' is, every score computed with it is between s (1 + low) and s (1 + high), low and high
 the extremes of r.
 
 What a run has come to after a stage, the limits or a sweep, is the table alone, so a run can go on
-from there. The sweeps begin with the diagonal that in-neighbours without anything in common would
+from there. The sweeps begin with the diagonal that in-neighbors without anything in common would
 have, 1 - c / d. Nodes do not wait for each other within a sweep, so threads change nothing.
 
 Cost: one short run backward from every node for the limits, and in each sweep one run forward, of
 some hundreds to some thousands of links; 24 bytes a node and thread, 120 a node.
-Source: Maehara, Kusumi, Kawarabayashi 2014 (the linearised form); Anderson 1965 (sweeps taken
+Source: Maehara, Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (sweeps taken
 together); this correction and certificate are this project's.
+
+Scratch of the pushing kernels: arrays over all nodes, of which only the touched pages exist.
 """
 
 from __future__ import annotations
@@ -32,18 +34,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.cluster import in_order
 from cocite.engine.certificate import LIMITS, Diagonal, SweepReport, Table
-from cocite.engine.run_space import make_space
 from cocite.errors import ResourceError
-from cocite.graph.rows import Links
-from cocite.means import Means
-from cocite.memory import format_size
-from cocite.runner import in_order
+from cocite.graph.blocks import Links
+from cocite.resources import Resources, format_size
+from cocite.storage import Scratch
 
 if TYPE_CHECKING:
     from cocite.kernels.linear import RunSpace
 
-__all__ = ["diagonal_memory", "diagonal_room", "make_diagonal", "mixture"]
+
+def make_space(nodes: int, entries: int = 0) -> RunSpace:
+    """Space for graphs of up to ``nodes`` nodes, and ``entries`` entries of a forward run."""
+    from cocite.kernels.linear import MOST_LEVELS, RunSpace
+
+    scratch = Scratch(None)
+    return RunSpace(
+        scratch.zeros(2 * nodes, np.float64).reshape(2, nodes),
+        scratch.zeros(2 * (nodes + 1), np.uint32).reshape(2, nodes + 1),
+        scratch.zeros(entries, np.uint32),
+        scratch.zeros(entries, np.float64),
+        np.zeros(MOST_LEVELS + 2, np.int64),
+    )
+
+
+# -- diagonal ----------------------------------------------------------------------------
+
 
 _FLOOR = 1e-3
 _PIECE = 1024
@@ -92,19 +109,19 @@ def make_diagonal(
     return _Making(rows, columns, decay, threads, target, progress)(reached, keep)
 
 
-def diagonal_room(rows: Links, columns: Links, means: Means) -> int:
+def diagonal_room(rows: Links, columns: Links, means: Resources) -> int:
     """How many threads fit the memory; raises :class:`ResourceError` if not even one does."""
     return _threads(rows.nbytes + columns.nbytes, rows, means)[0]
 
 
-def diagonal_memory(links: Links, means: Means) -> int:
+def diagonal_memory(links: Links, means: Resources) -> int:
     """The bytes that it takes, of links by one end; raises :class:`ResourceError` if not even one
     thread fits.
     """
     return _threads(2 * links.nbytes, links, means)[1]
 
 
-def _threads(ends: int, links: Links, means: Means) -> tuple[int, int]:
+def _threads(ends: int, links: Links, means: Resources) -> tuple[int, int]:
     """(threads, bytes), where the links take ``ends`` bytes by both ends."""
     whole, each = ends + _NODE * links.nodes, 24 * (links.nodes + 1)
     if means.memory < whole + each:
@@ -132,8 +149,8 @@ class _Making:
         from cocite.kernels.linear import Rows
 
         self.nodes, self.decay, self.target = rows.nodes, decay, target
-        self.rows = Rows(rows.offsets, rows.neighbours)
-        self.columns = Rows(columns.offsets, columns.neighbours)
+        self.rows = Rows(rows.offsets, rows.neighbors)
+        self.columns = Rows(columns.offsets, columns.neighbors)
         self.degrees = np.diff(rows.offsets).astype(np.float64)
         self.fewest = np.maximum(self.degrees, 1)
         self.spaces = [make_space(self.nodes) for _ in range(threads)]
@@ -217,7 +234,7 @@ class _Making:
         self.table[:, 0] = np.clip(diagonal, 1 - self.decay, 1.0)
 
     def _average(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        from cocite.kernels.diagonal import average
+        from cocite.kernels.linear import average
 
         out = np.empty(self.nodes)
         average(self.rows, values, self.decay, out)
@@ -225,7 +242,7 @@ class _Making:
 
     def _limits(self) -> NDArray[np.float32]:
         """float32[nodes, LIMITS], rounded up."""
-        from cocite.kernels.diagonal import peaks
+        from cocite.kernels.linear import peaks
 
         tops = np.empty((self.nodes, LIMITS + 1))
         self._pass(
@@ -246,7 +263,7 @@ class _Making:
 
     def _residuals(self, nodes: NDArray[np.uint32], target: float) -> NDArray[np.float64]:
         """float64[nodes, 3]: r at least, how much more it may be, and a guess at that."""
-        from cocite.kernels.diagonal import residuals
+        from cocite.kernels.linear import residuals
 
         out = np.empty((nodes.size, 3))
         tune = np.array([self.decay, target * _FIRST, target, _MOST_LINKS])

@@ -1,6 +1,6 @@
-"""The scan: every node combines the values of its in-neighbours.
+"""The scan: every node combines the values of its in-neighbors.
 
-    y[v] = start[v] (+) x[u1] (+) x[u2] (+) ...      u1 < u2 < ... the in-neighbours of v
+    y[v] = start[v] (+) x[u1] (+) x[u2] (+) ...      u1 < u2 < ... the in-neighbors of v
 
 (+) is a :class:`Fold`: sum, min or max; without ``start`` it begins with its identity, which is
 what a node without in-links gets. x holds one value a node, or a row of *lanes* of up to 64 bytes,
@@ -13,21 +13,53 @@ max pass over an x that is not a number.
 
 In memory, ranges of destinations go to all cores. With less, the links are read from disk past x
 and y; with less still, blocks of destinations are scanned one after another, with their links
-arranged by source (``engine/arrangement.py``), and x and y are files themselves. Each y[v] is
+arranged by source (``engine/scan.py``), and x and y are files themselves. Each y[v] is
 combined in ascending order of source in all of them, so threads, blocks and budgets do not change
 a bit of it.
 
 Cost: O(links * lanes); 3 ns a link with 16 lanes of 32 bits in memory, 1.5 to 3.5 times that in
-blocks. What is read from disk is in ``scan_plan.py``.
+blocks. What is read from disk is in ``engine/plan.py``.
 Source: 004, section 3; with min, 001, section 2.3.1.
+
+A graph's links arranged for blocks of destinations that are scanned one after another.
+
+    the links of a block, in order of their sources: so the sources' rows are read in sequence, and
+    what is read and written at random, the rows of the block's own nodes, fits in memory
+
+Arranged once, in scratch, then read by every scan. A block's links are sorted in *strips*, pieces
+of the stored graph's links that fit in memory; there is no merging: a scan goes through the strips
+of a block side by side, a window of sources at a time. A strip is cut anywhere, in the middle of
+a node's in-links too; as these ascend within the graph, a node's terms still come in ascending
+order of source, whatever the blocks and strips.
+
+A strip is a stream of 32-bit words: a source, its targets in the block, the last one marked
+(``kernels/scan.py``). That is 4 bytes a link and 4 for every source in a strip: 4 to 8 a link.
+
+Cost: a sort of every strip, 50 to 80 ns a link in all. Memory: 24 bytes a link of a strip and
+thread. Disk: 8 bytes a link, as much as the stream may take.
+Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+
+Min-hashes of neighborhoods: for every node, ring and sample the node that is first in an order.
+
+    I_0(v) = {v},  I_k(v) = v and all from which v is reached in at most k links
+    fp_k(v) = the smallest place that a random order gives to a node of I_k(v)
+            = min of fp_(k-1)(u) over u = v and the in-neighbors u of v
+
+Two nodes have the same fp_k with the probability of their Jaccard coefficient,
+|I_k(u) n I_k(v)| / |I_k(u) u I_k(v)|. One order serves all rings of a sample, drawn for
+(seed, sample, 0): the walks' steps count from 1. Samples are made 16 at a time, one a lane of a
+scan with min; which ones are made together does not matter.
+
+Cost: a scan a ring for 16 samples. Memory: two rows of 64 bytes a node, or what the scan
+makes of the budget. Source: 001, section 2.3 (Algorithm 3).
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 from typing import Any
@@ -35,14 +67,98 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cocite.engine.arrangement import Arrangement, Block
-from cocite.engine.scan_plan import ROW_BYTES, ScanPlan, Way
+from cocite.cluster import Pace, in_order
+from cocite.engine.plan import ROW_BYTES, ScanPlan, Way, plan_scan
 from cocite.errors import UsageError
-from cocite.graph.rows import Links
-from cocite.runner import Pace, in_order
-from cocite.store import Scratch, forget
+from cocite.graph.blocks import Links
+from cocite.resources import Resources
+from cocite.storage import Scratch, evict
 
-__all__ = ["Fold", "Scan"]
+
+@dataclass(frozen=True)
+class Block:
+    """A range of destinations, [first, last), and where each of its strips is in the words."""
+
+    first: int
+    last: int
+    strips: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """``words`` uint32[at most 2 * edges], and the blocks in them."""
+
+    words: NDArray[np.uint32]
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(
+        cls,
+        links: Links,
+        plan: ScanPlan,
+        scratch: Scratch,
+        progress: Callable[[int, int], None],
+    ) -> Arrangement:
+        """Arrange for the plan's blocks, in strips of its size, on its threads."""
+        words = scratch.zeros(2 * links.edges, np.uint32)
+        bounds = list(pairwise((0, *plan.cuts, links.nodes)))
+        strips: list[list[tuple[int, int]]] = [[] for _ in bounds]
+        arrange = _Arranger(links)
+        end = 0
+        for strip, part in in_order([arrange] * plan.threads, _strips(links, bounds, plan.strip)):
+            begin, end = end, end + part.size
+            words[begin:end] = part
+            strips[strip.block].append((begin, end))
+            evict(words[begin:end], links.neighbors[strip.begin : strip.end], links.offsets)
+            progress(strip.end, links.edges)
+        pairs = zip(bounds, strips, strict=True)
+        return cls(words, tuple(Block(*range_, tuple(mine)) for range_, mine in pairs))
+
+    @property
+    def nbytes(self) -> int:
+        """What a scan reads of it."""
+        return 4 * max((end for block in self.blocks for _, end in block.strips), default=0)
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Links [begin, end) of the graph; ``first`` is where their block begins."""
+
+    block: int
+    first: int
+    begin: int
+    end: int
+
+
+def _strips(links: Links, bounds: list[tuple[int, int]], most: int) -> Iterator[_Strip]:
+    for block, (first, last) in enumerate(bounds):
+        begin, end = int(links.offsets[first]), int(links.offsets[last])
+        for low in range(begin, end, most):
+            yield _Strip(block, first, low, min(low + most, end))
+
+
+class _Arranger:
+    """Sorts one strip at a time."""
+
+    def __init__(self, links: Links) -> None:
+        self._links = links
+
+    def __call__(self, strip: _Strip) -> tuple[_Strip, NDArray[np.uint32]]:
+        from cocite.kernels import scan
+
+        offsets, sources = self._links.offsets, self._links.neighbors
+        row = int(np.searchsorted(offsets, np.uint64(strip.begin), side="right")) - 1
+        keys = np.empty(strip.end - strip.begin, np.uint64)
+        scan.pair(
+            offsets, sources, np.uint64(strip.begin), np.uint64(row), np.uint64(strip.first), keys
+        )
+        keys.sort()
+        words = np.empty(2 * keys.size, np.uint32)
+        return strip, words[: int(scan.arrange(keys, words))]
+
+
+# -- scan --------------------------------------------------------------------------------
+
 
 Values = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -140,7 +256,7 @@ class Scan:
         fold
             How they are combined.
         start
-            What every node begins with, like x: x itself, to count a node among its in-neighbours.
+            What every node begins with, like x: x itself, to count a node among its in-neighbors.
             By default the identity.
         out
             Where the result goes, like x; it may be ``start``, but not x. By default a new
@@ -194,9 +310,9 @@ class Scan:
             first, last = bounds
             part = slice(first * lanes, last * lanes)
             offsets = links.offsets[first : last + 1]
-            scan.pull(offsets, links.neighbours, x, start[part], code, identity, out[part])
+            scan.pull(offsets, links.neighbors, x, start[part], code, identity, out[part])
             if plan.way is Way.STREAMED:
-                forget(offsets, links.neighbours[int(offsets[0]) : int(offsets[-1])])
+                evict(offsets, links.neighbors[int(offsets[0]) : int(offsets[-1])])
 
         bounds = pairwise((0, *plan.cuts, links.nodes))
         return in_order([work] * plan.threads, bounds, self._pace)
@@ -220,10 +336,10 @@ class Scan:
                 for i, (_, end) in enumerate(block.strips):
                     here = at[i]
                     at[i] = np.uint64(scan.push(words[:end], here, x, stop, code, identity, total))
-                    forget(words[here : at[i]])
-                forget(x[low * lanes : (low + window) * lanes])
+                    evict(words[here : at[i]])
+                evict(x[low * lanes : (low + window) * lanes])
             for begin, end in block.strips:  # where a strip was looked at, but not read, too
-                forget(words[begin:end])
+                evict(words[begin:end])
             _copy(total, out[part], window * lanes)
 
         return in_order([work] * self.plan.threads, self._arranged.blocks, self._pace)
@@ -234,4 +350,107 @@ def _copy(source: Values, target: Values, piece: int) -> None:
     for low in range(0, source.size, piece):
         part = slice(low, low + piece)
         target[part] = source[part]
-        forget(source[part], target[part])
+        evict(source[part], target[part])
+
+
+# -- rings -------------------------------------------------------------------------------
+
+
+LANES = ROW_BYTES // 4
+"""Samples that are made at once."""
+_PIECE = 1 << 16
+"""Nodes that a thread turns into places, or into winners, at a time."""
+
+
+def plan_ring_scan(links: Links, means: Resources) -> ScanPlan:
+    """How the scans of :class:`HopNeighborhoods` fit; raises as ``plan_scan``."""
+    return plan_scan(links, means, lanes=LANES, dtype=np.uint32)
+
+
+class Ring:
+    """Ring number ``step`` of some samples; its rows are valid until the next ring is made."""
+
+    def __init__(
+        self, step: int, places: NDArray[np.uint32], orders: NDArray[np.uint32], threads: int
+    ) -> None:
+        self.step, self.places = step, places
+        self._orders, self._threads = orders, threads
+
+    def winners(self, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+        """uint32[samples, nodes]: the node that is first in each node's neighbourhood."""
+        from cocite.kernels import ring_rows
+
+        nodes = self.places.shape[0]
+        found = np.empty((len(self._orders), nodes), np.uint32) if out is None else out
+
+        def work(part: slice) -> None:
+            ring_rows.winners(self._orders, self.places[part], np.uint64(part.start), found)
+            evict(self.places[part])
+
+        for _ in in_order([work] * self._threads, _pieces(nodes)):
+            pass
+        return found
+
+
+class HopNeighborhoods:
+    """Makes the rings of up to 16 samples at once, over one set of links."""
+
+    def __init__(
+        self,
+        links: Links,
+        plan: ScanPlan,
+        length: int,
+        seed: int,
+        *,
+        turn: int = 0,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """``plan`` is that of :func:`plan_ring_scan` for these links; ``turn`` is added to the
+        number of a step for its draws; scratch files lie in ``folder``, as for the scan.
+        """
+        self._length, self._seed, self._turn, self._nodes = length, seed, turn, links.nodes
+        self._threads = plan.wanted
+        self._scan = Scan(links, plan, folder=folder)
+        self._now, self._next = self._scan.vector(), self._scan.vector()
+
+    def __call__(self, samples: Sequence[int]) -> Iterator[Ring]:
+        """The rings 1, 2, ..., length of 1 to 16 samples, one after another.
+
+        Lanes beyond the samples repeat the last of them.
+        """
+        from cocite.kernels import ring_rows
+
+        if not 1 <= len(samples) <= LANES:
+            raise UsageError(f"{len(samples)} samples; rings are made of 1 to {LANES} at once")
+        orders = ring_orders(samples, self._nodes, self._seed, self._turn)
+
+        def begin(part: slice) -> None:
+            ring_rows.places(orders, np.uint32(part.start), self._now[part])
+            evict(self._now[part])
+
+        for _ in in_order([begin] * self._threads, _pieces(self._nodes)):
+            pass
+        for step in range(1, self._length + 1):
+            self._scan(self._now, Fold.MIN, start=self._now, out=self._next)
+            self._now, self._next = self._next, self._now
+            yield Ring(step, self._now, orders[: len(samples)], self._threads)
+
+
+def ring_orders(samples: Sequence[int], nodes: int, seed: int, turn: int) -> NDArray[np.uint32]:
+    """uint32[LANES, ORDER_WORDS]: the orders of up to 16 samples of a graph of so many nodes; lanes
+    beyond them repeat the last of them. ``turn`` is added to the step of the draw.
+    """
+    from cocite.kernels import random
+
+    orders = np.zeros((LANES, random.ORDER_WORDS), np.uint32)
+    bits = np.uint64(random.order_bits(nodes))
+    for lane in range(LANES):
+        sample = samples[min(lane, len(samples) - 1)]
+        key = random.draw_key(np.uint64(seed), np.uint64(sample), np.uint64(turn))
+        random.make_order(np.uint64(key), bits, orders[lane])
+    return orders
+
+
+def _pieces(nodes: int) -> Iterator[slice]:
+    bounds = [*range(0, nodes, _PIECE), nodes]
+    return (slice(low, high) for low, high in pairwise(bounds))

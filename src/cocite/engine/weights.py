@@ -1,32 +1,60 @@
 """What a weighted step reads beside the links: made once, shared by all walkers of a run.
 
     Step.WEIGHTED   the running shares of each node's links, in units of 2**-32: 4 bytes a link
-    Step.CLOCK      the weights as they are: of links, or one for each node as an in-neighbour
+    Step.CLOCK      the weights as they are: of links, or one for each node as an in-neighbor
 
-A weight is the link's own, or its in-neighbour's (``node_weights``), or with both their product.
-Node weights make some in-neighbours tell more than others: 1 / out-degree
+A weight is the link's own, or its in-neighbor's (``node_weights``), or with both their product.
+Node weights make some in-neighbors tell more than others: 1 / out-degree
 (:func:`inverse_degrees`) treats a link from a page that links everywhere as less telling, as
 inverse document frequency does with words; CLOCK then needs no array as long as the links.
 
 Cost: a pass over the links for shares and for products; memory or scratch of 4 bytes a link.
+
+How a walk chooses its next node.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.engine.step import Step
 from cocite.errors import UsageError
-from cocite.graph.blocks import cut_blocks
-from cocite.graph.rows import Links
-from cocite.store import Scratch, forget
+from cocite.graph.blocks import Links, cut_blocks
+from cocite.storage import Scratch, evict
 
-__all__ = ["StepWeights", "idf_weights", "inverse_degrees", "step_weights", "telling_weights"]
+MAX_LENGTH = 15
+"""Steps of the longest walk: a meeting time takes four bits on disk."""
+
+
+class Step(Enum):
+    """How a walk chooses its next node."""
+
+    UNIFORM = "uniform"
+    """An in-neighbor drawn uniformly, independently at every node: SimRank."""
+    ARGMIN = "argmin"
+    """The first in-neighbor in a random order that all nodes share at that step: PSimRank."""
+    COMPACT = "compact"
+    """An in-neighbor drawn uniformly once and taken at every step: compacted SimRank."""
+    WEIGHTED = "weighted"
+    """An in-neighbor drawn by weight, independently at every node: SimRank on weighted links."""
+    CLOCK = "clock"
+    """The in-neighbor whose clock rings first, paced by the link's weight; all nodes share the
+    clocks of a step: PSimRank on weighted links.
+    """
+
+    @property
+    def weighted(self) -> bool:
+        """Whether it needs weights."""
+        return self in (Step.WEIGHTED, Step.CLOCK)
+
+
+# -- weights -----------------------------------------------------------------------------
+
 
 _PIECE = 1 << 20
 """Links multiplied at a time, and bytes of those whose shares are made at a time."""
@@ -57,7 +85,7 @@ def idf_weights(degrees: NDArray[np.uint32], nodes: int) -> NDArray[np.float32]:
 
 def telling_weights(links: Links, hubs: str) -> NDArray[np.float32]:
     """How much a link from each node tells: :func:`idf_weights` (``hubs`` is ``idf``) or
-    :func:`inverse_degrees` (``rare``) of how often it is a neighbour in ``links``, which is its
+    :func:`inverse_degrees` (``rare``) of how often it is a neighbor in ``links``, which is its
     out-degree for in-links, its in-degree for out-links.
 
     float32[nodes], in 4 bytes a node and a pass over the links.
@@ -66,8 +94,8 @@ def telling_weights(links: Links, hubs: str) -> NDArray[np.float32]:
 
     counts = np.zeros(links.nodes, np.uint32)
     for low in range(0, links.edges, _PIECE):
-        add_counts(links.neighbours[low : low + _PIECE], counts)
-        forget(links.neighbours)
+        add_counts(links.neighbors[low : low + _PIECE], counts)
+        evict(links.neighbors)
     found = counts.view(np.float32)
     for low in range(0, links.nodes, _PIECE):
         piece = slice(low, low + _PIECE)
@@ -94,7 +122,7 @@ def step_weights(
     step
         ``Step.WEIGHTED`` or ``Step.CLOCK``.
     node_weights
-        float32[nodes], positive and finite: what each node's links count as a neighbour.
+        float32[nodes], positive and finite: what each node's links count as a neighbor.
     scratch
         Where arrays of 4 bytes a link are made; in memory by default.
 
@@ -141,12 +169,12 @@ def _products(
     for low in range(0, links.edges, _PIECE):
         piece = slice(low, low + _PIECE)
         with np.errstate(over="ignore", under="ignore"):
-            product = links.weights[piece] * node_weights[links.neighbours[piece]]
+            product = links.weights[piece] * node_weights[links.neighbors[piece]]
         fine = fine and bool(product.min() > 0) and bool(product.max() < np.inf)
         found[piece] = product
         if scratch.on_disk:
-            links.forget()
-            forget(found)
+            links.evict()
+            evict(found)
     if not fine:
         raise UsageError(
             "weights of links and nodes multiply to what float32 does not hold; scale the node "
@@ -158,12 +186,12 @@ def _products(
 def _shares(
     links: Links, values: NDArray[np.float32], by_node: bool, scratch: Scratch
 ) -> NDArray[np.uint32]:
-    from cocite.kernels.weighted_walk import share
+    from cocite.kernels.walk import share
 
     found: NDArray[np.uint32] = scratch.zeros(links.edges, np.uint32)
     for low, high in pairwise((0, *cut_blocks(links, _PIECE), links.nodes)):
-        share(links.offsets[low : high + 1], links.neighbours, values, by_node, found)
+        share(links.offsets[low : high + 1], links.neighbors, values, by_node, found)
         if scratch.on_disk:
-            links.forget()
-            forget(found, values)
+            links.evict()
+            evict(found, values)
     return found

@@ -1,14 +1,18 @@
 """How good are the answers: quality by labels and content, accuracy, structure, whole studies."""
 
-from cocite.evaluation.accuracy import Accuracy, accuracy
-from cocite.evaluation.bootstrap import Bootstrap, Interval
-from cocite.evaluation.content import Content, read_texts
-from cocite.evaluation.embedding import embed
-from cocite.evaluation.evaluating import evaluate
-from cocite.evaluation.gamma import PairCount, count_pairs
-from cocite.evaluation.judge import Judge, Judgement
-from cocite.evaluation.labels import Hierarchy, Labels, read_labels
-from cocite.evaluation.rankings import (
+from cocite.evaluation.html_report import Study
+from cocite.evaluation.judge import (
+    Content,
+    Judge,
+    Judgment,
+    PairCount,
+    count_pairs,
+    read_texts,
+    relevance_at,
+)
+from cocite.evaluation.labels import Bootstrap, Hierarchy, Interval, Labels, read_labels
+from cocite.evaluation.points import Suite
+from cocite.evaluation.rankers import (
     BlendedRanking,
     IndexRanker,
     Ranker,
@@ -16,12 +20,10 @@ from cocite.evaluation.rankings import (
     Scale,
     VectorRanker,
 )
-from cocite.evaluation.relevance import relevance_at
-from cocite.evaluation.running import run_suite
-from cocite.evaluation.structure import live_tokens, tree_sizes
-from cocite.evaluation.study import Study
-from cocite.evaluation.suite import Suite
+from cocite.evaluation.run import evaluate
+from cocite.evaluation.studies import Accuracy, accuracy, embed, live_tokens, tree_sizes
 from cocite.evaluation.suite_file import built_in_suites, load_suite
+from cocite.evaluation.suite_run import run_suite
 
 __all__ = [
     "Accuracy",
@@ -32,7 +34,7 @@ __all__ = [
     "IndexRanker",
     "Interval",
     "Judge",
-    "Judgement",
+    "Judgment",
     "Labels",
     "PairCount",
     "Ranker",

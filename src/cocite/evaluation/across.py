@@ -3,41 +3,64 @@
 The plan is ``across.toml``: the default as it comes, every measure at its best setting, and the
 embeddings. Where there are labels, some queries choose a measure's best and others judge; without,
 every measure is taken as it comes. Of each the index is built once more, by itself, for what it
-costs and what it answers (``answers.py``).
+costs and what it answers (``evaluation/judge.py``).
 
-Cost: that of a suite each (``running.py``), a build a measure, and the questions of ``answers.py``.
+Cost: that of a suite each (``evaluation/suite_run.py``), a build a measure, and the questions of
+``evaluation/judge.py``.
+
+Several suites as tables: a row a method, a column a suite, beside the default.
+
+    table             cell
+    a figure          the figure, and how much it is above the default's on the same queries:
+                      precision and both gammas
+    best settings     direction and settings that were chosen
+    lists             answered / full, shares of the nodes asked (``evaluation/judge.py``)
+    cost              seconds of the build, size, milliseconds a question: median / 99th percentile
+
+As files (``evaluation/html_report.py``) and as a document; every figure by itself is in the CSV and
+the JSON.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cocite.errors import UsageError
-from cocite.evaluation.answers import Answers, Asked
-from cocite.evaluation.builds import Builds, builds_on
-from cocite.evaluation.data import Truth, graph_of, read_truth
-from cocite.evaluation.embedding import embed
-from cocite.evaluation.judge import Figures
-from cocite.evaluation.rankings import VectorRanker
-from cocite.evaluation.running import run_on
-from cocite.evaluation.study import Result, facts_of
-from cocite.evaluation.suite import Point, Suite, called, point
+from cocite.evaluation.html_report import (
+    ReportPage,
+    ReportTable,
+    Result,
+    check_report,
+    facts_of,
+    interval_text,
+    signed_text,
+    write_page,
+)
+from cocite.evaluation.judge import Figures, JudgedAnswers, JudgedQueries, headline
+from cocite.evaluation.points import Point, Suite, called, point
+from cocite.evaluation.rankers import Builds, VectorRanker, builds_on
+from cocite.evaluation.report import Written, explained, facts_text, origin
+from cocite.evaluation.studies import Truth, embed, graph_of, read_truth
+from cocite.evaluation.suite_run import run_on
 from cocite.extras import MissingLibrary
 from cocite.graph import Graph
 from cocite.measures import MEASURES
-from cocite.store import disk
+from cocite.resources import format_size
+from cocite.results import ResultRows
+from cocite.storage import disk
 
 if TYPE_CHECKING:
-    from cocite.runner.ray import Cluster
+    from cocite.cluster.ray import Cluster
 
-__all__ = ["Across", "Judged", "folders_of", "run_across"]
 
 K, PAGES = 20, 300
 """How many hits are asked of how many random nodes, for coverage and time."""
@@ -56,7 +79,7 @@ class Judged:
     """How much the figures are above those of the default, on the same queries."""
     bytes: int
     build_seconds: float
-    answers: Answers
+    answers: JudgedAnswers
 
 
 @dataclass
@@ -134,7 +157,7 @@ def run_across(
     plan
         What to run, such as :func:`~cocite.evaluation.suite_file.load_across`.
     seed, threads, memory, cluster, via, progress
-        As for :func:`~cocite.evaluation.running.run_suite`.
+        As for :func:`~cocite.evaluation.suite_run.run_suite`.
 
     Raises
     ------
@@ -159,7 +182,7 @@ def _run(
     for number, suite in enumerate(suites):
         place = work / f"{number}"
         disk.make_own_folder(place, new=True)
-        told = partial(_told, progress, suite.name)
+        told = partial(_report, progress, suite.name)
         folder = folders[suite.name]
         graph, data = graph_of(replace(suite.data, texts=""), folder, place, told)
         judge = replace(plan.judge, gamma_least=suite.judge.gamma_least)
@@ -167,15 +190,15 @@ def _run(
         truth = read_truth(graph.names, data, judge, folder or Path(), seed, told, memory)
         across.facts[suite.name] = facts_of(graph.nodes, graph.edges, truth, seed)
         at = _Place(here, graph, truth, place, seed, builds, told)
-        found = list(_labelled(at, across) if truth.labels else _unlabelled(at))
-        across.rows += _asked(at, found, across.notes)
+        found = list(_labeled(at, across) if truth.labels else _unlabeled(at))
+        across.rows += _queries(at, found, across.notes)
         del graph, truth, at
         disk.remove_tree(place)
     across.notes = list(dict.fromkeys(across.notes))
     return across
 
 
-def _told(progress: Progress, name: str, stage: str, done: int, total: int) -> None:
+def _report(progress: Progress, name: str, stage: str, done: int, total: int) -> None:
     progress(f"{stage}, {name}", done, total)
 
 
@@ -183,7 +206,7 @@ Found = tuple[str, Result | None, Point | None, Figures]
 """A method: its name, what it came to, its index, its differences from the default."""
 
 
-def _labelled(at: _Place, across: Across) -> Iterator[Found]:
+def _labeled(at: _Place, across: Across) -> Iterator[Found]:
     """The default, every measure at its best, embeddings; by the queries that did not choose."""
     study = run_on(at.suite, at.graph, at.truth, at.work, at.seed, at.builds, at.progress)
     best = study.best
@@ -195,7 +218,7 @@ def _labelled(at: _Place, across: Across) -> Iterator[Found]:
         yield result.name, result, result.point, best.differences.get(result.name, {})
 
 
-def _unlabelled(at: _Place) -> Iterator[Found]:
+def _unlabeled(at: _Place) -> Iterator[Found]:
     """Every measure as it comes, the default first, and embeddings."""
     for name, default in at.suite.methods(at.seed).items():
         yield name, None, default, {}
@@ -207,9 +230,9 @@ def _unlabelled(at: _Place) -> Iterator[Found]:
         yield plan.name, None, None, {}
 
 
-def _asked(at: _Place, found: Sequence[Found], notes: list[str]) -> Iterator[Judged]:
+def _queries(at: _Place, found: Sequence[Found], notes: list[str]) -> Iterator[Judged]:
     """What each takes to build and answers."""
-    asked = Asked(at.graph, PAGES, K, at.seed)
+    asked = JudgedQueries(at.graph, PAGES, K, at.seed)
     kinds = {plan.name: plan for plan in at.suite.embedding}
     for name, result, made, differences in found:
         at.progress(f"asking {name}", 0, 0)
@@ -240,3 +263,142 @@ def _asked(at: _Place, found: Sequence[Found], notes: list[str]) -> Iterator[Jud
             disk.remove_tree(path)
         figures = result.figures if result else {}
         yield Judged(at.suite.name, name, made, figures, differences, size, seconds, answers)
+
+
+# -- across report -----------------------------------------------------------------------
+
+
+_TITLES = ("table", "suite", "method", "measure", "direction", "figure", "estimate", "low", "high")
+_NONE = "–"
+_SHOWN = ("precision", "gamma")
+
+
+def _label(across: Across, row: Judged) -> str:
+    """The row of a table that a method stands in: measures at their best share theirs."""
+    if row.method == across.plan.baseline:
+        return f"the default, {row.point.measure}" if row.point else row.method
+    return row.point.measure if row.point else row.method
+
+
+def _table(
+    across: Across, heading: str, cell: Callable[[Judged], str], remark: str = ""
+) -> ReportTable:
+    """One column a suite; suites in which no method has anything to tell are left out."""
+    suites = list(across.facts)
+    labels = dict.fromkeys(_label(across, row) for row in across.rows)
+    cells: dict[str, dict[str, str]] = {label: {} for label in labels}
+    for row in across.rows:
+        cells[_label(across, row)][row.suite] = cell(row)
+    suites = [s for s in suites if any(told.get(s, _NONE) != _NONE for told in cells.values())]
+    rows = [[name, *(told.get(s, _NONE) for s in suites)] for name, told in cells.items()]
+    rows = [row for row in rows if set(row[1:]) != {_NONE}]
+    return ReportTable(heading, ["", *suites], rows, (), remark)
+
+
+def across_tables(across: Across) -> list[ReportTable]:
+    """All tables, those of figures first."""
+    judged = next((row.figures for row in across.rows if row.figures), {})
+    tables: list[ReportTable] = []
+    titles = [title for title in headline(list(judged)) if title.startswith(_SHOWN)]
+    for title in sorted(titles, key=lambda title: not title.startswith(_SHOWN[0])):
+
+        def figure(row: Judged, title: str = title) -> str:
+            if title not in row.figures:
+                return _NONE
+            if title not in row.differences:
+                return interval_text(row.figures[title])
+            return f"{row.figures[title].value:.3f}, {signed_text(row.differences[title])}"
+
+        remark = (
+            f"The default with its interval; others and how much they are above it. {_by(across)}"
+        )
+        tables.append(_table(across, title, figure, remark if not tables else ""))
+
+    def settings(row: Judged) -> str:
+        known = row.point is not None and bool(row.figures)
+        return (row.method.partition(" ")[2] or _NONE) if known else _NONE
+
+    def lists(row: Judged) -> str:
+        return f"{row.answers.answered:.1%} / {row.answers.full:.1%}"
+
+    def cost(row: Judged) -> str:
+        answers = row.answers
+        times = f"{answers.median_ms:.2f} / {answers.slowest_ms:.2f} ms"
+        return f"{row.build_seconds:.2f} s, {format_size(row.bytes)}, {times}"
+
+    nodes = "Of random pages that have a link."
+    return [
+        *tables,
+        _table(across, "best settings", settings),
+        _table(across, "answered / full lists of 20", lists, nodes),
+        _table(across, "build, size, a question: median / 99th percentile", cost),
+    ]
+
+
+def _by(across: Across) -> str:
+    chosen = [f"{s}: {some:,} chose, {others:,} judge" for s, (some, others) in _chosen(across)]
+    return f"Queries: {'; '.join(chosen)}." if chosen else ""
+
+
+def _chosen(across: Across) -> list[tuple[str, tuple[int, int]]]:
+    return list(across.chosen.items())
+
+
+def _figures(across: Across) -> Iterator[list[Any]]:
+    """Every figure, a row each."""
+    for row in across.rows:
+        who = [row.suite, row.method]
+        who += [row.point.measure, row.point.direction] if row.point else ["", ""]
+        kinds: tuple[tuple[str, Figures], ...]
+        kinds = ("figures", row.figures), ("differences", row.differences)
+        for kind, figures in kinds:
+            for title, found in figures.items():
+                yield [kind, *who, title, *found]
+        costs = {"bytes": row.bytes, "build_seconds": row.build_seconds} | asdict(row.answers)
+        for title, value in costs.items():
+            yield ["answers", *who, title, value, None, None]
+
+
+def write_across(
+    across: Across, output: str | os.PathLike[str], *, overwrite: bool = False, command: str = ""
+) -> Path:
+    """Write the page and its companions; ``command`` is what it came of.
+
+    Raises :class:`~cocite.errors.OutputExists`, and :class:`~cocite.errors.UsageError` for another
+    ending than ``.html``.
+    """
+    path = check_report(output, overwrite)
+    page = ReportPage(
+        title=across.plan.about or across.plan.name,
+        facts={name: facts_text(facts) for name, facts in across.facts.items()}
+        | origin("", "", date.today().isoformat(), command),
+        explained=explained(across.plan.judge),
+        tables=across_tables(across),
+        notes=across.notes,
+    )
+    return write_page(path, page, _TITLES, _figures(across))
+
+
+@dataclass(frozen=True)
+class AcrossDocument(Written):
+    """What several suites came to."""
+
+    across: Across
+    command: str = ""
+    """The call that it came of."""
+
+    def facts(self) -> dict[str, Any]:
+        """What they are of, how many queries chose and judged, and all figures."""
+        across = self.across
+        chosen = {s: {"chosen_by": a, "judged_by": b} for s, (a, b) in across.chosen.items()}
+        figures = [dict(zip(_TITLES, row, strict=True)) for row in _figures(across)]
+        facts = {name: found | chosen.get(name, {}) for name, found in across.facts.items()}
+        return {"suites": facts, "figures": figures, "notes": across.notes}
+
+    def rows(self) -> ResultRows:
+        """The same rows, without the facts."""
+        return ResultRows(_TITLES, _figures(self.across))
+
+    def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
+        command = command or self.command
+        return write_across(self.across, path, overwrite=overwrite, command=command)

@@ -1,4 +1,4 @@
-"""The pictures of a study, as SVG (``drawing.py`` says how they look).
+"""The pictures of a study, as SVG (``evaluation/figures.py`` says how they look).
 
 | picture | what | after |
 | --- | --- | --- |
@@ -11,36 +11,163 @@
 | accuracy | errors and precision against the number of samples | |
 
 matplotlib is an extra (``cocite/plots.py``).
+
+How the pictures of a study look: colors and marks of measures, panels in rows, axes.
+
+One color and one mark a measure throughout, one line style a direction; black for what is no
+measure. A figure is panels with axes of their own, and one legend below them all.
 """
 
 from __future__ import annotations
 
+import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from cocite import plots
-from cocite.evaluation.drawing import (
-    LOOK,
-    STYLES,
-    Panel,
-    Picture,
-    colour_of,
-    draw_panels,
-    log_scale,
-    mark_of,
-    shortened,
-    widths,
-)
+from cocite.evaluation.html_report import Result, Series, Study, best_first, deciding
 from cocite.evaluation.judge import headline
-from cocite.evaluation.study import Result, Series, Study, best_first, deciding
-from cocite.evaluation.suite import plain
+from cocite.evaluation.points import plain
 from cocite.measures import MEASURES, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["pictures"]
+
+_COLORS = (*plots.SERIES[:6], "#8C564B", "#7F7F7F", "#B5BD00", "#17A398")
+_OTHER = "#000000"
+LOOK: Any = plots.STYLE | {"svg.hashsalt": "cocite", "svg.fonttype": "path"}
+STYLES = {"in": "-", "out": ":", "both": "--", "any": "-.", "mixed": "-."}
+_MARKS = "osD^vPX*<>"
+_WIDTH, _HEIGHT = 3.5, 3.1
+_LONGEST = 56
+"""Characters of a name in a picture: a path may be of any length, and squeeze out the rest."""
+
+Panel = Callable[["Axes"], None]
+
+
+def color_of(measure: str) -> str:
+    """The measure's own; black for a blend, which is none of them."""
+    names = list(MEASURES)
+    return _COLORS[names.index(measure) % len(_COLORS)] if measure in names else _OTHER
+
+
+def mark_of(measure: str) -> str:
+    """The measure's own; a dot for a blend."""
+    names = list(MEASURES)
+    return _MARKS[names.index(measure) % len(_MARKS)] if measure in names else _MARKS[0]
+
+
+def shortened(name: str) -> str:
+    """A name as it stands in a picture: the end of a long one, which tells it from others."""
+    return name if len(name) <= _LONGEST else "…" + name[1 - _LONGEST :]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure that is drawn."""
+
+    figure: Any
+
+    @cached_property
+    def svg(self) -> str:
+        """As text."""
+        from matplotlib import rc_context
+
+        out = io.StringIO()
+        # No date and no creator: the same study gives the same bytes.
+        with rc_context(LOOK):
+            self.figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        return out.getvalue()
+
+    @property
+    def png(self) -> bytes:
+        """As pixels, 150 an inch."""
+        from matplotlib import rc_context
+
+        out = io.BytesIO()
+        with rc_context(LOOK):
+            self.figure.savefig(out, format="png", metadata={"Software": None})
+        return out.getvalue()
+
+
+def draw_panels(panels: Sequence[Panel], columns: int, title: str = "") -> Picture:
+    """Panels in rows, each with its own axes, and one legend below them all."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(LOOK):
+        rows = -(-len(panels) // columns)
+        columns = min(columns, len(panels))
+        figure = Figure(figsize=(_WIDTH * columns, _HEIGHT * rows + 0.6), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes, panel in zip(grid, panels, strict=False):
+            panel(axes)
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        entries = {
+            label: handle
+            for axes in grid
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        if entries:
+            figure.legend(
+                list(entries.values()),
+                list(map(shortened, entries)),
+                loc="outside lower center",
+                ncols=_legend_columns(list(entries), max(1, int(_WIDTH * columns / 1.75))),
+                handlelength=3,
+            )
+        return Picture(figure)
+
+
+def _legend_columns(labels: list[str], most: int) -> int:
+    """How many columns a legend has, which fills them one by one: a measure each, with all its
+    directions, if they are as many for each and that fits.
+    """
+    groups = Counter(label.split(" ")[0] for label in labels)
+    whole = len(groups) if len(groups) > 1 and len(set(groups.values())) == 1 else most + 1
+    return whole if whole <= most else -(-len(labels) // -(-len(labels) // most))
+
+
+def _plain_number(value: float, place: int = 0) -> str:
+    """A number of an axis: written out, or with a power of ten if that is long."""
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return f"{value:,.6g}"
+    digits, _, power = f"{value:.3e}".partition("e")
+    ten = rf"10^{{{int(power)}}}"
+    digits = digits.rstrip("0").rstrip(".")
+    return f"${ten}$" if digits == "1" else rf"${digits}\times{ten}$"
+
+
+def log_scale(axes: Axes) -> None:
+    """A logarithmic y axis, with numbers at 2 and 5 as well where it is less than two decades; a
+    linear one where all values are much the same.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axes.dataLim.intervaly
+    axes.yaxis.set_major_formatter(FuncFormatter(_plain_number))
+    if not 0 < 4 * low < high:
+        return
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(_plain_number))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    if high < 100 * low:
+        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+        axes.yaxis.set_minor_formatter(FuncFormatter(_plain_number))
+
+
+def widths(count: int) -> list[float]:
+    """Of lines: what is drawn later is thinner, so that lines that it covers can be seen."""
+    return [2.2 - 1.2 * i / max(1, count - 1) for i in range(count)]
+
+
+# -- figures -----------------------------------------------------------------------------
+
 
 _UNITS = {"length": "length, steps", "radius": "radius, hops"}
 
@@ -55,7 +182,7 @@ def _axis(title: str) -> str:
     return f"{kind}@{cutoff}"
 
 
-def _drawn_titles(result: Result) -> list[str]:
+def _plot_titles(result: Result) -> list[str]:
     """Gamma, precision and content, as far as they are there."""
     found = headline(list(result.figures))
     return [t for t in found if t == "gamma" or t.startswith(("precision", "content"))]
@@ -65,7 +192,7 @@ def pictures(study: Study) -> dict[str, Picture]:
     """Title -> picture, in the order of the report; raises UsageError without matplotlib."""
     plots.require("evaluate")
     found: dict[str, Picture] = {}
-    titles = _drawn_titles(study.methods[0]) if study.methods else []
+    titles = _plot_titles(study.methods[0]) if study.methods else []
     if titles:
         found["Methods"] = _methods(best_first(study.methods, deciding(study)), titles)
     if titles and study.best is not None:
@@ -103,13 +230,13 @@ def _methods(results: Sequence[Result], titles: Sequence[str]) -> Picture:
         for axes, title in zip(row, titles, strict=True):
             for place, result in enumerate(results):
                 value, low, high = result.figures[title]
-                colour = colour_of(result.point.measure if result.point else "")
+                color = color_of(result.point.measure if result.point else "")
                 axes.errorbar(
                     [value],
                     [place],
                     xerr=[[max(0.0, value - low)], [max(0.0, high - value)]],
                     fmt="o",
-                    color=colour,
+                    color=color,
                     markersize=4,
                     capsize=2,
                 )
@@ -139,7 +266,7 @@ def _line(axes: Axes, each: Series, of: Callable[[Result], float], width: float)
         _places(each.results),
         [of(result) for result in each.results.values()],
         linestyle=STYLES[each.direction],
-        color=colour_of(each.measure),
+        color=color_of(each.measure),
         marker=mark_of(each.measure),
         markersize=3,
         linewidth=width,
@@ -170,8 +297,7 @@ def _sweep(setting: str, series: Sequence[Series]) -> Picture:
             log_scale(axes)
 
     panels: list[Panel] = [
-        partial(panel, partial(_value, title), _axis(title), False)
-        for title in _drawn_titles(first)
+        partial(panel, partial(_value, title), _axis(title), False) for title in _plot_titles(first)
     ]
     if "gamma_macro" in first.figures:
         panels.append(
@@ -216,7 +342,7 @@ def _content(study: Study) -> Picture:
             axes.plot(
                 ts,
                 values,
-                color=colour_of(measure),
+                color=color_of(measure),
                 linestyle="-" if measure in MEASURES else next(lines, "-"),
                 linewidth=width,
                 label=measure if plain and measure else result.name,
@@ -244,19 +370,19 @@ def _by_value(setting: str, series: Sequence[Series]) -> Picture | None:
         return None
     paleness = {v: 0.75 * (1 - i / max(1, len(values) - 1)) for i, v in enumerate(values)}
 
-    def shade(colour: str, value: Value) -> tuple[float, ...]:
+    def shade(color: str, value: Value) -> tuple[float, ...]:
         from matplotlib.colors import to_rgb
 
         pale = paleness[value]
-        return tuple(pale + (1 - pale) * part for part in to_rgb(colour))
+        return tuple(pale + (1 - pale) * part for part in to_rgb(color))
 
     def panel(each: Series, axes: Axes) -> None:
         for value, result in each.results.items():
             depth = sum(title.startswith("content@") for title in result.figures)
             ts = range(1, depth + 1)
             curve = [result.figures[f"content@{t}"].value for t in ts]
-            axes.plot(ts, curve, color=shade(colour_of(each.measure), value), linewidth=1.2)
-        for value in values:  # the legend, in grey: it is that of all panels
+            axes.plot(ts, curve, color=shade(color_of(each.measure), value), linewidth=1.2)
+        for value in values:  # the legend, in gray: it is that of all panels
             axes.plot([], [], color=shade("#222222", value), label=f"{setting} {plain(value)}")
         axes.set_title(each.method)
         axes.set_xlabel("T, hits")
@@ -271,7 +397,7 @@ def _trees(study: Study) -> Picture:
             axes.plot(
                 [size.length for size in each.sizes],
                 [size.largest if largest else size.mean for size in each.sizes],
-                color=colour_of(each.measure),
+                color=color_of(each.measure),
                 linestyle=STYLES[each.direction],
                 marker=mark_of(each.measure),
                 markersize=3,
@@ -287,7 +413,7 @@ def _trees(study: Study) -> Picture:
                 axes.plot(
                     range(1, len(each.live) + 1),
                     each.live,
-                    color=colour_of(each.measure),
+                    color=color_of(each.measure),
                     linestyle=STYLES[each.direction],
                     marker=mark_of(each.measure),
                     markersize=3,
@@ -310,7 +436,7 @@ def _accuracy(study: Study) -> Picture:
             axes.plot(
                 [each.samples for each in points],
                 [of(each.found) for each in points],
-                color=colour_of(measure),
+                color=color_of(measure),
                 marker=mark_of(measure),
                 markersize=3,
                 label=measure,

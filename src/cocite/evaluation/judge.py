@@ -1,8 +1,8 @@
 """One judge for all that rank: the same queries, the same truth, every figure from one list each.
 
 A query's list is asked for once, whole; what the figures need of it is added up, and the list is
-forgotten. What is kept is a row a query (:class:`Judgement`), from which means, intervals and
-differences are made (``bootstrap.py``).
+forgotten. What is kept is a row a query (:class:`Judgment`), from which means, intervals and
+differences are made (``evaluation/labels.py``).
 
     figure          what it is                                              defined in
     gamma           sibling Gamma, micro-averaged, top 100                  gamma.py
@@ -13,26 +13,263 @@ differences are made (``bootstrap.py``).
     answered        the share of queries whose list is not empty
 
 Cost: what the ranker takes to list everything, and some 0.15 ms a query.
+
+Sibling Gamma: does a ranking put nodes of a query's own class before those of sibling classes?
+
+Kruskal and Goodman's Gamma compares two partial orders of the same things. A pair is *comparable*
+if both orders put one of the two before the other; it is *concordant* (C) if they agree which, and
+*discordant* (D) if they do not:
+
+    Gamma = (C - D) / (C + D)            1 if all agree, -1 if all disagree, undefined without pairs
+
+Here the one order is that of the scores of a query u. The other, the *familial* one, puts the nodes
+v of u's own class before the nodes w of sibling classes (``evaluation/labels.py``), and says
+nothing of two nodes of one kind, nor of all others, which are left out. So the pairs are those of
+one node v of the same class and one node w of a sibling class; tied scores make a pair
+incomparable. A node that scores 0, or stands below the part of the list that is looked at, is in no
+pair: both scores have to be above a threshold, as in 000, where that is 0; ``least`` raises it.
+
+Two variants are in use, and they differ in three ways:
+
+    micro (001)     Gamma of each query, then the mean over queries that have a comparable pair; in
+                    the best 100 of the list; without the query itself
+    macro (000)     (C - D) / (C + D) with the pairs of all queries added up; the whole list; with
+                    the query itself, which is of its own class and scores highest, 1
+
+The last point alone raises Gamma by about 0.1, says 001. The number of comparable pairs, C + D of
+the macro variant, belongs to it: few pairs can be ordered well.
+
+Cost: one pass over a list, after it is sorted.
+Source: Goodman, Kruskal 1954; Haveliwala, Gionis, Klein, Indyk 2002; Fogaras, Racz 2004, *A
+scalable randomized method to compute link-based similarity rank*, 6, and *Scaling link-based
+similarity search*, 5.1.
+
+Content: are the related pages about the same things? Delta(A, T), by the words of their texts.
+
+    cos(u, v)      cosine of the TF-IDF vectors of the texts of u and v
+    Delta(A, T)    mean over pages v of the mean of cos(v, w) over the T best hits w of v by A
+
+TF-IDF is scikit-learn's (an extra): term counts times log((1 + n) / (1 + df)) + 1, words of two or
+more letters in lower case, vectors of length 1; the paper does not say which variant it took.
+
+Convention: a hit that is not there counts as a cosine of 0, so a measure does not gain by finding
+few. Pages without a text are no queries, and as hits they have a cosine of 0.
+
+Cost: a sparse dot product a hit; about 0.1 ms for the 50 best of texts of 3000 words.
+Source: Lin, King, Lyu 2006, *PageSim*, 6; Salton, Buckley 1988 for the weights.
+
+Precision, recall and nDCG of the first k hits, with class labels as the truth.
+
+A hit is *relevant* if it shares a label with the query. With r_i = 1 if hit i is, else 0, and R the
+number of relevant nodes among the candidates, the query itself left out:
+
+    precision@k   (r_1 + ... + r_k) / k
+    recall@k      (r_1 + ... + r_k) / R
+    nDCG@k        sum of r_i / log2(i + 1) over i <= k, divided by its largest possible value, that
+                  of min(k, R) relevant hits in front
+
+Convention: a hit that is not there is not relevant, so a list shorter than k pays for it. Queries
+without any relevant node (R = 0) say nothing and are left out of all three means.
+
+Source: Järvelin, Kekäläinen 2002, *Cumulated gain-based evaluation of IR techniques*, for nDCG.
+
+What asking gets and costs: who is answered, whose list is full, how long a question takes.
+
+Of random nodes that have a link:
+
+    answered   the share that has an answer
+    full       the share whose list is full: k hits, or as many as there are nodes connected with it
+    asking     milliseconds of a question, the median and the 99th percentile
+
+Connected is by links taken either way. The first few questions are not timed: they load what all
+later ones have.
+
+Cost: the questions, and once for a graph a search from every node asked that ends at k.
 """
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import UsageError
-from cocite.evaluation.bootstrap import Bootstrap, Interval
-from cocite.evaluation.content import Content
-from cocite.evaluation.gamma import count_pairs
-from cocite.evaluation.labels import SAME, Hierarchy
-from cocite.evaluation.rankings import Ranker
-from cocite.evaluation.relevance import relevance_at
-from cocite.runner import in_order
+from cocite.cluster import in_order
+from cocite.errors import InputError, ResourceError, UsageError
+from cocite.evaluation.labels import SAME, SIBLING, Bootstrap, Hierarchy, Interval
+from cocite.evaluation.rankers import Ranker
+from cocite.extras import need
+from cocite.graph import Graph
+from cocite.graph.blocks import Links
+from cocite.graph.links import either_way
+from cocite.graph.names import Names
+from cocite.io.readers.tables import texts_of
+from cocite.resources import format_size
 
-__all__ = ["CUTOFFS", "TOP", "Figures", "Judge", "Judgement", "headline"]
+
+class PairCount(NamedTuple):
+    """Comparable pairs in which the ranking agrees with the labels, and those in which not."""
+
+    concordant: int
+    discordant: int
+
+    @property
+    def gamma(self) -> float:
+        """(C - D) / (C + D); nan without pairs."""
+        total = self.concordant + self.discordant
+        return (self.concordant - self.discordant) / total if total else float("nan")
+
+
+def count_pairs(
+    scores: NDArray[np.float64],
+    relation: NDArray[np.int8],
+    *,
+    with_query: bool = False,
+    least: float = 0.0,
+) -> PairCount:
+    """The pairs of one query's list.
+
+    Parameters
+    ----------
+    scores
+        float64[h], falling or equal.
+    relation
+        int8[h], the relation of each node to the query: ``labels.SAME``, ``SIBLING`` or ``OTHER``.
+    with_query
+        Count the query itself as the first of its list, of its own class, above all others.
+    least
+        If it is above 0, only nodes that score more than this are in pairs.
+    """
+    related = relation != 0
+    if least > 0:
+        related &= scores > least
+    scores, relation = scores[related], relation[related]
+    if scores.size == 0:
+        return PairCount(0, 0)
+    starts = np.flatnonzero(np.diff(scores, prepend=np.inf))
+    same = np.add.reduceat(relation == SAME, starts, dtype=np.int64)
+    siblings = np.add.reduceat(relation == SIBLING, starts, dtype=np.int64)
+    same_above, siblings_above = np.cumsum(same) - same, np.cumsum(siblings) - siblings
+    concordant = int(same_above @ siblings) + (int(siblings.sum()) if with_query else 0)
+    return PairCount(concordant, int(siblings_above @ same))
+
+
+# -- content -----------------------------------------------------------------------------
+
+
+Progress = Callable[[int, int], None]
+
+
+def read_texts(
+    path: Path,
+    names: Names,
+    progress: Progress = lambda done, total: None,
+    memory: int | None = None,
+) -> dict[int, str]:
+    """The texts of nodes, by id: :func:`~cocite.io.readers.tables.texts_of` says which, and what
+    it raises; and :class:`~cocite.errors.ResourceError` where they, and as much again for their
+    words, take more than ``memory`` bytes.
+    """
+    found, held = dict[int, str](), 0
+    for node, text in texts_of(path, names, progress):
+        held += sys.getsizeof(text) - sys.getsizeof(found.get(node, ""))
+        if memory is not None and 2 * held > memory:
+            raise ResourceError(
+                f"the texts in {path} take more than {format_size(memory)} of memory, after "
+                f"{len(found):,} of them. Give more with --memory, or fewer texts"
+            )
+        found[node] = text
+    return found
+
+
+class Content:
+    """TF-IDF vectors of the nodes. Safe to share between threads."""
+
+    def __init__(self, texts: dict[int, str], nodes: int) -> None:
+        """``texts`` by id. Raises :class:`~cocite.errors.UsageError` without scikit-learn, and
+        :class:`~cocite.errors.InputError` for texts without words.
+        """
+        text = need("sklearn.feature_extraction.text", "TF-IDF")
+        ids = sorted(texts)
+        try:
+            vectors = text.TfidfVectorizer(dtype=np.float32).fit_transform(texts[i] for i in ids)
+        except ValueError as error:  # "empty vocabulary", says scikit-learn
+            raise InputError(
+                f"the {len(ids):,} texts have no word of two or more letters: nothing to compare"
+            ) from error
+        counts = np.zeros(nodes + 1, np.int64)
+        counts[np.array(ids) + 1] = np.diff(vectors.indptr)
+        # Rows of zeros for nodes without a text.
+        self._vectors = type(vectors)(
+            (vectors.data, vectors.indices, np.cumsum(counts)), shape=(nodes, vectors.shape[1])
+        )
+        self._has = np.zeros(nodes, bool)
+        self._has[ids] = True
+
+    @property
+    def vectors(self) -> Any:
+        """The vectors, a sparse matrix [nodes, words]; rows have length 1, or 0."""
+        return self._vectors
+
+    def has(self, node: int) -> bool:
+        """Whether the node has a text."""
+        return bool(self._has[node])
+
+    def cosines(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.float64]:
+        """float64[others]: the cosine of each other node's text with the node's."""
+        rows = self._vectors[others.astype(np.int64)]
+        dense = np.zeros(self._vectors.shape[1], np.float32)
+        own = slice(*self._vectors.indptr[[node, node + 1]])
+        dense[self._vectors.indices[own]] = self._vectors.data[own]
+        found: NDArray[np.float64] = np.asarray(rows @ dense, np.float64)
+        return found
+
+    def delta(self, node: int, hits: NDArray[np.uint32], depth: int) -> NDArray[np.float64]:
+        """float64[depth]: the mean cosine of the best T hits for T = 1..depth; nan without text."""
+        if not self.has(node):
+            return np.full(depth, np.nan)
+        found = np.zeros(depth)
+        hits = hits[:depth]
+        found[: hits.size] = self.cosines(node, hits)
+        return np.cumsum(found) / np.arange(1, depth + 1)
+
+
+# -- relevance ---------------------------------------------------------------------------
+
+
+def relevance_at(
+    relevant: NDArray[np.bool_], total: int, cutoffs: Sequence[int]
+) -> NDArray[np.float64]:
+    """float64[3, cutoffs]: precision, recall and nDCG at each cutoff; nan if ``total`` is 0.
+
+    Parameters
+    ----------
+    relevant
+        bool[h]: whether each hit is relevant, best first.
+    total
+        R, how many relevant nodes there are.
+    cutoffs
+        The values of k, ascending.
+    """
+    ks = np.asarray(cutoffs, np.int64)
+    if total == 0:
+        return np.full((3, ks.size), np.nan)
+    deepest = int(ks.max())
+    found = np.zeros(deepest)
+    found[: min(deepest, relevant.size)] = relevant[:deepest]
+    discount = 1 / np.log2(np.arange(deepest) + 2.0)
+    hits, gain, best = np.cumsum(found), np.cumsum(found * discount), np.cumsum(discount)
+    ideal = best[np.minimum(ks, total) - 1]
+    return np.stack([hits[ks - 1] / ks, hits[ks - 1] / total, gain[ks - 1] / ideal])
+
+
+# -- judge -------------------------------------------------------------------------------
+
 
 TOP = 100
 """How much of a list the micro-averaged Gamma looks at (001)."""
@@ -40,7 +277,6 @@ CUTOFFS = (1, 5, 10, 20, 50)
 _BATCH = 64
 _RELEVANCE = ("precision", "recall", "ndcg")
 
-Progress = Callable[[int, int], None]
 Figures = dict[str, Interval]
 
 
@@ -55,7 +291,7 @@ def headline(titles: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgment:
     """What one ranker's lists come to, a row a query, as parts and wholes of ratios.
 
     ``parts`` and ``wholes`` are float64[queries, figures], the columns named by ``titles``;
@@ -81,17 +317,17 @@ class Judgement:
         whole = float(self.wholes[:, at].sum())
         return float(self.parts[:, at].sum()) / whole if whole else float("-inf")
 
-    def of(self, rows: NDArray[np.bool_]) -> Judgement:
+    def of(self, rows: NDArray[np.bool_]) -> Judgment:
         """That of some of the queries, bool[queries]."""
         wholes = self.wholes[rows]
-        return Judgement(self.titles, self.parts[rows], wholes, _pairs(self.titles, wholes))
+        return Judgment(self.titles, self.parts[rows], wholes, _pairs(self.titles, wholes))
 
     def figures(self, bootstrap: Bootstrap) -> Figures:
         """Every figure with its interval."""
         ratios = bootstrap.ratios(self.parts, self.wholes)
         return {title: bootstrap.interval(ratios[:, i]) for i, title in enumerate(self.titles)}
 
-    def differences(self, other: Judgement, bootstrap: Bootstrap) -> Figures:
+    def differences(self, other: Judgment, bootstrap: Bootstrap) -> Figures:
         """How much every figure is above that of ``other``, on the same queries."""
         ratios = bootstrap.ratios(self.parts, self.wholes)
         ratios = ratios - bootstrap.ratios(other.parts, other.wholes)
@@ -154,7 +390,7 @@ class Judge:
         *,
         threads: int = 1,
         progress: Progress = lambda done, total: None,
-    ) -> Judgement:
+    ) -> Judgment:
         """Ask the ranker every query; ``progress`` gets queries (done, total)."""
         total = self.queries.size
         parts, wholes = (np.zeros((total, len(self.titles))) for _ in range(2))
@@ -167,7 +403,7 @@ class Judge:
             for at, row in zip(batch, rows, strict=True):
                 parts[at], wholes[at] = row
             progress(batch.stop, total)
-        return Judgement(self.titles, parts, wholes, _pairs(self.titles, wholes))
+        return Judgment(self.titles, parts, wholes, _pairs(self.titles, wholes))
 
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
         """float64[2, figures]: the parts and wholes of one query."""
@@ -193,3 +429,60 @@ class Judge:
         row = np.array([parts, wholes])
         row[:, np.isnan(row[0])] = 0
         return row
+
+
+# -- answers -----------------------------------------------------------------------------
+
+
+_UNTIMED = 20
+_PERCENTILES = 50, 99
+
+
+@dataclass(frozen=True)
+class JudgedAnswers:
+    """Shares of the nodes asked, and milliseconds a question."""
+
+    answered: float
+    full: float
+    median_ms: float
+    slowest_ms: float
+    """The 99th percentile."""
+
+
+class JudgedQueries:
+    """Some nodes of a graph, and how many hits each can have."""
+
+    def __init__(self, graph: Graph, count: int, k: int, seed: int = 0) -> None:
+        """``count`` random nodes that have a link, or all of them, to be asked for ``k`` hits."""
+        links = either_way(graph)
+        linked: NDArray[np.int64] = np.flatnonzero(np.diff(links.offsets.astype(np.int64)))
+        self.k = k
+        self.nodes = np.random.default_rng(seed).permutation(linked)[:count].tolist()
+        self.possible = np.array([connected(links, node, k) for node in self.nodes])
+
+    def by(self, ask: Callable[[int], Sequence[object]]) -> JudgedAnswers:
+        """What they get of ``ask``, a function from a node to its ``k`` best."""
+        for node in self.nodes[:_UNTIMED]:
+            ask(node)
+        hits, times = np.zeros(len(self.nodes), np.int64), np.zeros(len(self.nodes))
+        for at, node in enumerate(self.nodes):
+            begin = time.perf_counter()
+            hits[at] = len(ask(node))
+            times[at] = 1000 * (time.perf_counter() - begin)
+        if hits.size == 0:
+            return JudgedAnswers(*[float("nan")] * 4)
+        median, slowest = np.percentile(times, _PERCENTILES).tolist()
+        full = (hits == self.possible) & (self.possible > 0)
+        return JudgedAnswers(float((hits > 0).mean()), float(full.mean()), median, slowest)
+
+
+def connected(links: Links, node: int, most: int) -> int:
+    """How many other nodes are connected with one by ``links``, or ``most``."""
+    seen, todo = {node}, [node]
+    while todo and len(seen) <= most:
+        at = todo.pop()
+        begin, end = links.offsets[at : at + 2].tolist()
+        fresh = set(links.neighbors[begin:end].tolist()) - seen
+        seen |= fresh
+        todo += fresh
+    return min(len(seen) - 1, most)

@@ -1,11 +1,23 @@
-"""A study as files (``pages.py``): the tables of its methods, sweeps and checks, and all figures.
+"""A study as files (``evaluation/html_report.py``): the tables of its methods, sweeps and checks,
+and all figures.
 
     report.csv     every figure in long form: table, method, measure, direction, setting, value,
                    figure, estimate, low, high
 
 Tables of methods are sorted by the figure that decides, the best first; a few pages are shown with
-their lists by the best methods. The HTML page has the pictures, too (``figures.py``); they may be
-written as files by themselves.
+their lists by the best methods. The HTML page has the pictures, too (``evaluation/figures.py``);
+they may be written as files by themselves.
+
+Where the figures of a study go: a report, or a table of all of them.
+
+    report.html                      a page, and its tables as .md and .csv beside it
+    (``evaluation/html_report.py``) figures.parquet, .csv, ...       a row a figure
+    (``io/writers/``), or a table of a database
+
+Columns of a table are text, but for estimate, low and high, which are numbers; what does not exist
+is null. They are the same for every study, so that tables can be put together.
+
+A study of how good answers are as a document: all figures, a row each.
 """
 
 from __future__ import annotations
@@ -13,40 +25,38 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cocite import __version__
 from cocite.errors import OutputExists, UsageError
-from cocite.evaluation.drawing import Picture
-from cocite.evaluation.examples import ExampleHit, ExamplePage
-from cocite.evaluation.figures import pictures
-from cocite.evaluation.judge import Figures, headline
-from cocite.evaluation.pages import (
-    Page,
-    Table,
+from cocite.evaluation.figures import Picture, pictures
+from cocite.evaluation.html_report import (
+    Best,
+    ReportPage,
+    ReportTable,
+    Result,
+    Study,
+    best_first,
     check_report,
+    deciding,
     interval_text,
     signed_text,
     write_page,
 )
-from cocite.evaluation.plans import JudgePlan
-from cocite.evaluation.study import Best, Result, Study, best_first, deciding
-from cocite.evaluation.suite import plain
-from cocite.memory import format_size
-from cocite.store import disk, written_beside
-
-__all__ = [
-    "check_pictures",
-    "explained",
-    "facts_text",
-    "long_rows",
-    "origin",
-    "summary",
-    "write_pictures",
-    "write_report",
-]
+from cocite.evaluation.judge import Figures, headline
+from cocite.evaluation.points import JudgePlan, plain
+from cocite.evaluation.studies import ExampleHit, ExamplePage
+from cocite.io.writers import TABLES, Columns, Target, check_output, kinds_of, target_of
+from cocite.resources import format_size
+from cocite.results import Document, ResultRows
+from cocite.storage import disk, staged_file
 
 LONG_TITLES = (
     *("table", "method", "measure", "direction", "setting", "value"),
@@ -86,7 +96,7 @@ def write_report(
     ending than ``.html`` or without matplotlib.
     """
     path = check_report(output, overwrite)
-    page = Page(
+    page = ReportPage(
         title=study.suite.about or study.suite.name,
         facts=origin(study.graph, facts_text(study.facts), study.date, command)
         | ({"labels": "; ".join(study.sources)} if study.sources else {}),
@@ -133,7 +143,7 @@ def write_pictures(
         plainly = re.sub(r"\W+", "-", name.lower()).strip("-")
         for ending, content in ((".svg", picture.svg.encode()), (".png", picture.png)):
             file = path / (plainly + ending)
-            with written_beside(file) as out:
+            with staged_file(file) as out:
                 disk.write(out, content)
             written.append(file)
     return written
@@ -156,7 +166,7 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     return titles, rows
 
 
-def _best_table(best: Best) -> Table:
+def _best_table(best: Best) -> ReportTable:
     """Each measure at its best, and how much that is above the baseline."""
     results = best_first(best.results, best.by)
     titles, rows = summary(results)
@@ -175,16 +185,16 @@ def _best_table(best: Best) -> Table:
         remark += "; chosen and judged by the same queries, so that it looks a little too good."
     heading = "Each measure at its best setting"
     remark += f" Sorted by {best.by}."
-    return Table(heading, titles, rows, (heading,), remark)
+    return ReportTable(heading, titles, rows, (heading,), remark)
 
 
-def _tables(study: Study) -> Iterator[Table]:
+def _tables(study: Study) -> Iterator[ReportTable]:
     """All of them."""
     pictures = ("Methods", "Content of the first T hits")
     by = deciding(study)
     results = best_first(study.methods, by)
     remark = f"Sorted by {by}, the best first." if by and len(results) > 1 else ""
-    yield Table("Methods", *summary(results), pictures, remark)
+    yield ReportTable("Methods", *summary(results), pictures, remark)
     yield from _examples(study, [result.name for result in results[:_SHOWN]])
     if study.best is not None:
         yield _best_table(study.best)
@@ -198,7 +208,7 @@ def _tables(study: Study) -> Iterator[Table]:
             )
         ]
         heading = f"Difference from {study.suite.baseline}, same queries"
-        yield Table(heading, ["method", *shown], rows)
+        yield ReportTable(heading, ["method", *shown], rows)
     for setting, series in study.sweeps.items():
         rows = []
         titles: list[str] = []
@@ -209,7 +219,7 @@ def _tables(study: Study) -> Iterator[Table]:
         if rows:
             heading = f"Sweep of {setting}"
             drawn = heading, f"Content by {setting}"
-            yield Table(heading, ["method", setting, *titles[1:]], rows, drawn)
+            yield ReportTable(heading, ["method", setting, *titles[1:]], rows, drawn)
     if study.accuracy:
         ks = list(study.accuracy[0].found.precision)
         titles = ["measure", "samples", "mean error", "largest error", "ave_err"]
@@ -226,7 +236,7 @@ def _tables(study: Study) -> Iterator[Table]:
         ]
         name = "Estimates against exact scores"
         heading = f"{name}, {study.accuracy[0].found.queries:,} queries"
-        yield Table(heading, [*titles, *(f"precision@{k}" for k in ks)], rows, (name,))
+        yield ReportTable(heading, [*titles, *(f"precision@{k}" for k in ks)], rows, (name,))
     if study.trees:
         titles = ["measure", "direction", "length", "mean tree", "largest tree", "alone", "live"]
         rows = [
@@ -243,7 +253,7 @@ def _tables(study: Study) -> Iterator[Table]:
             for size in each.sizes
         ]
         name = "Fingerprint trees and walks"
-        yield Table(f"{name} by length", titles, rows, (name,))
+        yield ReportTable(f"{name} by length", titles, rows, (name,))
 
 
 def _falling(found: Figures, by: str) -> float:
@@ -252,7 +262,7 @@ def _falling(found: Figures, by: str) -> float:
     return float("inf") if math.isnan(value) else -value
 
 
-def _examples(study: Study, methods: Sequence[str]) -> Iterator[Table]:
+def _examples(study: Study, methods: Sequence[str]) -> Iterator[ReportTable]:
     """A table a page: its hits by the best methods, a column each."""
     for page in study.examples:
         lists = {name: page.hits[name] for name in methods if name in page.hits}
@@ -264,11 +274,13 @@ def _examples(study: Study, methods: Sequence[str]) -> Iterator[Table]:
             for place in range(longest)
         ]
         marked = any(hit.alike is not None for hits in lists.values() for hit in hits)
-        remark = f"Labelled {', '.join(page.labels)}. " if page.labels else ""
+        remark = f"Labeled {', '.join(page.labels)}. " if page.labels else ""
         remark += "✓ behind what shares a label with it." if marked else ""
         if len(study.methods) > len(lists):
             remark += f" The {len(lists)} best methods."
-        yield Table(f"Example: {_titled(page)}", ["rank", *lists], rows, (), remark.strip(), True)
+        yield ReportTable(
+            f"Example: {_titled(page)}", ["rank", *lists], rows, (), remark.strip(), True
+        )
 
 
 def _hit(hits: Sequence[ExampleHit]) -> str:
@@ -349,3 +361,143 @@ def _figure_rows(
 ) -> Iterator[list[Any]]:
     for title, found in figures.items():
         yield [table, *_who(result), setting, value, title, *found]
+
+
+# -- written -----------------------------------------------------------------------------
+
+
+REPORT = "html"
+KINDS = (REPORT, *kinds_of(TABLES))
+"""What figures may become."""
+
+_NUMBERS = ("estimate", "low", "high")
+
+
+def figures_target(
+    output: str | os.PathLike[str] | None,
+    *,
+    to: str | None = None,
+    kind: str | None = None,
+    overwrite: bool = False,
+    append: bool = False,
+    safe: bool = False,
+) -> Path | Target | None:
+    """The path of a report, or where a table goes, by the ``kind`` or the ending of the name, or
+    the table ``to`` of a database; None if nothing is named; ``safe`` for spreadsheets or not
+    (:func:`~cocite.io.writers.check_output`). Before any work is done.
+
+    Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
+    """
+    if output is None or to is not None or append:
+        return target_of(output, to, kind=kind, overwrite=overwrite, append=append, safe=safe)
+    path = Path(output)
+    if kind is None and path.suffix not in (f".{REPORT}", *TABLES):
+        raise UsageError(
+            f"{path} ends in {path.suffix!r}; a report ends in .{REPORT}, a table of all figures "
+            f"in one of {', '.join(TABLES)}"
+        )
+    if (kind or path.suffix.removeprefix(".")).lower() == REPORT:
+        return check_report(path, overwrite)
+    return check_output(path, overwrite, TABLES, kind, safe=safe)
+
+
+@dataclass(frozen=True)
+class Written(Document):
+    """A document that can be written as a report or as a table."""
+
+    def write(
+        self,
+        output: str | os.PathLike[str],
+        *,
+        kind: str | None = None,
+        overwrite: bool = False,
+        command: str = "",
+        safe: bool = False,
+    ) -> Path:
+        """Write a report (``.html``), a page that needs nothing else, and its tables as .md and
+        .csv beside it; or a table with a row a figure (``.parquet``, ``.csv``, ``.tsv``,
+        ``.jsonl``, ``.arrow``). ``kind`` says what it is where the name does not; ``command`` is
+        what a report says to have come of; ``safe``: texts that a spreadsheet would take for
+        formulas have an apostrophe before them, in a table of CSV or TSV.
+
+        Raises :class:`~cocite.errors.OutputExists`, and :class:`~cocite.errors.UsageError` for
+        another ending, or for a report without matplotlib.
+        """
+        target = figures_target(output, kind=kind, overwrite=overwrite, safe=safe)
+        if isinstance(target, Path):
+            return self._write_report(target, overwrite, command)
+        assert target is not None
+        self.write_table(target)
+        return Path(output)
+
+    def write_to(self, to: str, *, overwrite: bool = False, append: bool = False) -> None:
+        """Write all figures to a table of a database, such as ``"sqlite:///site.db#figures"``.
+
+        Raises as :func:`~cocite.io.writers.databases.database_target` does.
+        """
+        target = figures_target(None, to=to, overwrite=overwrite, append=append)
+        assert isinstance(target, Target)
+        self.write_table(target)
+
+    def write_table(self, target: Target) -> None:
+        """Write all figures as a table."""
+        titles, rows = self.rows()
+        types = {title: "DOUBLE" if title in _NUMBERS else "VARCHAR" for title in titles}
+        target.write_table([_columns(types, rows)], types)
+
+    @abstractmethod
+    def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
+        """Write the page and its companions."""
+
+
+def _columns(types: dict[str, str], rows: Iterable[Iterable[Any]]) -> Columns:
+    columns: list[list[Any]] = [[] for _ in types]
+    for row in rows:
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    found: dict[str, Any] = {}
+    for (title, kind), column in zip(types.items(), columns, strict=True):
+        if kind == "DOUBLE":
+            found[title] = np.array([np.nan if v is None else v for v in column], np.float64)
+        else:
+            found[title] = np.array([None if v in (None, "") else str(v) for v in column], object)
+    return found
+
+
+# -- documents ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StudyDocument(Written):
+    """What a study came to."""
+
+    study: Study
+    command: str = ""
+    """The call that it came of."""
+
+    def facts(self) -> dict[str, Any]:
+        """What it is of, and its figures."""
+        figures = [dict(zip(LONG_TITLES, row, strict=True)) for row in long_rows(self.study)]
+        study = self.study
+        about = {"suite": study.suite.name, "graph": study.graph, "facts": study.facts}
+        about |= {"cocite": __version__, "date": study.date, "read": study.sources}
+        return about | {"figures": figures, "examples": study.examples, "notes": study.notes}
+
+    def rows(self) -> ResultRows:
+        """The same rows, without the facts."""
+        return ResultRows(LONG_TITLES, long_rows(self.study))
+
+    @cached_property
+    def pictures(self) -> dict[str, Picture]:
+        """Its pictures by title; raises :class:`~cocite.errors.UsageError` without matplotlib."""
+        return pictures(self.study)
+
+    def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
+        command, drawn = command or self.command, self.pictures
+        return write_report(self.study, path, overwrite=overwrite, command=command, drawn=drawn)
+
+    def write_pictures(
+        self, folder: str | os.PathLike[str], *, overwrite: bool = False
+    ) -> list[Path]:
+        """Write every picture as SVG and PNG into a folder; returns the files."""
+        return write_pictures(self.pictures, folder, overwrite=overwrite)

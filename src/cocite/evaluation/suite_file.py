@@ -10,10 +10,10 @@ web = {nodes = 1, links = 1}   a generated web, with topics as labels; with seed
 labels = "categories.tsv"      with label_columns, delimiter, header, skip_bad_rows (as the options
                                of cocite evaluate), separator, depth (of the tree, for Gamma)
 texts = "texts.tar.gz"
-unlabelled = true              if there are neither labels nor texts
+unlabeled = true              if there are neither labels nor texts
 folder = "wikispeedia"         where it lies in the folder of all data, where several suites run
 
-[judge]                        queries, sweep_queries (0: all that are labelled), top, gamma_least,
+[judge]                        queries, sweep_queries (0: all that are labeled), top, gamma_least,
                                cutoffs, content, resamples, confidence; quick: sweeps look no
                                further down a list than the largest cutoff
 [settings]                     of every measure that takes them; else the measure's own
@@ -25,21 +25,36 @@ folder = "wikispeedia"         where it lies in the folder of all data, where se
 [best]                         by: the figure that chooses each measure's best setting
 [accuracy]                     measures, samples, queries, ks, decay, epsilon
 [structure]                    measures, directions, samples, length
+
+What can be said of measures without any truth: how accurate, and what they read and walk.
+
+Accuracy is that of estimates over in-links against exact scores (``evaluation/studies.py``), for
+more and more samples of one index. SimRank and PSimRank have a solver for all pairs, of whose
+matrix the rows of the queries are taken; XJaccard's rows are computed by themselves. Structure is
+that of fingerprint trees and walks (``evaluation/studies.py``).
+
+Cost: SimRank of all pairs some 10 s, and PSimRank a few times that, for 10,000 nodes; XJaccard
+length * queries * nodes**2 operations.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.allpairs import MEASURES as SOLVED
+from cocite.allpairs import exact_simrank
 from cocite.errors import InputError, UsageError
-from cocite.evaluation.checks import EXACT
-from cocite.evaluation.embedding import KINDS
-from cocite.evaluation.plans import (
+from cocite.evaluation.html_report import Precise, Trees
+from cocite.evaluation.points import (
     AccuracyPlan,
     BestPlan,
     BlendPlan,
@@ -48,12 +63,107 @@ from cocite.evaluation.plans import (
     JudgePlan,
     MethodPlan,
     StructurePlan,
+    Suite,
     SweepPlan,
+    chosen_measures,
+    point,
+    sweep_points,
 )
-from cocite.evaluation.rankings import Scale
-from cocite.evaluation.suite import Suite, chosen_measures, sweep_points
+from cocite.evaluation.rankers import IndexRanker, Scale
+from cocite.evaluation.studies import KINDS, Rows, accuracy, live_tokens, sample_pages, tree_sizes
+from cocite.graph import Graph
+from cocite.graph.links import links_of
+from cocite.measures import find_measure
+from cocite.measures.xjaccard import XJACCARD, exact_xjaccard
+from cocite.resources import Resources
+from cocite.search import Index
+from cocite.storage import disk
 
-__all__ = ["built_in_suites", "load_across", "load_suite", "with_data"]
+EXACT = (*SOLVED, XJACCARD.name)
+"""The measures that have exact scores to compare with."""
+
+Progress = Callable[[str, int, int], None]
+Build = Callable[..., Index]
+"""Builds an index: of a measure and a direction, with settings, and a stage for progress."""
+
+
+def _report(progress: Callable[[int, int], None], sweeps: int, error: float) -> None:
+    """The sweeps of an exact solver, whose number nobody knows before."""
+    progress(sweeps, 0)
+
+
+def _exact(
+    graph: Graph,
+    measure: str,
+    plan: AccuracyPlan,
+    queries: NDArray[np.uint32],
+    progress: Callable[[int, int], None],
+    means: Resources,
+) -> Rows:
+    """The exact scores of the queries."""
+    if measure == XJACCARD.name:
+        progress(0, 0)
+        rows = exact_xjaccard(links_of(graph, "in"), queries, decay=plan.decay, memory=means.memory)
+        places = {query: place for place, query in enumerate(queries.tolist())}
+        return lambda node: rows[places[node]]
+    scores = exact_simrank(
+        graph,
+        measure=measure,
+        decay=plan.decay,
+        epsilon=plan.epsilon,
+        progress=partial(_report, progress),
+        threads=means.threads,
+        memory=means.memory,
+    )
+    return scores.row
+
+
+def accuracies(
+    graph: Graph,
+    plan: AccuracyPlan,
+    seed: int,
+    build: Build,
+    progress: Progress,
+    means: Resources,
+) -> Iterator[Precise]:
+    """Estimates against exact scores; ``means`` are those of the exact solvers."""
+    everyone = np.arange(graph.nodes, dtype=np.uint32)
+    queries = sample_pages(everyone, plan.queries, seed)
+    for measure in plan.measures:
+        exact = _exact(
+            graph, measure, plan, queries, partial(progress, f"solving {measure}"), means
+        )
+        wanted = {"samples": max(plan.samples), "seed": seed, "decay": plan.decay}
+        chosen = point(measure, "in", wanted)
+        index = build(measure, "in", dict(chosen.build), f"building {measure}")
+        for samples in sorted(plan.samples):
+            ranker = IndexRanker(index.first(samples), **dict(chosen.ask))
+            stage = partial(progress, f"comparing {measure}")
+            yield Precise(measure, samples, accuracy(ranker, exact, queries, plan.ks, stage))
+        disk.remove_tree(index.stored.store.path)
+
+
+def structures(
+    graph: Graph, plan: StructurePlan, seed: int, build: Build, progress: Progress
+) -> Iterator[Trees]:
+    """Trees and live tokens of the measures that walk."""
+    for measure in chosen_measures(plan.measures):
+        found = find_measure(measure)
+        if found.step is None or "trees" not in found.layouts:
+            continue
+        for direction in plan.directions:
+            stage = f"walking {measure} {direction}"
+            progress(stage, 0, 0)
+            wanted = {"samples": plan.samples, "length": plan.length, "seed": seed}
+            chosen = point(measure, direction, wanted)
+            index = build(measure, direction, dict(chosen.build), stage, layout="trees")
+            live = np.round(live_tokens(graph, index), 12).tolist()
+            yield Trees(measure, direction, tree_sizes(index), live)
+            disk.remove_tree(index.stored.store.path)
+
+
+# -- suite file --------------------------------------------------------------------------
+
 
 T = TypeVar("T")
 
@@ -115,7 +225,7 @@ def with_data(
 
 def _parsed(name: str, label: str, text: str) -> Suite:
     try:
-        suite = _made(Suite, {"name": name} | tomllib.loads(text), "the suite")
+        suite = _build(Suite, {"name": name} | tomllib.loads(text), "the suite")
     except (tomllib.TOMLDecodeError, UsageError) as error:
         raise InputError(f"{label}: {error}") from error
     data = suite.data
@@ -177,7 +287,7 @@ _LISTED: dict[str, Any] = {
 }
 
 
-def _made(kind: type[T], value: Any, where: str) -> T:
+def _build(kind: type[T], value: Any, where: str) -> T:
     """A plan from a table of TOML: every key known, every value of its default's kind."""
     if not isinstance(value, dict):
         raise UsageError(f"{where} is not a table")
@@ -187,11 +297,11 @@ def _made(kind: type[T], value: Any, where: str) -> T:
         if key not in known:
             raise UsageError(f"{where} has no key {key!r}; there are {', '.join(known)}")
         if kind is Suite and key in _NESTED:
-            given[key] = _made(_NESTED[key], item, f"[{key}]")
+            given[key] = _build(_NESTED[key], item, f"[{key}]")
         elif kind is Suite and key in _LISTED:
             if not isinstance(item, list):
                 raise UsageError(f"{key} is a list of tables: write [[{key}]]")
-            given[key] = tuple(_made(_LISTED[key], each, f"[[{key}]]") for each in item)
+            given[key] = tuple(_build(_LISTED[key], each, f"[[{key}]]") for each in item)
         else:
             given[key] = _checked(item, known[key].type, f"{where}, {key}")
     lacking = [

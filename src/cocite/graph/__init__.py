@@ -1,6 +1,6 @@
 """The stored graph: from files of links to compressed sparse rows of in-links.
 
-``cocite.graph.ingest`` is imported by those who ingest only: it brings its readers along.
+``cocite.io.ingest`` is imported by those who ingest only: it brings its readers along.
 """
 
 from cocite.graph.graph import Graph

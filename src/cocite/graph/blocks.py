@@ -1,20 +1,186 @@
-"""Cutting links into blocks of rows; for in-links, by destination.
+"""Links as rows of neighbors: by destination or by source, with weights or without.
+
+The neighbors of node v are ``neighbors[offsets[v] : offsets[v + 1]]``, ascending.
+
+Cutting links into blocks of rows; for in-links, by destination.
 
 A block is a range of nodes with their offsets (8 bytes a node) and links (4 a link, 8 with
 weights). A node's links are never cut. Cuts are the first node of every block but the first.
+
+The links' weights on their way to the disk: those of duplicates added, those of loops dropped.
+
+Weights come sorted by link and, within one, ascending. They are added one after the other in
+float64 and stored as float32, so that the bytes depend on the input alone: not on threads, on
+memory, or on where the stream is cut.
+
+Memory: one piece of the stream.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
-from cocite.store import forget
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from cocite.graph.rows import Links
+from cocite.errors import InputError
+from cocite.storage import ArrayWriter, Entry, evict, fetch, is_mapped
 
-__all__ = ["cut_blocks", "cut_evenly"]
+OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
+WEIGHTS = "in_weights"
+"""The files of a stored graph's links: what :class:`InLinks` reads."""
+
+_PIECE = 1 << 17
+"""Nodes or neighbors that are looked at, and in memory, at a time."""
+
+
+def rows_fault(
+    offsets: NDArray[np.uint64], neighbors: NDArray[np.uint32], bound: int, *, twice: bool = False
+) -> str:
+    """What is wrong with rows, in words; empty if offsets ascend from 0 to the end, and neighbors
+    are below ``bound`` and ascend strictly within a row, or, ``twice``, may stand there twice.
+
+    Reads both once, in pieces, and gives back those that are mapped.
+    """
+    if int(offsets[0]) != 0 or int(offsets[-1]) != neighbors.size:
+        return "rows do not begin and end with the data"
+    for low in range(0, offsets.size - 1, _PIECE):
+        begins = offsets[low : low + _PIECE + 1]
+        if not (begins[1:] >= begins[:-1]).all():
+            return "the beginnings of rows do not ascend"
+        evict(offsets)
+    compare = np.greater_equal if twice else np.greater
+    for low in range(0, neighbors.size, _PIECE):
+        piece = neighbors[max(low - 1, 0) : low + _PIECE]
+        if int(piece.max()) >= bound:
+            return f"there are ids that are not below {bound:,}"
+        ascends = np.ones(min(_PIECE, neighbors.size - low), np.bool_)
+        compare(piece[1:], piece[:-1], out=ascends[ascends.size + 1 - piece.size :])
+        first, last = np.searchsorted(offsets, np.array([low, low + ascends.size], np.uint64))
+        ascends[offsets[first:last] - np.uint64(low)] = True  # a row begins there
+        if not ascends.all():
+            return "a row does not ascend, or has something twice"
+        evict(neighbors, offsets)
+    return ""
+
+
+@dataclass(frozen=True)
+class Links:
+    """``offsets`` uint64[nodes + 1], ``neighbors`` uint32[edges], ascending within a node, and
+    ``weights`` float32[edges] beside them, or None if all links count the same. ``back`` are the
+    same links by their other end, for walks that go both ways, else None.
+    """
+
+    offsets: NDArray[np.uint64]
+    neighbors: NDArray[np.uint32]
+    weights: NDArray[np.float32] | None = None
+    back: Links | None = None
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self.offsets.size - 1
+
+    @property
+    def edges(self) -> int:
+        """Number of links."""
+        return self.neighbors.size
+
+    @property
+    def link_bytes(self) -> int:
+        """What one link takes."""
+        return 4 if self.weights is None else 8
+
+    @property
+    def nbytes(self) -> int:
+        """What all of it takes."""
+        own = self.offsets.nbytes + self.link_bytes * self.edges
+        return own + (0 if self.back is None else self.back.nbytes)
+
+    @property
+    def in_files(self) -> bool:
+        """Whether its links are mapped, and can be given back."""
+        return is_mapped(self.neighbors)
+
+    def sealed(self) -> Links:
+        """The same, no longer to be written to, as stored links are: to Numba these are other
+        types, and kernels would be compiled for both.
+        """
+        for array in (self.offsets, self.neighbors, self.weights):
+            if array is not None:
+                array.flags.writeable = False
+        return self
+
+    def fetch(self, first: int, last: int) -> None:
+        """Have the rows of nodes [first, last) read, of what lies in files."""
+        offsets = self.offsets[first : last + 1]
+        part = slice(int(offsets[0]), int(offsets[-1]))
+        fetch(offsets, self.neighbors[part])
+        if self.weights is not None:
+            fetch(self.weights[part])
+
+    def evict(self) -> None:
+        """Give back the memory of what lies in files."""
+        evict(self.offsets, self.neighbors)
+        if self.weights is not None:
+            evict(self.weights)
+        if self.back is not None:
+            self.back.evict()
+
+
+class InLinks(Protocol):
+    """What is read of a stored graph to have its links in any direction: see ``graph/graph.py``."""
+
+    @property
+    def path(self) -> Any:
+        """Where the graph is."""
+
+    @property
+    def in_offsets(self) -> NDArray[np.uint64]:
+        """uint64[nodes + 1]: where each node's in-neighbors begin."""
+
+    @property
+    def in_sources(self) -> NDArray[np.uint32]:
+        """uint32[edges]: the in-neighbors, ascending within a node."""
+
+    @property
+    def in_weights(self) -> NDArray[np.float32] | None:
+        """float32[edges]: the weights of the same links, if they have any."""
+
+    @property
+    def out_degrees(self) -> NDArray[np.uint32]:
+        """uint32[nodes]: how many nodes each node links to."""
+
+    def check(self) -> None:
+        """See that there are nodes, and that links and weights are sound."""
+
+    def check_links(self) -> None:
+        """See that the links are sound."""
+
+
+@runtime_checkable
+class InBlocks(Protocol):
+    """A graph whose links are not here: see ``graph/partitions.py``."""
+
+    def links(self, direction: str, weighted: bool) -> Links:
+        """What stands for them."""
+
+
+def count_in_links(offsets: NDArray[np.uint64], ids: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """How many link to some nodes, from uint64[nodes + 1], where in-links begin; 0 for a node that
+    is not among them, such as a draft.
+    """
+    found, there = np.zeros(ids.size, np.int64), ids < offsets.size - 1
+    places = ids[there].astype(np.int64)
+    found[there] = offsets[places + 1] - offsets[places]
+    return found
+
+
+# -- blocks ------------------------------------------------------------------------------
+
 
 _OFFSET = 8
 
@@ -24,10 +190,10 @@ def cut_blocks(
 ) -> tuple[int, ...]:
     """The first node of every block but the first, for blocks of at most ``block`` bytes, with
     ``beside`` bytes that a run keeps beside the rows for each node of the block. A link takes
-    ``link`` bytes, by default those of its neighbour and weight. Of links by both ends a block
+    ``link`` bytes, by default those of its neighbor and weight. Of links by both ends a block
     holds the rows of its nodes by either.
     """
-    rows = _Rows(links, _OFFSET + beside, link or links.link_bytes)
+    rows = _BlockRows(links, _OFFSET + beside, link or links.link_bytes)
     cuts: list[int] = []
     first = 0
     while True:
@@ -40,14 +206,14 @@ def cut_blocks(
 
 def cut_evenly(links: Links, blocks: int) -> tuple[int, ...]:
     """Cuts into ``blocks`` blocks of about equal size; fewer if there are fewer nodes."""
-    rows = _Rows(links, _OFFSET, links.link_bytes)
-    whole = rows.before(links.nodes)
+    rows = _BlockRows(links, _OFFSET, links.link_bytes)
+    whole, blocks = rows.before(links.nodes), min(blocks, links.nodes)
     cuts = {rows.first_beyond(whole * i // blocks) for i in range(1, blocks)}
     return tuple(sorted(cuts - {0, links.nodes, links.nodes + 1}))
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _BlockRows:
     """What rows take: ``node`` bytes a node, ``link`` bytes a link."""
 
     links: Links
@@ -71,5 +237,76 @@ class _Rows:
             else:
                 low = middle + 1
         for rows in (self.links, self.links.back or self.links):
-            forget(rows.offsets)  # every probe brought its neighbourhood along
+            evict(rows.offsets)  # every probe brought its neighbourhood along
         return low
+
+
+# -- weights -----------------------------------------------------------------------------
+
+
+Pair = tuple[NDArray[np.uint64], NDArray[np.float64]]
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def write_weights(
+    directory: Path, pairs: Iterator[Pair], keep_self_loops: bool
+) -> tuple[dict[str, float], dict[str, Entry]]:
+    """Write one weight a link, from ascending (keys, weights); returns facts and entries.
+
+    A key is destination * 2**32 + source.
+    """
+    facts = WeightFacts()
+    with ArrayWriter(directory / WEIGHTS, np.float32) as out:
+        for keys, added in _merged(pairs):
+            loop = keys >> np.uint64(32) == keys & np.uint64(0xFFFFFFFF)
+            sums = added if keep_self_loops else added[~loop]
+            if not sums.size:
+                continue
+            if sums.max() > _LARGEST:
+                raise InputError(
+                    f"the weights of one link's duplicates add up to {sums.max():g}; {_LARGEST:g} "
+                    "is the most that can be stored. Make all weights smaller"
+                )
+            stored = sums.astype(np.float32)
+            out.write(stored)
+            facts.add(stored)
+    return facts.to_json(), {WEIGHTS: out.finished}
+
+
+class WeightFacts:
+    """What a manifest says of weights, which are added one after the other."""
+
+    def __init__(self) -> None:
+        self._smallest, self._largest, self._total = np.inf, 0.0, 0.0
+
+    def add(self, values: NDArray[np.float32]) -> None:
+        """The next ones, as they are stored."""
+        from cocite.kernels.links import sum_runs
+
+        if values.size:
+            found = np.empty(1)
+            sum_runs(np.zeros(1, np.int64), np.concatenate([[self._total], values]), found)
+            self._smallest = min(self._smallest, float(values.min()))
+            self._largest = max(self._largest, float(values.max()))
+            self._total = float(found[0])
+
+    def to_json(self) -> dict[str, float]:
+        """Of no weights there is a sum only."""
+        if not self._largest:
+            return {"sum": 0.0}
+        return {"smallest": self._smallest, "largest": self._largest, "sum": self._total}
+
+
+def _merged(pairs: Iterator[Pair]) -> Iterator[Pair]:
+    """Each key once, with the sum of its weights; the last of a piece waits for the next."""
+    from cocite.kernels.links import sum_runs
+
+    last_key, last_sum = np.empty(0, np.uint64), np.empty(0, np.float64)
+    for piece, values in pairs:
+        keys, weights = np.concatenate([last_key, piece]), np.concatenate([last_sum, values])
+        starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+        sums = np.empty(starts.size)
+        sum_runs(starts, weights, sums)
+        yield keys[starts[:-1]], sums[:-1]
+        last_key, last_sum = keys[-1:], sums[-1:]
+    yield last_key, last_sum

@@ -1,16 +1,30 @@
 """Leaving pages out: hubs, that are linked with all and tell nothing, or whatever is not to count.
 
 The pages vanish, with all links to and from them; pages that were linked with these alone stay,
-without links. While links are ingested DuckDB does it (``tables.py``). Here it is done to a graph
-that is stored already: rows are read block by block and written without those links, ids are given
-anew in the same order. What comes of it is, to the byte, the graph of the links without the pages.
+without links. While links are ingested DuckDB does it (``io/tables.py``). Here it is done to a
+graph that is stored already: rows are read block by block and written without those links, ids are
+given anew in the same order. What comes of it is, to the byte, the graph of the links without the
+pages.
 
 Cost: a pass over the links and one over the names.
 Memory: 9 bytes a node, 12 a name that stays, and a block of links.
+
+The names of some nodes of a graph, written as names of their own: an index of wanted pages.
+
+Ids are given anew, in the same order; so names stay in the order that ``storage/FORMAT.md`` says.
+
+Cost: a pass over the names that are kept; 12 bytes each in memory.
+
+Whether the files of a graph, and of names and titles, hold what ``storage/FORMAT.md`` says, beyond
+that their checksums fit: what ``cocite verify`` goes through when all of them do.
+
+Cost: a pass over the links, and two over the names; some microseconds a name.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -19,18 +33,91 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph.blocks import cut_blocks
+from cocite.errors import Damaged
+from cocite.graph.blocks import (
+    DEGREES,
+    OFFSETS,
+    SOURCES,
+    WEIGHTS,
+    Links,
+    WeightFacts,
+    cut_blocks,
+    rows_fault,
+)
+from cocite.graph.excluded import LeftOut, nothing_left
 from cocite.graph.graph import Graph
-from cocite.graph.left_out import LeftOut, nothing_left
-from cocite.graph.readers.options import Progress
-from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links
+from cocite.graph.name_files import TITLES_DATA, Titles, joined_names, write_text_names
+from cocite.graph.names import (
+    BY_HASH,
+    BY_NAME,
+    DATA,
+    HASHES,
+    VALUES,
+    IntegerNames,
+    Names,
+    TextNames,
+    name_hash,
+)
 from cocite.graph.sides import SIDES
-from cocite.graph.some_names import write_some_names
-from cocite.graph.titles.files import write_some_titles
-from cocite.graph.weights import WeightFacts
-from cocite.store import ArrayWriter, Draft, Entry, Manifest
+from cocite.graph.titles import write_some_titles
+from cocite.io.readers.contract import Progress
+from cocite.storage import ArrayWriter, Entry, Manifest, Staging, Store, evict
 
-__all__ = ["leave_out"]
+_URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
+_NAMES_PIECE = 1 << 12
+"""Names at a time: a block of them divides it."""
+Ids = NDArray[np.uint32]
+
+
+class _NodeSorter:
+    """Sorts hashes in memory."""
+
+    def sort_hashes(self, pieces: Iterator[Ids]) -> Iterator[NDArray[np.uint64]]:
+        """One piece of hash * 2**32 + id, ascending."""
+        hashes = np.concatenate([np.empty(0, np.uint32), *pieces]).astype(np.uint64)
+        yield np.sort((hashes << np.uint64(32)) | np.arange(hashes.size, dtype=np.uint64))
+
+
+def write_some_names(
+    directory: Path, store: Store, names: Names, ids: Ids, *, as_ingested: bool = False
+) -> tuple[str, dict[str, Entry]]:
+    """Write the names of ``ids``, ascending, out of ``names``, which are those of ``store``;
+    returns their kind and the entries of the files.
+
+    The order of names is written if it is not that of ids; ``as_ingested``: if one is a URL, or
+    there are two sides.
+    """
+    names = names.stored
+    if isinstance(names, IntegerNames):
+        values = names.values()[ids]
+        if bool((values == np.arange(values.size, dtype=np.uint64)).all()):
+            return "dense", {}
+        with ArrayWriter(directory / VALUES, np.uint64) as writer:
+            writer.write(values)
+        return "integers", {VALUES: writer.finished}
+    urls = as_ingested and SIDES in store.facts
+
+    def pieces() -> Iterator[list[str]]:
+        nonlocal urls
+        for low in range(0, ids.size, _NAMES_PIECE):
+            piece = names.names(ids[low : low + _NAMES_PIECE])
+            urls = urls or (as_ingested and any(map(_URL.match, piece)))
+            yield piece
+
+    files = write_text_names(directory, _NodeSorter(), map(joined_names, pieces()))
+    if store.has(BY_NAME):
+        ranked = store.array(BY_NAME)
+        places = np.minimum(np.searchsorted(ids, ranked), ids.size - 1)
+        order = places[ids[places] == ranked].astype(np.uint32)
+        if urls or bool((order != np.arange(order.size)).any()):
+            with ArrayWriter(directory / BY_NAME, np.uint32) as writer:
+                writer.write(order)
+            files[BY_NAME] = writer.finished
+    return "text", files
+
+
+# -- exclude -----------------------------------------------------------------------------
+
 
 _PIECE = 8 << 20
 """Bytes of links that are read at a time."""
@@ -50,7 +137,7 @@ def leave_out(
     :class:`~cocite.errors.OutputExists` or :class:`~cocite.errors.Busy`.
     """
     graph.check()
-    with Draft(output, "graph", overwrite=overwrite) as draft:
+    with Staging(output, "graph", overwrite=overwrite) as draft:
         progress("looking up the names", 0, 0)
         found = [graph.names.find(name) for name in names]
         unknown = [name for name, node in zip(names, found, strict=True) if node is None]
@@ -104,7 +191,7 @@ def _write(
         for first, last in pairwise((0, *cut_blocks(links, _PIECE), links.nodes)):
             rows = links.offsets[first : last + 1].astype(np.int64)
             part = slice(int(rows[0]), int(rows[-1]))
-            read = links.neighbours[part]
+            read = links.neighbors[part]
             stays = keep[read] & np.repeat(keep[first:last], np.diff(rows))
             sums = np.concatenate([[0], np.cumsum(stays)])[rows - rows[0]]
             ends = sums[1:][keep[first:last]]
@@ -117,7 +204,7 @@ def _write(
                 values = links.weights[part][stays]
                 weights.write(values)
                 weighing.add(values)
-            links.forget()
+            links.evict()
             progress("writing the links", part.stop, links.edges)
     with ArrayWriter(directory / DEGREES, np.uint32) as out:
         out.write(degrees)
@@ -125,3 +212,83 @@ def _write(
     if weights is None:
         return {}, edges, files
     return {"weights": weighing.to_json()}, edges, files | {WEIGHTS: weights.finished}
+
+
+# -- sound -------------------------------------------------------------------------------
+
+
+Fault = tuple[str, str]
+"""A file, and what is wrong with it, in words."""
+_CHECK_PIECE, _NAMES = 1 << 16, 1 << 12
+"""Links, and names, that are looked at at a time."""
+
+
+def graph_faults(graph: Graph) -> Iterator[Fault]:
+    """What is wrong with links, degrees and weights."""
+    offsets, sources = graph.in_offsets, graph.in_sources
+    fault = rows_fault(offsets, sources, graph.nodes)
+    if fault:
+        yield OFFSETS, fault
+        return
+    degrees = np.zeros(graph.nodes, np.uint32)
+    for low in range(0, graph.edges, _CHECK_PIECE):
+        np.add.at(degrees, sources[low : low + _CHECK_PIECE], np.uint32(1))
+        evict(sources)
+    if not np.array_equal(degrees, graph.out_degrees):
+        yield DEGREES, "degrees are not those of the links"
+    weights = graph.in_weights
+    for low in range(0, 0 if weights is None else weights.size, _CHECK_PIECE):
+        assert weights is not None
+        piece = weights[low : low + _CHECK_PIECE]
+        if not (bool(piece.min() > 0) and bool(piece.max() < np.inf)):
+            yield WEIGHTS, "there are weights that are not above 0, or no number"
+            break
+
+
+def name_faults(names: Names) -> Iterator[Fault]:
+    """What is wrong with the names: their text, their order, and how they are found."""
+    stored = names.stored
+    if isinstance(stored, IntegerNames):
+        values = stored.values()
+        if not stored.dense and (values[1:] <= values[:-1]).any():
+            yield VALUES, "numbers do not ascend"
+    elif isinstance(stored, TextNames):
+        try:
+            yield from _text_faults(stored)
+        except Damaged:
+            yield DATA, "names cannot be read"
+
+
+def _text_faults(names: TextNames) -> Iterator[Fault]:
+    count = len(names)
+    before = b""
+    for low in range(0, count, _NAMES):
+        ranks = np.arange(low, min(low + _NAMES, count))
+        called = [name.encode() for name in names.names(names.ranked(ranks))]
+        if any(a >= b for a, b in pairwise((before, *called))):
+            yield (BY_NAME if names.has_order else DATA), "names do not ascend"
+            return
+        before = called[-1]
+    try:
+        hashes, nodes = names.by_hash()
+    except Damaged:
+        yield HASHES, "hashes do not ascend, or are of no nodes"
+        return
+    for low in range(0, count, _NAMES):
+        part = slice(low, low + _NAMES)
+        found = [name_hash(name.encode()) for name in names.names(nodes[part])]
+        if found != hashes[part].tolist():
+            yield HASHES, "hashes are not those of the names"
+            return
+    if np.bincount(nodes, minlength=count).max() > 1:
+        yield BY_HASH, "a node is there twice"
+
+
+def title_faults(titles: Titles | None) -> Iterator[Fault]:
+    """What is wrong with titles, if there are any."""
+    try:
+        if titles is not None:
+            for low in range(0, len(titles), _NAMES):
+                titles.of(np.arange(low, min(low + _NAMES, len(titles))))
+    except Damaged:
+        yield TITLES_DATA, "titles cannot be read"

@@ -1,44 +1,77 @@
 """The stored graph: in-links in compressed sparse rows, out-degrees and names.
 
-The in-neighbours of node v are ``in_sources[in_offsets[v] : in_offsets[v + 1]]``, ascending. In a
+The in-neighbors of node v are ``in_sources[in_offsets[v] : in_offsets[v + 1]]``, ascending. In a
 weighted graph ``in_weights`` holds the weights of the same links, in the same order. All arrays
 are read-only views of files; opening a graph reads its manifest only.
+
+Hubs: pages that link to more than a fifth of all pages, or that as many link to.
+
+An index page, a sitemap, a page that each page names at its foot: whatever is linked with all says
+little of any, and may still be what most answers come of. So they are named when a graph is made
+and when an index is, to be weighed or left out (``graph/exclude.py``).
+
+    v is a hub  if  its in-links or its out-links are more than nodes / 5,
+                    LEAST at least, and twice as many as a page has on average
+
+The second keeps quiet about small graphs, where a fifth is a handful of pages; the third about
+dense ones, where all pages are linked with most.
+
+Cost: a pass over the degrees, and a name a hub.
+
+A page that is not in a graph: its links, the graph's links with them, the names with its own.
+
+The page gets the last id, ``nodes``. So it stands at the end of every row that it comes into, and
+no other id changes:
+
+    in-links     rows of the pages that it links to get it; its own row: who links to it
+    out-links    rows of the pages that link to it get it; its own row: what it links to
+    either way   both; a page that is linked with it both ways gets it twice, and is twice in its
+                 row, the in-link first (``graph/links.py``)
+
+Draws are keyed by ids, so walks over these links are those of a graph that has the page for its
+last one.
+
+Cost: a copy of the links, in a scratch file where the memory given does not hold it.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph.exchange import Exchanged
-from cocite.graph.labelled import names_of
+from cocite.graph.blocks import (
+    DEGREES,
+    OFFSETS,
+    SOURCES,
+    WEIGHTS,
+    Links,
+    count_in_links,
+    rows_fault,
+)
+from cocite.graph.convert import Exchanged
 from cocite.graph.links import out_links
-from cocite.graph.names import NAME_FILES, NAME_KINDS, Names, sides_told, take_name_files
-from cocite.graph.naming import checked_id
-from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS, rows_fault
-from cocite.graph.titles import TITLES_DATA, Titles, open_titles, take_title_files
-from cocite.store import Access, DeclaredFiles, Facts, Store
+from cocite.graph.name_files import TITLES_DATA, Titles, names_of, open_titles, take_title_files
+from cocite.graph.names import (
+    NAME_FILES,
+    NAME_KINDS,
+    Names,
+    checked_id,
+    sides_text,
+    take_name_files,
+)
+from cocite.storage import Access, DeclaredFiles, Facts, Scratch, Store, evict
 
 if TYPE_CHECKING:
-    from cocite.graph.hubs import Hub
     from cocite.graph.sides import Sides
 
-__all__ = [
-    "DEGREES",
-    "MAX_NODES",
-    "OFFSETS",
-    "SOURCES",
-    "WEIGHTS",
-    "Graph",
-    "GraphInfo",
-    "check_graph",
-]
 
 _PIECE = 1 << 17
 """Nodes or links that are looked at, and in memory, at a time."""
@@ -95,7 +128,7 @@ class Graph(Exchanged):
         """
         place = os.fspath(path)
         if "://" in place:  # nobody else waits for copies
-            from cocite.copies import copied
+            from cocite.io.remote import copied
 
             place = str(copied(place, "graph"))
         return cls(Store.open(place, "graph", verify=verify))
@@ -125,12 +158,12 @@ class Graph(Exchanged):
 
     @cached_property
     def in_offsets(self) -> NDArray[np.uint64]:
-        """uint64[nodes + 1]: where each node's in-neighbours begin."""
+        """uint64[nodes + 1]: where each node's in-neighbors begin."""
         return self._store.array(OFFSETS)
 
     @cached_property
     def in_sources(self) -> NDArray[np.uint32]:
-        """uint32[edges]: the in-neighbours, ascending within a node."""
+        """uint32[edges]: the in-neighbors, ascending within a node."""
         return self._store.array(SOURCES)
 
     @cached_property
@@ -146,7 +179,9 @@ class Graph(Exchanged):
     @cached_property
     def names(self) -> Names:
         """The names of the nodes."""
-        return names_of(self._store)
+        found, store = names_of(self._store), self._store
+        found.in_links = lambda ids: count_in_links(store.array(OFFSETS), ids)
+        return found
 
     @property
     def sides(self) -> Sides | None:
@@ -158,7 +193,7 @@ class Graph(Exchanged):
         """The titles of the nodes; None if it has none."""
         return open_titles(self._store, self.nodes)
 
-    def in_neighbours(self, node: int) -> NDArray[np.uint32]:
+    def in_neighbors(self, node: int) -> NDArray[np.uint32]:
         """uint32: the ids of the nodes that link to ``node``, an id, ascending."""
         node = checked_id(node, self.nodes)
         begin, end = int(self.in_offsets[node]), int(self.in_offsets[node + 1])
@@ -167,7 +202,7 @@ class Graph(Exchanged):
             raise self._damaged("its links point outside of it")
         return found
 
-    def out_neighbours(self, node: int) -> NDArray[np.uint32]:
+    def out_neighbors(self, node: int) -> NDArray[np.uint32]:
         """uint32: the ids of the nodes that ``node``, an id, links to, ascending.
 
         The graph is stored by destination. The first call turns all links round, as
@@ -181,14 +216,14 @@ class Graph(Exchanged):
     @cached_property
     def _out_links(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
         links = out_links(self)
-        return links.offsets, links.neighbours
+        return links.offsets, links.neighbors
 
     @cached_property
     def hubs(self) -> tuple[Hub, ...]:
         """The pages that link to more than a fifth of all pages, or that as many link to, those
-        with the most links first; none in small graphs, and dense ones (``graph/hubs.py``).
+        with the most links first; none in small graphs, and dense ones (``graph/graph.py``).
         """
-        from cocite.graph.hubs import hubs_of  # a question asks for none
+        # a question asks for none
 
         return hubs_of(self.in_offsets, self.out_degrees, self.names)
 
@@ -281,7 +316,7 @@ def check_graph(store: Store) -> None:
     facts = Facts(store.facts, f"{store.path}: the manifest")
     nodes, edges = facts.whole("nodes", 0, MAX_NODES), facts.whole("edges")
     facts.text("names", NAME_KINDS)
-    sides_told(facts, nodes)
+    sides_text(facts, nodes)
     facts.whole("rows")
     facts.flag("undirected")
     facts.flag("self_loops_kept")
@@ -306,3 +341,204 @@ def check_graph(store: Store) -> None:
         titles.groups("sources")
     take_title_files(files, nodes)
     files.no_more()
+
+
+# -- hubs --------------------------------------------------------------------------------
+
+
+HUBS_LOG = "cocite.hubs"
+"""The logger that tells of the hubs of a graph that is made."""
+LEAST = 50
+"""Links that a hub has at least."""
+_SHARE = 5
+"""One of so many pages is the share that a hub has more than."""
+_NAMED = 3
+"""So many are named in a sentence."""
+_DEGREE_PIECE = 1 << 20
+"""Nodes that are looked at at a time."""
+
+
+class Hub(NamedTuple):
+    """A page with its links: how many pages link to it, and how many it links to."""
+
+    node: str
+    in_links: int
+    out_links: int
+
+
+def hubs_of(
+    in_offsets: NDArray[np.uint64], out_degrees: NDArray[np.uint32], names: Names
+) -> tuple[Hub, ...]:
+    """The hubs of a graph, those with the most links in one direction first, then by id.
+
+    ``in_offsets`` is uint64[nodes + 1], ``out_degrees`` uint32[nodes], as a graph has them.
+    """
+    nodes = out_degrees.size
+    least = max(LEAST, 2 * int(in_offsets[-1]) / max(1, nodes))
+    found = []
+    for low in range(0, nodes, _DEGREE_PIECE):
+        outs = out_degrees[low : low + _DEGREE_PIECE].astype(np.int64)
+        ins = np.diff(in_offsets[low : low + _DEGREE_PIECE + 1]).astype(np.int64)
+        most = np.maximum(ins, outs)
+        for at in np.flatnonzero((most * _SHARE > nodes) & (most >= least)).tolist():
+            found.append((-int(most[at]), low + at, int(ins[at]), int(outs[at])))
+        evict(in_offsets, out_degrees)
+    found.sort()
+    called = names.names(np.array([node for _, node, _, _ in found], np.int64))
+    return tuple(
+        Hub(name, into, out) for name, (_, _, into, out) in zip(called, found, strict=True)
+    )
+
+
+def hubs_in_words(hubs: Sequence[Hub], nodes: int) -> str:
+    """``x links to 900 of the 1,000 pages, 300 link to y``: a few by name, the others counted."""
+    said: list[str] = []
+    for hub in hubs[:_NAMED]:
+        of = "" if said else f" of the {nodes:,} pages"
+        if hub.out_links >= hub.in_links:
+            said.append(f"{hub.node} links to {hub.out_links:,}{of}")
+        else:
+            said.append(f"{hub.in_links:,}{of} link to {hub.node}")
+    if len(hubs) > _NAMED:
+        more = len(hubs) - _NAMED
+        what = "more pages are" if more > 1 else "more page is"
+        said.append(f"and {more:,} {what} linked with more than a fifth")
+    return ", ".join(said)
+
+
+# -- page --------------------------------------------------------------------------------
+
+
+Ids = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class UnseenPage:
+    """The links of a page: ``out`` uint32[o] are the pages that it links to and ``into`` uint32[i]
+    those that link to it, ascending, each once; float32 weights beside them.
+    """
+
+    out: Ids
+    into: Ids
+    out_weights: NDArray[np.float32]
+    into_weights: NDArray[np.float32]
+
+    def row(self, way: str) -> tuple[Ids, NDArray[np.float32]]:
+        """Its own row, ``in``, ``out`` or ``any``, and the weights in it."""
+        if way == "in":
+            return self.into, self.into_weights
+        if way == "out":
+            return self.out, self.out_weights
+        ids = np.concatenate((self.into, self.out))
+        order = np.argsort(ids, kind="stable")
+        return ids[order], np.concatenate((self.into_weights, self.out_weights))[order]
+
+    def rows(self, way: str) -> tuple[Ids, NDArray[np.float32]]:
+        """The pages whose rows it comes into, ascending, and the weights there."""
+        if way == "in":
+            return self.out, self.out_weights
+        if way == "out":
+            return self.into, self.into_weights
+        ids = np.concatenate((self.out, self.into))  # of theirs, an in-link comes first, too
+        order = np.argsort(ids, kind="stable")
+        return ids[order], np.concatenate((self.out_weights, self.into_weights))[order]
+
+
+def with_page(links: Links, page: UnseenPage, way: str, memory: int, scratch: Scratch) -> Links:
+    """The ``links`` of a direction (``in``, ``out``, ``any`` or ``both``) with one page more.
+
+    They are made in memory if ``memory`` bytes hold them twice, else in ``scratch``; with weights
+    if ``links`` have some.
+    """
+    if way == "both":
+        assert links.back is not None
+        ins = with_page(replace(links, back=None), page, "in", memory, scratch)
+        return replace(ins, back=with_page(links.back, page, "out", memory, scratch))
+    own, own_weights = page.row(way)
+    into, into_weights = page.rows(way)
+    nodes, more = links.nodes, into.size
+    assert nodes < MAX_NODES
+    room = Scratch(None) if 2 * links.nbytes <= memory else scratch
+    offsets = room.zeros(nodes + 2, np.uint64)
+    ends = [0, *(into.astype(np.int64) + 1).tolist(), nodes + 1]
+    for before, (low, high) in enumerate(pairwise(ends)):
+        np.add(links.offsets[low:high], np.uint64(before), out=offsets[low:high])
+    offsets[nodes + 1] = links.edges + more + own.size
+    cuts = links.offsets[into.astype(np.int64) + 1].astype(np.int64)
+    newcomer = np.full(more, nodes, np.uint32)
+    neighbors = _spliced(links.neighbors, cuts, newcomer, own, room)
+    weights = None
+    if links.weights is not None:
+        weights = _spliced(links.weights, cuts, into_weights, own_weights, room)
+    return Links(offsets, neighbors, weights)
+
+
+def _spliced(
+    values: NDArray[Any], cuts: NDArray[np.int64], put: NDArray[Any], own: NDArray[Any], to: Scratch
+) -> NDArray[Any]:
+    """``values`` with ``put[i]`` before place ``cuts[i]``, ascending, and ``own`` at the end."""
+    found = to.zeros(values.size + put.size + own.size, values.dtype)
+    begin = 0
+    for i, (cut, value) in enumerate(zip(cuts.tolist(), put, strict=True)):
+        found[begin + i : cut + i] = values[begin:cut]
+        found[cut + i] = value
+        begin = cut
+    found[begin + put.size : values.size + put.size] = values[begin:]
+    found[values.size + put.size :] = own
+    return found
+
+
+class NamesAndOne(Names):
+    """Names of nodes, and one of a page behind them, which no search finds but by its name."""
+
+    def __init__(self, names: Names, name: str) -> None:
+        super().__init__(len(names) + 1)
+        self._names, self._own, self.note = names, name, names.note
+        self.titles = names.titles
+
+    def names(self, ids: NDArray[Any]) -> list[str]:
+        """The names of ``ids``, in their order."""
+        ids = self._check(ids)
+        own = ids == self._count - 1
+        known = iter(self._names.names(ids[~own]))
+        return [self._own if mine else next(known) for mine in own.tolist()]
+
+    def find(self, name: str) -> int | None:
+        """The id of ``name``, None if no node has it."""
+        return self._count - 1 if name == self._own else self._names.find(name)
+
+    def see_that_none_is(self, name: str) -> None:
+        """See that no node of the graph is called so."""
+        self._names.see_that_none_is(name)
+
+    def damaged(self) -> Damaged:
+        """What is to be said of stored names that cannot be as they are."""
+        return self._names.damaged()
+
+    @property
+    def stored(self) -> Names:
+        """The same, with the names as they are stored."""
+        return NamesAndOne(self._names.stored, self._own)
+
+    def is_one(self, value: object) -> bool:
+        """Whether a tuple names one node."""
+        return self._names.is_one(value)
+
+    def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
+        """The ids of all nodes of the graph whose names begin with ``prefix``, ascending."""
+        return self._names.with_prefix(prefix)
+
+    def complete(self, prefix: str, limit: int = 10, but: str | None = None) -> list[str]:
+        """The first ``limit`` names of the graph that begin with ``prefix``, in their order."""
+        return self._names.complete(prefix, limit, but)
+
+    def evict(self) -> None:
+        """Give back the memory of the files."""
+        self._names.evict()
+
+    def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
+        return self._names._first_with_prefix(prefix, limit, but)
+
+    def similar(self, name: str, limit: int) -> list[str]:
+        """Names of the graph that are spelt most like one."""
+        return self._names.similar(name, limit)

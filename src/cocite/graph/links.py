@@ -1,13 +1,13 @@
-"""Links as rows of neighbours: the stored in-links, their transpose, the out-links, or either way.
+"""Links as rows of neighbors: the stored in-links, their transpose, the out-links, or either way.
 
-The neighbours of node v are ``neighbours[offsets[v] : offsets[v + 1]]``, ascending. The graph is
+The neighbors of node v are ``neighbors[offsets[v] : offsets[v + 1]]``, ascending. The graph is
 stored by destination, so in-links are its own files. Out-links are made by counting: the
 out-degrees say where every row begins, and one pass over the in-links, destinations ascending,
 drops every link into its row, where it lands behind the smaller ones.
 
 What goes along in-links goes along out-links as well: ``links_of(graph, direction)`` gives either.
-In the direction ``any`` a link is taken either way: a node's row is its in-neighbours and its
-out-neighbours merged, so one that is linked both ways stands there twice, and so does a node that
+In the direction ``any`` a link is taken either way: a node's row is its in-neighbors and its
+out-neighbors merged, so one that is linked both ways stands there twice, and so does a node that
 links to itself. Directions are named here once, for measures, indexes and the command line alike.
 
 Cost: a pass over the links, with a random write each; 4 bytes a link (8 with weights) and 8 a
@@ -28,23 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, ResourceError, UsageError
-from cocite.graph.blocks import cut_blocks
-from cocite.graph.rows import InBlocks, InLinks, Links
-from cocite.memory import budget, format_least, format_size
-from cocite.store import AROUND, Scratch, forget
-
-__all__ = [
-    "DIRECTIONS",
-    "EITHER",
-    "NO_LINKS",
-    "checked_direction",
-    "either_way",
-    "in_links",
-    "links_of",
-    "opposite",
-    "out_links",
-    "transpose",
-]
+from cocite.graph.blocks import InBlocks, InLinks, Links, cut_blocks
+from cocite.resources import budget, format_least, format_size
+from cocite.storage import AROUND, Scratch, evict
 
 DIRECTIONS = {
     "in": "in-links",
@@ -94,7 +80,7 @@ def links_of(
     """The links of a direction, ``in``, ``out`` or ``any``, by :func:`in_links`, :func:`out_links`
     or :func:`either_way`: the first are there, the others are made, with ``memory``,
     ``progress`` and ``keep``. For ``both`` they are the first, with the second as their ``back``.
-    Those of a graph in blocks are with the blocks (``in_blocks.py``).
+    Those of a graph in blocks are with the blocks (``graph/partitions.py``).
     """
     if isinstance(graph, InBlocks):
         return graph.links(direction, weighted)
@@ -169,7 +155,7 @@ def either_way(
     weighted: bool = False,
     keep: int | None = None,
 ) -> Links:
-    """Who is linked with each node: in-neighbours and out-neighbours merged, ids ascending; one
+    """Who is linked with each node: in-neighbors and out-neighbors merged, ids ascending; one
     that is linked both ways stands there twice, its in-link first.
 
     Parameters and errors are those of :func:`out_links`; out-links are there meanwhile.
@@ -186,9 +172,9 @@ def either_way(
     scratch = Scratch(None) if may >= need else Scratch.beside(graph.path)
     offsets = scratch.zeros(ins.nodes + 1, np.uint64)
     np.add(ins.offsets, outs.offsets, out=offsets)
-    neighbours = scratch.zeros(2 * ins.edges, np.uint32)
+    neighbors = scratch.zeros(2 * ins.edges, np.uint32)
     weights = None if ins.weights is None else scratch.zeros(2 * ins.edges, np.float32)
-    merged = Links(offsets, neighbours, weights)
+    merged = Links(offsets, neighbors, weights)
     for first, last in pairwise((0, *cut_blocks(merged, _PIECE), ins.nodes)):
         sound = merge(*(_rows(links, first, last) for links in (ins, outs, merged)))
         if not sound:
@@ -198,14 +184,14 @@ def either_way(
             )
         if scratch.on_disk:
             for links in (ins, outs, merged):
-                links.forget()
+                links.evict()
     return merged.sealed()
 
 
 def _rows(links: Links, first: int, last: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Some rows as kernels take them."""
     weights = _NO_WEIGHTS if links.weights is None else links.weights
-    return links.offsets[first : last + 1], links.neighbours, weights
+    return links.offsets[first : last + 1], links.neighbors, weights
 
 
 class _Miscounted(Exception):
@@ -221,7 +207,7 @@ def transpose(
     keep: int | None = None,
 ) -> Links:
     """The same links by their other end; ``degrees`` uint32[nodes] is how often each node is a
-    neighbour. What ``memory`` bytes do not hold, or ``keep``, lies in a scratch file in ``folder``;
+    neighbor. What ``memory`` bytes do not hold, or ``keep``, lies in a scratch file in ``folder``;
     ``links`` that are in files are given back as they were read where it does not hold both.
     ``progress`` gets nodes whose links were read (done, total), over all passes.
     """
@@ -239,9 +225,9 @@ def transpose(
     np.cumsum(degrees, out=offsets[1:])
     if int(offsets[-1]) != links.edges:
         raise _Miscounted
-    neighbours = scratch.zeros(links.edges, np.uint32)
+    neighbors = scratch.zeros(links.edges, np.uint32)
     weights = None if links.weights is None else scratch.zeros(links.edges, np.float32)
-    turned = Links(offsets, neighbours, weights)
+    turned = Links(offsets, neighbors, weights)
     cuts: tuple[int, ...] = ()
     give_back = scratch.on_disk or memory < whole + links.nbytes
     piece = _PIECE
@@ -255,7 +241,7 @@ def transpose(
         for read in _fill(links, turned, (first, last), piece, give_back):
             progress(number * nodes + read, (len(cuts) + 1) * nodes)
     if scratch.on_disk:
-        forget(degrees)
+        evict(degrees)
     return turned
 
 
@@ -272,18 +258,18 @@ def _fill(
     for low, high in pairwise((0, *cut_blocks(links, piece), links.nodes)):
         turn(
             links.offsets[low : high + 1],
-            links.neighbours,
+            links.neighbors,
             _NO_WEIGHTS if links.weights is None else links.weights,
             np.uint64(low),
             np.uint64(first),
             cursors,
-            turned.neighbours,
+            turned.neighbors,
             _NO_WEIGHTS if turned.weights is None else turned.weights,
         )
         if give_back:
-            links.forget()
+            links.evict()
         yield high
     if not np.array_equal(cursors, turned.offsets[first + 1 : last + 1]):
         raise _Miscounted
     if give_back:
-        turned.forget()
+        turned.evict()

@@ -1,6 +1,6 @@
 """Names of nodes: by id, by name, by beginning, and by likeness, without loading them all.
 
-Two forms on disk (``store/FORMAT.md``):
+Two forms on disk (``storage/FORMAT.md``):
 
 * *text*: front-coded blocks of 16 names in order of id; sorted 32-bit hashes (the high half of
   XXH3-64) with their ids for the way back; and, if some names are URLs and ids therefore
@@ -8,42 +8,223 @@ Two forms on disk (``store/FORMAT.md``):
 * *integers*: the sorted values; or nothing at all if they are 0 to n - 1.
 
 A lookup by name costs a binary search and the decoding of one block; about 10 to 20 bytes a name.
+
+What all names of nodes answer: by id, by name, by beginning, by a part, and by likeness.
+
+How they lie on disk, and what each form does quickly, is in ``graph/names.py``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from cocite.errors import Damaged
-from cocite.graph.coded import CODED_BLOCK, coded_texts
-from cocite.graph.naming import SCAN_LIMIT, Names
-from cocite.store import DeclaredFiles, Facts, Store
+from cocite.errors import Damaged, UnknownNode, UsageError
+from cocite.graph.spelling import CODED_BLOCK, coded_texts
+from cocite.storage import DeclaredFiles, Facts, Store, evict
 
 if TYPE_CHECKING:
+    from cocite.graph.resolver import TitlesLike
     from cocite.graph.sides import Sides
 
-__all__ = [
-    "BLOCKS",
-    "BY_HASH",
-    "BY_NAME",
-    "DATA",
-    "HASHES",
-    "NAME_FILES",
-    "NAME_KINDS",
-    "VALUES",
-    "Names",
-    "name_hash",
-    "open_names",
-    "sides_told",
-    "take_name_files",
-]
+
+_PIECE = 1 << 12
+"""Names that are looked through at a time."""
+_SHOWN = 3
+
+
+def checked_id(node: object, count: int) -> int:
+    """``node`` if it is the id of one of ``count`` nodes; raises :class:`UsageError`."""
+    if isinstance(node, bool) or not isinstance(node, int | np.integer):
+        raise UsageError(f"{node!r} is no id of a node; ids are whole numbers: names.id(name)")
+    if not 0 <= node < count:
+        raise UsageError(f"{node} is no id of a node; there are {count:,}, from 0 on")
+    return int(node)
+
+
+class Names(ABC):
+    """The names of ``len(names)`` nodes. Iteration yields them in order of id."""
+
+    note = ""
+    """What is to be said of a name that is not there, if not all nodes of a graph are."""
+
+    sides: Sides | None = None
+    """The two sides of a bipartite table, if the nodes are of such; each is a range of ids."""
+
+    titles: Callable[[], TitlesLike | None] = staticmethod(lambda: None)
+    """The titles of the nodes, opened when a name is asked for that is not there: it may be one."""
+
+    in_links: Callable[[NDArray[np.uint32]], NDArray[np.int64]] = staticmethod(
+        lambda ids: np.zeros(ids.size, np.int64)
+    )
+    """How many link to some nodes, which decides between equal matches; 0 where it is not known."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    @property
+    def stored(self) -> Names:
+        """The names as they are stored, as text: others are told by labels
+        (``graph/name_files.py``).
+        """
+        return self
+
+    def is_one(self, value: object) -> bool:
+        """Whether a tuple names one node, and not several."""
+        return False
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        for low in range(0, self._count, _PIECE):
+            yield from self.names(np.arange(low, min(low + _PIECE, self._count)))
+
+    def __contains__(self, name: object) -> bool:
+        return self.find(str(name)) is not None
+
+    def __repr__(self) -> str:
+        first = self.names(np.arange(min(self._count, _SHOWN)))
+        more = ", ..." if self._count > _SHOWN else ""
+        return f"<{self._count:,} names: {', '.join(map(repr, first))}{more}>"
+
+    @overload
+    def __getitem__(self, node: int) -> str: ...
+
+    @overload
+    def __getitem__(self, node: slice) -> list[str]: ...
+
+    def __getitem__(self, node: int | slice) -> str | list[str]:
+        """The name of one id, from the end if it is below 0; of a slice a list of names."""
+        if isinstance(node, slice):
+            return self.names(np.arange(*node.indices(self._count)))
+        below = isinstance(node, int | np.integer) and -self._count <= node < 0
+        return self.name(checked_id(node + self._count if below else node, self._count))
+
+    def name(self, node: int) -> str:
+        """The name of one id."""
+        return self.names(np.array([node]))[0]
+
+    def id(self, name: object) -> int:
+        """The id of ``name``, blanks at its ends left out if it is not there with them; raises
+        :class:`UnknownNode` with the nearest names.
+        """
+        found = self.find(str(name))
+        if found is None and str(name) != (bare := str(name).strip(" ")):
+            return self.id(bare)  # as names are stored (``graph/spelling.py``)
+        if found is None:
+            raise self.unknown(name, str(name))
+        return found
+
+    def unknown(self, name: object, text: str, *, passes: bool = True) -> UnknownNode:
+        """What is to be said of a name, ``text``, that is not there; raises :class:`Damaged` if it
+        is there and was not found. Without ``passes`` only what takes no pass over all names.
+        """
+        from cocite.graph.resolver import Resolver
+        from cocite.graph.spelling import SCAN_LIMIT
+
+        self.stored.see_that_none_is(text)
+        resolver, passes = Resolver(self), passes and len(self) <= SCAN_LIMIT
+        matches = resolver.matches(text, passes=passes) if text.strip() else None
+        similar = resolver.suggest(text, passes=passes, matches=matches)
+        if text in similar:
+            raise self.stored.damaged()
+        titles = self.titles()
+        if titles is None or matches is None:
+            return UnknownNode(name, similar, self.note)
+        ids = matches.ids[matches.titled][:_SHOWN]
+        titled = list(zip(map(str, self.names(ids)), titles.of(ids), strict=True))
+        return UnknownNode(name, [node for node, _ in titled] or similar, self.note, titled)
+
+    def ids(self, names: Sequence[object]) -> NDArray[np.uint32]:
+        """The ids of many names, uint32[len(names)]; raises :class:`UnknownNode`."""
+        return np.fromiter((self.id(name) for name in names), np.uint32, len(names))
+
+    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
+        """The ids of many names, int64[len(names)]; -1 for those that no node has."""
+        each = (self.find(str(name)) for name in names)
+        return np.fromiter((-1 if i is None else i for i in each), np.int64, len(names))
+
+    def complete(self, prefix: str, limit: int = 10, but: str | None = None) -> list[str]:
+        """The first ``limit`` names that begin with ``prefix``, in the order of names; none that
+        begins with ``but``.
+        """
+        return self.names(self._first_with_prefix(prefix, limit, but))
+
+    def containing(self, text: str, *, plain: bool = False) -> NDArray[np.uint32]:
+        """uint32: the ids of all names that contain ``text``, ascending, in any spelling that means
+        the same (``graph/spelling.py``), or, ``plain``, in any case only. Reads all names: some 3
+        million a second.
+        """
+        from cocite.graph.spelling import NameQuery
+
+        wanted, found = NameQuery(text, plain=plain), []
+        for low in range(0, self._count, _PIECE):
+            names = self.names(np.arange(low, min(low + _PIECE, self._count)))
+            if wanted.within("\n".join(names)):
+                places = (i for i, name in enumerate(names, low) if wanted.within(name))
+                found.append(np.fromiter(places, np.uint32))
+        return np.concatenate(found) if found else np.empty(0, np.uint32)
+
+    def evict(self) -> None:
+        """Give back the memory of the files: they are read again when they are needed."""
+        evict(*(value for value in vars(self).values() if isinstance(value, np.ndarray)))
+
+    def suggest(self, name: str, limit: int = 5, *, passes: bool = True) -> list[str]:
+        """Names that ``name`` may have meant (``graph/resolver.py``). Without ``passes`` only what
+        takes no pass over all names.
+        """
+        from cocite.graph.resolver import Resolver
+
+        return Resolver(self).suggest(name, limit, passes=passes)
+
+    @abstractmethod
+    def names(self, ids: NDArray[Any]) -> list[str]:
+        """The names of ``ids``, in their order."""
+
+    @abstractmethod
+    def find(self, name: str) -> int | None:
+        """The id of ``name``, None if no node has it."""
+
+    @abstractmethod
+    def see_that_none_is(self, name: str) -> None:
+        """See in another way than :meth:`find` that no node is called so; raises :class:`Damaged`
+        if one may be.
+        """
+
+    @abstractmethod
+    def damaged(self) -> Damaged:
+        """What is to be said of names that cannot be as they are."""
+
+    def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
+        """The ids of all names that begin with ``prefix``, ascending."""
+        found = self._first_with_prefix(prefix, self._count)
+        return np.sort(found.astype(np.uint32))
+
+    @abstractmethod
+    def _first_with_prefix(
+        self, prefix: str, limit: int, but: str | None = None
+    ) -> NDArray[Any]: ...
+
+    @abstractmethod
+    def similar(self, name: str, limit: int) -> list[str]:
+        """Names that are spelt most like one, nearest first."""
+
+    def _check(self, ids: NDArray[Any]) -> NDArray[Any]:
+        if ids.size and not (int(ids.min()) >= 0 and int(ids.max()) < self._count):
+            raise UsageError(f"ids go from 0 to {self._count - 1}; found {ids.min()}, {ids.max()}")
+        return ids
+
+
+# -- names -------------------------------------------------------------------------------
+
 
 NAME_FILES = "names."
 """All files of the names begin so; an index holds copies of them."""
@@ -87,11 +268,13 @@ class IntegerNames(Names):
         return np.arange(self._count, dtype=np.uint64) if self._values is None else self._values
 
     def names(self, ids: NDArray[Any]) -> list[str]:
+        """The names of ``ids``, in their order."""
         ids = self._check(ids)
         values = ids if self._values is None else self._values[ids]
         return list(map(str, values.tolist()))
 
     def find(self, name: str) -> int | None:
+        """The id of ``name``, None if no node has it."""
         if not _INTEGER.fullmatch(name) or str(int(name)) != name:
             return None
         place = self._place(int(name))
@@ -110,10 +293,12 @@ class IntegerNames(Names):
         return np.where(there & (names >= 0), places, -1).astype(np.int64)
 
     def see_that_none_is(self, name: str) -> None:
+        """See in another way than :meth:`find` that no node is called so."""
         if self._values is not None and bool((self._values[1:] <= self._values[:-1]).any()):
             raise self.damaged()
 
     def damaged(self) -> Damaged:
+        """What is to be said of names that cannot be as they are."""
         return _damaged(self._path)
 
     def _value(self, place: int) -> int:
@@ -141,7 +326,8 @@ class IntegerNames(Names):
             low, width = low * 10, width * 10
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
-    def _similar(self, name: str, limit: int) -> list[str]:
+    def similar(self, name: str, limit: int) -> list[str]:
+        """Names that are spelt most like one, nearest first."""
         if not _INTEGER.fullmatch(name):
             return []
         place = self._place(int(name))
@@ -163,12 +349,14 @@ class TextNames(Names):
         self._by_name = store.array(BY_NAME) if store.has(BY_NAME) else None
 
     def names(self, ids: NDArray[Any]) -> list[str]:
+        """The names of ``ids``, in their order."""
         found = coded_texts(self._data, self._blocks, self._check(ids))
         if found is None:
             raise self.damaged()
         return found
 
     def damaged(self) -> Damaged:
+        """What is to be said of names that cannot be as they are."""
         return _damaged(self._path)
 
     def _nodes(self, ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -184,6 +372,7 @@ class TextNames(Names):
         return self._hashes, self._nodes(self._by_hash)
 
     def find(self, name: str) -> int | None:
+        """The id of ``name``, None if no node has it."""
         wanted = np.uint32(name_hash(name.encode("utf-8", "surrogatepass")))
         low = int(np.searchsorted(self._hashes, wanted))
         high = int(np.searchsorted(self._hashes, wanted, side="right"))
@@ -211,6 +400,7 @@ class TextNames(Names):
         return np.fromiter((-1 if i is None else i for i in found), np.int64, len(texts))
 
     def see_that_none_is(self, name: str) -> None:
+        """See in another way than :meth:`find` that no node is called so."""
         wanted = name.encode("utf-8", "surrogatepass")
         rank = self._first(lambda other: other >= wanted)
         if rank < self._count and self.name(self._ranked(rank)) == name:
@@ -254,7 +444,9 @@ class TextNames(Names):
                 low = middle + 1
         return low
 
-    def _similar(self, name: str, limit: int) -> list[str]:
+    def similar(self, name: str, limit: int) -> list[str]:
+        """Names that are spelt most like one, nearest first."""
+        from cocite.graph.spelling import SCAN_LIMIT
         from cocite.kernels.names import distances
 
         wanted = name.encode("utf-8", "replace")
@@ -298,7 +490,7 @@ def take_name_files(files: DeclaredFiles, kind: str, count: int) -> None:
     files.take(_FILES[kind], {"n": count, "b": -(-count // CODED_BLOCK)}, optional=(BY_NAME,))
 
 
-def sides_told(facts: Facts, nodes: int) -> Sides | None:
+def sides_text(facts: Facts, nodes: int) -> Sides | None:
     """What a manifest says of the sides of its nodes; None if they are of one kind."""
     if "sides" not in facts:
         return None
@@ -313,7 +505,7 @@ def open_names(store: Store) -> Names:
     kind, count = facts.text("names", NAME_KINDS), facts.whole("nodes")
     if kind == "text":
         names = TextNames(count, store)
-        names.sides = sides_told(facts, count)
+        names.sides = sides_text(facts, count)
         names.note = "" if names.sides is None else names.sides.note
         return names
     return IntegerNames(count, None if kind == "dense" else store.array(VALUES), store.path)

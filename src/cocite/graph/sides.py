@@ -27,16 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.store import Facts
-
-__all__ = [
-    "DEFAULT_SIDES",
-    "SIDES",
-    "Sides",
-    "checked_sides",
-    "refuse_undirected",
-    "sides_of",
-]
+from cocite.storage import Facts
 
 SIDES = "sides"
 """The fact of a graph or an index that has two sides."""

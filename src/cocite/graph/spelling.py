@@ -1,9 +1,31 @@
-"""How names are compared when people look for them: spellings that mean the same.
+r"""How names are compared when people look for them: spellings that mean the same.
 
 ``São Paulo`` finds ``S%C3%A3o_Paulo`` and ``SAO-PAULO`` does not: case, underscores in the place of
-blanks, percent-encoding and the accents of Latin letters make no difference, everything else does.
+blanks, how many blanks, percent-encoding and the accents of Latin letters make no difference,
+everything else does.
 
 Cost: some 3 million short names a second, and 300,000 that have codes or accents.
+
+Texts of nodes, front-coded in blocks: names and titles are read by this.
+
+Cost: a lookup decodes one block.
+
+Characters that no name has: a terminal or a page would do something, and not show them.
+
+    controls    U+0000 to U+001F, U+007F to U+009F: ends of lines, ESC, and what ESC
+                begins in one sign
+    turns       U+202A to U+202E, U+2066 to U+2069: they turn the direction of the text that
+                follows, so that a name looks like another one (CVE-2021-42574)
+
+Marks of direction (U+200E, U+200F, U+061C) and joiners (U+200C, U+200D) are part of how names are
+written in some languages, reach no further than their neighbors, and stay.
+
+Blanks at the ends of a name (U+0020) are no part of it, whatever it is read from: nobody sees them,
+columns of fixed width are full of them, and fields of text have some around them. Two names that
+differ by nothing else are one node, which is said. Other white space is kept, as it is in names.
+
+Names of files are looked at by ``kernels/text.py``; this is the same for Python and DuckDB.
+Source: https://www.unicode.org/reports/tr9/, 2.1 to 2.5; https://www.unicode.org/reports/tr36/.
 """
 
 from __future__ import annotations
@@ -11,10 +33,61 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from typing import Any
 
-__all__ = ["Wanted", "folded"]
+import numpy as np
+from numpy.typing import NDArray
+
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+_WIDE = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+"""What no text has (``graph/spelling.py``): a terminal or a table would read it as more than
+text.
+"""
+CODED_BLOCK = 16
+"""Texts of a block: ``kernels/names.py`` has it, too, and is not imported for it."""
+
+
+def coded_texts(
+    data: NDArray[np.uint8], blocks: NDArray[np.uint64], ids: NDArray[Any]
+) -> list[str] | None:
+    """The texts of ``ids``, in their order; None if the data are damaged, or have control
+    characters or what turns the direction of text. The ids are below the number of texts; those
+    that ask for many do so in pieces, as a text takes up to 65,535 bytes however few it has in the
+    data.
+    """
+    from cocite.kernels.names import decode
+
+    wanted = np.ascontiguousarray(ids, np.uint32)
+    ends = np.empty(wanted.size, np.uint64)
+    out = np.empty(64 * wanted.size + 1024, np.uint8)
+    needed = decode(data, blocks, wanted, out, ends)
+    if needed < 0:
+        return None
+    if needed > out.size:
+        out = np.empty(needed, np.uint8)
+        decode(data, blocks, wanted, out, ends)
+    whole = out[:needed].tobytes()
+    if _CONTROL.search(whole) or (not whole.isascii() and _WIDE.search(whole)):
+        return None
+    begin = 0
+    found: list[str] = []
+    try:
+        for end in ends.tolist():
+            found.append(whole[begin:end].decode())
+            begin = end
+    except UnicodeDecodeError:
+        return None
+    return found
+
+
+# -- spelling ----------------------------------------------------------------------------
+
+
+SCAN_LIMIT = 3_000_000
+"""Names among which a misspelt one is searched by edit distance, or as a part: about a second."""
 
 _CODES = re.compile("(?:%[0-9A-Fa-f]{2})+")
+_BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 
 
@@ -25,6 +98,7 @@ def folded(text: str) -> str:
     if "%" in text:
         text = _CODES.sub(lambda codes: _decoded(codes[0]), text)
     text = text.replace("_", " ").casefold()
+    text = _BLANKS.sub(" ", text)
     if not text.isascii():
         bare = _ACCENTS.sub("", unicodedata.normalize("NFD", text))
         text = unicodedata.normalize("NFC", bare)
@@ -36,11 +110,11 @@ def _decoded(codes: str) -> str:
     return bytes.fromhex(codes.replace("%", "")).decode("utf-8", "replace")
 
 
-class Wanted:
+class NameQuery:
     """A text that is looked for: as it is written, in any case; folded, too, unless ``plain``."""
 
     def __init__(self, text: str, *, plain: bool = False) -> None:
-        self._plain, self._folded = text.casefold(), folded(text)
+        self._text, self._plain, self._folded = text, text.casefold(), folded(text).strip()
         self._only_plain = plain
 
     def within(self, name: str) -> bool:
@@ -50,8 +124,51 @@ class Wanted:
         return not self._only_plain and self._folded in folded(name)
 
     def how(self, name: str) -> int:
-        """0 if ``name`` is it, 1 if it begins so, else 2."""
-        spellings = (name.casefold(), self._plain), (folded(name), self._folded)
-        if any(a == b for a, b in spellings):
+        """0 if ``name`` is it as it is written, 1 if it is it, 2 if it begins so, 3 if a word of it
+        does, 4 if it contains it, 9 if it does not.
+        """
+        if name == self._text:
             return 0
-        return 1 if any(a.startswith(b) for a, b in spellings) else 2
+        return min(_how(name.casefold(), self._plain), _how(folded(name), self._folded))
+
+
+def _how(name: str, wanted: str) -> int:
+    place = name.find(wanted)
+    if place <= 0:
+        return (1 if name == wanted else 2) if place == 0 else 9
+    while place > 0:
+        if not (name[place - 1].isalnum() and wanted[:1].isalnum()):
+            return 3
+        place = name.find(wanted, place + 1)
+    return 4
+
+
+# -- unnamed -----------------------------------------------------------------------------
+
+
+_UNNAMED_CONTROLS = "\x00-\x1f\x7f-\x9f"
+_TURNS = "\u202a-\u202e\u2066-\u2069"
+REFUSED = _UNNAMED_CONTROLS + _TURNS
+"""Ranges of a regular expression."""
+REFUSED_SQL = r"^ *$|[\x00-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
+"""A pattern of DuckDB, for names of blanks alone, too."""
+PADDED = "(name LIKE ' %' OR name LIKE '% ')"
+"""A condition of DuckDB."""
+
+_CONTROLS, _TURN = re.compile(f"[{_UNNAMED_CONTROLS}]"), re.compile(f"[{_TURNS}]")
+
+
+def trimmed(name: str) -> str:
+    """A name without the blanks at its ends."""
+    return name.strip(" ")
+
+
+def turn_in(text: str) -> str:
+    """What is wrong with ``text``, in words, if it turns the direction of writing; else empty."""
+    found = _TURN.search(text)
+    return f"U+{ord(found[0]):04X}, which turns the direction of text" if found else ""
+
+
+def refused_in(text: str) -> str:
+    """What is in ``text`` that no name has, in words; empty if there is nothing of the kind."""
+    return "a control character" if _CONTROLS.search(text) else turn_in(text)

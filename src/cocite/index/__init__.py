@@ -3,8 +3,8 @@
 ``cocite.index.build`` is imported by those who build only.
 """
 
+from cocite.index.layouts.contract import is_shard
+from cocite.index.layouts.part import Shard, StoredPart
 from cocite.index.stored import StoredIndex
-from cocite.layouts.format import is_shard
-from cocite.layouts.stored import Shard, StoredPart
 
 __all__ = ["Shard", "StoredIndex", "StoredPart", "is_shard"]

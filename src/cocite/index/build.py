@@ -3,6 +3,19 @@
 What a build is to make is written down first (``plan.json``); a run that finds the same plan goes
 on with what an earlier one has finished, part by part and shard by shard. Publication is one rename
 (or one exchange of names, if an old index is replaced), the manifest written before it and last.
+
+What a build will take, in words; and what it took.
+
+What is said of a graph when an index of it is made: what decides many answers, what has none.
+
+*Hubs* are those of ``graph/graph.py``. A measure that has a setting for them says how it is chosen;
+any can do without them, in a graph from which they are left out (``graph/exclude.py``).
+
+*Without answers* are the pages of which this is known by their degrees alone: those without links,
+and, of measures that compare what links to a page, or what it links to, those without such links.
+There are others, which only asking tells (``cocite related-all`` counts them all).
+
+Cost: a pass over the degrees.
 """
 
 from __future__ import annotations
@@ -10,53 +23,218 @@ from __future__ import annotations
 import os
 import shutil
 import weakref
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.compiled.clock import clock
-from cocite.copies import bare, origin
-from cocite.engine.blocks_walk import Traffic
+from cocite.engine.carriers import Traffic
 from cocite.engine.certificate import SweepReport
 from cocite.engine.diagonal import diagonal_memory
 from cocite.errors import CociteError, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.links import NO_LINKS, links_of, opposite
+from cocite.graph.blocks import Links
+from cocite.graph.exclude import write_some_names
+from cocite.graph.graph import Hub, hubs_in_words
+from cocite.graph.links import DIRECTIONS, NO_LINKS, links_of, opposite
+from cocite.graph.name_files import TITLE_FILES
 from cocite.graph.names import NAME_FILES
-from cocite.graph.rows import Links
 from cocite.graph.sides import Sides
-from cocite.graph.some_names import write_some_names
-from cocite.graph.titles import TITLE_FILES
-from cocite.graph.titles.files import write_some_titles
-from cocite.index.asked import ASKS
-from cocite.index.estimate import BuildReport, IndexEstimate
-from cocite.index.facts import PASSED_OVER, index_facts
-from cocite.index.graph_told import too_wide
-from cocite.index.keep import KeptPages
-from cocite.index.plan import BuildOptions
-from cocite.index.refined import diagonal_bytes, write_diagonal
-from cocite.index.sharded import Kept, ShardedPart, shard_samples
-from cocite.index.spread import Spread
+from cocite.graph.titles import write_some_titles
+from cocite.index.cluster import ClusterBuild, SampleWork
+from cocite.index.layouts.contract import PartPlan
+from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.reader import is_sampled
+from cocite.index.layouts.rows.texts import TextFiles, Texts
+from cocite.index.manifest import PASSED_OVER, diagonal_bytes, index_facts, write_diagonal
+from cocite.index.part import PartBuild, Progress
+from cocite.index.parts import FinishedShards, ShardedPart, WholePart, shard_samples
+from cocite.index.plan import ASKS, BuildOptions, PageFilter
 from cocite.index.stored import StoredIndex
-from cocite.index.whole import WholePart
-from cocite.index.work import SampleWork
+from cocite.index.whole_settings import WANTED, PartRequest
+from cocite.io.remote import bare, origin
 from cocite.kernels import load_numba
-from cocite.layouts.memory_plan import MemoryPlan
-from cocite.layouts.part import PartBuild, Progress
-from cocite.layouts.plan import PartPlan
-from cocite.layouts.table import is_sampled
-from cocite.layouts.texts import TextFiles, Texts
-from cocite.layouts.wanted import WANTED, Wanted
-from cocite.means import Means
-from cocite.measures import BY, SAMPLES
-from cocite.memory import format_size
-from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, copy_array
+from cocite.measures import BY, DEFAULT, HUBS, SAMPLES
+from cocite.measures.cocitation import IDF
+from cocite.measures.snn import WIDEST
+from cocite.resources import Resources, format_size, format_time, own_memory
+from cocite.storage import FORMAT_VERSION, Entry, Manifest, Staging, copy_array, evict
 
-__all__ = ["IndexBuild"]
+
+@dataclass(frozen=True)
+class IndexEstimate:
+    """What a build will take: ``bytes`` on disk, the ``rooms`` of its parts, ``seconds``; and how
+    much memory making refined answers ready takes, 0 if it is not to be done.
+    """
+
+    bytes: int
+    rooms: tuple[str, ...]
+    seconds: float
+    done: int
+    units: str
+    refining: int
+
+    def __str__(self) -> str:
+        rooms = " then ".join(dict.fromkeys(self.rooms))
+        text = f"{format_size(self.bytes)} on disk, {rooms}, about {format_time(self.seconds)}"
+        if self.refining:
+            memory = format_size(self.refining + own_memory())
+            text += f", and longer, with {memory}, to make refined answers ready"
+        if self.done:
+            units = self.units if self.done > 1 else self.units.removesuffix("s")
+            text += f"; goes on after {self.done:,} {units} that an earlier run finished"
+        return text
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """What a build took: of the units (samples, or nodes) it made itself, if it resumed, and how
+    many it ``finished`` (samples, or parts; :attr:`IndexBuild.finished`). ``traffic`` is what
+    blocks that live apart have sent each other.
+    """
+
+    units: int
+    finished: int
+    seconds: float
+    live_steps: int
+    bytes: int
+    traffic: Traffic | None = None
+
+
+# -- graph told --------------------------------------------------------------------------
+
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class GraphReport:
+    """The ``hubs`` of a graph of so many ``pages``, and how many pages are ``without`` answers in
+    an index, as they have no links in its ``way``: ``in``, ``out``, or ``any`` for either; and how
+    many are ``passed_over``, as they have more links than ``widest`` (None: there is no such).
+    """
+
+    hubs: tuple[Hub, ...]
+    pages: int
+    without: int
+    way: str
+    passed_over: int
+    widest: int | None
+
+    @classmethod
+    def of(cls, graph: Graph, options: BuildOptions) -> Self:
+        """What is known of ``graph`` for an index that is made as ``options`` say."""
+        way = _way(options)
+        without = 0 if any(part.measure.texts for part in options.parts) else _lone(graph, way)
+        return cls(graph.hubs, graph.nodes, without, way, *too_wide(graph, options))
+
+    def lines(self, graph: Graph, options: BuildOptions) -> list[str]:
+        """Both in words, each with what to do; nothing of what there is none of."""
+        return [
+            *self._of_hubs(graph, options),
+            *self._of_those_passed_over(options),
+            *self._of_those_without(options),
+        ]
+
+    def _of_hubs(self, graph: Graph, options: BuildOptions) -> list[str]:
+        """Nothing either if all parts count hubs less, as was chosen."""
+        parts = [part for part in options.parts if not part.measure.texts]
+        if not self.hubs or not parts or all(part.by_page for part in parts):
+            return []
+        name, ways = options.measure.name, []
+        if any(HUBS in part.measure.build for part in parts):
+            ways.append("--hubs idf (hubs='idf') counts their links less")
+        if any(IDF in part.measure.ask for part in parts):
+            ways.append("--idf (idf=True) counts them less when asking")
+        if any(WIDEST in part.measure.build for part in parts):
+            ways.append(f"{name} counts them less by itself")
+        ways.append(
+            f"cocite ingest {graph.path} -o DIR --exclude-nodes FILE leaves them out, their names "
+            "one a line (exclude=)"
+        )
+        return [
+            f"{hubs_in_words(self.hubs, self.pages)}: what is linked with so many tells little of "
+            f"any. {'; '.join(ways)}"
+        ]
+
+    def _of_those_passed_over(self, options: BuildOptions) -> list[str]:
+        if not self.passed_over or self.widest is None:
+            return []
+        count, has = self.passed_over, "page has" if self.passed_over == 1 else "pages have"
+        return [
+            f"{count:,} of the {self.pages:,} {has} more than {self.widest:,} links, and what they "
+            f"link is left aside by {options.measure.name}: --widest chooses another number"
+        ]
+
+    def _of_those_without(self, options: BuildOptions) -> list[str]:
+        if not self.without:
+            return []
+        links = {"in": DIRECTIONS["in"], "out": DIRECTIONS["out"]}.get(self.way, "links")
+        known = (
+            f"{self.without:,} of the {self.pages:,} pages have no {links}, so nothing is related "
+            f"to them by {options.measure.name}"
+        )
+        if self.way == "any":
+            return [known]
+        others = f"; with --direction any, or by {DEFAULT}, only pages without any link have none"
+        return [known + others]
+
+
+def _way(options: BuildOptions) -> str:
+    """The direction in which a page must have links to have an answer; ``any`` where it may be
+    related to those that it has links with in the other one.
+    """
+    ways = {
+        part.measure.looks_at(part.direction)
+        if part.measure.step is not None or part.measure.own_links
+        else "any"
+        for part in options.parts
+    }
+    way = next(iter(ways))
+    return way if len(ways) == 1 and way in ("in", "out") else "any"
+
+
+def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
+    """How many pages have more links than tell something in an index, and how many that are, of
+    several components the fewest; 0 and None if links are not counted. Pages that are compared by
+    in-links share what links to them, so that its out-links count, and a page is its own neighbor.
+    """
+    parts = [part for part in options.parts if WIDEST in part.settings]
+    if not parts:
+        return 0, None
+    widest, count = min(part.settings[WIDEST] for part in parts), 0
+    ways = {part.direction for part in parts}
+    offsets, outs = graph.in_offsets, graph.out_degrees
+    for low in range(0, graph.nodes, _PIECE):
+        ins = np.diff(offsets[low : low + _PIECE + 1]).astype(np.int64)
+        most = outs[low : low + _PIECE].astype(np.int64) if ways != {"out"} else ins
+        most = np.maximum(most, ins) if ways != {"in"} else most
+        count += int(np.count_nonzero(most + 1 > widest))
+        evict(offsets, outs)
+    return count, widest
+
+
+def _lone(graph: Graph, way: str) -> int:
+    """How many pages have no links in a direction."""
+    offsets, outs, count = graph.in_offsets, graph.out_degrees, 0
+    for low in range(0, graph.nodes, _PIECE):
+        none = np.ones(min(_PIECE, graph.nodes - low), bool)
+        if way != "out":
+            piece = offsets[low : low + _PIECE + 1]
+            none &= piece[1:] == piece[:-1]
+        if way != "in":
+            none &= outs[low : low + _PIECE] == 0
+        count += int(none.sum())
+        evict(offsets, outs)
+    return count
+
+
+# -- build -------------------------------------------------------------------------------
+
 
 _BESIDE = 100
 """Bytes a node that builds take beside links, where these stay in memory: the most that any does,
@@ -72,11 +250,11 @@ class IndexBuild:
         graph: Graph,
         output: str | os.PathLike[str],
         options: BuildOptions,
-        means: Means,
+        means: Resources,
         *,
         overwrite: bool = False,
         restart: bool = False,
-        spread: Spread | None = None,
+        spread: ClusterBuild | None = None,
         elsewhere: bool = False,
     ) -> None:
         """``overwrite`` replaces ``output`` if it is an index; ``restart`` throws away what an
@@ -90,13 +268,13 @@ class IndexBuild:
         graph.check()
         self._options = options = options.for_graph(graph)
         self._graph, self._means, self._restart = graph, means, restart
-        self._draft = Draft(os.fspath(output), "index", overwrite=overwrite, resumable=True)
-        self._pages = self._pages_kept()
+        self._draft = Staging(os.fspath(output), "index", overwrite=overwrite, resumable=True)
+        self._pages = self._page_filter()
         self.nodes = graph.nodes if self._pages is None else self._pages.size
-        self._wanted: Wanted | None = None
+        self._requested: PartRequest | None = None
         if self._pages is not None:
-            self._wanted = Wanted.of(self._draft.path.absolute(), self._pages)
-            plans = tuple(replace(plan, wanted=self._wanted) for plan in options.parts)
+            self._requested = PartRequest.of(self._draft.path.absolute(), self._pages)
+            plans = tuple(replace(plan, wanted=self._requested) for plan in options.parts)
             self._options = options = replace(options, parts=plans)
         self._texts = self._texts_compared()
         if self._texts is not None:
@@ -107,7 +285,7 @@ class IndexBuild:
                     for plan in options.parts
                 ),
             )
-        self._made: weakref.WeakValueDictionary[tuple[str, bool], Links] = (
+        self._built: weakref.WeakValueDictionary[tuple[str, bool], Links] = (
             weakref.WeakValueDictionary()
         )
         self._shards: list[int] = []
@@ -123,7 +301,7 @@ class IndexBuild:
             )
         self.parts = [self._part(plan) for plan in options.parts]
 
-    def _pages_kept(self) -> NDArray[np.uint32] | None:
+    def _page_filter(self) -> NDArray[np.uint32] | None:
         """The ids of the pages that are kept, ascending; None for all."""
         keep = self._options.keep
         return None if keep is None else keep.ids(self._graph)
@@ -151,7 +329,7 @@ class IndexBuild:
         work.fit(replace(own, back=own) if plan.direction == "both" else own)
         return ShardedPart(work, links, samples, kept, self._spread)
 
-    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, FinishedShards | None]:
         """Which samples a part draws, and which older ones it keeps."""
         return self._options.numbers, None
 
@@ -163,13 +341,13 @@ class IndexBuild:
         way = "out" if plan.direction == "both" else plan.direction
         if way in ("in", NO_LINKS):
             return links_of(self._graph, "in", weighted=plan.weighted)
-        links = self._made.get((way, plan.weighted))
+        links = self._built.get((way, plan.weighted))
         if links is None:
             memory, nodes = self._means.memory, self._graph.nodes
             stored = links_of(self._graph, "in", weighted=plan.weighted).nbytes
             keep = max(memory // 4, memory - stored - _BESIDE * nodes)
             links = links_of(self._graph, way, memory, weighted=plan.weighted, keep=keep)
-            self._made[way, plan.weighted] = links
+            self._built[way, plan.weighted] = links
         if plan.direction == "both" and is_sampled(plan.layout):
             return replace(links_of(self._graph, "in", weighted=plan.weighted), back=links)
         return links
@@ -178,8 +356,8 @@ class IndexBuild:
         self._draft.__enter__()
         try:
             self._resume_or_clear()
-            if self._wanted is not None and self._pages is not None:
-                self._wanted.write(self._pages)
+            if self._requested is not None and self._pages is not None:
+                self._requested.write(self._pages)
         except BaseException as error:
             self._draft.__exit__(type(error), error, None)
             raise
@@ -272,7 +450,7 @@ class IndexBuild:
             **self._default,
             **({"texts": self._texts.digest} if isinstance(self._texts, TextFiles) else {}),
             "first": self._options.first,
-            "keep": None if self._wanted is None else self._wanted.entry.xxh3_128,
+            "keep": None if self._requested is None else self._requested.entry.xxh3_128,
         }
 
     @property
@@ -287,6 +465,14 @@ class IndexBuild:
             for part in self.parts:
                 part.resume()
 
+    @property
+    def name_bytes(self) -> int:
+        """What the names of the nodes take on disk, about: all are of much the same length."""
+        names = sum(entry.nbytes for entry in self._name_files().values())
+        if self._requested is None:
+            return names
+        return names * self.nodes // self._graph.nodes + self._requested.entry.nbytes
+
     def estimate(self) -> IndexEstimate:
         """Size, memory and time of all parts, from pilots on this graph. Raises
         :class:`ResourceError` if the memory or the disk does not suffice.
@@ -300,9 +486,7 @@ class IndexBuild:
             found.append(part.estimate())
             if len(self.parts) > 1:
                 part.close()  # parts are made one after another, and planned so
-        names = sum(entry.nbytes for entry in self._name_files().values())
-        if self._wanted is not None:  # names are of much the same length
-            names = names * self.nodes // self._graph.nodes + self._wanted.entry.nbytes
+        names = self.name_bytes
         size = sum(each.bytes for each in found)
         size += self._options.refine * len(self.parts) * diagonal_bytes(self._graph.nodes)
         total = size + names
@@ -390,22 +574,22 @@ class IndexBuild:
     def _copy_names(self) -> tuple[str, dict[str, Entry]]:
         """Copy the names, of the pages that are kept; returns their kind and their files."""
         graph, folder, files = self._graph, self._draft.path, dict[str, Entry]()
-        if self._wanted is not None:
-            ids = self._wanted.ids()
+        if self._requested is not None:
+            ids = self._requested.ids()
             kind, files = write_some_names(folder, graph.store, graph.names, ids)
             if graph.titles is not None:
                 files |= write_some_titles(folder, graph.titles, ids)
-            return kind, files | {WANTED: self._wanted.entry}
+            return kind, files | {WANTED: self._requested.entry}
         for name, entry in self._name_files().items():
             copy_array(graph.store.path / name, folder / name, entry)
             files[name] = entry
         return str(graph.store.facts["names"]), files
 
     @property
-    def kept_pages(self) -> KeptPages | None:
+    def page_filter(self) -> PageFilter | None:
         """What is to be said of the pages that are kept, if not all are."""
         keep = self._options.keep
-        return None if keep is None else KeptPages(self._graph.nodes, keep.prefixes)
+        return None if keep is None else PageFilter(self._graph.nodes, keep.prefixes)
 
     def _more_files(self) -> dict[str, Entry]:
         """Files beside those of the parts and the names."""
@@ -426,7 +610,7 @@ class IndexBuild:
                 "weighted": graph.in_weights is not None,
                 "path": self._graph_place(),
             },
-            self.kept_pages,
+            self.page_filter,
             self._sides,
         )
 
@@ -446,7 +630,9 @@ class IndexBuild:
     def _sides(self) -> Sides | None:
         """Those of the nodes of the index, if the graph has two."""
         sides = self._graph.sides
-        return sides if sides is None or self._wanted is None else sides.kept(self._wanted.ids())
+        return (
+            sides if sides is None or self._requested is None else sides.kept(self._requested.ids())
+        )
 
 
 def _in_words(fit: MemoryPlan | None) -> str:

@@ -6,7 +6,7 @@ joined is cut into shards as a build cuts them; graph and order of the indexes d
 the result is that of one build, to the byte.
 
 The numbers must follow each other: none twice, none missing. An index that has lost shards
-(``index/lost.py``) holds the others, so that one with just the lost numbers makes it whole; where
+(``index/stored.py``) holds the others, so that one with just the lost numbers makes it whole; where
 parts have lost different shards, what one index still has of a number fits with what the other has.
 Parts without samples, names, and what is made ready for refined answers follow from the graph, and
 must be equal. Samples of an index that was refreshed are of several graphs, in ids of the newest:
@@ -30,27 +30,24 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.copies import is_url
 from cocite.errors import Damaged, ResourceError, UsageError
-from cocite.graph.titles import TITLE_FILES
-from cocite.index.facts import index_facts
-from cocite.index.lost import in_runs, numbers_in_words
+from cocite.graph.name_files import TITLE_FILES
+from cocite.index.cluster import write_shard
+from cocite.index.layouts.batch_maker import Blob
+from cocite.index.layouts.contract import DIGESTS, MEMBERS, is_shard, shard_file
+from cocite.index.layouts.part import Shard, StoredPart
+from cocite.index.layouts.reader import is_sampled
+from cocite.index.manifest import index_facts
+from cocite.index.part import Progress
+from cocite.index.parts import shard_samples
 from cocite.index.plan import BuildOptions
-from cocite.index.sharded import shard_samples
-from cocite.index.stored import StoredIndex
-from cocite.index.work import write_shard
-from cocite.layouts.blobs import Blob
-from cocite.layouts.format import DIGESTS, MEMBERS, is_shard, shard_file
-from cocite.layouts.part import Progress
-from cocite.layouts.stored import Shard, StoredPart
-from cocite.layouts.table import is_sampled
-from cocite.layouts.wanted import WANTED
+from cocite.index.stored import StoredIndex, in_runs, numbers_in_words, redraw_command
+from cocite.index.whole_settings import WANTED
+from cocite.io.remote import is_url
 from cocite.measures import BY, SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
-from cocite.memory import format_size
-from cocite.store import Access, ArrayWriter, Draft, Entry, Manifest, copy_array
-
-__all__ = ["Merge"]
+from cocite.resources import format_size
+from cocite.storage import Access, ArrayWriter, Entry, Manifest, Staging, copy_array
 
 
 class _Source(NamedTuple):
@@ -98,7 +95,7 @@ class Merge:
         for index in self._indexes:
             _check_alone(index)
             _check_fits(self._indexes[0], index)
-        self._indexes = _sound(self._indexes)
+        self._indexes = _check_parts(self._indexes)
         self.numbers = _numbers(self._indexes)
         first, samples = self._indexes[0], len(self.numbers)
         plans = [replace(p.plan, settings=_with(p.plan.settings, samples)) for p in first.parts]
@@ -113,7 +110,7 @@ class Merge:
         )
         self._sampled = [i for i, plan in enumerate(plans) if is_sampled(plan.layout)]
         self._cut = {i: shard_samples(plans[i], first.nodes, shard) for i in self._sampled}
-        self._draft = Draft(os.fspath(output), "index", overwrite=overwrite)
+        self._draft = Staging(os.fspath(output), "index", overwrite=overwrite)
 
     @property
     def paths(self) -> list[Path]:
@@ -232,15 +229,15 @@ def _check_alone(index: StoredIndex) -> None:
     path = index.store.path
     if index.samples is None:
         raise UsageError(f"{path} has no samples ({index.measure.name}): there is nothing to join")
-    if len(index.freshness.generations) > 1 or index.freshness.since is not None:
+    if index.freshness.refreshed:
         raise UsageError(
-            f"{path} was refreshed: its samples are of several graphs, which no build draws. Build "
-            "an index of the graph that it was refreshed to, and join that"
+            f"{path} was refreshed: its samples are of several graphs, which no build draws. Draw "
+            f"all of them from one graph, and join that: {redraw_command(str(path))}"
         )
     if any(SAMPLES in component.fixed for component in index.measure.components):
         raise UsageError(
             f"{index.measure.name} fixes its number of samples. Build the indexes with --samples "
-            "or --numbers instead"
+            "or --sample-range instead"
         )
 
 
@@ -252,7 +249,7 @@ def _check_fits(first: StoredIndex, other: StoredIndex) -> None:
             f"{two} was built from another graph ({other.graph['name']}) than {one} "
             f"({first.graph['name']}): their checksums differ"
         )
-    here, there = _told(first), _told(other)
+    here, there = _report(first), _report(other)
     if here != there:
         name = next(n for n in [*here, *there] if here.get(n) != there.get(n))
         raise UsageError(
@@ -272,7 +269,7 @@ def _check_fits(first: StoredIndex, other: StoredIndex) -> None:
             )
 
 
-def _told(index: StoredIndex) -> dict[str, Any]:
+def _report(index: StoredIndex) -> dict[str, Any]:
     """What must be the same, by name."""
     told: dict[str, Any] = {"measure": index.measure.name, "direction": index.direction}
     files = index.store.manifest.files
@@ -299,7 +296,7 @@ def _common_files(index: StoredIndex, made: Collection[str]) -> dict[str, Entry]
     return {n: entry for n, entry in files.items() if n not in own and not is_shard(n)}
 
 
-def _sound(indexes: list[StoredIndex]) -> list[StoredIndex]:
+def _check_parts(indexes: list[StoredIndex]) -> list[StoredIndex]:
     """The indexes without the shards that are damaged, of those whose numbers others have, too."""
     span, _, whole = _held(indexes)
     twice = {*(np.flatnonzero(whole > 1) + span.start).tolist()}
@@ -348,7 +345,7 @@ def _numbers(indexes: Sequence[StoredIndex]) -> range:
     if missing.size:
         raise UsageError(
             f"samples {numbers_in_words(in_runs(missing.tolist()))} are in none of {named}: build "
-            "them with cocite index --numbers, and join that, too"
+            "them with cocite index --sample-range, and join that, too"
         )
     return span
 

@@ -5,27 +5,48 @@ with weight 1/2, so that a score stays in the measure's range and a node and its
 they did. A measure that looks at both at once (``Measure.joint``), such as P-Rank, which adds the
 two up inside its recursion, has one part all the same. A blend (``measures/blend.py``) has the
 parts of each of its components, their weights multiplied by the component's.
+
+The settings of a question to an index: what is given, what the index takes by default, the rest.
+
+What meetings are worth (``by``, ``measures/meeting_weight.py``) may be kept with an index as the
+default of its questions; ``by`` or a decay given with a question goes before it. So may any other
+setting of a question (``asks``), such as those that ``cocite tune`` has chosen. Numbers are as many
+as the walks of the index have steps, the longest ones if parts differ; functions are asked for as
+many.
+
+Cost: what was checked once is remembered, so that a question checks it for nothing.
+
+Which pages an index keeps, if not all: those with a prefix, those that a list names.
+
+Names that no node has are left out: lists come from elsewhere, and the web of a day has a part of
+them. How many were found is told.
+
+Cost: a look-up a name; a binary search a prefix.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS, NO_LINKS, checked_direction
-from cocite.index.asked import asked_settings, kept_settings
-from cocite.index.keep import Keep
-from cocite.layouts.freshness import MOST_NUMBERS
-from cocite.layouts.plan import PartPlan
-from cocite.layouts.table import is_sampled, sampled_format
+from cocite.index.layouts.contract import PartPlan
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.reader import is_sampled, sampled_format
+from cocite.index.layouts.snapshots import MOST_NUMBERS
 from cocite.measures import (
     BY,
+    DECAY,
+    LENGTH,
     MEASURES,
     SAMPLES,
     By,
@@ -37,9 +58,152 @@ from cocite.measures import (
     find_measure,
 )
 from cocite.measures.blend import PREFIX, overall_direction
-from cocite.measures.text import SHARE, TEXT
+from cocite.measures.meeting_weight import heeds_decay, numbers_in, sampled, weights_of
+from cocite.measures.tfidf import SHARE, TEXT
+from cocite.storage import Facts
 
-__all__ = ["BuildOptions", "component_parts", "links_in_words"]
+ASKS = "asks"
+"""The fact of an index that holds them."""
+
+
+def query_settings(
+    measure: Measure,
+    parts: Sequence[PartPlan | StoredPart],
+    given: Mapping[str, object],
+    default: str | None = None,
+    asks: Mapping[str, Value] | None = None,
+) -> WholeSettings:
+    """All settings of a question to an index of some parts, which keeps ``default`` for ``by``, and
+    ``asks`` for others.
+
+    Raises :class:`UsageError` for what the measure does not take, and for what is not allowed for
+    walks of these lengths.
+    """
+    walking = [part for part in parts if BY in part.measure.ask]
+    longest = max((part.settings[LENGTH] for part in walking), default=0)
+    asked: dict[str, Any] = {**(asks or {}), **given}
+    if BY.name in given:
+        asked[BY.name] = BY.checked(sampled(given[BY.name], longest))
+        if DECAY.name not in given and not heeds_decay(asked[BY.name]):
+            asked.pop(DECAY.name, None)  # one that is kept
+    elif default is not None and (DECAY.name not in given or heeds_decay(default)):
+        asked[BY.name] = default
+    found = measure.ask_settings(asked)
+    for part in walking:
+        own = part.ask_settings(found)
+        weights_of(own, part.settings)
+        numbers = None if BY in part.fixed else numbers_in(own[BY])
+        if numbers is not None and numbers != longest:
+            raise UsageError(
+                f"by has {numbers} numbers; the walks of the index have {longest} steps: give one "
+                "for each"
+            )
+    return found
+
+
+def saved_settings(
+    measure: Measure,
+    parts: Sequence[PartPlan | StoredPart],
+    asks: Mapping[str, object],
+    by: str | None = None,
+) -> dict[str, Value]:
+    """What an index keeps for its questions, of what is given for it, checked and by name.
+
+    Raises :class:`UsageError` for ``by``, which is kept by itself, and for what no question takes.
+    """
+    if BY.name in asks:
+        raise UsageError("by is kept with the index by itself: give it as by, not among asks")
+    found = query_settings(measure, parts, asks, by).to_json()
+    return {name: found[name] for name in sorted(asks) if name in found}
+
+
+# -- keep --------------------------------------------------------------------------------
+
+
+_log = logging.getLogger("cocite")
+_SHOWN = 3
+"""Prefixes that a sentence names."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """The pages whose names begin with one of the ``prefixes``, and those in ``names``."""
+
+    prefixes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def checked(
+        cls, names: Iterable[object] | None, prefixes: str | Sequence[str] | None
+    ) -> Self | None:
+        """None if neither is given; raises :class:`UsageError`."""
+        if isinstance(names, str):
+            raise UsageError("keep is one text; give a list of names")
+        if names is None and prefixes is None:
+            return None
+        given = (prefixes,) if isinstance(prefixes, str) else tuple(prefixes or ())
+        if not all(isinstance(each, str) and each for each in given):
+            raise UsageError(
+                f"keep_prefix is {prefixes!r}; it is the beginning of names, or a list"
+            )
+        return cls(given, tuple(dict.fromkeys(map(str, names or ()))))
+
+    def ids(self, graph: Graph) -> NDArray[np.uint32]:
+        """uint32[m], ascending: the pages of ``graph`` that are kept; raises :class:`UsageError` if
+        there is none.
+        """
+        found = [graph.names.with_prefix(prefix) for prefix in self.prefixes]
+        named = [graph.names.find(name) for name in self.names]
+        there = [node for node in named if node is not None]
+        ids = np.unique(np.concatenate([*found, np.array(there, np.uint32)]).astype(np.uint32))
+        if not ids.size:
+            raise UsageError(
+                f"{graph.path} has none of the pages that are to be kept: no name is in the list, "
+                "or begins with the prefix"
+            )
+        if len(there) < len(named):
+            first = next(name for name, node in zip(self.names, named, strict=True) if node is None)
+            _log.warning(
+                f"{len(named) - len(there):,} of {len(named):,} names to be kept are not in "
+                f"{graph.path}, such as {first!r}"
+            )
+        return ids
+
+
+@dataclass(frozen=True)
+class PageFilter:
+    """What a manifest says of it: the ``nodes`` of the graph, and the ``prefixes`` that pages were
+    chosen by, if any.
+    """
+
+    nodes: int
+    prefixes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As manifests hold it."""
+        return {"nodes": self.nodes, "prefixes": list(self.prefixes)}
+
+    def in_words(self, count: int) -> str:
+        """Of ``count`` pages that are kept."""
+        shown = ", ".join(self.prefixes[:_SHOWN]) + ", ..." * (len(self.prefixes) > _SHOWN)
+        by = f" (prefix {shown})" if shown else ""
+        return f"{count:,} of the {self.nodes:,} pages of its graph{by}"
+
+
+def page_filter(facts: Facts, nodes: int, most: int) -> PageFilter | None:
+    """What the manifest of an index of so many ``nodes`` says, if it keeps some pages only; raises
+    :class:`Damaged`.
+    """
+    if "wanted" not in facts:
+        return None
+    told = facts.group("wanted")
+    prefixes = told.values.get("prefixes")
+    if not isinstance(prefixes, list) or not all(isinstance(p, str) and p for p in prefixes):
+        raise told.refused("prefixes", "a list of texts")
+    return PageFilter(told.whole("nodes", nodes, most), tuple(prefixes))
+
+
+# -- plan --------------------------------------------------------------------------------
 
 
 def links_in_words(measure: Measure, direction: str) -> str:
@@ -53,7 +217,7 @@ def links_in_words(measure: Measure, direction: str) -> str:
 class BuildOptions:
     """What an index is made of. ``direction`` is ``mixed`` if components differ in it;
     ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
-    (``index/refined.py``); ``first`` is the number of the first sample, ``keep`` says which pages
+    (``index/manifest.py``); ``first`` is the number of the first sample, ``keep`` says which pages
     are kept, if not all; ``by`` is what meetings are worth where a question does not say, ``asks``
     are other settings that questions take unless they say otherwise; ``texts`` is where the texts
     of the pages are, if they are compared.
@@ -109,9 +273,9 @@ class BuildOptions:
         if keep is not None:
             _check_keeps(parts, refine)
         way, first = overall_direction(ways), 0 if numbers is None else numbers.start
-        asked = asked_settings(found, parts, {} if by is None else {BY.name: by})
+        asked = query_settings(found, parts, {} if by is None else {BY.name: by})
         kept = None if by is None else asked.get(BY, BY.default)
-        held = kept_settings(found, parts, asks or {}, kept)
+        held = saved_settings(found, parts, asks or {}, kept)
         place = None if texts is None else Path(texts)
         return cls(
             found, way, filled, tuple(parts), unweighted, refine, first, keep, kept, held, place
@@ -136,7 +300,7 @@ class BuildOptions:
         found = self._sized(graph.edges)
         if graph.in_weights is not None and not self.unweighted:
             found = found._weighted()
-        if self.refine and not all(plan.linearised for plan in found.parts):
+        if self.refine and not all(plan.linearized for plan in found.parts):
             raise UsageError(
                 "--refine (refine=True) prepares refined answers of simrank, without weights of "
                 f"links or hubs; for {self.measure.name} there is nothing to prepare. Leave it out "

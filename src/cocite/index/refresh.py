@@ -1,10 +1,10 @@
 """Refreshing an index: some samples are drawn from the graph as it is now, the oldest retire.
 
 Samples that stay are carried over into the ids of the new graph: nodes that are gone are taken out,
-nodes that are new stand nowhere in them (``layouts/freshness.py`` says who knows whom). Shards of
-which everything stays, ids too, are linked and not written again. Fresh samples have numbers that
-were never used, so they are independent of all that were ever drawn. Parts without samples are made
-anew, whole; so is what is made ready for refined answers.
+nodes that are new stand nowhere in them (``index/layouts/snapshots.py`` says who knows whom).
+Shards of which everything stays, ids too, are linked and not written again. Fresh samples have
+numbers that were never used, so they are independent of all that were ever drawn. Parts without
+samples are made anew, whole; so is what is made ready for refined answers.
 
 An index whose newest samples are of this very graph is not refreshed, unless ``again``: a command
 that is repeated, as it was killed when it had published, would retire as many samples once more.
@@ -15,6 +15,13 @@ whole: the old one answers until then, and who has it open keeps it. It is a bui
 
 Cost: the fresh samples as in any build, and one pass over the others. Memory: that of a build; to
 carry samples over, a blob and 8 bytes a node for each thread; 64 bytes a node to match names.
+
+Samples of an index that stay when it is refreshed: linked, or written in the ids of now.
+
+Shards of which everything stays, ids too, are linked and not written again; of others, what is left
+is carried over, blob by blob, checked before it is read.
+
+Cost: one pass over what is not linked; a blob and 8 bytes a node for each thread.
 """
 
 from __future__ import annotations
@@ -22,6 +29,8 @@ from __future__ import annotations
 import datetime
 import math
 import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -31,35 +40,113 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.codes import NOWHERE
-from cocite.copies import is_url
+from cocite.constants import NOWHERE
 from cocite.engine.certificate import SweepReport
 from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.matching import match_names
+from cocite.graph.name_files import TITLE_FILES, match_names
 from cocite.graph.names import NAME_FILES
 from cocite.graph.sides import Sides
-from cocite.graph.titles import TITLE_FILES
-from cocite.index.build import IndexBuild
-from cocite.index.carried import Carried
-from cocite.index.estimate import BuildReport, IndexEstimate
-from cocite.index.keep import KeptPages
-from cocite.index.plan import BuildOptions
-from cocite.index.sharded import Kept, ShardedPart
-from cocite.index.spread import Spread
+from cocite.index.build import BuildReport, IndexBuild, IndexEstimate
+from cocite.index.cluster import ClusterBuild, Note
+from cocite.index.layouts.batch_maker import Blob, Maker
+from cocite.index.layouts.contract import DIGESTS, MEMBERS, PartPlan, is_shard, shard_file
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.reader import is_sampled, sampled_builder, sampled_format
+from cocite.index.layouts.rows.texts import OldTexts, Texts
+from cocite.index.layouts.snapshots import MOST_NUMBERS, SINCE, Generation
+from cocite.index.part import Progress
+from cocite.index.parts import FinishedShards, ShardedPart
+from cocite.index.plan import BuildOptions, PageFilter
 from cocite.index.stored import StoredIndex
-from cocite.layouts.format import is_shard
-from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
-from cocite.layouts.part import Progress
-from cocite.layouts.plan import PartPlan
-from cocite.layouts.sound import part_faults
-from cocite.layouts.table import is_sampled, sampled_format
-from cocite.layouts.texts import OldTexts, Texts
-from cocite.means import Means
-from cocite.memory import format_size
-from cocite.store import Access, ArrayWriter, Entry, Store
+from cocite.index.verify import part_faults
+from cocite.io.remote import is_url
+from cocite.resources import Resources, format_size
+from cocite.storage import Access, ArrayWriter, Entry, Store, advise, copy_array, disk, evict
 
-__all__ = ["RefreshBuild"]
+_MOST_LINKED = 256
+"""Shards that are kept as they are; were there more, they are written anew, fuller."""
+
+
+class Carried(FinishedShards):
+    """The samples of a part that stay: their shards linked, or written in the ids of now."""
+
+    def __init__(
+        self,
+        part: StoredPart,
+        numbers: range,
+        ids: Callable[[], NDArray[np.uint32]],
+        same: bool,
+        nodes: int,
+        shard: int,
+        threads: int,
+    ) -> None:
+        self.numbers = numbers
+        self._part, self._ids, self._nodes, self._threads = part, ids, nodes, threads
+        self._base = part.freshness.numbers.start
+        begins = [self._base + each.first for each in part.shards]
+        found = [
+            range(begin, begin + each.samples)
+            for begin, each in zip(begins, part.shards, strict=True)
+        ]
+        whole = [each for each in found if same and each.start >= numbers.start]
+        self._begins = begins
+        self._linked = set(whole) if len(whole) <= _MOST_LINKED else set[range]()
+        self.shards: Sequence[range] = list(_cut(numbers, self._linked, shard))
+
+    def link(self, shard: range, path: Path) -> Note | None:
+        """Link a shard that stays as it is, and say what its note would; None if it does not."""
+        if shard not in self._linked:
+            return None
+        store, name = self._part.store, self._part.prefix + shard_file(shard.start)
+        entry = store.manifest.files[name]
+        store.require(name)
+        disk.remove(path)
+        try:
+            disk.link(store.path / name, path)
+        except OSError:
+            copy_array(store.path / name, path, entry)
+        places = slice(shard.start - self._base, shard.stop - self._base)
+        counts, digests = self._part.array(MEMBERS)[places], self._part.array(DIGESTS)[places]
+        note = {"members": counts.tolist(), "digests": digests.tolist()}
+        return {"entry": entry.to_json(), **note}
+
+    def makers(self) -> list[Maker]:
+        """One a thread; raises :class:`Damaged` if what is to be carried over is not whole."""
+        part, ids = self._part, self._ids()
+        for shard, begin in zip(part.shards, self._begins, strict=True):
+            numbers = range(begin, begin + shard.samples)
+            if numbers.stop > self.numbers.start and numbers not in self._linked:
+                advise(Access.THROUGH, shard.words)
+                part.store.require(part.prefix + shard_file(begin))
+        carry = sampled_builder(part.layout).carrier(ids, self._nodes, part.settings)
+
+        def make(sample: int) -> Blob:
+            number = bisect_right(self._begins, sample) - 1
+            shard = part.shards[number]
+            try:
+                return carry(shard.words, shard.blobs[sample - self._begins[number]])
+            except IndexError as error:
+                raise part.damaged(shard.first) from error
+            finally:
+                evict(shard.words)
+
+        return [make] * self._threads
+
+
+def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
+    """The numbers cut into shards: those that are linked, and runs between them."""
+    ends = {each.start: each.stop for each in linked}
+    start = numbers.start
+    while start < numbers.stop:
+        after = min((first for first in ends if first > start), default=numbers.stop)
+        stop = ends.get(start, min(start + shard, after))
+        yield range(start, stop)
+        start = stop
+
+
+# -- refresh -----------------------------------------------------------------------------
+
 
 _MATCH_NODE = 64
 _LOOKED_UP, _LEAST_FAMILIAR = 1000, 0.1
@@ -76,14 +163,14 @@ class RefreshBuild(IndexBuild):
         index: str | os.PathLike[str],
         graph: Graph,
         share: float,
-        means: Means,
+        means: Resources,
         *,
         date: str | None = None,
         restart: bool = False,
         texts: str | os.PathLike[str] | None = None,
         again: bool = False,
         verify: bool = True,
-        spread: Spread | None = None,
+        spread: ClusterBuild | None = None,
     ) -> None:
         """``date`` is that of the graph, as 2026-11-21; by default today's. ``texts`` are those of
         its pages; without them the index keeps what it has of pages that are still there. It is
@@ -113,11 +200,10 @@ class RefreshBuild(IndexBuild):
         self.already = "" if again else self._already(graph)
         if self.already:
             self.drawn = range(numbers.stop, numbers.stop)
-        self._generations = _kept(old, numbers[len(self.drawn) :])
+        self._generations = _unchanged(old, numbers[len(self.drawn) :])
         if self.kept and old.lost:
-            raise Damaged(
-                f"{old.loss}. Refresh it then, or draw all samples anew with --share 1 (share=1)"
-            )
+            then = ". Refresh it then, or draw all samples anew with --share 1 (share=1)"
+            raise Damaged(old.loss + (not old.freshness.refreshed) * then)
         self._check_layouts(graph)
         self._check_names(graph)
         if texts is not None and not old.measure.texts:
@@ -153,7 +239,7 @@ class RefreshBuild(IndexBuild):
         done = "was already refreshed from" if newest.refresh else "was built from"
         return (
             f"{old.store.path} {done} this graph ({graph.path}){when}: it stays as it is. To draw "
-            "samples from it once more, or for other texts: --again (again=True)"
+            "samples from it once more, or for other texts: --force (again=True)"
         )
 
     def _check_layouts(self, graph: Graph) -> None:
@@ -205,7 +291,7 @@ class RefreshBuild(IndexBuild):
                 raise Busy(f"{self._old.store.path} was replaced meanwhile; refresh it again")
             for part in self.parts:
                 if isinstance(part, ShardedPart):
-                    part.link_kept()
+                    part.link_finished()
         except BaseException as error:
             self.__exit__(type(error), error, None)
             raise
@@ -259,7 +345,7 @@ class RefreshBuild(IndexBuild):
         """An array of a part of the index."""
         return next(part for part in self._old.parts if part.prefix == prefix).array(name)
 
-    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, FinishedShards | None]:
         if not self.kept:
             return self.drawn, None
         part = next(part for part in self._old.parts if part.prefix == plan.prefix)
@@ -357,7 +443,7 @@ class RefreshBuild(IndexBuild):
 
     # -- of an index that keeps some pages only -----------------------------------------
 
-    def _pages_kept(self) -> NDArray[np.uint32] | None:
+    def _page_filter(self) -> NDArray[np.uint32] | None:
         """Those that were kept and are still there, and all that have a prefix now."""
         if self._old.kept is None:
             return None
@@ -376,10 +462,10 @@ class RefreshBuild(IndexBuild):
         return ids
 
     @property
-    def kept_pages(self) -> KeptPages | None:
+    def page_filter(self) -> PageFilter | None:
         """Those of the index, of the graph of now."""
         old = self._old.kept
-        return None if old is None else KeptPages(self._graph.nodes, old.prefixes)
+        return None if old is None else PageFilter(self._graph.nodes, old.prefixes)
 
 
 def _read_anyway(old: StoredIndex) -> list[str]:
@@ -393,7 +479,7 @@ def _read_anyway(old: StoredIndex) -> list[str]:
     return [name for name in files if not name.startswith(anew)]
 
 
-def _kept(old: StoredIndex, numbers: range) -> tuple[Generation, ...]:
+def _unchanged(old: StoredIndex, numbers: range) -> tuple[Generation, ...]:
     """The generations with those of their samples that stay, dated."""
     manifest = (old.store.path / "manifest.json").stat()
     built = datetime.datetime.fromtimestamp(manifest.st_mtime, datetime.UTC).date().isoformat()

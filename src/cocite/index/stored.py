@@ -1,38 +1,126 @@
-"""An index on disk, opened: its parts, their shards of samples, the names of the nodes."""
+"""An index on disk, opened: its parts, their shards of samples, the names of the nodes.
+
+Samples that an index has lost: shards that are missing, cut, or found to be damaged.
+
+Samples are independent, so those that are left are an index of their own: scores are means over
+them, and intervals go by their number. Of a shard that is missing or has another size this is known
+when the index is opened; of one that points outside of itself, when a question meets it; of a bit
+that changed, when it is verified. Everything else of an index cannot be spared.
+
+A lost shard is made again by itself, and put in its place:
+
+    cocite index GRAPH -o PATCH --measure NAME --sample-range 16..31 ...   the settings of the index
+    cocite merge INDEX PATCH -o INDEX --overwrite
+
+An index that was refreshed has samples of graphs that are gone. All its samples are drawn anew:
+
+    cocite refresh INDEX GRAPH --share 1 --force
+
+Parts of an index lose samples independently of each other. A score takes those of each part that
+are there; its interval goes by the part that has the fewest, which is never too narrow: a sum of
+independent terms of which none has more weight than they all would have then.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine.certificate import Diagonal
 from cocite.errors import Damaged, UsageError
-from cocite.graph.labelled import names_of
+from cocite.graph.name_files import Titles, names_of, open_titles
 from cocite.graph.names import Names
-from cocite.graph.titles import Titles, open_titles
-from cocite.index.asked import asked_settings
-from cocite.index.facts import IndexFacts
-from cocite.index.files import check_files
-from cocite.index.keep import KeptPages
-from cocite.index.lost import Lost, lost_in_words, lost_of, numbers_there
-from cocite.index.refined import DIAGONAL, read_diagonal
-from cocite.layouts.format import is_shard
-from cocite.layouts.freshness import SINCE, Freshness
-from cocite.layouts.plan import PartPlan
-from cocite.layouts.stored import StoredPart
-from cocite.layouts.table import format_of
-from cocite.layouts.wanted import WANTED
+from cocite.index.layouts.contract import PartPlan, is_shard
+from cocite.index.layouts.part import StoredPart, runs_of
+from cocite.index.layouts.reader import format_of
+from cocite.index.layouts.snapshots import SINCE, Freshness
+from cocite.index.manifest import DIAGONAL, IndexFacts, check_files, read_diagonal
+from cocite.index.plan import PageFilter, query_settings
+from cocite.index.whole_settings import WANTED
 from cocite.measures import SAMPLES, WholeSettings
-from cocite.store import Access, Store
+from cocite.storage import Access, Store
 
-__all__ = ["StoredIndex"]
+
+class Lost(NamedTuple):
+    """A shard that is not there: its ``file``, which begins with sample number ``first`` and has so
+    many ``samples``, and what is wrong with it.
+    """
+
+    file: str
+    first: int
+    samples: int
+    fault: str
+
+
+def lost_of(store: Store, parts: Iterable[tuple[PartPlan, int]]) -> tuple[Lost, ...]:
+    """What sampled parts, each with the number of its first sample, have lost."""
+    found = []
+    for plan, oldest in parts:
+        for name, run in runs_of(store, plan.prefix, oldest, plan.settings).items():
+            if name in store.lost:
+                found.append(Lost(name, run.start, len(run), store.lost[name]))
+    return tuple(found)
+
+
+def numbers_there(store: Store, plan: PartPlan, oldest: int) -> NDArray[np.int64]:
+    """int64[samples]: the numbers of the samples of a part that are there, ascending."""
+    runs = runs_of(store, plan.prefix, oldest, plan.settings)
+    there = [np.arange(run.start, run.stop) for name, run in runs.items() if name not in store.lost]
+    return np.concatenate([np.empty(0, np.int64), *there])
+
+
+def in_runs(numbers: Iterable[int]) -> list[range]:
+    """Ascending numbers as runs of consecutive ones."""
+    runs = groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0])
+    found = [[number for _, number in group] for _, group in runs]
+    return [range(run[0], run[-1] + 1) for run in found]
+
+
+def numbers_in_words(runs: Sequence[range]) -> str:
+    """``16..31, 48 and 64..79``, as ``--sample-range`` takes them."""
+    words = [f"{r.start}..{r.stop - 1}" if len(r) > 1 else f"{r.start}" for r in runs]
+    return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + words[-1:])
+
+
+def redraw_command(path: str) -> str:
+    """What draws all samples of the index at ``path`` anew, with its settings, from one graph."""
+    return f"cocite refresh {shlex.quote(path)} GRAPH --share 1 --force"
+
+
+def lost_in_words(
+    path: str, measure: str, lost: Sequence[Lost], left: int, *, refreshed: bool
+) -> str:
+    """What the index at ``path`` by a measure has lost, that so many samples are left, and how to
+    make it whole, if it was ``refreshed`` or not; empty if nothing is lost.
+    """
+    if not lost:
+        return ""
+    runs = in_runs({n for each in lost for n in range(each.first, each.first + each.samples)})
+    found = (
+        f"{path} has lost samples {numbers_in_words(runs)} with "
+        f"{' and '.join(each.file for each in lost)}; the other {left:,} answer. To make it whole"
+    )
+    if refreshed:
+        return f"{found}, draw all samples from the newest graph: {redraw_command(path)}"
+    likewise = ", and the others likewise" if len(runs) > 1 else ""
+    place = shlex.quote(path)
+    return (
+        f"{found}, with the settings of the index: cocite index GRAPH -o PATCH --measure "
+        f"{shlex.quote(measure)} --sample-range {numbers_in_words(runs[:1])}{likewise}; then "
+        f"cocite merge {place} PATCH -o {place} --overwrite"
+    )
+
+
+# -- stored ------------------------------------------------------------------------------
 
 
 _KEPT = 64
@@ -42,15 +130,15 @@ _KEPT = 64
 class StoredIndex:
     """The directory of an index. Opening it reads the manifest and maps the files.
 
-    Shards that are ``lost`` do without: the other samples answer (``index/lost.py``).
+    Shards that are ``lost`` do without: the other samples answer (``index/stored.py``).
     """
 
     lost: tuple[Lost, ...] = ()
-    kept: KeptPages | None = None
+    kept: PageFilter | None = None
     wanted: NDArray[np.uint32] | None = None
     """uint32[nodes], ascending: the ids of the pages in the graph, if some are kept only."""
     drafted = False
-    """Whether a page was added to it that is not in its graph (``index/drafted.py``)."""
+    """Whether a page was added to it that is not in its graph (``index/virtual.py``)."""
     passed_over = 0
     """How many pages have more links than tell something, and are left aside."""
     _only: int | None = None
@@ -98,16 +186,16 @@ class StoredIndex:
         values = tuple(given.values())
         plain = all(type(value) in (str, int, float, bool) for value in values)
         key = (self.graph["edges"], *given, *values, *map(type, values))
-        if plain and key in self._kept_settings:
-            return self._kept_settings[key]
-        asked = asked_settings(self.measure, self.parts, given, self.by, self.asks)
+        if plain and key in self._cached_settings:
+            return self._cached_settings[key]
+        asked = query_settings(self.measure, self.parts, given, self.by, self.asks)
         found = asked.of_graph(self.measure.ask, self.graph["edges"])
-        if plain and len(self._kept_settings) < _KEPT:
-            self._kept_settings[key] = found
+        if plain and len(self._cached_settings) < _KEPT:
+            self._cached_settings[key] = found
         return found
 
     @cached_property
-    def _kept_settings(self) -> dict[tuple[object, ...], WholeSettings]:
+    def _cached_settings(self) -> dict[tuple[object, ...], WholeSettings]:
         return {}
 
     def _left(self, plans: tuple[PartPlan, ...], whole: Freshness) -> dict[str, Freshness]:
@@ -163,7 +251,9 @@ class StoredIndex:
     @property
     def loss(self) -> str:
         """What is lost, and how it is made again, in a sentence; empty if nothing is."""
-        return lost_in_words(str(self.store.path), self.measure.name, self.lost, self.samples or 0)
+        path, refreshed = str(self.store.path), self.freshness.refreshed
+        told = (self.measure.name, self.lost, self.samples or 0)
+        return lost_in_words(path, *told, refreshed=refreshed)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> StoredIndex:
@@ -174,7 +264,7 @@ class StoredIndex:
         """
         place = os.fspath(path)
         if "://" in place:  # nobody else waits for copies
-            from cocite.copies import copied
+            from cocite.io.remote import copied
 
             place = str(copied(place, "index"))
         return cls(Store.open(place, "index", Access.SCATTERED, is_shard, verify=verify))

@@ -7,7 +7,7 @@ release the interpreter lock, so that threads run them side by side. The compile
 is kept on disk (``compiled``); the first calls of a new installation compile for some seconds.
 
 This package is the only place that imports Numba, and nothing does before there is something to
-compile or much to compute (``_jit.py``): one question does not pay for it.
+compile or much to compute (``kernels/_jit.py``): one question does not pay for it.
 """
 
 from cocite.kernels._jit import brief, helper, kernel, load_numba, prefetch, shared

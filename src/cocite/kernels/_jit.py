@@ -2,7 +2,7 @@
 
 ``@kernel`` is for what Python calls, ``@helper`` for pieces of kernels, ``@shared`` for both.
 ``prefetch``, ``prefetch_at``, ``word_at``, ``long_at``, ``leading_zeros`` and ``ones`` are what
-only the compiler can do. What stands behind all of them is in ``_numba.py``.
+only the compiler can do. What stands behind all of them is in ``kernels/_numba.py``.
 
 Loading Numba takes longer than most questions. So what is decorated waits (:class:`Later`), and is
 run, when called, from the object code that is kept (``compiled/native.py``). Numba takes over, for
@@ -23,22 +23,6 @@ from typing import Any
 
 from cocite.compiled import native
 
-__all__ = [
-    "CALLS",
-    "Later",
-    "brief",
-    "helper",
-    "kernel",
-    "leading_zeros",
-    "load_numba",
-    "long_at",
-    "ones",
-    "prefetch",
-    "prefetch_at",
-    "shared",
-    "word_at",
-]
-
 CALLS = 10_000
 """Calls without Numba, before it is worth to be loaded."""
 
@@ -58,7 +42,7 @@ class Later:
 
     def __init__(self, decorator: str, function: Any = None) -> None:
         """Without a function it is what ``_numba`` has under that name."""
-        self._decorator, self._function, self._made = decorator, function, None
+        self._decorator, self._function, self._built = decorator, function, None
         self._found: dict[tuple[str, ...], native.Native | None] = {}
         if function is not None:
             self.__name__, self.__doc__ = function.__name__, function.__doc__
@@ -69,10 +53,10 @@ class Later:
     def made(self) -> Any:
         """What Numba makes of it."""
         load_numba()
-        return self._made
+        return self._built
 
     def __call__(self, *args: Any) -> Any:
-        if self._made is None and self._function is not None and _at_first():
+        if self._built is None and self._function is not None and _at_first():
             found = self._native(args)
             if found is not None:
                 Later.calls += 1
@@ -125,18 +109,18 @@ def load_numba() -> None:
         _numba.know(Later)
         for each in _waiting:
             made = getattr(_numba, each._decorator)
-            each._made = made if each._function is None else made(each._function)
+            each._built = made if each._function is None else made(each._function)
         Later.loaded = True
         for name, module in list(sys.modules.items()):
             if name.startswith("cocite.kernels."):
                 for key, value in list(vars(module).items()):
                     if type(value) is Later:
-                        setattr(module, key, value._made)
+                        setattr(module, key, value._built)
 
 
 def _decorated(decorator: str, function: Any) -> Any:
     with _lock:
-        if not Later.loaded and "numba" not in sys.modules and native.wanted():
+        if not Later.loaded and "numba" not in sys.modules and native.is_enabled():
             return Later(decorator, function)
         load_numba()
         from cocite.kernels import _numba

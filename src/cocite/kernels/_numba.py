@@ -1,12 +1,12 @@
-"""How kernels are compiled by Numba: what stands behind the three decorators of ``_jit.py``, the
-prefetch hint, words by their address, and the bits of a word. Nothing else imports this, and that
-only where there is something to compile, or much to compute.
+"""How kernels are compiled by Numba: what stands behind the three decorators of
+``kernels/_jit.py``, the prefetch hint, words by their address, and the bits of a word. Nothing else
+imports this, and that only where there is something to compile, or much to compute.
 
 Compiled code is kept for other processes at the place that ``compiled`` names, a file for each
 kernel and its types. Numba's own cache keeps an index a kernel, which two processes that write at
 once may spoil, and knows nothing of inline helpers from other files nor of directories that others
-can write to; so :class:`_Kept` stands in its place, by the same three methods. It also keeps what a
-process runs that does not load Numba (``_object.py``).
+can write to; so :class:`_CacheEntry` stands in its place, by the same three methods. It also keeps
+what a process runs that does not load Numba (``kernels/_object.py``).
 
 Helpers are compiled into kernels and nowhere else: nothing is kept of them, and without the entry
 by which Python would call them they compile in three quarters of the time.
@@ -31,26 +31,14 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.extending import intrinsic, typeof_impl
 
-from cocite.compiled import kept, native
+from cocite.compiled import cache, native
+from cocite.compiled.cache import VARIABLE, place
 from cocite.compiled.clock import compiling
-from cocite.compiled.place import VARIABLE, place
 from cocite.kernels._object import kinds_of, object_of
-from cocite.memory import loading
-
-__all__ = [
-    "helper",
-    "kernel",
-    "leading_zeros",
-    "long_at",
-    "ones",
-    "prefetch",
-    "prefetch_at",
-    "shared",
-    "word_at",
-]
+from cocite.resources import loading
 
 _log = logging.getLogger("cocite")
-_told: list[OSError] = []
+_report: list[OSError] = []
 """The first kernel that could not be kept, if one could not."""
 _LITERALS = types.IntegerLiteral, types.BooleanLiteral
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -87,7 +75,7 @@ def helper(function: Any) -> Any:
 def _keep(compiled: Any) -> Any:
     """Keep what is compiled, if the sources that name the folder are all there is in it."""
     if compiled.py_func.__module__.startswith("cocite.kernels."):
-        compiled._cache = _Kept(compiled.py_func)
+        compiled._cache = _CacheEntry(compiled.py_func)
     return compiled
 
 
@@ -108,7 +96,7 @@ def _njit(function: Any, **options: Any) -> Any:
     return compiled
 
 
-class _Kept(NullCache):
+class _CacheEntry(NullCache):
     """The compiled code of one kernel, as Numba's dispatcher asks for it and hands it over."""
 
     def __init__(self, function: Any) -> None:
@@ -118,21 +106,21 @@ class _Kept(NullCache):
         """What was compiled for these types; None if that was not, or cannot be read."""
         with loading():
             target_context.refresh()
-            data = kept.load(place(), self._name(sig, target_context.codegen()))
+            data = cache.load(place(), self._name(sig, target_context.codegen()))
             if data is None:
                 return None
             try:
                 found = CompileResult._rebuild(target_context, *pickle.loads(data))
             except Exception:  # whole, and nothing that is understood: compiled and kept anew
                 return None
-            if native.wanted() and native.kept_as(self._function, kinds_of(sig)) is None:
+            if native.is_enabled() and native.cache_key(self._function, kinds_of(sig)) is None:
                 self._keep_object(sig, found)
             return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled; where that fails, it is used all the same."""
         self._save(self._name(sig, data.codegen), dumps(data._reduce()))
-        if native.wanted():
+        if native.is_enabled():
             self._keep_object(sig, data)
 
     def _keep_object(self, sig: Any, data: Any) -> None:
@@ -142,10 +130,10 @@ class _Kept(NullCache):
 
     def _save(self, name: str, data: bytes) -> None:
         try:
-            kept.save(place(), name, data)
+            cache.save(place(), name, data)
         except OSError as error:
-            if not _told:  # the others will not fit either
-                _told.append(error)
+            if not _report:  # the others will not fit either
+                _report.append(error)
                 where = place().written
                 _log.warning(
                     f"compiled kernels cannot be kept in {where}: {error.strerror}; they are "

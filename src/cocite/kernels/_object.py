@@ -23,8 +23,6 @@ from numba.core import types
 
 from cocite.compiled.native import NOTHING, NUMBERS, Kinds
 
-__all__ = ["kinds_of", "object_of"]
-
 _C = {"memset", "memcpy", "memmove", "malloc", "free", "log", "exp", "pow", "sqrt", "log2", "log1p"}
 _C |= {"expm1", "floor", "ceil", "rint", "fmod", "ldexp", "frexp", "round", "trunc", "fabs"}
 _HEAD = 64

@@ -24,8 +24,6 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-__all__ = ["agree", "count_in", "differ", "spread"]
-
 _WORDS, _SPREAD = 16, 32
 _BITS32, _BITS64 = ir.IntType(32), ir.IntType(64)
 _PLANE = ir.VectorType(_BITS32, _WORDS)

@@ -20,8 +20,6 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-__all__ = ["row_max", "row_min", "row_sum"]
-
 Combine = Callable[[Any, Any, Any, bool], Any]
 
 

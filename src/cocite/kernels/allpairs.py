@@ -17,6 +17,14 @@ threads, blocks and panels do not change a bit.
 Cost: a fused multiply-add a link and column; 10 to 14 thousand million a second on a core as long
 as the panel (n * width values) stays in the cache.
 Source: Yu et al., *A space and time efficient algorithm for SimRank computation*, 4.1.2.
+
+Reverse Cuthill-McKee: number nodes so that those that link to each other stand near.
+
+A breadth-first search from a node of least degree, taking neighbors by ascending degree; component
+after component; reversed at the end. Neighborhoods are those of Q + Q', both directions.
+
+Cost: O(m log(largest degree)).
+Source: Yu et al. 2011, 4.2.1, Algorithm 2; Cuthill, McKee 1969; Chan, George 1980.
 """
 
 from __future__ import annotations
@@ -26,16 +34,6 @@ from typing import Any
 import numpy as np
 
 from cocite.kernels._jit import kernel, prefetch
-
-__all__ = [
-    "add_shared",
-    "combine_shared",
-    "multiply",
-    "partial_sums",
-    "settle",
-    "subtract_shared",
-    "transpose",
-]
 
 TILE, LINE, AHEAD = 128, 16, 12
 """Rows turned at a time; single values of a cache line; rows asked for ahead. As measured."""
@@ -157,7 +155,7 @@ def subtract_shared(
     turned: Any,
     panel: Any,
 ) -> None:
-    """panel[l, i] -= sum of turned[owner of w, i] over the common in-neighbours w of l and i."""
+    """panel[l, i] -= sum of turned[owner of w, i] over the common in-neighbors w of l and i."""
     for i in range(panel.shape[1]):
         for link in range(row_offsets[i], row_offsets[i + 1]):
             node = row_nodes[link]
@@ -212,8 +210,8 @@ def partial_sums(
 ) -> Any:
     """One row after another of the partial-sums iteration; returns the largest change.
 
-    ``partial`` holds the sums of u's in-neighbours' rows, once for all v; out[u, v] is their mean
-    over v's in-neighbours, times decay.
+    ``partial`` holds the sums of u's in-neighbors' rows, once for all v; out[u, v] is their mean
+    over v's in-neighbors, times decay.
     """
     largest = 0.0
     n = scores.shape[0]
@@ -233,3 +231,34 @@ def partial_sums(
             largest = max(largest, abs(value - scores[u, v]))
             out[u, v] = value
     return largest
+
+
+# -- order -------------------------------------------------------------------------------
+
+
+@kernel
+def reverse_cuthill_mckee(offsets: Any, neighbors: Any, starts: Any, seen: Any, out: Any) -> None:
+    """Fill ``out`` (int64[n]) with the nodes in their new order.
+
+    ``neighbors`` are sorted by ascending degree within a node; ``starts`` are all nodes, by
+    ascending degree; ``seen`` is uint8[n] of zeros.
+    """
+    n = out.size
+    taken = 0
+    for s in range(n):
+        if seen[starts[s]]:
+            continue
+        seen[starts[s]] = 1
+        out[taken] = starts[s]
+        head, taken = taken, taken + 1
+        while head < taken:
+            node = out[head]
+            head += 1
+            for link in range(offsets[node], offsets[node + 1]):
+                other = neighbors[link]
+                if not seen[other]:
+                    seen[other] = 1
+                    out[taken] = other
+                    taken += 1
+    for i in range(n // 2):
+        out[i], out[n - 1 - i] = out[n - 1 - i], out[i]

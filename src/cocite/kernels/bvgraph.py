@@ -32,33 +32,6 @@ import numpy as np
 
 from cocite.kernels._jit import helper, kernel, leading_zeros
 
-__all__ = [
-    "BITS",
-    "BLOCK",
-    "BLOCK_COUNT",
-    "CODES",
-    "DAMAGED",
-    "DEGREE",
-    "DONE",
-    "FIRST",
-    "LAST",
-    "LEAST",
-    "LONGEST",
-    "MORE_BITS",
-    "MORE_ROOM",
-    "NEXT",
-    "NODES",
-    "POSITION",
-    "REFERENCE",
-    "RESIDUAL",
-    "RULES",
-    "STATE",
-    "USED",
-    "WINDOW",
-    "K",
-    "decode",
-]
-
 UNARY, GAMMA, DELTA, ZETA, NIBBLE, GOLOMB = range(6)
 CODES = {
     "UNARY": UNARY,
@@ -238,7 +211,7 @@ def _copied(words: Any, position: Any, rules: Any, given: Any, parts: Any, degre
 
 
 @helper
-def _told(
+def _report(
     words: Any, position: Any, rules: Any, node: Any, parts: Any, cuts: Any, degree: Any
 ) -> Any:
     """Write intervals and residuals to ``parts`` behind the ``cuts[1]`` that were copied: the
@@ -319,7 +292,7 @@ def decode(words: Any, rules: Any, state: Any, begins: Any, links: Any, parts: A
                     return short
                 if cuts[1] < 0:
                     return DAMAGED
-            position = _told(words, position, rules, node, parts, cuts, degree)
+            position = _report(words, position, rules, node, parts, cuts, degree)
             if max(position, -1 - position) > state[BITS]:
                 return short  # behind the last bit there are zeros, which mean nothing
             if position < 0 or not _merged(parts, cuts, links, at):

@@ -1,7 +1,7 @@
 """PageSim's kernels: scores that travel along simple paths, and lists of features compared.
 
 ``spread`` follows, from each of some sources, every simple path of at most r hops (r + 1 is the
-size of ``room``). The value that a path carries from a node to each of its neighbours,
+size of ``room``). The value that a path carries from a node to each of its neighbors,
 value * decay / degree, is known before they are looked at: if it is below ``threshold`` none of
 them is, and a node of any degree costs nothing. What is cut there is booked with the node and the
 hops it had left, in whole units, so that a sum does not depend on its order. Long paths are many:
@@ -13,6 +13,16 @@ the feature, so that both come to the same sum, to the bit.
 Cost: a path 1 to 2 ns; at most (1 + decay + ... + decay**r) * value / threshold paths of a source.
 A query about 2 ns an entry of the lists that it reads.
 Source: Lin, King, Lyu, *PageSim*, 4.2 and 5.1.
+
+Lists of nearest pages: marked where they are mutual, and compared.
+
+``mark`` gives a value its sign: below 0 if the page it is of has not the list's page in its own.
+
+``gather``, ``pair`` and ``compare`` compare lists in ascending order of the pages that they share.
+``kernels/near.py`` makes them.
+
+Cost: 2 ns an entry read.
+Source: see ``measures/snn.py``.
 """
 
 from __future__ import annotations
@@ -22,18 +32,7 @@ from typing import Any
 import numpy as np
 
 from cocite.kernels._jit import helper, kernel
-
-__all__ = [
-    "DAMAGED",
-    "TOO_MANY",
-    "gather",
-    "normalise",
-    "pair",
-    "settle",
-    "spread",
-    "total",
-    "totals",
-]
+from cocite.kernels.neighbors import score
 
 DAMAGED = -1
 TOO_MANY = -1
@@ -79,7 +78,7 @@ def _follow(
     """All paths from one source; returns how many nodes they reach, itself included, and how many
     steps they take: they are not all there if those are more than may be.
     """
-    offsets, neighbours = rows
+    offsets, neighbors = rows
     path, links, ends, values, marks = room
     decay, threshold, unit, most = rates[0], rates[1], rates[2], rates[5]
     radius = path.size - 1
@@ -101,8 +100,8 @@ def _follow(
                 return count, steps
             if hops == radius - 1:
                 for link in range(begin, end):
-                    if not _on_path(neighbours[link], path, hops, marks):
-                        count = _arrive(neighbours[link], value, sums, touched, count)
+                    if not _on_path(neighbors[link], path, hops, marks):
+                        count = _arrive(neighbors[link], value, sums, touched, count)
                 begin = end
             links[hops], ends[hops], values[hops + 1] = begin, end, value
             if marks.size > 0:
@@ -114,9 +113,9 @@ def _follow(
             hops -= 1
             continue
         links[hops] = link + _ONE64
-        if not _on_path(neighbours[link], path, hops, marks):
-            count = _arrive(neighbours[link], values[hops + 1], sums, touched, count)
-            path[hops + 1] = neighbours[link]
+        if not _on_path(neighbors[link], path, hops, marks):
+            count = _arrive(neighbors[link], values[hops + 1], sums, touched, count)
+            path[hops + 1] = neighbors[link]
             hops, entering = hops + 1, True
     return count, steps
 
@@ -144,13 +143,13 @@ def spread(
 ) -> Any:
     """The rows of sources ``first``, ``first + 1``, ...: who holds how much of each one's score.
 
-    ``links`` is (offsets, neighbours), who passes on to whom; ``scores`` float64[nodes]; ``rates``
+    ``links`` is (offsets, neighbors), who passes on to whom; ``scores`` float64[nodes]; ``rates``
     float64[6]: what a hop counts, threshold, units in 1, how many paths a score of 1 has at most,
     what a path counts, and how many steps those of a source may take. ``room``
     is (path uint32[r + 1], links uint64[r], ends uint64[r], values float64[r + 1], marks
     bool[nodes], all False, or bool[0] to look nodes up on the path); ``sums`` is
     (sums float64[nodes], all 0, touched uint32[nodes + 1]). ``cut`` uint64[r or less, nodes] is
-    added to, in row j: what each neighbour of a node was not given, which it might have passed on
+    added to, in row j: what each neighbor of a node was not given, which it might have passed on
     for j more hops; in the last row, for so many or more. Without a threshold it has no rows.
     ``out`` is (counts uint64[sources], nodes uint32[size], values float32[size]).
 
@@ -255,7 +254,7 @@ def gather(
 
 
 @kernel
-def normalise(sums: Any, own: Any, used: Any, count: Any, node: Any) -> None:
+def normalize(sums: Any, own: Any, used: Any, count: Any, node: Any) -> None:
     """Divide the sums of ``used`` by the roots of the products of what each scores with itself and
     ``node`` does; ``own`` is float64[nodes].
     """
@@ -282,3 +281,137 @@ def settle(
             have += 1
         totals[other, 0] += weight * grains
     return have
+
+
+# -- nearest -----------------------------------------------------------------------------
+
+
+@helper
+def _row(offsets: Any, node: Any) -> Any:
+    return np.int64(offsets[node]), np.int64(offsets[node + 1])
+
+
+@kernel
+def mark(
+    offsets: Any,
+    nodes: Any,
+    values: Any,
+    starts: Any,
+    holders: Any,
+    held: Any,
+    whole: Any,
+    mutual: Any,
+) -> None:
+    """Turn the values of one-sided entries negative, and sum up every list.
+
+    The list of v is ``nodes[offsets[v] : offsets[v + 1]]``, and ``holders`` by ``starts`` those who
+    have v in theirs. ``whole`` and ``mutual`` float64[pages, 2] receive the sums of values and of
+    squares, of all entries and of the mutual ones.
+    """
+    for v in range(whole.shape[0]):
+        i, end = _row(offsets, v)
+        j, last = _row(starts, v)
+        while i < end or j < last:
+            if j == last or (i < end and nodes[i] < holders[j]):
+                value = np.float64(values[i])
+                values[i] = -values[i]
+                i += 1
+            elif i == end or holders[j] < nodes[i]:
+                held[j] = -held[j]
+                j += 1
+                continue
+            else:
+                value = np.float64(values[i])
+                mutual[v, 0] += value
+                mutual[v, 1] += value * value
+                i += 1
+                j += 1
+            whole[v, 0] += value
+            whole[v, 1] += value * value
+
+
+@helper
+def _shares(first: Any, second: Any, form: Any, mutual: Any) -> Any:
+    """What two lists have in common in one page, by its values in both."""
+    if mutual and (first < 0 or second < 0):
+        return 0.0
+    a, b = abs(np.float64(first)), abs(np.float64(second))
+    if form == 0:
+        return a * b
+    return a if a < b else b
+
+
+@kernel
+def gather_rows(
+    listed: Any, values: Any, holders: Any, form: Any, mutual: Any, sums: Any, used: Any
+) -> Any:
+    """Add up what everybody's list has in common with one, itself included.
+
+    ``listed`` and ``values`` are the list; ``holders`` (offsets, nodes, values) says in whose lists
+    each page is. ``form`` is its place in ``neighbors.FORMS``. ``sums`` float64[nodes, 2], all 0,
+    receives the sums in its first column; ``used`` uint32[nodes + 1] lists the nodes with one.
+    Returns how many those are, or DAMAGED.
+    """
+    offsets, owners, held = holders
+    pages, nodes = np.uint64(offsets.size - 1), np.uint64(sums.shape[0])
+    count = 0
+    for i in range(listed.size):
+        page = np.uint64(listed[i])
+        if page >= pages:
+            return DAMAGED
+        begin, end = offsets[page], offsets[page + _ONE64]
+        if begin > end or end > np.uint64(owners.size):
+            return DAMAGED
+        if mutual and values[i] < 0:
+            continue
+        for place in range(begin, end):
+            owner = np.uint64(owners[place])
+            if owner >= nodes:
+                return DAMAGED
+            before = sums[owner, 0]
+            term = _shares(values[i], held[place], form, mutual)
+            term = term if term > 0.0 else 0.0  # nan, of damaged values
+            used[count] = np.uint32(owner)
+            sums[owner, 0] = before + term
+            count += 1 if before == 0.0 and term > 0.0 else 0
+    return count
+
+
+@kernel
+def pair_rows(
+    first: Any,
+    first_values: Any,
+    second: Any,
+    second_values: Any,
+    first_norm: Any,
+    second_norm: Any,
+    form: Any,
+    mutual: Any,
+) -> Any:
+    """The score in grains of two ascending lists and their norms, by minima or products."""
+    common = 0.0
+    i = j = 0
+    while i < first.size and j < second.size:
+        if first[i] < second[j]:
+            i += 1
+        elif first[i] > second[j]:
+            j += 1
+        else:
+            common += _shares(first_values[i], second_values[j], form, mutual)
+            i += 1
+            j += 1
+    return score(common, first_norm, second_norm, form)
+
+
+@kernel
+def compare(listed: Any, values: Any, lists: Any, form: Any, mutual: Any, out: Any) -> None:
+    """The scores in grains of one list with some others: ``out`` float64[lists].
+
+    ``lists`` is (offsets int64[lists + 1], nodes, values, norms float64[lists + 1]), the last norm
+    that of the one.
+    """
+    offsets, nodes, theirs, whole = lists
+    for i in range(out.size):
+        begin, end = offsets[i], offsets[i + 1]
+        other = nodes[begin:end], theirs[begin:end]
+        out[i] = pair_rows(listed, values, *other, whole[out.size], whole[i], form, mutual)

@@ -8,8 +8,6 @@ import numpy as np
 
 from cocite.kernels._jit import kernel
 
-__all__ = ["add_counts", "collect", "merge", "sum_runs", "turn"]
-
 _ONE32, _ONE64 = np.uint32(1), np.uint64(1)
 
 
@@ -34,22 +32,22 @@ def sum_runs(starts: Any, values: Any, out: Any) -> None:
 
 
 @kernel
-def collect(offsets: Any, neighbours: Any, shares: Any, out: Any) -> None:
-    """out[i] = the sum of ``shares`` (float64[nodes]) over the neighbours of row i.
+def collect(offsets: Any, neighbors: Any, shares: Any, out: Any) -> None:
+    """out[i] = the sum of ``shares`` (float64[nodes]) over the neighbors of row i.
 
     ``offsets`` uint64[rows + 1], ``out`` float64[rows].
     """
     for i in range(out.size):
         gathered = 0.0
         for link in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
-            gathered += shares[neighbours[link]]
+            gathered += shares[neighbors[link]]
         out[i] = gathered
 
 
 @kernel
 def turn(
     offsets: Any,
-    neighbours: Any,
+    neighbors: Any,
     weights: Any,
     row: Any,
     first: Any,
@@ -57,7 +55,7 @@ def turn(
     out: Any,
     out_weights: Any,
 ) -> None:
-    """Append each of some rows' nodes to the rows of its neighbours.
+    """Append each of some rows' nodes to the rows of its neighbors.
 
     ``offsets`` is that of the rows, the first of which is node ``row``'s; ``cursors`` (uint64) says
     where the next entry of nodes ``first``, ``first + 1``, ... goes in ``out`` (uint32), and moves
@@ -69,7 +67,7 @@ def turn(
     for i in range(offsets.size - 1):
         node = np.uint32(np.uint64(i) + row)
         for link in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
-            slot = np.uint64(neighbours[link]) - first
+            slot = np.uint64(neighbors[link]) - first
             if slot < width:
                 place = cursors[slot]
                 cursors[slot] = place + _ONE64
@@ -83,29 +81,29 @@ def turn(
 def merge(ins: Any, outs: Any, merged: Any) -> Any:
     """Merge two ascending rows of each node into one, equal ones with the first row's first.
 
-    Each of the three is (offsets, neighbours, weights): offsets uint64[rows + 1] of some rows,
-    neighbours uint32 and weights float32 whole, the latter empty without weights. Returns False if
+    Each of the three is (offsets, neighbors, weights): offsets uint64[rows + 1] of some rows,
+    neighbors uint32 and weights float32 whole, the latter empty without weights. Returns False if
     a row lies outside of its links.
     """
-    in_offsets, in_neighbours, in_weights = ins
-    out_offsets, out_neighbours, out_weights = outs
-    offsets, neighbours, weights = merged
+    in_offsets, in_neighbors, in_weights = ins
+    out_offsets, out_neighbors, out_weights = outs
+    offsets, neighbors, weights = merged
     weighted = weights.size > 0
     for row in range(offsets.size - 1):
         i, a = np.int64(in_offsets[row]), np.int64(in_offsets[row + 1])
         j, b = np.int64(out_offsets[row]), np.int64(out_offsets[row + 1])
         at, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
-        inside = (0 <= i <= a <= in_neighbours.size) & (0 <= j <= b <= out_neighbours.size)
-        if not inside or at + (a - i) + (b - j) != end or end > neighbours.size or at < 0:
+        inside = (0 <= i <= a <= in_neighbors.size) & (0 <= j <= b <= out_neighbors.size)
+        if not inside or at + (a - i) + (b - j) != end or end > neighbors.size or at < 0:
             return False
         while at < end:
-            if j == b or (i < a and in_neighbours[i] <= out_neighbours[j]):
-                neighbours[at] = in_neighbours[i]
+            if j == b or (i < a and in_neighbors[i] <= out_neighbors[j]):
+                neighbors[at] = in_neighbors[i]
                 if weighted:
                     weights[at] = in_weights[i]
                 i += 1
             else:
-                neighbours[at] = out_neighbours[j]
+                neighbors[at] = out_neighbors[j]
                 if weighted:
                     weights[at] = out_weights[j]
                 j += 1

@@ -1,8 +1,8 @@
 """A list of hits as it is told: the best of many, from a heap, and what their meeting times say.
 
-``tell`` does what ``query/answers.py`` and ``query/confidence.py`` do with arrays, with the same
-results to the bit; bets on what samples say are those of ``betting.py``. For kernels that give a
-whole answer at once.
+``tell`` does what ``search/scorer.py`` and ``search/intervals.py`` do with arrays, with the same
+results to the bit; bets on what samples say are those of ``kernels/totals.py``. For kernels that
+give a whole answer at once.
 
 Cost: the heap log k for each that comes into it; 17 bytes a sample and hit.
 """
@@ -13,12 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from cocite.codes import GRAINS, NEVER
+from cocite.constants import GRAINS, NEVER
 from cocite.kernels._jit import helper, kernel
-from cocite.kernels.betting import ordered_ends
-from cocite.kernels.totals import estimate
-
-__all__ = ["offer", "sort", "tell"]
+from cocite.kernels.totals import estimate, ordered_ends
 
 _FEW = 4
 """Hits whose order is looked at first; then twice as many at a time."""

@@ -16,8 +16,6 @@ import numpy as np
 
 from cocite.kernels._jit import helper, kernel
 
-__all__ = ["BLOCK", "decode", "distances", "encode"]
-
 BLOCK = 16
 """Names a block: a lookup decodes at most so many."""
 

@@ -1,17 +1,17 @@
-"""How near pages are by common neighbours, and lists of those nearest to each.
+"""How near pages are by common neighbors, and lists of those nearest to each.
 
-``weigh`` and ``norms`` prepare one side: what each page tells as a neighbour, and what all
-neighbours of a page tell together. A page counts among its own neighbours, wherever the links have
+``weigh`` and ``norms`` prepare one side: what each page tells as a neighbor, and what all
+neighbors of a page tell together. A page counts among its own neighbors, wherever the links have
 it or not: rows are *closed* on the way, in ascending order.
 
-``closest`` makes lists. Common neighbours are added up as in ``kernels/neighbours.py``, for each
+``closest`` makes lists. Common neighbors are added up as in ``kernels/neighbors.py``, for each
 side in ascending order, so that near(u, v) is near(v, u) to the bit. What is stored is float32, and
 is what lists are chosen by; 2**54 of it makes whole numbers, which ``totals.top`` sorts.
 
 ``reaching`` and ``fallen`` tell whose lists a page may come into, or drop out of.
 
-Cost: a list 1 to 3 ns a member of each neighbour.
-Source: see ``measures/shared_nearest.py``.
+Cost: a list 1 to 3 ns a member of each neighbor.
+Source: see ``measures/snn.py``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ import numpy as np
 
 from cocite.kernels._jit import helper, kernel
 from cocite.kernels.totals import top
-
-__all__ = ["closest", "closest_of", "fallen", "norms", "reaching", "weigh"]
 
 _ONE32 = np.float32(1)
 _WHOLE = float(1 << 54)
@@ -37,17 +35,17 @@ def _row(offsets: Any, node: Any) -> Any:
 
 
 @helper
-def _holds(offsets: Any, neighbours: Any, node: Any) -> Any:
-    """Whether the links have the node among its own neighbours."""
+def _holds(offsets: Any, neighbors: Any, node: Any) -> Any:
+    """Whether the links have the node among its own neighbors."""
     low, high = _row(offsets, node)
     end = high
     while low < high:
         middle = (low + high) // 2
-        if np.int64(neighbours[middle]) < node:
+        if np.int64(neighbors[middle]) < node:
             low = middle + 1
         else:
             high = middle
-    return low < end and np.int64(neighbours[low]) == node
+    return low < end and np.int64(neighbors[low]) == node
 
 
 @kernel
@@ -65,15 +63,15 @@ def weigh(offsets: Any, members: Any, widest: Any, first: Any, last: Any, worths
 
 
 @kernel
-def norms(offsets: Any, neighbours: Any, worths: Any, first: Any, last: Any, out: Any) -> None:
-    """``out`` float64[nodes], of pages ``first`` to ``last`` - 1: what the neighbours of each and
+def norms(offsets: Any, neighbors: Any, worths: Any, first: Any, last: Any, out: Any) -> None:
+    """``out`` float64[nodes], of pages ``first`` to ``last`` - 1: what the neighbors of each and
     itself tell, in all.
     """
     for v in range(first, last):
         begin, end = _row(offsets, v)
-        total = 0.0 if _holds(offsets, neighbours, v) else worths[v]
+        total = 0.0 if _holds(offsets, neighbors, v) else worths[v]
         for link in range(begin, end):
-            total += worths[neighbours[link]]
+            total += worths[neighbors[link]]
         out[v] = total
 
 
@@ -91,10 +89,10 @@ def _from(members: Any, begin: Any, end: Any, least: Any) -> Any:
 
 @helper
 def _shared(rows: Any, columns: Any, worths: Any, node: Any, strip: Any, room: Any) -> Any:
-    """Add up what the neighbours of everybody in a strip have in common with the node's; returns
+    """Add up what the neighbors of everybody in a strip have in common with the node's; returns
     how many have.
     """
-    offsets, neighbours = rows
+    offsets, neighbors = rows
     starts, members = columns
     common, used = room[0], room[2]
     first, last = strip
@@ -103,7 +101,7 @@ def _shared(rows: Any, columns: Any, worths: Any, node: Any, strip: Any, room: A
     link, end = _row(offsets, node)
     own = True
     while link < end or own:
-        x = np.int64(neighbours[link]) if link < end else node
+        x = np.int64(neighbors[link]) if link < end else node
         if own and x >= node:
             own = False
             link += 1 if link < end and x == node else 0
@@ -257,8 +255,8 @@ def closest(
 ) -> Any:
     """The lists of pages ``first``, ``first + 1``, ...; returns how many entries they have.
 
-    ``ins`` and ``outs`` are (offsets, neighbours); ``by_in`` and ``by_out`` (worths, norms) of
-    comparing in-neighbours and out-neighbours; ``sides`` 1, 2 or 3, for in, out or both. ``room``
+    ``ins`` and ``outs`` are (offsets, neighbors); ``by_in`` and ``by_out`` (worths, norms) of
+    comparing in-neighbors and out-neighbors; ``sides`` 1, 2 or 3, for in, out or both. ``room``
     is (common float64[width], near float64[width, 2], both all 0, used and touched
     uint32[width + 1], names uint32[k], best float64[k, 2], ids uint64[2 k], values float64[2 k]):
     others are looked for in strips of ``width`` ids, one after the other. ``out`` is (counts

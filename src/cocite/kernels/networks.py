@@ -1,12 +1,11 @@
-"""Kernels over graphs of NetworkX: sums along rows, what two rows share, distances, random paths.
+"""Kernels over graphs of NetworkX: sums along rows, what two rows share, distances.
 
-Rows are (offsets uint64[nodes + 1], neighbours uint32[links]) in any order, with weights
+Rows are (offsets uint64[nodes + 1], neighbors uint32[links]) in any order, with weights
 float64[links] beside them where a kernel takes any, empty where all are 1; ``meet`` wants them
 ascending, and nothing twice.
 
 Cost: a pass over the links (``gather``, ``turn_rows``), the shorter row times the logarithm of the
-longer one at most (``meet``), the links that are reached (``reach``), a binary search a step
-(``wander``).
+longer one at most (``meet``), the links that are reached (``reachable``).
 """
 
 from __future__ import annotations
@@ -17,43 +16,41 @@ import numpy as np
 
 from cocite.kernels._jit import helper, kernel
 
-__all__ = ["add_up", "gather", "meet", "reach", "turn_rows", "wander"]
-
 _FAR = 16
 """How many times longer a row is when it is searched instead of gone through."""
 
 
 @kernel
-def gather(offsets: Any, neighbours: Any, weights: Any, values: Any, out: Any) -> None:
-    """out[i] = the sum of weight times ``values`` (float64[nodes]) over the neighbours of i."""
+def gather(offsets: Any, neighbors: Any, weights: Any, values: Any, out: Any) -> None:
+    """out[i] = the sum of weight times ``values`` (float64[nodes]) over the neighbors of i."""
     if weights.size == 0:
         for i in range(out.size):
             total = 0.0
             for link in range(np.int64(offsets[i]), np.int64(offsets[i + 1])):
-                total += values[neighbours[link]]
+                total += values[neighbors[link]]
             out[i] = total
     else:
         for i in range(out.size):
             total = 0.0
             for link in range(np.int64(offsets[i]), np.int64(offsets[i + 1])):
-                total += weights[link] * values[neighbours[link]]
+                total += weights[link] * values[neighbors[link]]
             out[i] = total
 
 
 @kernel
-def turn_rows(offsets: Any, neighbours: Any, begins: Any, sources: Any, links: Any) -> None:
+def turn_rows(offsets: Any, neighbors: Any, begins: Any, sources: Any, links: Any) -> None:
     """The same links by their other end, ascending: ``sources`` (uint32), and ``links`` (uint32 or
     int64), which link of the rows each was. ``begins`` (uint64[nodes + 1]) is filled, too.
     """
     begins[:] = 0
-    for link in range(neighbours.size):
-        begins[np.int64(neighbours[link]) + 1] += np.uint64(1)
+    for link in range(neighbors.size):
+        begins[np.int64(neighbors[link]) + 1] += np.uint64(1)
     for i in range(begins.size - 1):
         begins[i + 1] += begins[i]
     cursor = begins[:-1].copy()
     for i in range(offsets.size - 1):
         for link in range(np.int64(offsets[i]), np.int64(offsets[i + 1])):
-            node = neighbours[link]
+            node = neighbors[link]
             place = cursor[node]
             sources[place] = i
             links[place] = link
@@ -61,11 +58,11 @@ def turn_rows(offsets: Any, neighbours: Any, begins: Any, sources: Any, links: A
 
 
 @helper
-def _place(neighbours: Any, begin: Any, end: Any, node: Any) -> Any:
-    """Where the first neighbour that is not below ``node`` stands."""
+def _place(neighbors: Any, begin: Any, end: Any, node: Any) -> Any:
+    """Where the first neighbor that is not below ``node`` stands."""
     while begin < end:
         middle = (begin + end) // 2
-        if neighbours[middle] < node:
+        if neighbors[middle] < node:
             begin = middle + 1
         else:
             end = middle
@@ -73,10 +70,10 @@ def _place(neighbours: Any, begin: Any, end: Any, node: Any) -> Any:
 
 
 @kernel
-def meet(offsets: Any, neighbours: Any, a: Any, b: Any, worth: Any, counts: Any, out: Any) -> None:
+def meet(offsets: Any, neighbors: Any, a: Any, b: Any, worth: Any, counts: Any, out: Any) -> None:
     """What the rows of a[k] and b[k] share, for every k.
 
-    ``counts`` int64[pairs, 2]: how many neighbours both have, and how many of these are neither of
+    ``counts`` int64[pairs, 2]: how many neighbors both have, and how many of these are neither of
     the two; ``out`` float64[pairs]: the sum of ``worth`` (float64[nodes]) over the latter.
     """
     for k in range(a.size):
@@ -88,15 +85,15 @@ def meet(offsets: Any, neighbours: Any, a: Any, b: Any, worth: Any, counts: Any,
         far = (j_end - j) > _FAR * (i_end - i)
         both, others, total = 0, 0, 0.0
         while i < i_end and j < j_end:
-            node = neighbours[i]
+            node = neighbors[i]
             if far:
-                j = _place(neighbours, j, j_end, node)
+                j = _place(neighbors, j, j_end, node)
                 if j == j_end:
                     break
-            if neighbours[j] < node:
+            if neighbors[j] < node:
                 j += 1
                 continue
-            if neighbours[j] == node:
+            if neighbors[j] == node:
                 both += 1
                 if node != u and node != v:
                     others += 1
@@ -107,7 +104,7 @@ def meet(offsets: Any, neighbours: Any, a: Any, b: Any, worth: Any, counts: Any,
 
 
 @kernel
-def reach(offsets: Any, neighbours: Any, source: Any, distances: Any, queue: Any) -> Any:
+def reachable(offsets: Any, neighbors: Any, source: Any, distances: Any, queue: Any) -> Any:
     """Breadth first from ``source``: how many nodes ``queue`` (uint32[nodes]) lists then.
 
     ``distances`` (int32[nodes]) of these are filled; all are -1 before.
@@ -118,55 +115,9 @@ def reach(offsets: Any, neighbours: Any, source: Any, distances: Any, queue: Any
         node = np.int64(queue[done])
         done += 1
         for link in range(np.int64(offsets[node]), np.int64(offsets[node + 1])):
-            other = neighbours[link]
+            other = neighbors[link]
             if distances[other] < 0:
                 distances[other] = distances[node] + 1
                 queue[have] = other
                 have += 1
     return have
-
-
-@kernel
-def wander(offsets: Any, neighbours: Any, shares: Any, draws: Any, paths: Any) -> Any:
-    """Walk from paths[i, 0] on, a step for each of draws[i] (float64[walks, steps], from 0 to 1).
-
-    ``shares`` float64[links] ascend to 1 within a row: a step takes the first that is above the
-    draw. A row that has none to take ends it all: returns its walk, or the number of walks.
-    """
-    for i in range(paths.shape[0]):
-        at = np.int64(paths[i, 0])
-        for step in range(draws.shape[1]):
-            begin, end = np.int64(offsets[at]), np.int64(offsets[at + 1])
-            if begin == end or not shares[end - 1] == 1.0:
-                paths[i, step + 1] = -1
-                return i
-            draw = draws[i, step]
-            while begin < end:
-                middle = (begin + end) // 2
-                if shares[middle] <= draw:
-                    begin = middle + 1
-                else:
-                    end = middle
-            at = np.int64(neighbours[begin])
-            paths[i, step + 1] = at
-    return paths.shape[0]
-
-
-@kernel
-def add_up(offsets: Any, values: Any) -> None:
-    """In place: of the weights of each row (float64) their running sum, over that of all. A row
-    whose shares are none, as weights sum to 0 or one is below 0, ends in NaN.
-    """
-    for i in range(offsets.size - 1):
-        begin, end = np.int64(offsets[i]), np.int64(offsets[i + 1])
-        whole, fine = 0.0, True
-        for link in range(begin, end):
-            whole += values[link]
-        scale, total = 1.0 / whole, 0.0
-        for link in range(begin, end):
-            share = values[link] * scale
-            fine = fine and share >= 0.0
-            total += share
-            values[link] = total
-        for link in range(begin, end):
-            values[link] = values[link] / total if fine else np.nan

@@ -1,8 +1,8 @@
 """A whole answer from packed trees: the best hits, their intervals, how many are certain.
 
-As ``trees_answer.py``, to the bit: sums are those of ``packed_lookup.py``, without squares, and
-what is told of hits is ``listing.py``. A sum is compared as it comes about and never stored, and
-becomes a score only if it may be among the best k.
+As ``kernels/trees_answer.py``, to the bit: sums are those of ``kernels/runs_lookup.py``, without
+squares, and what is told of hits is ``kernels/listing.py``. A sum is compared as it comes about and
+never stored, and becomes a score only if it may be among the best k.
 
 Cost: that of ``packed_lookup.outwards``, and a nanosecond a node of the blocks that are summed up.
 """
@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from cocite.codes import GRAINS, ONE, UNFINISHED
+from cocite.constants import GRAINS, ONE, UNFINISHED
 from cocite.kernels._jit import kernel
 from cocite.kernels.listing import offer, sort, tell
-from cocite.kernels.packed_lookup import BLOCK, SOUND, meeting_times, next_block, outwards
-
-__all__ = ["answer"]
+from cocite.kernels.runs_lookup import BLOCK, SOUND, meeting_times, next_block, outwards
 
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _SLACK = 65536.0

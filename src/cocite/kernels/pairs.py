@@ -23,12 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from cocite.codes import NEVER, NOWHERE
+from cocite.constants import NEVER, NOWHERE
 from cocite.kernels._jit import helper, kernel, leading_zeros, prefetch_at, word_at
-from cocite.kernels.packed import DAMAGED, unpack
+from cocite.kernels.runs import DAMAGED, unpack
 from cocite.kernels.totals import estimate
-
-__all__ = ["SOUND", "estimates", "meeting_times", "packed_meeting_times"]
 
 SOUND = -1
 _BLOCK = 16
@@ -130,7 +128,7 @@ def _tau(one: Any, other: Any, less: Any, tops: Any) -> Any:
 def meeting_times(table: Any, first: Any, second: Any, out: Any) -> Any:
     """tau of each pair in every sample of trees, NEVER if none.
 
-    ``table`` as in ``trees_lookup.py``; ``first`` and ``second`` uint32[pairs]; ``out``
+    ``table`` as in ``kernels/trees.py``; ``first`` and ``second`` uint32[pairs]; ``out``
     uint8[samples, pairs]. Returns SOUND, or the number of a sample that points outside of itself.
     """
     samples, most = table.shape[0], 0
@@ -158,7 +156,7 @@ def meeting_times(table: Any, first: Any, second: Any, out: Any) -> Any:
 
 @kernel
 def packed_meeting_times(table: Any, nodes: Any, first: Any, second: Any, out: Any) -> Any:
-    """The same of packed trees of so many ``nodes``; ``table`` as in ``packed_runs.py``."""
+    """The same of packed trees of so many ``nodes``; ``table`` as in ``kernels/runs.py``."""
     member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
     places = np.empty(nodes, np.uint32)
     words, tops = np.empty(nodes // 8 + 3, np.uint64), _room_for(nodes)

@@ -25,19 +25,6 @@ import numpy as np
 
 from cocite.kernels._jit import helper, kernel
 
-__all__ = [
-    "Chains",
-    "Rows",
-    "add_loose",
-    "advance",
-    "gather",
-    "hang",
-    "pack",
-    "scatter",
-    "settle_pruned",
-    "unite",
-]
-
 
 class Rows(NamedTuple):
     """Row v is ``columns`` (uint32, ascending) and ``values`` from ``begin[v]`` (int64) on,

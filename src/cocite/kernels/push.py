@@ -1,10 +1,10 @@
-"""Personalised PageRank by forward push: where a walk that keeps coming back to one node is.
+"""Personalized PageRank by forward push: where a walk that keeps coming back to one node is.
 
 Every node has an *estimate* p and a *residual* r, the share of the walk that has come to it and is
 not yet accounted for; at first r(source) = 1. A *push* of node v accounts for its residual:
 
     p(v) += (1 - damping) r(v)
-    r(w) += damping r(v) share(v, w)      for its neighbours w; r(source) if it has none
+    r(w) += damping r(v) share(v, w)      for its neighbors w; r(source) if it has none
     r(v)  = 0
 
 with share(v, w) = 1 / degree(v), or the weight of the link over the sum of those of all v's links,
@@ -27,6 +27,31 @@ single nodes reads about as many, at three times the cost a link.
 Cost: about 3 ns a link pushed; log(1 / tolerance) sweeps over what is near.
 Source: Andersen, Chung, Lang 2006, *Local graph partitioning using PageRank vectors*, 3; sweeps as
 in Wu, Gan, Wei, Zhang 2021, *Unifying the global and local approaches*, 5.
+
+From a push to proximities: residuals counted in, degrees divided out, the error's bound.
+
+After a push (``kernels/push.py``) along links taken either way from u, node v has the estimate p(v)
+and the residual r(v), and u's own residual r begins the walk anew:
+
+    share(v) >= (p(v) + (1 - damping) r(v)) / (1 - r)     what v holds stays there in part
+    score(v)  = sqrt(d(u) / d(v)) / (1 - damping) * that, 1 at most
+
+and since d(w) share(w, v) = d(v) share(v, w), with e the largest r(w) / d(w) over w other than u,
+what share(v) may be above that is  e d(v) / (1 - r)  at most, so that
+
+    score(v) is above it by  sqrt(d(u) d(v)) / (1 - damping) * e / (1 - r)  at most.
+
+Cost: a pass over the nodes reached.
+Source: see ``measures/ppr.py``.
+
+Neighborhoods of single nodes: who is reached in at most k links, and how many two nodes share.
+
+A breadth-first search from v marks each node it reaches with its distance plus 1; 0 is for those
+not reached. A node at the distances d from u and e from v is in the neighborhoods of both from
+k = max(d, e) on, so one pass over what v reaches counts what they share for every k.
+
+Cost: the links of what is reached in less than ``length`` steps, some 2 ns each.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Definition 3).
 """
 
 from __future__ import annotations
@@ -35,10 +60,8 @@ from typing import Any
 
 import numpy as np
 
-from cocite.codes import GRAINS
+from cocite.constants import GRAINS
 from cocite.kernels._jit import helper, kernel
-
-__all__ = ["DAMAGED", "DONE", "MORE", "REACHED", "STATE", "finish", "push", "spread", "start"]
 
 DAMAGED, DONE, MORE = -1, 0, 1
 """What became of a call: links that point outside of themselves, the end, or more to do."""
@@ -80,7 +103,7 @@ def _total(weights: Any, begin: Any, end: Any) -> Any:
 
 @helper
 def _hand_on(
-    neighbours: Any,
+    neighbors: Any,
     weights: Any,
     begin: Any,
     end: Any,
@@ -89,7 +112,7 @@ def _hand_on(
     used: Any,
     reached: Any,
 ) -> Any:
-    """Share ``amount`` out to the neighbours of a row; returns how many nodes are reached then,
+    """Share ``amount`` out to the neighbors of a row; returns how many nodes are reached then,
     below 0 for links that point outside.
     """
     weighted = weights.size > 0
@@ -98,7 +121,7 @@ def _hand_on(
         return np.int64(-1)
     share = amount / total
     for link in range(begin, end):
-        other = np.int64(neighbours[link])
+        other = np.int64(neighbors[link])
         if other >= values.shape[0]:
             return np.int64(-1)
         given = share * np.float64(weights[link]) if weighted else share
@@ -111,10 +134,10 @@ def _hand_on(
 
 @kernel
 def spread(
-    offsets: Any, neighbours: Any, weights: Any, reach: Any, values: Any, used: Any, state: Any
+    offsets: Any, neighbors: Any, weights: Any, reach: Any, values: Any, used: Any, state: Any
 ) -> Any:
     """Push nodes that were never pushed, once each, in the order in which they were reached, until
-    more than ``reach`` (int64) are or none is left. Returns DONE or DAMAGED.
+    more than ``reachable`` (int64) are or none is left. Returns DONE or DAMAGED.
     """
     source, damping = np.int64(used[0]), state[_DAMPING]
     at, reached = 1, np.int64(state[REACHED])
@@ -123,7 +146,7 @@ def spread(
         at += 1
         begin = np.int64(offsets[np.uint64(node)])
         end = np.int64(offsets[np.uint64(node) + _ONE64])
-        if not (0 <= begin <= end <= neighbours.size):
+        if not (0 <= begin <= end <= neighbors.size):
             return DAMAGED
         residual = values[node, 1]
         if values[node, 0] > 0.0 or residual == 0.0:
@@ -134,7 +157,7 @@ def spread(
             values[source, 1] += damping * residual
             continue
         reached = _hand_on(
-            neighbours, weights, begin, end, damping * residual, values, used, reached
+            neighbors, weights, begin, end, damping * residual, values, used, reached
         )
         if reached < 0:
             return DAMAGED
@@ -144,7 +167,7 @@ def spread(
 
 @kernel
 def push(
-    offsets: Any, neighbours: Any, weights: Any, limit: Any, values: Any, used: Any, state: Any
+    offsets: Any, neighbors: Any, weights: Any, limit: Any, values: Any, used: Any, state: Any
 ) -> Any:
     """Push until the error is within the tolerance, or about ``limit`` links were read.
 
@@ -168,7 +191,7 @@ def push(
         at += 1
         begin = np.int64(offsets[np.uint64(node)])
         end = np.int64(offsets[np.uint64(node) + _ONE64])
-        if not (0 <= begin <= end <= neighbours.size):
+        if not (0 <= begin <= end <= neighbors.size):
             return DAMAGED
         size = np.float64(1 + end - begin)
         residual = values[node, 1]
@@ -185,7 +208,7 @@ def push(
             values[source, 1] += damping * residual
             continue
         reached = _hand_on(
-            neighbours, weights, begin, end, damping * residual, values, used, reached
+            neighbors, weights, begin, end, damping * residual, values, used, reached
         )
         if reached < 0:
             return DAMAGED
@@ -208,3 +231,90 @@ def finish(values: Any, used: Any, state: Any) -> Any:
         values[node, 0] = np.rint(values[node, 0] / rest * GRAINS)
         values[node, 1] = 0.0
     return bound
+
+
+# -- proximity ---------------------------------------------------------------------------
+
+
+@kernel
+def finish_symmetric(damping: Any, degrees: Any, values: Any, used: Any, reached: Any) -> Any:
+    """Turn the estimates of ``used[:reached]`` into grains, residuals to 0.
+
+    ``values`` float64[nodes, 2] holds estimates and residuals, ``degrees`` float64[nodes]. Returns
+    the bound of the error of v over sqrt(d(v)); nan if a degree is not positive.
+    """
+    source = used[0]
+    rest = 1.0 - values[source, 1]
+    scale = np.sqrt(degrees[source]) / (1.0 - damping) / rest
+    largest, sound = 0.0, degrees[source] > 0.0
+    for i in range(reached):
+        node = used[i]
+        degree = degrees[node]
+        residual = values[node, 1]
+        sound = sound and degree > 0.0
+        if i > 0:
+            largest = max(largest, residual / degree)
+        share = values[node, 0] + (1.0 - damping) * residual
+        values[node, 0] = min(np.rint(scale / np.sqrt(degree) * share * GRAINS), GRAINS)
+        values[node, 1] = 0.0
+    return scale * largest if sound else np.nan
+
+
+# -- reach -------------------------------------------------------------------------------
+
+
+TOO_MANY = -1
+"""What comes back where more links would have to be read than allowed."""
+
+
+@kernel
+def reachable(
+    offsets: Any,
+    neighbors: Any,
+    node: Any,
+    other: Any,
+    distances: Any,
+    found: Any,
+    most: Any,
+    out: Any,
+) -> Any:
+    """Count the neighborhoods of ``node`` (int64) for k = 1, ..., length.
+
+    ``distances`` uint8[nodes] is 0 everywhere and gets the marks; they stay if ``other`` is empty.
+    Else ``other`` uint8[nodes] has those of another node, and ``distances`` is set back to 0.
+    ``found`` uint32[nodes] is scratch; ``out`` int64[length, 2] gets the size of each
+    neighbourhood, and how many of it are also in the other's of the same k. Reads ``most`` links at
+    most; returns how many it read, or TOO_MANY.
+    """
+    found[0] = np.uint32(node)
+    distances[node] = 1
+    count, first, read = 1, 0, 0
+    out[:] = 0
+    for step in range(out.shape[0]):
+        last = count
+        for i in range(first, last):
+            at = np.int64(found[i])
+            begin, end = np.int64(offsets[at]), np.int64(offsets[at + 1])
+            read += end - begin
+            if read > most:
+                break
+            for link in range(begin, end):
+                to = neighbors[link]
+                if distances[to] == 0:
+                    distances[to] = np.uint8(step + 2)
+                    found[count] = to
+                    count += 1
+        if read > most:
+            break
+        first = last
+        out[step, 0] = count
+    if other.size > 0:
+        for i in range(count):
+            at = np.int64(found[i])
+            if other[at] != 0:
+                ring = max(np.int64(other[at]), np.int64(distances[at])) - 1
+                out[max(ring, 1) - 1, 1] += 1
+            distances[at] = 0
+        for step in range(1, out.shape[0]):
+            out[step, 1] += out[step - 1, 1]
+    return TOO_MANY if read > most else read

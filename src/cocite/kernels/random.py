@@ -4,7 +4,7 @@
     order(seed, sample, step)       = a random bijection of {0, ..., 2**bits - 1}
 
 ``draw`` gives 64 independent bits a node; the uniform step of SimRank takes one
-in-neighbour with them. ``order`` gives the random permutation of PSimRank
+in-neighbor with them. ``order`` gives the random permutation of PSimRank
 (Fogaras, Racz, *Scaling link-based similarity search*, 2.2.1) and is invertible, so that
 a hub can be served by walking the order from its smallest place instead of
 scanning all its in-links.
@@ -15,7 +15,7 @@ argmin over a set is then not uniform. Here an order is four rounds of
 at least 16 bits. Its quality is tested: argmins are uniform and meeting
 probabilities are Jaccard coefficients.
 
-Cost: one draw is two multiplications; one place in an order is four, and vectorises.
+Cost: one draw is two multiplications; one place in an order is four, and vectorizes.
 """
 
 from __future__ import annotations
@@ -26,18 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.kernels._jit import helper, kernel, shared
-
-__all__ = [
-    "ORDER_WORDS",
-    "draw",
-    "draw_key",
-    "empty_order",
-    "make_order",
-    "node_at",
-    "order_bits",
-    "pick",
-    "place_of",
-]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)
@@ -57,7 +45,7 @@ _MIN_ORDER_BITS = 16
 
 @helper
 def mix(value: Any) -> Any:
-    """Splitmix64's finaliser (Steele, Lea, Flood 2014): a bijection of 64-bit words."""
+    """Splitmix64's finalizer (Steele, Lea, Flood 2014): a bijection of 64-bit words."""
     value = (value ^ (value >> _S30)) * _MIX_A
     value = (value ^ (value >> _S27)) * _MIX_B
     return value ^ (value >> _S31)

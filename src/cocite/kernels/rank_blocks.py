@@ -1,9 +1,11 @@
-"""PageRank's kernels for a core in blocks; ``rank.py`` has the algorithm and the order of sums.
+"""PageRank's kernels for a core in blocks; ``kernels/rank.py`` has the algorithm and the order of
+sums.
 
 The links of a block of rows come apart into four kinds, by where their source is:
 
     inner, from rows above or below    by row, as in memory, sources numbered from the block's first
-    outer, from rows above or below    by source, as words (``scan.py``); targets numbered likewise
+    outer, from rows above or below    by source, as words (``kernels/scan.py``); targets numbered
+    likewise
 
 A row's sum is then made in four goes: inner above, outer above, outer below, inner below. The
 first three are of values that stand still; the last is the Gauss-Seidel sweep itself.
@@ -23,17 +25,6 @@ import numpy as np
 
 from cocite.kernels._jit import kernel
 from cocite.kernels.rank import NO_NODE
-
-__all__ = [
-    "LEFT_OUT",
-    "TAIL",
-    "arrange_weights",
-    "deal_rows",
-    "deal_tails",
-    "push_weighted",
-    "rename",
-    "spread",
-]
 
 TAIL, LEFT_OUT = np.uint32(0xFFFFFFFE), np.uint32(0xFFFFFFFF)
 """In place of a row's number in its block: a dangling node; a node that was removed."""

@@ -21,8 +21,6 @@ import numpy as np
 from cocite.kernels._jit import kernel
 from cocite.kernels.random import draw, node_at, place_of
 
-__all__ = ["match", "places", "places_of", "winners"]
-
 _TILE = 128
 _PAD = 16
 """Between lines, or a row's places would all fall into one set of the first cache."""

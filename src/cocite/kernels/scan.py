@@ -1,6 +1,6 @@
 """One scan over in-links, for rows of several lanes at once, in two arrangements of the links.
 
-    out[v] = start[v] (+) x[u1] (+) x[u2] (+) ...        u1 < u2 < ... the in-neighbours of v
+    out[v] = start[v] (+) x[u1] (+) x[u2] (+) ...        u1 < u2 < ... the in-neighbors of v
 
 (+) is SUM, MIN or MAX, lane by lane; an x that is not a number never wins MIN or MAX, and sums of
 unsigned integers are modulo 2**32. Rows are flat: lane l of node v is ``x[v * lanes + l]``.
@@ -28,8 +28,6 @@ import numpy as np
 
 from cocite.kernels._jit import helper, kernel, prefetch
 from cocite.kernels._row import row_max, row_min, row_sum
-
-__all__ = ["MAX", "MIN", "SUM", "arrange", "pair", "pull", "push"]
 
 SUM, MIN, MAX = np.uint8(0), np.uint8(1), np.uint8(2)
 

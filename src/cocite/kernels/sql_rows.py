@@ -15,23 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from cocite.kernels._jit import helper, kernel
-from cocite.kernels.text_checks import C1, TURN, is_integer, wide_fault
-
-__all__ = [
-    "BAD_FIELDS",
-    "BROKEN",
-    "ENDED",
-    "INTEGER",
-    "MORE",
-    "REASONS",
-    "TALLY",
-    "TEXT",
-    "T_BAD",
-    "T_BYTES",
-    "T_ROWS",
-    "T_STATE",
-    "rows",
-]
+from cocite.kernels.text import C1, TURN, is_integer, wide_fault
 
 SKIPPED, TEXT, INTEGER = range(3)
 """What is done with a column."""

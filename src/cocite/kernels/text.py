@@ -1,10 +1,10 @@
 """Edge lists as text: one pass that checks every byte and writes clean rows.
 
-``normalise`` reads whole lines of UTF-8 and writes ``source TAB target LF`` for each good row, or
+``normalize`` reads whole lines of UTF-8 and writes ``source TAB target LF`` for each good row, or
 ``source TAB target TAB weight LF``, so that whoever loads the result needs no quoting, no dialect
 and no mercy. It accepts LF, CR and CRLF ends in any mixture, skips blank and comment lines, trims
-blanks around fields, undoes CSV quoting, of which a field may go on over several lines, and
-classifies every bad row instead of guessing:
+blanks around fields unless they are ``EXACT``, undoes CSV quoting, of which a field may go on over
+several lines, and classifies every bad row instead of guessing:
 
     COLUMNS   not the expected number of fields     EMPTY     a node without a name
     CONTROL   a control character in a name         ENCODING  bytes that are not UTF-8
@@ -14,6 +14,11 @@ classifies every bad row instead of guessing:
 Last fields that a row has beyond these may be copied as they are, for whoever writes such rows.
 
 Cost: about two nanoseconds a byte, one thread.
+
+What the bytes of a field are: UTF-8 that a name may have, an integer as Python prints it, a
+weight.
+
+Each looks at text[low:high] and takes a nanosecond or two a byte.
 """
 
 from __future__ import annotations
@@ -23,50 +28,127 @@ from typing import Any
 import numpy as np
 
 from cocite.kernels._jit import helper, kernel
-from cocite.kernels.text_checks import C1, TURN, is_integer, is_weight, wide_fault
 
-__all__ = [
-    "BAD_FIELDS",
-    "COMMENT",
-    "DELIMITER",
-    "EXPECTED",
-    "FIRST",
-    "MAX_NAME",
-    "MORE",
-    "NO_WEIGHT",
-    "QUOTES",
-    "REASONS",
-    "RULES",
-    "SECOND",
-    "TALLY",
-    "TURNED",
-    "T_BAD",
-    "T_BLANK",
-    "T_BYTES",
-    "T_COMMENT",
-    "T_INTEGER",
-    "T_LINES",
-    "T_REST",
-    "T_ROWS",
-    "T_SKIP",
-    "UNFINISHED",
-    "WEIGHT",
-    "behind",
-    "find",
-    "normalise",
-    "trimmed",
-]
+NO_UTF8, TURN, C1 = range(1, 4)
+"""What :func:`wide_fault` may find."""
+
+_PLUS, _MINUS, _POINT, _ZERO, _NINE = 43, 45, 46, 48, 57
+_LARGEST_POWER = 30
+"""Weights have their first digit at 10**-30 to 10**29: far from what float32 cannot hold."""
+_MAX_U64 = np.frombuffer(b"18446744073709551615", np.uint8)
+
+
+@helper
+def wide_fault(text: Any, low: Any, high: Any) -> Any:
+    """What is wrong with text[low:high] beyond ASCII, or 0: it is not well-formed UTF-8 (Unicode
+    15, table 3-7), or has a control character (U+0080 to U+009F) or a sign that turns the direction
+    of text (U+202A to U+202E, U+2066 to U+2069; ``graph/spelling.py`` says why).
+    """
+    i, found = low, 0
+    while i < high:
+        byte = text[i]
+        if byte < 0x80:
+            i += 1
+            continue
+        floor, ceiling = 0x80, 0xBF
+        if 0xC2 <= byte <= 0xDF:
+            more = 1
+        elif 0xE0 <= byte <= 0xEF:
+            more = 2
+            if byte == 0xE0:
+                floor = 0xA0
+            elif byte == 0xED:
+                ceiling = 0x9F
+        elif 0xF0 <= byte <= 0xF4:
+            more = 3
+            if byte == 0xF0:
+                floor = 0x90
+            elif byte == 0xF4:
+                ceiling = 0x8F
+        else:
+            return NO_UTF8
+        if i + more >= high:
+            return NO_UTF8
+        for j in range(i + 1, i + 1 + more):
+            if text[j] < floor or text[j] > ceiling:
+                return NO_UTF8
+            floor, ceiling = 0x80, 0xBF
+        if byte == 0xC2 and text[i + 1] <= 0x9F:
+            found = C1
+        elif byte == 0xE2 and found == 0:
+            second, third = text[i + 1], text[i + 2]
+            if (second == 0x80 and 0xAA <= third <= 0xAE) or (
+                second == 0x81 and 0xA6 <= third <= 0xA9
+            ):
+                found = TURN
+        i += more + 1
+    return found
+
+
+@helper
+def is_integer(text: Any, low: Any, high: Any) -> Any:
+    """Whether text[low:high] is an integer below 2**64 as ``str`` would print it."""
+    size = high - low
+    if size > 20 or (size > 1 and text[low] == 48):
+        return False
+    for i in range(low, high):
+        if text[i] < 48 or text[i] > 57:
+            return False
+    if size == 20:
+        for i in range(20):
+            if text[low + i] != _MAX_U64[i]:
+                return text[low + i] < _MAX_U64[i]
+    return True
+
+
+@helper
+def is_weight(text: Any, low: Any, high: Any) -> Any:
+    """Whether text[low:high] is a decimal number that is at least 1e-30 and below 1e30.
+
+    Decided by its digits: the power of ten of the first one that is not 0.
+    """
+    i = low + 1 if low < high and text[low] == _PLUS else low
+    digits, whole, leading = 0, -1, -1
+    while i < high and (_ZERO <= text[i] <= _NINE or (text[i] == _POINT and whole < 0)):
+        if text[i] == _POINT:
+            whole = digits
+        else:
+            if leading < 0 and text[i] != _ZERO:
+                leading = digits
+            digits += 1
+        i += 1
+    if leading < 0:
+        return False
+    power = (digits if whole < 0 else whole) - 1 - leading
+    if i < high and (text[i] == 69 or text[i] == 101):  # E or e
+        i += 1
+        sign = -1 if i < high and text[i] == _MINUS else 1
+        if i < high and (text[i] == _MINUS or text[i] == _PLUS):
+            i += 1
+        exponent, begin = 0, i
+        while i < high and _ZERO <= text[i] <= _NINE:
+            exponent = min(exponent * 10 + text[i] - _ZERO, 1 << 40)
+            i += 1
+        if i == begin:
+            return False
+        power += sign * exponent
+    return i == high and -_LARGEST_POWER <= power < _LARGEST_POWER
+
+
+# -- text --------------------------------------------------------------------------------
+
 
 MAX_NAME = 65_535
 """Bytes of the longest name."""
 
 WHITESPACE = 32
-DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, WEIGHT, MORE, UNFINISHED = range(9)
-RULES = 9
+DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, WEIGHT, MORE, UNFINISHED, EXACT = range(10)
+RULES = 10
 """int64 words of the rules: delimiter byte (32: runs of blanks), whether double quotes
 quote, fields a row, index of the first and of the second field taken (-1: only one), comment
 byte (-1: none), index of the weight's field (-1: none), how many of the last fields are
-copied as they are, whether text follows behind this piece (1)."""
+copied as they are, whether text follows behind this piece (1), whether blanks around
+fields belong to them (1)."""
 
 T_ROWS, T_BLANK, T_COMMENT, T_LINES, T_INTEGER, T_BYTES, T_SKIP, T_REST, T_BAD = range(9)
 TALLY = 17
@@ -110,13 +192,24 @@ def find(text: Any, low: Any, high: Any, first: Any, second: Any) -> Any:
 
 
 @helper
+def trimmed(text: Any, begin: Any, end: Any) -> Any:
+    """Both ends without the blanks there."""
+    while end > begin and text[end - 1] == _SPACE:
+        end -= 1
+    while begin < end and (text[begin] == _SPACE or text[begin] == _TAB):
+        begin += 1
+    return begin, end
+
+
+@helper
 def _fault(text: Any, low: Any, high: Any) -> Any:
     """Why text[low:high] is no name, or 0."""
-    if high <= low:
+    begin, end = trimmed(text, low, high)
+    if end <= begin:
         return EMPTY
     if high - low > MAX_NAME:
         return LONG
-    # No early exit: this loop is over every byte of the input, and so it vectorises.
+    # No early exit: this loop is over every byte of the input, and so it vectorizes.
     control, wide = np.uint8(0), np.uint8(0)
     for i in range(np.uint64(low), np.uint64(high)):
         byte = text[i]
@@ -139,13 +232,15 @@ def _split(text: Any, low: Any, high: Any, rules: Any, fields: Any) -> Any:
     ``fields`` int64[f, 3] receives begin, end, and whether the field is quoted, for the
     first f fields.
     """
-    delimiter, quotes = rules[DELIMITER], rules[QUOTES]
+    delimiter, quotes, exact = rules[DELIMITER], rules[QUOTES], rules[EXACT] > 0
     blanks = delimiter == WHITESPACE
     count = 0
     i = low
     while True:
-        while i < high and (
-            text[i] == _SPACE or (text[i] == _TAB and (blanks or delimiter != _TAB))
+        while (
+            not exact
+            and i < high
+            and (text[i] == _SPACE or (text[i] == _TAB and (blanks or delimiter != _TAB)))
         ):
             i += 1
         if blanks and i >= high:
@@ -166,7 +261,7 @@ def _split(text: Any, low: Any, high: Any, rules: Any, fields: Any) -> Any:
         else:
             i = find(text, i, high, np.uint8(delimiter), np.uint8(_TAB if blanks else delimiter))
             end = i
-            while end > begin and (text[end - 1] == _SPACE or text[end - 1] == _TAB):
+            while not exact and end > begin and (text[end - 1] == _SPACE or text[end - 1] == _TAB):
                 end -= 1
         if count < fields.shape[0]:
             fields[count, 0], fields[count, 1], fields[count, 2] = begin, end, quoted
@@ -208,8 +303,10 @@ def _take(text: Any, begin: Any, end: Any, rules: Any, fields: Any) -> Any:
             if reason:
                 return reason
     which = rules[WEIGHT]
-    if which >= 0 and not is_weight(text, fields[which, 0], fields[which, 1]):
-        return NO_WEIGHT
+    if which >= 0:
+        fields[which, 0], fields[which, 1] = trimmed(text, fields[which, 0], fields[which, 1])
+        if not is_weight(text, fields[which, 0], fields[which, 1]):
+            return NO_WEIGHT
     return 0
 
 
@@ -261,13 +358,11 @@ def _gone_on(text: Any, begin: Any, high: Any, low: Any, rules: Any, tally: Any)
 
 
 @helper
-def trimmed(text: Any, begin: Any, end: Any) -> Any:
-    """Both ends without the blanks there."""
-    while end > begin and text[end - 1] == _SPACE:
-        end -= 1
-    while begin < end and (text[begin] == _SPACE or text[begin] == _TAB):
-        begin += 1
-    return begin, end
+def _content(text: Any, begin: Any, end: Any, rules: Any) -> Any:
+    """Both ends of what a line has."""
+    if rules[EXACT] > 0:
+        return begin, end
+    return trimmed(text, begin, end)
 
 
 @helper
@@ -278,7 +373,7 @@ def _keep(bad: Any, at: Any, line: Any, begin: Any, end: Any, reason: Any) -> No
 
 
 @kernel
-def normalise(text: Any, rules: Any, out: Any, bad: Any, tally: Any) -> Any:
+def normalize(text: Any, rules: Any, out: Any, bad: Any, tally: Any) -> Any:
     """Clean the whole lines of ``text`` (uint8) into ``out`` (uint8[text.size + 1] or more).
 
     ``bad`` int64[b, BAD_FIELDS] receives the first b bad rows of this piece; ``tally`` goes
@@ -294,7 +389,7 @@ def normalise(text: Any, rules: Any, out: Any, bad: Any, tally: Any) -> Any:
         high = find(text, low, text.size, _LF8, _CR8)
         tally[T_LINES] += 1
         begin, low, line = low, behind(text, high), tally[T_LINES]
-        first, end = trimmed(text, begin, high)
+        first, end = _content(text, begin, high, rules)
         if first == end:
             tally[T_BLANK] += 1
             continue

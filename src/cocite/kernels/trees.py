@@ -1,4 +1,22 @@
-"""Fingerprint graph to fingerprint trees in dendrogram order.
+"""Queries on fingerprint trees: when a node first meets some others, and all relatives of one.
+
+Samples are rows of ``table``, uint64[samples, 4], whichever files they lie in: the addresses of a
+sample's positions, members and labels, uint32 all, and how many members it has. Labels are eight to
+a word, low half-byte first. A question is one call: what it reads first of each sample is fetched
+for many samples at once.
+
+* tau(u, v) is the largest label between their positions; a 0 between them is a tree's edge. Others
+  are found on one walk to either side of u, which notes where the largest label so far is another;
+  words of labels without such a place are passed in one step.
+* the relatives of u are its tree: outwards from u's position with a running maximum.
+
+Scores are sums of fixed-point weights (2**48 is 1), so that a sum does not depend on its order:
+equal meeting times give equal scores, to the bit, whoever added them up.
+
+Cost: some pairs read a position each and the labels up to the furthest one, a sample; relatives
+read u's tree.
+
+Fingerprint graph to fingerprint trees in dendrogram order.
 
 Every tree of a sample's fingerprint graph is laid out depth first, children by ascending
 (label, node), and each member keeps the label that joins it to the member before it (0 at
@@ -31,15 +49,13 @@ from typing import Any
 
 import numpy as np
 
-from cocite.codes import NOWHERE
-from cocite.kernels._jit import kernel
-
-__all__ = ["DAMAGED", "MARK", "carry_over", "lay_out", "mark", "pack_labels", "select"]
+from cocite.constants import NEVER, NOWHERE
+from cocite.kernels._jit import helper, kernel, prefetch_at, word_at
 
 DAMAGED = -1
-_ONE32, _LOW3, _LOW4_32 = np.uint32(1), np.uint32(7), np.uint32(15)
-_TWO32, _THREE32 = np.uint32(2), np.uint32(3)
-_FOUR8, _LOW4 = np.uint8(4), np.uint8(15)
+_TREES_ONE32, _TREES_LOW3, _LOW4_32 = np.uint32(1), np.uint32(7), np.uint32(15)
+_TREES_TWO32, _TREES_THREE32 = np.uint32(2), np.uint32(3)
+_FOUR8, _TREES_LOW4 = np.uint8(4), np.uint8(15)
 MARK = 16
 """Of the label of a node that is wanted."""
 _MARK = np.uint8(MARK)
@@ -56,7 +72,7 @@ def lay_out(parent: Any, label: Any, extent: Any, position: Any, member: Any, jo
         above = parent[node]
         if above != NOWHERE:
             place = np.uint32(position[above] + extent[node])
-        elif extent[node] > _ONE32:
+        elif extent[node] > _TREES_ONE32:
             place = cursor
             cursor = np.uint32(cursor + extent[node])
         else:
@@ -95,9 +111,9 @@ def select(member: Any, joined: Any, state: Any, out_member: Any, out_joined: An
     torn, largest = state[0] == 0, np.uint8(state[1])
     for at in range(member.size):
         label, node = joined[at], member[at]
-        if label & _LOW4 == 0:
+        if label & _TREES_LOW4 == 0:
             torn = True
-        largest = max(largest, np.uint8(label & _LOW4))
+        largest = max(largest, np.uint8(label & _TREES_LOW4))
         if label & _MARK == 0:
             continue
         if torn:
@@ -121,14 +137,14 @@ def pack_labels(joined: Any, out: Any) -> None:
     for i in range(size // 2):
         out[i] = joined[2 * i] | np.uint8(joined[2 * i + 1] << _FOUR8)
     if size % 2:
-        out[size // 2] = joined[size - 1] & _LOW4
+        out[size // 2] = joined[size - 1] & _TREES_LOW4
 
 
 @kernel
 def carry_over(words: Any, blob: Any, ids: Any, position: Any, member: Any, joined: Any) -> Any:
     """A sample's layout in other ids, without the nodes that are gone.
 
-    ``words`` and ``blob``, a row, are those of ``kernels/trees_lookup.py``; ``ids`` uint32[old
+    ``words`` and ``blob``, a row, are those of ``kernels/trees.py``; ``ids`` uint32[old
     nodes] is where each node has gone, NOWHERE if it is gone. Fills the others as ``lay_out`` does;
     trees of a single node are left out. Returns the number of members, or DAMAGED if the sample
     points outside of itself.
@@ -138,8 +154,8 @@ def carry_over(words: Any, blob: Any, ids: Any, position: Any, member: Any, join
     largest = np.uint8(0)
     for at in range(blob[3]):
         place = np.uint32(at)
-        word = words[blob[2] + np.uint64(place >> _THREE32)]
-        label = np.uint8((word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4_32)
+        word = words[blob[2] + np.uint64(place >> _TREES_THREE32)]
+        label = np.uint8((word >> np.uint32((place & _TREES_LOW3) << _TREES_TWO32)) & _LOW4_32)
         if label == 0:
             torn = True
         else:
@@ -165,3 +181,209 @@ def carry_over(words: Any, blob: Any, ids: Any, position: Any, member: Any, join
     for place in range(size):
         position[member[place]] = np.uint32(place)
     return size
+
+
+# -- trees lookup ------------------------------------------------------------------------
+
+
+SOUND = -1
+AT_ONCE = 64
+"""Samples whose beginnings are fetched at a time."""
+_ZERO32, _ONE32, _LOW3, _LOW4 = np.uint32(0), np.uint32(1), np.uint32(7), np.uint32(15)
+_TWO32, _THREE32 = np.uint32(2), np.uint32(3)
+_ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
+_FOUR32, _EIGHT32, _MOST7 = np.uint32(4), np.uint32(8), np.uint32(127)
+_EVEN, _ONES, _TOPS = np.uint32(0x0F0F0F0F), np.uint32(0x01010101), np.uint32(0x80808080)
+
+
+@helper
+def label_at(labels: Any, place: Any) -> Any:
+    """The label of the member at ``place``: four bits of a word."""
+    word = word_at(labels, np.uint64(place >> _THREE32))
+    return (word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
+
+
+@helper
+def _plain(word: Any, largest: Any) -> Any:
+    """Whether none of the eight labels of a word is 0 or above ``largest``, from 1 on.
+
+    Even and odd half-bytes become bytes, whose highest bit says whether a sum has reached 128.
+    """
+    even, odd = word & _EVEN, (word >> _FOUR32) & _EVEN
+    there = (even + _ONES * _MOST7) & (odd + _ONES * _MOST7) & _TOPS
+    over = _ONES * np.uint32(_MOST7 - largest)
+    above = ((even + over) | (odd + over)) & _TOPS
+    return there == _TOPS and above == _ZERO32
+
+
+@helper
+def _turns_right(labels: Any, here: Any, far: Any, turns: Any) -> Any:
+    """Walk from place ``here`` to the right, up to place ``far`` or the edge of the tree.
+
+    A row of ``turns`` uint32[16, 2] is a place from which on the largest label is another, and that
+    label. Returns how many there are, and the last place.
+    """
+    at, largest, count = here, _ZERO32, 0
+    while at < far:
+        place = np.uint32(at + _ONE32)
+        if largest != _ZERO32 and place & _LOW3 == _ZERO32 and far - at >= _EIGHT32:
+            if _plain(word_at(labels, np.uint64(place >> _THREE32)), largest):
+                at = np.uint32(at + _EIGHT32)
+                continue
+        label = label_at(labels, place)
+        if label == _ZERO32:
+            break
+        if label > largest:
+            largest = label
+            turns[count, 0], turns[count, 1] = place, label
+            count += 1
+        at = place
+    return count, at
+
+
+@helper
+def _turns_left(labels: Any, here: Any, far: Any, turns: Any) -> Any:
+    """The same to the left; a label joins its place to the one before it."""
+    at, largest, count = here, _ZERO32, 0
+    while at > far:
+        if largest != _ZERO32 and at & _LOW3 == _LOW3 and at - far >= _EIGHT32:
+            if _plain(word_at(labels, np.uint64(at >> _THREE32)), largest):
+                at = np.uint32(at - _EIGHT32)
+                continue
+        label = label_at(labels, at)
+        if label == _ZERO32:
+            break
+        at = np.uint32(at - _ONE32)
+        if label > largest:
+            largest = label
+            turns[count, 0], turns[count, 1] = at, label
+            count += 1
+    return count, at
+
+
+@kernel
+def meeting_times(table: Any, node: Any, others: Any, out: Any) -> Any:
+    """tau(node, other) in every sample, NEVER if none.
+
+    ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns SOUND, or the number of a sample that
+    points outside of itself.
+    """
+    samples = table.shape[0]
+    places = np.empty(others.size, np.uint32)
+    right, left = np.empty((16, 2), np.uint32), np.empty((16, 2), np.uint32)
+    for sample in range(samples):
+        positions, labels, end = table[sample, 0], table[sample, 2], np.uint32(table[sample, 3])
+        if sample + 1 < samples:
+            for i in range(others.size):
+                prefetch_at(table[sample + 1, 0], np.uint64(others[i]))
+        here = word_at(positions, np.uint64(node))
+        first = last = here
+        for i in range(others.size):
+            place = word_at(positions, np.uint64(others[i]))
+            places[i] = place
+            out[sample, i] = NEVER
+            if place != NOWHERE:
+                if place >= end:
+                    return sample
+                first, last = min(first, place), max(last, place)
+        if here == NOWHERE:
+            continue
+        if here >= end:
+            return sample
+        rights, last = _turns_right(labels, here, last, right)
+        lefts, first = _turns_left(labels, here, first, left)
+        for i in range(others.size):
+            place = places[i]
+            if place < first or place > last:
+                continue
+            tau, turn = _ZERO32, 0
+            if place > here:
+                while turn < rights and right[turn, 0] <= place:
+                    tau = right[turn, 1]
+                    turn += 1
+            else:
+                while turn < lefts and left[turn, 0] >= place:
+                    tau = left[turn, 1]
+                    turn += 1
+            out[sample, i] = np.uint8(tau)
+    return SOUND
+
+
+@helper
+def _add(member: Any, value: Any, square: Any, sums: Any, used: Any, count: Any) -> Any:
+    """Add one meeting; returns how many nodes have a sum. No branch: none could be foreseen."""
+    at = np.uint64(member) << _ONE64
+    before = sums[at]
+    used[count] = member
+    sums[at] = before + value
+    sums[at | _ONE64] += square
+    return count + (_ONE64 if before == _ZERO64 else _ZERO64)
+
+
+@helper
+def fetch_places(table: Any, begin: Any, end: Any, node: Any) -> None:
+    """Ask for the places of ``node`` in some samples."""
+    for sample in range(begin, end):
+        prefetch_at(table[sample, 0], np.uint64(node))
+
+
+@kernel
+def gather(table: Any, node: Any, weights: Any, sums: Any, used: Any, count: Any) -> Any:
+    """Add up the weights of all relatives of ``node`` over the samples of ``table``.
+
+    ``weights`` uint64[16, 2] holds the weight of each meeting time, never 0, and of its square.
+    ``sums`` uint64[2 nodes] receives the sums of both, side by side; ``used`` uint32[2 nodes + 1]
+    lists the nodes with one, ``count`` is how many there are so far. Returns the new count, or, if
+    a sample points outside of itself, -1 - its number: what samples hold is not verified at
+    opening, so it is on the way.
+    """
+    nodes, count = np.uint32(sums.size >> 1), np.uint64(count)
+    samples, value, square = table.shape[0], _ZERO64, _ZERO64
+    fetch_places(table, 0, min(AT_ONCE, samples), node)
+    for begin in range(0, samples, AT_ONCE):
+        stop = min(begin + AT_ONCE, samples)
+        for sample in range(begin, stop):
+            place = word_at(table[sample, 0], np.uint64(node))
+            if place != NOWHERE:
+                prefetch_at(table[sample, 1], np.uint64(place))
+                prefetch_at(table[sample, 2], np.uint64(place >> _THREE32))
+        fetch_places(table, stop, min(stop + AT_ONCE, samples), node)
+        for sample in range(begin, stop):
+            place = word_at(table[sample, 0], np.uint64(node))
+            if place == NOWHERE:
+                continue
+            members, labels = table[sample, 1], table[sample, 2]
+            end = np.uint32(table[sample, 3])
+            if place >= end or end > nodes or count > np.uint64(nodes):
+                return np.int64(-1 - sample)
+            largest = _ZERO32
+            at = place
+            while True:
+                label = label_at(labels, at)
+                if label == _ZERO32:
+                    break
+                if at == _ZERO32:
+                    return np.int64(-1 - sample)
+                if label > largest:
+                    largest = label
+                    value, square = weights[label, 0], weights[label, 1]
+                at = np.uint32(at - _ONE32)
+                member = word_at(members, np.uint64(at))
+                if member >= nodes:
+                    return np.int64(-1 - sample)
+                count = _add(member, value, square, sums, used, count)
+            largest = _ZERO32
+            at = np.uint32(place + _ONE32)
+            while at < end:
+                label = label_at(labels, at)
+                if label == _ZERO32:
+                    break
+                if label > largest:
+                    largest = label
+                    value, square = weights[label, 0], weights[label, 1]
+                member = word_at(members, np.uint64(at))
+                if member >= nodes:
+                    return np.int64(-1 - sample)
+                count = _add(member, value, square, sums, used, count)
+                at = np.uint32(at + _ONE32)
+    return np.int64(count)

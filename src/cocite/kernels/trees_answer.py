@@ -2,8 +2,8 @@
 
 One call does what takes some forty otherwise, and all comes out the same to the bit. It gives the
 interpreter's lock away once: threads of a server that hand it over forty times an answer do little
-else. What is done is ``gather`` (``trees_lookup.py``), ``settle`` and ``top`` (``totals.py``),
-``meeting_times``, and what is told of hits (``listing.py``).
+else. What is done is ``gather`` (``kernels/trees.py``), ``settle`` and ``top``
+(``kernels/totals.py``), ``meeting_times``, and what is told of hits (``kernels/listing.py``).
 
 Two things are cheaper here. Squares are not added up for every node that is touched, but for the
 hits alone, from their meeting times, which intervals need anyway: half as much memory is changed.
@@ -19,12 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from cocite.codes import GRAINS, NOWHERE, ONE, UNFINISHED
+from cocite.constants import GRAINS, NOWHERE, ONE, UNFINISHED
 from cocite.kernels._jit import helper, kernel, prefetch_at, word_at
 from cocite.kernels.listing import offer, sort, tell
-from cocite.kernels.trees_lookup import AT_ONCE, SOUND, fetch_places, label_at, meeting_times
-
-__all__ = ["answer"]
+from cocite.kernels.trees import AT_ONCE, SOUND, fetch_places, label_at, meeting_times
 
 _FEW = 8
 """Samples whose places are asked for together, at least."""

@@ -8,7 +8,7 @@ meets u' at the same step, and whoever meets u at t does not meet u' later. Only
     v in the ball of u   (tau(u, v) < t)     value(v)  w(tau(u, v)) -> w(t)
     u, u'                                    none -> w(t), w(t) -> none
 
-with w(never) = 0. Values are whole numbers (``kernels/trees_lookup.py``), so that what is added and
+with w(never) = 0. Values are whole numbers (``kernels/trees.py``), so that what is added and
 taken away again leaves no trace: the sums are those of ``trees_lookup.gather``, to the bit. The
 balls of two nodes next to each other in a tree are small where their trees are large.
 
@@ -20,7 +20,7 @@ were looked at before have, which are kept in a heap. Where u says little of u',
 that walks meet are met once, nearly all are left out by the second.
 
 Samples are rows of ``table``, uint64[samples, 4]: the addresses of a sample's positions, members
-and labels, and how many members it has; or uint64[samples, 6], packed (``packed_runs.py``).
+and labels, and how many members it has; or uint64[samples, 6], packed (``kernels/runs.py``).
 
 Cost: two balls a sample, at some 2 ns a member; a lookup of one position and the labels between
 the two; and one look at every node that has a sum.
@@ -34,13 +34,11 @@ from typing import Any
 
 import numpy as np
 
-from cocite.codes import GRAINS, NOWHERE, ONE
+from cocite.constants import GRAINS, NOWHERE, ONE
 from cocite.kernels._jit import helper, kernel, word_at
-from cocite.kernels.packed_batch import change_packed, meet_packed
+from cocite.kernels.runs_batch import change_packed, meet_packed
 from cocite.kernels.totals import estimate, top
-from cocite.kernels.trees_lookup import label_at
-
-__all__ = ["SOUND", "UNMET", "related_many"]
+from cocite.kernels.trees import label_at
 
 UNMET = 16
 """The meeting time of walks that do not meet: above all labels, and its weight is 0."""
@@ -260,13 +258,13 @@ def related_many(
     """The best k of each of ``nodes``, as ``totals.top`` has them for one.
 
     ``weights`` uint64[17, 2] are those of ``trees_lookup.gather``, and 0 for UNMET; ``nodes`` are
-    different uint32, fastest where neighbours in the list are neighbours in trees; ``floor`` is the
+    different uint32, fastest where neighbors in the list are neighbors in trees; ``floor`` is the
     least score in grains. ``who`` is two arrays: ``allowed`` bool[nodes of the graph] says who may
     be a hit, all if it is empty; ``since`` uint32[nodes of the graph] how many samples, the first
     ones, do not know a node, none if it is empty. ``scratch`` is (sums, used, totals, touched) of
-    ``layouts/scratch.py``, all zero before and after. ``ids`` uint32[len(nodes), k] and ``best``
-    float64[len(nodes), k, 2] (grains, variance) receive the hits; ``ids`` is NOWHERE behind the
-    last. Returns SOUND, or the number of a sample that points outside of itself.
+    ``index/layouts/reader.py``, all zero before and after. ``ids`` uint32[len(nodes), k] and
+    ``best`` float64[len(nodes), k, 2] (grains, variance) receive the hits; ``ids`` is NOWHERE
+    behind the last. Returns SOUND, or the number of a sample that points outside of itself.
     """
     allowed, since = who
     sums, used, totals, touched = scratch

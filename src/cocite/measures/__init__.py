@@ -6,17 +6,14 @@ from difflib import get_close_matches
 
 from cocite.errors import UsageError
 from cocite.measures.blend import PREFIX, parse_blend
-from cocite.measures.cocitation import COCITATION
-from cocite.measures.compact_simrank import COMPACT_SIMRANK
+from cocite.measures.cocitation import COCITATION, COUPLING
 from cocite.measures.companion import COMPANION
-from cocite.measures.coupling import COUPLING
+from cocite.measures.default import NEIGHBOURHOOD
 from cocite.measures.measure import Component, Measure
-from cocite.measures.meeting import BY, AskValue, By
-from cocite.measures.neighbourhood import NEIGHBOURHOOD
+from cocite.measures.meeting_weight import BY, AskValue, By
 from cocite.measures.pagesim import PAGESIM
-from cocite.measures.ppr import PPR
+from cocite.measures.ppr import PPR, PROXIMITY
 from cocite.measures.prank import PRANK
-from cocite.measures.proximity import PROXIMITY
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.settings import (
     DECAY,
@@ -30,9 +27,9 @@ from cocite.measures.settings import (
     Value,
     WholeSettings,
 )
-from cocite.measures.shared_nearest import SHARED_NEAREST
-from cocite.measures.simrank import SIMRANK
-from cocite.measures.text import TEXT
+from cocite.measures.simrank import COMPACT_SIMRANK, SIMRANK
+from cocite.measures.snn import SHARED_NEAREST
+from cocite.measures.tfidf import TEXT
 from cocite.measures.xjaccard import XJACCARD
 
 __all__ = [
@@ -43,7 +40,6 @@ __all__ = [
     "IN_SHARE",
     "LENGTH",
     "MEASURES",
-    "OF_A_GRAPH",
     "SAMPLES",
     "SEED",
     "AskValue",
@@ -59,8 +55,6 @@ __all__ = [
 
 DEFAULT = NEIGHBOURHOOD.name
 """The measure of an index for which none is chosen."""
-OF_A_GRAPH = PSIMRANK.name
-"""That of a graph which is asked without an index: the default needs one."""
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure

@@ -39,13 +39,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cocite.adding import added
+from cocite.constants import added
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS, NO_LINKS
 from cocite.measures.measure import Component, Measure, Takes
 from cocite.measures.settings import PartSettings, Setting, Value, WholeSettings
-
-__all__ = ["PREFIX", "Blend", "overall_direction", "parse_blend"]
 
 PREFIX = "blend:"
 _TERM = re.compile(
@@ -69,7 +67,7 @@ class Blend(Measure):
         known = {setting.name for setting in settings}
         for name in given:
             if name not in known:
-                raise UsageError(self._stranger(name, settings))
+                raise UsageError(self._is_unknown(name, settings))
         found: dict[str, Value] = {}
         for setting in settings:
             name = setting.name

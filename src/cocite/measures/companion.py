@@ -16,7 +16,7 @@ authorities. Not symmetric: each page has a vicinity of its own. Nodes outside o
 all do where it has no links. A page other than u with more than ``widest`` links in a direction is
 not passed through that way, as a stop word is not: it stays in the vicinity, and what it leads to
 does not come in by it. That is, unless it is chosen, widest = max(100, sqrt(links of the graph)),
-which was best over four labelled graphs and bounds the slowest questions (``python -m
+which was best over four labeled graphs and bounds the slowest questions (``python -m
 benchmarks.widest``). What the paper has beside this needs texts of pages or their hosts and is
 left out: links by their order on a page, duplicate pages, the weights of hosts.
 
@@ -33,10 +33,8 @@ import math
 from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
 
-__all__ = ["COMPANION", "WIDEST"]
 
-
-def _widest(links: int) -> int:
+def _max_degree(links: int) -> int:
     return max(100, math.isqrt(links))
 
 
@@ -47,13 +45,14 @@ WIDEST = Setting(
     "links in the graph, 100 at least",
     0,
     2**32 - 1,
-    by_links=_widest,
+    by_links=_max_degree,
 )
 
 COMPANION = Measure(
     name="companion",
     summary="authorities among the pages around a page; not symmetric (Dean, Henzinger)",
     layouts=("links",),
+    reader="cocite.index.layouts.links.common:CompanionReader",
     ask=(WIDEST,),
     symmetric=False,
 )

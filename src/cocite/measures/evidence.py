@@ -1,11 +1,11 @@
-"""Evidence: two pages that share more neighbours are more surely alike.
+"""Evidence: two pages that share more neighbors are more surely alike.
 
     score(u, v) = evidence(u, v) * s(u, v)   for u != v,      score(u, u) = 1
 
     geometric      1 - 2**-n      1/2, 3/4, 7/8, ... for n = 1, 2, 3, ...
     exponential    1 - e**-n      0.63, 0.86, 0.95, ...
 
-with n = |I(u) & I(v)| the different neighbours that both have, in-links or what the direction says;
+with n = |I(u) & I(v)| the different neighbors that both have, in-links or what the direction says;
 pages that share none score 0. SimRank gives two pages whose only in-link is the same one more than
 two that share a hundred; evidence mends some of that. Weights of links do not matter for it.
 
@@ -13,6 +13,11 @@ It is exact, so a score's standard error and its interval are those of s, times 
 
 Source: Antonellis, Garcia-Molina, Chang 2008, *Simrank++: query rewriting through link analysis of
 the click graph*, 7.
+
+The least memory that an index takes to build, by layout: formulas for people.
+
+Builders refuse less (``index/layouts/memory_plan.py``, and the builder of each layout); a test
+holds them to these.
 """
 
 from __future__ import annotations
@@ -24,19 +29,17 @@ from numpy.typing import NDArray
 
 from cocite.measures.settings import Setting
 
-__all__ = ["EVIDENCE", "evidence_of"]
-
 EVIDENCE = Setting(
     "evidence",
     "none",
-    "multiply scores by how much it tells that two pages share n neighbours, for which the graph "
+    "multiply scores by how much it tells that two pages share n neighbors, for which the graph "
     "is read: geometric is 1 - 2^-n, exponential is 1 - e^-n; none leaves them as they are",
     choices=("none", "geometric", "exponential"),
     late=True,
 )
 
 _MOST = 64
-"""Neighbours from which on either form is 1, in 64 bits."""
+"""Neighbors from which on either form is 1, in 64 bits."""
 _FORMS = {
     "geometric": np.array([1.0 - 0.5**n for n in range(_MOST + 1)]),
     "exponential": np.array([-math.expm1(-n) for n in range(_MOST + 1)]),
@@ -44,6 +47,38 @@ _FORMS = {
 
 
 def evidence_of(shared: NDArray[np.int64], form: str) -> NDArray[np.float64]:
-    """float64[h], in [0, 1]: by how many neighbours pages share, int64[h], in one of the forms."""
+    """float64[h], in [0, 1]: by how many neighbors pages share, int64[h], in one of the forms."""
     found: NDArray[np.float64] = _FORMS[form][np.minimum(shared, _MOST)]
     return found
+
+
+# -- floors ------------------------------------------------------------------------------
+
+
+FLOORS = {
+    "compact": "28 n + block",
+    "features": "(76 + 8 rows) n + 1 MiB + min(24 MiB, 2 L)",
+    "links": "8 n + min(16 MiB, L)",
+    "minhash": "(8 + 24 length) n + 4 MiB",
+    "nearest": "min(88 n + 6 MiB + min(24 MiB, 2 L), 12 n + 30 MiB)",
+    "packed": "(28.8 + b / 4) n + block",
+    "paths": "(30 + 12 length) n + block",
+    "sketch": "length bits n / 4 + 4 MiB",
+    "text": "40 n + 200 w + 32 MiB",
+    "trees": "min(26.5 n + block, max(4 MiB, (L + 13 n) / 256))",
+}
+"""In bytes, for n nodes, beside what Python takes; names of settings are their values."""
+
+FLOOR_WORDS = (
+    "Memory is in bytes, for n nodes and m links, beside some 170 MB for Python: L is 8 n + 4 m, "
+    "or 8 n + 8 m with weights of links, and twice as much for the direction any; block is min(L, "
+    "max(1 MiB, L / 256), 16 MiB); rows is radius, at most 8, or 0 with a threshold of 0; w is how "
+    "many different words the texts have; b is the bits of n - 1. Weights of links, and hubs, take "
+    "4 n to 8 m more; the directions out, both and any take as much as links at least. With more "
+    "memory a build uses all cores and reads links less often."
+)
+
+
+def floor_text(layout: str) -> str:
+    """What an error says behind what is missing."""
+    return f". The least for the layout {layout} is {FLOORS[layout]} (see: cocite measures)"

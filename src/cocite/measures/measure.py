@@ -11,13 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cocite.engine.step import Step
+from cocite.engine.weights import Step
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS, NO_LINKS, checked_direction, opposite
-from cocite.measures.meeting import BY, heeds_decay
+from cocite.measures.meeting_weight import BY, heeds_decay
 from cocite.measures.settings import DECAY, PartSettings, Setting, Value, WholeSettings
-
-__all__ = ["Choice", "Component", "Measure", "Takes"]
 
 Takes = tuple[Setting[Value], ...]
 """The settings that a measure takes at one time."""
@@ -44,7 +42,9 @@ class Measure:
     components may leave them aside (``lenient``), the ``direction`` it takes unless told
     otherwise, and those that it can take (``directions``); whether it is ``turned``: whether its
     direction ``in`` looks at out-links; whether both directions are one score and not the mean of
-    two (``joint``); the layouts whose scores of unlike nodes scatter about 0 (``noisy``), and how
+    two (``joint``); the layouts whose scores of unlike nodes scatter about 0 (``noisy``); the
+    ``reader`` that answers from the layout ``links``, as ``module:class``; whether a page without
+    links in its direction has no answers (``own_links``), as by all measures that walk; and how
     layout and settings go together, if they do not stand apart (``chooses``). A measure of
     ``texts`` compares what pages say, and looks at no links: its direction is NO_LINKS.
     """
@@ -66,14 +66,10 @@ class Measure:
     turned: bool = False
     joint: bool = False
     noisy: tuple[str, ...] = ()
+    reader: str = ""
+    own_links: bool = False
     chooses: Choice | None = None
     texts: bool = False
-
-    @property
-    def needs_index(self) -> bool:
-        """Whether a graph alone, without an index, cannot answer by it."""
-        walks = self.step is not None and "trees" in self.layouts
-        return not walks and self.layouts[0] != "links"
 
     @property
     def components(self) -> tuple[Component, ...]:
@@ -136,10 +132,10 @@ class Measure:
         known = {setting.name for setting in settings}
         for name in given:
             if name not in known:
-                raise UsageError(self._stranger(name, settings))
+                raise UsageError(self._is_unknown(name, settings))
         return WholeSettings.checked(settings, given)
 
-    def _stranger(self, name: str, settings: Takes) -> str:
+    def _is_unknown(self, name: str, settings: Takes) -> str:
         when, other = "building", self.ask
         if settings is self.ask:
             when, other = "asking", self.build

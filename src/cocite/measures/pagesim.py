@@ -5,7 +5,7 @@
     PG(v, v) = PR(v)
     s(u, v)  = sum over all pages f of min(PG(f, u), PG(f, v))**2 / max(PG(f, u), PG(f, v))
 
-with O(x) the out-neighbours of x and PR the PageRank. A page hands its score on along its links,
+with O(x) the out-neighbors of x and PR the PageRank. A page hands its score on along its links,
 and gets nothing back: the nodes of a path are distinct. The *features* of v are the PG(f, v).
 
 Convention: the printed formula (equation 2) has the decay once a path, the worked example below it
@@ -15,7 +15,7 @@ shrinks as the graph grows nor is bounded by 1; a page and itself score the sum 
 features, and no page scores more with it. A link of a page to itself is on no path, but counts
 among its links. Direction ``out``: links and PageRank turned round.
 
-With ``normalised`` a score is s(u, v) / sqrt(s(u, u) s(v, v)), as kernels are normalised: from 0 to
+With ``normalized`` a score is s(u, v) / sqrt(s(u, u) s(v, v)), as kernels are normalized: from 0 to
 1, and 1 for a page and itself. Others have the range from PageRank of sum 1, which divides all
 scores by the number of nodes: it leaves their order alone, and none of them above 1 / nodes on
 average. This divides what two pages have in common by what each has, so the order changes.
@@ -47,17 +47,6 @@ from __future__ import annotations
 from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
 
-__all__ = [
-    "DAMPING",
-    "DECAY",
-    "DECAY_PER",
-    "MOST_STEPS",
-    "NORMALISED",
-    "PAGESIM",
-    "RADIUS",
-    "THRESHOLD",
-]
-
 RADIUS = Setting("radius", 3, "how many links away from a page its PageRank is passed on", 1)
 DECAY = Setting("decay", 0.5, "how much a step counts, compared with the step before it", 0.01, 1)
 THRESHOLD = Setting(
@@ -81,8 +70,8 @@ DECAY_PER = Setting(
     choices=("hop", "path"),
     late=True,
 )
-NORMALISED = Setting(
-    "normalised",
+NORMALIZED = Setting(
+    "normalized",
     False,
     "divide a score by the root of the product of what each page scores with itself",
     late=True,
@@ -101,5 +90,5 @@ PAGESIM = Measure(
     layouts=("features",),
     unit=False,
     monotone=False,
-    build=(RADIUS, DECAY, THRESHOLD, DAMPING, DECAY_PER, NORMALISED, MOST_STEPS),
+    build=(RADIUS, DECAY, THRESHOLD, DAMPING, DECAY_PER, NORMALIZED, MOST_STEPS),
 )

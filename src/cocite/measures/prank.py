@@ -4,13 +4,13 @@
     s(u, v) = in_share       * decay / (|I(u)| |I(v)|) * sum of s over I(u) x I(v)
             + (1 - in_share) * decay / (|O(u)| |O(v)|) * sum of s over O(u) x O(v)
 
-with I(x) the in-neighbours of x and O(x) its out-neighbours; a term is 0 if either set is empty.
+with I(x) the in-neighbors of x and O(x) its out-neighbors; a term is 0 if either set is empty.
 What both directions say goes into the next round, so that pages are similar, too, that are linked
 to by pages which link to the same ones: the mean of two SimRanks (``simrank``, ``direction=both``)
 knows nothing of that.
 
 Walks: s(u, v) = E[decay**tau] for two walkers that go the same way at every step, both backwards
-along a link with the probability ``in_share`` and both forwards with the rest, each to a neighbour
+along a link with the probability ``in_share`` and both forwards with the rest, each to a neighbor
 drawn uniformly, until they meet. So which way it goes is one draw for a step of a sample, the same
 for all walkers, and all else is as for SimRank: where walkers have met they stay together, and one
 with no link that way has ended. With walks of at most ``length`` steps it is the value of the
@@ -26,12 +26,10 @@ networks*, 3; their lambda is ``in_share``, their C the decay. The walks are tho
 
 from __future__ import annotations
 
-from cocite.engine.step import Step
+from cocite.engine.weights import Step
 from cocite.measures.measure import Measure
-from cocite.measures.meeting import BY
+from cocite.measures.meeting_weight import BY
 from cocite.measures.settings import DECAY, IN_SHARE, LENGTH, SAMPLES, SEED
-
-__all__ = ["PRANK"]
 
 PRANK = Measure(
     name="prank",

@@ -21,23 +21,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Self, TypeVar
 
-from cocite.engine.step import MAX_LENGTH
+from cocite.engine.weights import MAX_LENGTH
 from cocite.errors import UsageError
-
-__all__ = [
-    "DECAY",
-    "HUBS",
-    "IN_SHARE",
-    "LENGTH",
-    "MAX_SAMPLES",
-    "SAMPLES",
-    "SEED",
-    "PartSettings",
-    "Setting",
-    "Settings",
-    "Value",
-    "WholeSettings",
-]
 
 Value = bool | int | float | str
 Kind = TypeVar("Kind", bound=Value)

@@ -4,13 +4,13 @@
     J_k(u, v)  = |I_k(u) & I_k(v)| / |I_k(u) | I_k(v)|
 
 with I_k(v) the nodes from which v is reached in at most k links, v itself among them: Jaccard
-coefficients of growing neighbourhoods. A sample is one random order of all nodes. The first nodes
+coefficients of growing neighborhoods. A sample is one random order of all nodes. The first nodes
 of I_k(u) and I_k(v) in it, their winners, are the same with the probability of the Jaccard
 coefficient, so its value is the sum of decay**k (1 - decay) over the rings k whose winners are the
 same (Lemma 4).
 
 Convention: in-links. The weights of the rings add up to decay - decay**(length + 1), which is what
-a node and itself score: 0.52 for the defaults. ``normalised`` divides by that, so that they
+a node and itself score: 0.52 for the defaults. ``normalized`` divides by that, so that they
 score 1. A larger decay moves weight to the outer rings, and may lower a score.
 
 With ``bits`` the index holds b bits of a hash of each winner in the place of the winner. Different
@@ -18,7 +18,7 @@ winners then match with the probability 2**-b, which is taken off the estimates,
 still right on average but vary more, and scatter about 0 where nothing is shared: a score may be
 below 0, and hits are nodes that came out above it.
 
-``exact_xjaccard`` computes the definition itself, from the neighbourhoods of all nodes as rows of
+``exact_xjaccard`` computes the definition itself, from the neighborhoods of all nodes as rows of
 bits: length products of rows * nodes**2 operations, for as many rows of scores as are asked for.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Definition 3, Lemma 4); b-bit
@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import ResourceError, UsageError
-from cocite.graph.rows import Links
+from cocite.graph.blocks import Links
 from cocite.measures.measure import Component, Measure
 from cocite.measures.settings import (
     DECAY,
@@ -45,9 +45,7 @@ from cocite.measures.settings import (
     Setting,
     WholeSettings,
 )
-from cocite.memory import budget, format_size
-
-__all__ = ["BITS", "XJACCARD", "exact_xjaccard", "ring_weights"]
+from cocite.resources import budget, format_size
 
 _BITS = 8
 _BLOCK = 512
@@ -58,8 +56,8 @@ BITS = Setting(
     0,
     16,
 )
-RINGS = replace(LENGTH, default=4, text="how many links away the neighbourhoods reach")
-NORMALISED = Setting("normalised", False, "divide scores by the score of a node with itself")
+RINGS = replace(LENGTH, default=4, text="how many links away the neighborhoods reach")
+NORMALIZED = Setting("normalized", False, "divide scores by the score of a node with itself")
 
 
 def ring_weights(settings: PartSettings, length: int) -> list[float]:
@@ -67,7 +65,7 @@ def ring_weights(settings: PartSettings, length: int) -> list[float]:
     decay = settings[DECAY]
     weights = [decay**k * (1 - decay) for k in range(1, length + 1)]
     whole = decay - decay ** (length + 1)
-    return [weight / whole for weight in weights] if settings[NORMALISED] else weights
+    return [weight / whole for weight in weights] if settings[NORMALIZED] else weights
 
 
 def _choose(
@@ -92,7 +90,7 @@ XJACCARD = Measure(
     summary="similar if the same pages are 1, 2, ... links before both (Fogaras, Racz)",
     layouts=("minhash", "sketch"),
     build=(SAMPLES, RINGS, SEED, BITS),
-    ask=(DECAY, NORMALISED),
+    ask=(DECAY, NORMALIZED),
     monotone=False,
     noisy=("sketch",),
     chooses=_choose,
@@ -105,7 +103,7 @@ def exact_xjaccard(
     *,
     length: int = 4,
     decay: float = 0.6,
-    normalised: bool = False,
+    normalized: bool = False,
     memory: str | int | None = None,
 ) -> NDArray[np.float64]:
     """Scores by the definition, without samples.
@@ -116,7 +114,7 @@ def exact_xjaccard(
         ``in_links`` of a checked graph, or its ``out_links``.
     rows
         Ids of the nodes whose scores are wanted; by default all.
-    length, decay, normalised
+    length, decay, normalized
         As the measure has them.
     memory
         What may be taken, 8 bytes a score and a quarter of a byte a pair of nodes; by default half
@@ -130,7 +128,7 @@ def exact_xjaccard(
     ------
     UsageError, ResourceError
     """
-    given = {DECAY.name: decay, NORMALISED.name: normalised}
+    given = {DECAY.name: decay, NORMALIZED.name: normalized}
     asked = Component(XJACCARD).ask_settings(XJACCARD.ask_settings(given))
     RINGS.checked(length)
     nodes, limit = links.nodes, budget(memory)
@@ -150,7 +148,7 @@ def exact_xjaccard(
     for weight in ring_weights(asked, length):
         before = reached.copy()
         for node in range(nodes):
-            near = links.neighbours[bounds[node] : bounds[node + 1]]
+            near = links.neighbors[bounds[node] : bounds[node + 1]]
             if near.size:
                 reached[node] |= np.bitwise_or.reduce(before[near], axis=0)
         for high in range(0, nodes, _BLOCK):

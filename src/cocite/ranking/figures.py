@@ -1,250 +1,100 @@
-"""A study as files: one table a figure, as CSV in long form, and the pictures of it.
-
-| table | columns |
-| --- | --- |
-| residual.csv | iteration, sweeps, residual |
-| positions.csv | iteration, among, sweeps, difference (the middle of a bucket), nodes |
-| similarity.csv | iteration, among, sweeps, n, similarity |
-| settled.csv | iteration, among, nodes, n, nearly, members, order (empty if never) |
-
-*among* is a query's label, or ``all nodes``. ``study.json`` has what was asked and the table of
-what settled when. Pictures bear the names of their tables, and for queries a number as well.
-"""
+"""PageRank and HITS as documents."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cocite import plots
-from cocite.graph.writers import write_table
-from cocite.ranking.convergence import Agreement, ConvergenceStudy, Iteration
-from cocite.ranking.orders import Histogram
-from cocite.store import check_folder, new_folder
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["ALL", "CONTENTS", "check_study_output", "settled_rows", "study_facts", "write_study"]
-
-CONTENTS = "study.json"
-ALL = "all nodes"
-_COLOURS = dict(zip(Iteration, plots.SERIES, strict=False))
-_TEXT, _COUNT, _REAL = "VARCHAR", "BIGINT", "DOUBLE"
-Columns = dict[str, Any]
+from cocite.graph import Graph
+from cocite.ranking.hits import Convergence, HubsAuthorities
+from cocite.ranking.pagerank import Ranks
+from cocite.results import Document, ResultRows
 
 
-def check_study_output(
-    output: str | os.PathLike[str], overwrite: bool, with_plots: bool = True
-) -> Path:
-    """The path, if a study may be written there and its pictures can be made; before any work.
+@dataclass(frozen=True)
+class RankDocument(Document):
+    """The highest ranks of a graph, and how the iteration ended (:class:`Convergence`)."""
 
-    Raises :class:`~cocite.errors.OutputExists`, :class:`~cocite.errors.UsageError`.
-    """
-    if with_plots:
-        plots.require(otherwise="pass --no-plots (with_plots=False) for the tables alone")
-    return check_folder(output, CONTENTS, overwrite)
+    graph: str
+    removed: int
+    blocks: int
+    weighted: bool
+    ended: Convergence
+    top: Sequence[tuple[str, float]]
+    titles: Sequence[str] | None
+    sent: int | None = None
 
-
-def write_study(
-    found: ConvergenceStudy,
-    output: str | os.PathLike[str],
-    *,
-    with_plots: bool = True,
-    overwrite: bool = False,
-) -> None:
-    """Write the tables of a study, and its pictures, into a new directory.
-
-    Raises :class:`~cocite.errors.OutputExists`, :class:`~cocite.errors.UsageError`.
-    """
-    path = check_study_output(output, overwrite, with_plots)
-    with new_folder(path, CONTENTS, study_facts(found)) as folder:
-        for name, (pieces, types) in _tables(found).items():
-            write_table(folder / name, pieces, types)
-        if with_plots:
-            _draw(found, folder)
-
-
-def study_facts(found: ConvergenceStudy) -> dict[str, Any]:
-    """What was asked, the residuals after the sweeps compared, and what settled when."""
-    shown = (*found.sweeps, found.reference)
-    return {
-        "reference": found.reference,
-        "sweeps": list(found.sweeps),
-        "top": found.top,
-        "bucket": found.bucket,
-        "residuals": {
-            iteration.value: {str(s): float(values[s - 1]) for s in shown}
-            for iteration, values in found.residuals.items()
-        },
-        "settled": settled_rows(found),
-    }
-
-
-def settled_rows(found: ConvergenceStudy) -> list[dict[str, Any]]:
-    """One row an iteration, a set of nodes and a size of the top."""
-    return [
-        {"iteration": a.iteration.value, "among": _among(a), "nodes": a.nodes} | vars(settled)
-        for a in found.agreements
-        for settled in a.settled
-    ]
-
-
-# -- tables ---------------------------------------------------------------------------------------
-
-
-def _tables(found: ConvergenceStudy) -> dict[str, tuple[Iterator[Columns], dict[str, str]]]:
-    key = {"iteration": _TEXT, "among": _TEXT, "sweeps": _COUNT}
-    settled = {"iteration": _TEXT, "among": _TEXT}
-    settled |= dict.fromkeys(("nodes", "n", "nearly", "members", "order"), _COUNT)
-    return {
-        "residual.csv": (
-            _residual_pieces(found),
-            {"iteration": _TEXT, "sweeps": _COUNT, "residual": _REAL},
-        ),
-        "positions.csv": (
-            _position_pieces(found),
-            key | {"difference": _COUNT, "nodes": _COUNT},
-        ),
-        "similarity.csv": (
-            _similarity_pieces(found),
-            key | {"n": _COUNT, "similarity": _REAL},
-        ),
-        "settled.csv": (_settled_pieces(found), settled),
-    }
-
-
-def _text(value: str, count: int) -> Any:
-    return np.full(count, value, dtype=object)
-
-
-def _residual_pieces(found: ConvergenceStudy) -> Iterator[Columns]:
-    for iteration, values in found.residuals.items():
-        yield {
-            "iteration": _text(iteration.value, values.size),
-            "sweeps": np.arange(1, values.size + 1),
-            "residual": values,
-        }
-
-
-def _keys(agreement: Agreement, sweeps: int, count: int) -> Columns:
-    return {
-        "iteration": _text(agreement.iteration.value, count),
-        "among": _text(_among(agreement), count),
-        "sweeps": np.full(count, sweeps),
-    }
-
-
-def _position_pieces(found: ConvergenceStudy) -> Iterator[Columns]:
-    for agreement in found.agreements:
-        for sweeps, histogram in agreement.positions.items():
-            keys = _keys(agreement, sweeps, histogram.nodes.size)
-            yield keys | {"difference": histogram.middle, "nodes": histogram.nodes}
-
-
-def _similarity_pieces(found: ConvergenceStudy) -> Iterator[Columns]:
-    for agreement in found.agreements:
-        for sweeps, values in agreement.similarity.items():
-            sizes = np.arange(1, values.size + 1)
-            yield _keys(agreement, sweeps, values.size) | {"n": sizes, "similarity": values}
-
-
-def _settled_pieces(found: ConvergenceStudy) -> Iterator[Columns]:
-    for row in settled_rows(found):
-        yield {
-            # A masked value is NULL to DuckDB, and an empty field of the CSV.
-            title: _text(value, 1)
-            if isinstance(value, str)
-            else np.ma.array([value or 0], mask=[value is None])
-            for title, value in row.items()
-        }
-
-
-def _among(agreement: Agreement) -> str:
-    return ALL if agreement.query is None else agreement.query
-
-
-# -- pictures -------------------------------------------------------------------------------------
-
-
-def _draw(found: ConvergenceStudy, folder: Path) -> None:
-    plots.draw(
-        folder / "residual.png", "Residual after each sweep", [partial(_residual_panel, found)]
-    )
-    pairs: dict[str | None, list[Agreement]] = {}
-    for agreement in found.agreements:
-        pairs.setdefault(agreement.query, []).append(agreement)
-    for number, pair in enumerate(pairs.values()):
-        ending = f"-query{number}.png" if number else ".png"
-        among = f"{_among(pair[0])} ({pair[0].nodes:,})" if number else f"{pair[0].nodes:,} nodes"
-        against = f"against {found.reference} sweeps: {among}"
-        plots.draw(
-            folder / ("similarity" + ending),
-            f"Similarity of the top n, {against}",
-            [partial(_similarity_panel, found, agreement) for agreement in pair],
-            legend="sweeps",
-        )
-        plots.draw(
-            folder / ("positions" + ending),
-            f"Differences in position, {against}",
-            [partial(_positions_panel, found, pair, sweeps) for sweeps in found.sweeps],
+    @classmethod
+    def of(cls, graph: Graph, found: Ranks, k: int = 20, side: str | None = None) -> Self:
+        """The highest ``k`` of ``found``, of a ``side``; with titles, if the graph has any."""
+        how = found.removed, found.blocks, found.weighted, found.convergence
+        top = found.top(k, side)
+        return cls(
+            str(graph.path), *how, top, _titles(graph, [node for node, _ in top]), found.sent
         )
 
+    def facts(self) -> dict[str, Any]:
+        """The facts of the iteration stand beside the others."""
+        facts = super().facts()
+        names = "ended", "top", "titles", "sent"
+        ended, top, titles, sent = (facts.pop(name) for name in names)
+        facts |= {} if sent is None else {"bytes_of_values": sent}
+        highest = [{"node": node, "rank": rank} for node, rank in top]
+        if titles is not None:
+            pairs = zip(highest, titles, strict=True)
+            highest = [each | {"title": title or None} for each, title in pairs]
+        return {**facts, **vars(ended), "top": highest}
 
-def _residual_panel(found: ConvergenceStudy, axes: Axes) -> None:
-    for iteration, values in found.residuals.items():
-        sweeps = np.arange(1, values.size + 1)
-        axes.semilogy(sweeps, values, color=_COLOURS[iteration], label=iteration.value)
-    axes.set_xlabel("sweeps")
-    axes.set_ylabel("L1 residual")
-
-
-def _similarity_panel(found: ConvergenceStudy, agreement: Agreement, axes: Axes) -> None:
-    """What is drawn later is thinner, so that lines it covers can be seen; so below."""
-    colours = plots.shades(len(found.sweeps))
-    widths = np.linspace(2.0, 0.9, len(found.sweeps))
-    for sweeps, colour, width in zip(found.sweeps, colours, widths, strict=True):
-        values = agreement.similarity[sweeps]
-        axes.step(
-            np.arange(1, values.size + 1),
-            values,
-            where="mid",
-            color=colour,
-            linewidth=width,
-            label=str(sweeps),
-        )
-    axes.set_xscale("log")
-    axes.set_title(agreement.iteration.value)
-    axes.set_xlabel("n, nodes")
-    axes.set_ylabel("similarity, |A ∩ B| / |A ∪ B|")
+    def rows(self) -> ResultRows:
+        """A row a node."""
+        rows: list[tuple[Any, ...]] = [(i, *hit) for i, hit in enumerate(self.top, 1)]
+        if self.titles is None:
+            return ResultRows(("place", "node", "rank"), rows)
+        named = [(*row, title or None) for row, title in zip(rows, self.titles, strict=True)]
+        return ResultRows(("place", "node", "rank", "title"), named)
 
 
-def _positions_panel(
-    found: ConvergenceStudy, pair: list[Agreement], sweeps: int, axes: Axes
-) -> None:
-    for agreement, width in zip(pair, (2.4, 1.1), strict=True):
-        shares, edges = _widening(agreement.positions[sweeps], found.bucket)
-        colour, label = _COLOURS[agreement.iteration], agreement.iteration.value
-        axes.stairs(shares, edges, color=colour, linewidth=width, label=label)
-    axes.set_xscale("symlog", linthresh=found.bucket)
-    axes.set_yscale("log")
-    axes.set_title(f"{sweeps} sweeps")
-    axes.set_xlabel("difference, places")
-    axes.set_ylabel("share of the top nodes, % a bin")
-    axes.tick_params(axis="x", labelrotation=90, labelsize=7)
+def _titles(graph: Graph, nodes: Sequence[str]) -> Sequence[str] | None:
+    """The titles of some nodes, "" for none; None if the graph has none at all."""
+    return None if graph.titles is None else graph.titles.of(graph.names.ids(nodes))
 
 
-def _widening(histogram: Histogram, bucket: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """(share in %, edges) in bins of 1 bucket around 0, then 1, 2, 4, ... on both sides."""
-    steps = histogram.middle // bucket
-    bins = np.sign(steps) * np.frexp(np.abs(steps))[1]
-    most = int(np.abs(bins).max(initial=0))
-    shares = np.bincount(bins + most, weights=histogram.nodes, minlength=2 * most + 1)
-    beyond = bucket * (2.0 ** np.arange(most + 1) - 0.5)
-    return 100 * shares / histogram.nodes.sum(), np.concatenate([-beyond[::-1], beyond])
+@dataclass(frozen=True)
+class HitsDocument(Document):
+    """The highest authorities or hubs of a graph, and how the iteration ended."""
+
+    graph: str
+    by: str
+    sweeps: int
+    change: float
+    reason: str
+    converged: bool
+    top: Sequence[tuple[str, float, float]]
+    titles: Sequence[str] | None
+
+    @classmethod
+    def of(cls, graph: Graph, found: HubsAuthorities, by: str, k: int = 20) -> Self:
+        """The highest ``k`` of ``found`` by ``authorities`` or ``hubs``."""
+        how = found.sweeps, found.change, found.reason, found.converged
+        top = found.top(k, by)
+        return cls(str(graph.path), by, *how, top, _titles(graph, [each[0] for each in top]))
+
+    def facts(self) -> dict[str, Any]:
+        """A node is named with both of its scores."""
+        titles = ("node", "authority", "hub", *(["title"] if self.titles is not None else []))
+        facts = {name: value for name, value in super().facts().items() if name != "titles"}
+        return facts | {"top": [dict(zip(titles, hit, strict=True)) for hit in self._top]}
+
+    def rows(self) -> ResultRows:
+        """A row a node."""
+        more = ["title"] if self.titles is not None else []
+        rows = [(i, *hit) for i, hit in enumerate(self._top, 1)]
+        return ResultRows(("place", "node", "authority", "hub", *more), rows)
+
+    @property
+    def _top(self) -> Sequence[tuple[Any, ...]]:
+        if self.titles is None:
+            return self.top
+        pairs = zip(self.top, self.titles, strict=True)
+        return [(*hit, title or None) for hit, title in pairs]

@@ -1,11 +1,11 @@
 """PageRank: the share of time that a surfer spends on each page.
 
-    x = damping * (sum over in-neighbours u of x[u] / out-degree(u)) + (1 - damping) * p
+    x = damping * (sum over in-neighbors u of x[u] / out-degree(u)) + (1 - damping) * p
         + damping * (rank of dangling nodes) * q                                     sum of x = 1
 
 On a weighted graph the share x[u] / out-degree(u) is x[u] w(u, v) / sum of w over u's out-links.
 
-p is the personalisation (uniform by default) and q where dangling nodes' rank goes: p (the
+p is the personalization (uniform by default) and q where dangling nodes' rank goes: p (the
 default, as in NetworkX), or uniform; or dangling nodes are removed first, as often as asked, as
 the paper does.
 
@@ -14,7 +14,7 @@ dangling term only scales the solution; another q takes a second solution. Gauss
 order of id on the core (``kernels/rank.py``): each sweep is followed by one scalar that
 restores the balance of the total mass, which removes the slowest component of the error. On web
 graphs in URL order that takes half as many passes over the links as power iteration. After every
-eighth sweep the last six iterates are combined to what lies ahead of them (``extrapolation.py``),
+eighth sweep the last six iterates are combined to what lies ahead of them (``ranking/solver.py``),
 which saves a third to a half of the sweeps there.
 
 Error: for x with sum 1, ||x - x*||_1 <= ||G x - x||_1 / (1 - damping), as G shrinks vectors of
@@ -23,35 +23,172 @@ is at most what all changes pass on to other rows of the core, and what the bala
 bound stops the iteration; the residual reported is computed from the result.
 
 Cost: a pass over the links a sweep. Memory: the links twice and 166 bytes a node; or any amount,
-from 8 MB on (``room.py``).
+from 8 MB on (``ranking/vectors.py``).
 Source: Haveliwala, *Efficient computation of PageRank*, 2 and 5; Del Corso, Gulli, Romani 2005
 (the linear system).
+
+Where the surfer goes who does not follow a link: the personalization, as it is given and told.
+
+Given are names with weights, names alone, or a vector; the weights of a node that is named twice
+add up. Told is the teleport, float64[nodes] of sum 1. By default it is the same for all nodes.
+
+A file of weights is read when the teleport is made, row by row, so it may be as large as the graph.
+Source: Haveliwala, *Efficient computation of PageRank*, 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from cocite.errors import UsageError
+from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Names
-from cocite.graph.writable import Writable
-from cocite.memory import budget
-from cocite.ranking.room import plan_ranks
-from cocite.ranking.stopping import Convergence, Residual, StoppingRule, Sweeps
-from cocite.ranking.system import System
-from cocite.ranking.teleport import Personalization, teleport
-from cocite.ranking.vectors import Vector, divide, order_of, pieces, total
+from cocite.graph.opening import open_graph
+from cocite.io.readers import read_columns
+from cocite.ranking.core import Lumped
+from cocite.ranking.hits import Convergence, Residual, StoppingRule, Sweeps
+from cocite.ranking.solver import System
+from cocite.ranking.vectors import Vector, divide, order_of, pieces, plan_ranks, total
+from cocite.resources import budget
+from cocite.results import Writable
 
 if TYPE_CHECKING:
-    from cocite.graph.writers import Target, Types
+    from cocite.io.writers import Target, Types
 
-__all__ = ["Dangling", "Ranks", "pagerank", "set_up"]
+
+_LOOKED_UP = 1 << 14
+"""Names looked up until their memory is given back."""
+
+
+class Weighted(Protocol):
+    """Names of nodes with weights; a mapping is one."""
+
+    def items(self) -> Iterable[tuple[str, float]]:
+        """Every name and its weight."""
+
+
+Personalization = Mapping[str, float] | Weighted | Iterable[str] | Vector
+
+
+class WeightsFile:
+    """Rows of a node and its weight: text (tabs, or commas in ``.csv``) or Parquet, as ``rank -o``
+    writes them. A first row whose weight is no number is a title.
+    """
+
+    def __init__(self, file: str | os.PathLike[str]) -> None:
+        self.path = Path(file)
+
+    def __repr__(self) -> str:
+        return f"WeightsFile({str(self.path)!r})"
+
+    def items(self) -> Iterator[tuple[str, float]]:
+        """Every name and its weight; raises :class:`InputError`."""
+        for row, (name, text) in enumerate(read_columns(self.path)):
+            weight = _weight(text)
+            if weight is not None:
+                yield name, weight
+            elif row > 0:
+                raise InputError(
+                    f"{self.path}: the weight of {name!r} is {text!r}; it is a finite number, 0 or "
+                    "more"
+                )
+
+
+class _Toward:
+    """Pairs, and files of weights beside them."""
+
+    def __init__(self, pairs: Sequence[tuple[str, float]], files: Sequence[WeightsFile]) -> None:
+        self._pairs, self._files = pairs, files
+
+    def items(self) -> Iterator[tuple[str, float]]:
+        """Every name and its weight."""
+        return chain(self._pairs, *(file.items() for file in self._files))
+
+
+def toward_of(
+    graph: Graph, texts: Sequence[str], files: Sequence[str | os.PathLike[str]] = ()
+) -> Weighted | None:
+    """The personalization of texts that each name a node, or a node and behind ``=`` its weight,
+    and of files of weights. None if there are neither.
+
+    A text that is a node's name is that node, whatever it ends in.
+    """
+    if not texts and not files:
+        return None
+    return _Toward([_pair(graph.names, text) for text in texts], [WeightsFile(f) for f in files])
+
+
+def _weight(text: str) -> float | None:
+    try:
+        weight = float(text)
+    except ValueError:
+        return None
+    return weight if 0 <= weight < math.inf else None
+
+
+def _pair(names: Names, text: str) -> tuple[str, float]:
+    name, equals, end = text.rpartition("=")
+    weight = _weight(end)
+    if equals and weight is not None and text not in names:
+        return name, weight
+    return text, 1.0
+
+
+def teleport(lumped: Lumped, personalization: Personalization | None) -> Vector:
+    """float64[nodes], sum 1, over the nodes that are not gone.
+
+    Raises :class:`UsageError`, :class:`~cocite.errors.UnknownNode`, :class:`InputError`.
+    """
+    from cocite.kernels import rank
+
+    where = lumped.vector()
+    fine = True
+    if isinstance(personalization, str):
+        raise UsageError("personalization is one text; give a list of names, or a mapping")
+    if isinstance(personalization, np.ndarray):
+        fine = personalization.shape == where.shape
+    elif personalization is not None:
+        names = lumped.graph.names
+        for number, (name, weight) in enumerate(_pairs(personalization), 1):
+            where[names.id(name)] += weight
+            if number % _LOOKED_UP == 0:
+                names.evict()
+                lumped.rest(where)
+    for part in lumped.pieces(lumped.degrees, where) if fine else ():
+        piece = where[part]
+        if personalization is None:
+            piece[:] = 1
+        elif isinstance(personalization, np.ndarray):
+            piece[:] = personalization[part]
+        fine = fine and bool(np.isfinite(piece).all()) and bool((piece >= 0).all())
+        piece[lumped.degrees[part] == rank.GONE] = 0
+    whole = total(where) if fine else 0.0
+    if not 0 < whole < np.inf:
+        raise UsageError(
+            f"personalization is a non-negative, finite weight for each of {lumped.nodes:,} nodes, "
+            "not 0 for all that are ranked, and of a finite sum"
+        )
+    divide(where, whole)
+    return where
+
+
+def _pairs(personalization: Weighted | Iterable[str]) -> Iterable[tuple[str, float]]:
+    if isinstance(personalization, Mapping) or hasattr(personalization, "items"):
+        return personalization.items()
+    return ((name, 1.0) for name in personalization)
+
+
+# -- pagerank ----------------------------------------------------------------------------
+
 
 _PATIENCE = 10_000
 """Sweeps after which the iteration ends, whatever else it is to stop for."""
@@ -61,7 +198,7 @@ class Dangling(Enum):
     """What happens to the rank of nodes without out-links."""
 
     SPREAD = "spread"
-    """It is spread as the personalisation is."""
+    """It is spread as the personalization is."""
     UNIFORM = "uniform"
     """It is spread over all nodes equally."""
     REMOVE = "remove"
@@ -89,12 +226,12 @@ class Ranks(Writable):
     _arrays = True
 
     def _types(self) -> Types:
-        from cocite.graph.writers import numbers_types
+        from cocite.io.writers import numbers_types
 
         return numbers_types("rank")
 
     def _write(self, target: Target) -> None:
-        from cocite.graph.writers import write_numbers
+        from cocite.io.writers import write_numbers
 
         write_numbers(target, self.names, rank=self.values)
 
@@ -112,7 +249,7 @@ class Ranks(Writable):
 
 
 def pagerank(
-    graph: Graph,
+    graph: Any,
     *,
     damping: float = 0.85,
     personalization: Personalization | None = None,
@@ -133,7 +270,7 @@ def pagerank(
     Parameters
     ----------
     graph
-        The stored graph.
+        A stored graph, or anything else that holds links (:func:`cocite.open_graph`).
     damping
         The share of steps that follow a link, in (0, 1).
     personalization
@@ -174,6 +311,7 @@ def pagerank(
     ------
     UsageError, UnknownNode, ResourceError, Damaged
     """
+    graph = open_graph(graph, memory=memory)
     system, where, mode = set_up(
         graph,
         damping=damping,

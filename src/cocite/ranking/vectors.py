@@ -1,4 +1,19 @@
-"""Vectors of one number a node, in memory or in scratch files, gone over a piece at a time.
+"""What a ranking takes, told before it begins: everything in memory, or all on disk but one block.
+
+    in memory     166 bytes a node at most and the links twice (181, and weights twice as well)
+    in blocks     any amount of memory from 8 MB on
+
+In blocks, a fifth of the memory, or half of a larger one, is for the block itself: for each of
+its nodes the sum that is being made, and for each node of the core its contribution z, 8 bytes
+each. The rest holds what passes by. So the number of blocks goes as the nodes over the memory, and
+each block reads all of z once:
+
+    bytes read a sweep  = blocks * 8 a core node + 68 a core node + 4 to 8 a link of the core
+    bytes of scratch    = 8 a link (16 with weights) and 160 a node at most
+
+Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+
+Vectors of one number a node, in memory or in scratch files, gone over a piece at a time.
 
 Pieces are of one size, so a sum does not depend on where the vector lies: every piece is added up
 by NumPy, and these sums exactly (``math.fsum``). A piece's memory is given back when it is done.
@@ -8,14 +23,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.store import forget
-
-__all__ = ["PIECE", "Vector", "divide", "order_of", "pieces", "scale", "stretches", "total"]
+from cocite.errors import ResourceError, UsageError
+from cocite.graph import Graph
+from cocite.graph.links import links_of
+from cocite.resources import format_size, light_memory, own_memory
+from cocite.storage import evict
 
 Vector = NDArray[np.float64]
 PIECE = 1 << 14
@@ -40,7 +58,7 @@ def pieces(
         last = min(low + step, end)
         yield slice(low, last)
         if last - first >= kept or last == end:
-            forget(*(array[first:last] for array in arrays), *beside)
+            evict(*(array[first:last] for array in arrays), *beside)
             first = last
 
 
@@ -100,3 +118,133 @@ def stretches(
         cut = whole < last and int(offsets[whole]) < end
         yield row, whole + cut, begin, end
         row, begin = whole, end
+
+
+# -- room --------------------------------------------------------------------------------
+
+
+LEAST = 8 << 20
+"""Memory below which it would be all boundaries."""
+_STREAMS = 12 << 20
+"""What the pages take that come along with what is read: six files at a time, 2 MB of each."""
+_NODE, _WEIGHT_NODE = 166, 15
+"""Bytes of a node while everything is in memory, and what weights add to them."""
+_TAKEN_NODE, _TAKEN_LINKING = 47, 84
+"""Of these, bytes that are there at once: of any node, and of one with out-links beside that, as
+measured (``python -m benchmarks.memory``).
+"""
+_SCRATCH_NODE, _WEIGHT_SCRATCH_NODE = 160, 20
+_STRIP_LINK, _WEIGHT_STRIP_LINK = 24, 36
+"""Bytes of a link of a strip while it is sorted: keys, words; a weight, a place, both sorted."""
+_LARGEST_STRIP = 1 << 22
+_LARGEST_PIECE, _LARGEST_WINDOW = 16 << 20, 64 << 20
+_BESIDE = 256 << 20
+"""What is of use beside a block: more is not asked for."""
+
+
+@dataclass(frozen=True)
+class RankRoom:
+    """What a ranking may take: ``memory``; ``blocks``, 0 if everything is in memory; ``scratch``,
+    bytes on disk at most. ``taken`` is what it will take, if it is known to be less.
+    """
+
+    memory: int
+    blocks: int = 0
+    scratch: int = 0
+    taken: int | None = None
+
+    def __str__(self) -> str:
+        if not self.blocks:
+            _load_a_kernel()
+        own = own_memory() if self.blocks else light_memory()
+        taken = self.memory if self.taken is None else self.taken
+        text = f"{format_size(taken + own)} of memory, which holds "
+        if not self.blocks:
+            return text + "the graph and the ranks"
+        if self.blocks == 1:
+            text += "all that is read at random; the rest"
+        else:
+            text += f"one of {self.blocks:,} blocks; the rest"
+        return text + f" is on disk, with up to {format_size(self.scratch)} of scratch"
+
+    @property
+    def block(self) -> int:
+        """Bytes of a block."""
+        return max((self.memory - _STREAMS) // 2, self.memory // 5, 1)
+
+    @property
+    def piece(self) -> int:
+        """Bytes of what is read in order, such as links, that are in memory at a time."""
+        return max(1, min(self.memory // 16, _LARGEST_PIECE))
+
+    @property
+    def window(self) -> int:
+        """Bytes of z that are in memory at a time while they are passed on to a block."""
+        return max(1, min(self.memory // 8, _LARGEST_WINDOW))
+
+    def strip(self, weighted: bool) -> int:
+        """Links that are sorted at a time."""
+        each = _STRIP_LINK + weighted * _WEIGHT_STRIP_LINK
+        return max(1, min(self.memory // 6 // each, _LARGEST_STRIP))
+
+
+def plan_ranks(
+    graph: Graph, memory: int, weighted: bool = False, blocks: int | None = None
+) -> RankRoom:
+    """Whether all is in memory, and else in how many blocks; ``blocks`` asks for so many.
+
+    Raises :class:`UsageError` for a graph without nodes, and :class:`ResourceError` if the memory
+    is not enough for any number of blocks, or for as few as are asked for.
+    """
+    nodes = graph.nodes
+    if nodes == 0:
+        raise UsageError(f"{graph.path} has no nodes: there is nothing to rank")
+    if blocks is not None and (type(blocks) is not int or blocks < 1):
+        raise UsageError(f"blocks is {blocks!r}; it is a whole number, 1 or more")
+    links = links_of(graph, "in", weighted=weighted)
+    whole = (_NODE + weighted * _WEIGHT_NODE) * nodes + 2 * links.link_bytes * links.edges
+    if blocks is None and whole <= memory:
+        there = (_TAKEN_NODE + weighted * _WEIGHT_NODE) * nodes + _TAKEN_LINKING * _linking(graph)
+        return RankRoom(whole, taken=min(whole, there + 2 * links.link_bytes * links.edges))
+    if memory < LEAST:
+        raise ResourceError(
+            f"ranks need {format_size(min(LEAST, whole))} of memory, however many blocks; "
+            f"{format_size(memory)} may be used. Give more with --memory"
+        )
+    size = 8 * (nodes + _linking(graph))
+    count = min(blocks or -(-size // RankRoom(memory).block), nodes)
+    block = -(-size // count)
+    if RankRoom(memory).block < block:
+        blocks_need = f"{count} blocks need" if count > 1 else "1 block needs"
+        raise ResourceError(
+            f"{blocks_need} {format_size(_memory_of(block))} of memory; {format_size(memory)} may "
+            "be used. Ask for more --blocks, or give more with --memory"
+        )
+    scratch = (_SCRATCH_NODE + weighted * _WEIGHT_SCRATCH_NODE) * nodes
+    scratch += (8 + 8 * weighted) * links.edges
+    room = min(memory, _memory_of(block) + _BESIDE)
+    # Of a single block, nothing is sorted, and no other's contributions pass by.
+    taken = min(room, _memory_of(block)) if count == 1 else None
+    return RankRoom(room, count, scratch, taken)
+
+
+def _load_a_kernel() -> None:
+    """So that what the process takes beside the data is known: little, or Numba, too, where kernels
+    have to be compiled. Blocks always need it.
+    """
+    from cocite.kernels import rank
+
+    rank.number_core(np.empty(0, np.uint32), np.uint32(0), np.empty(0, np.uint32))
+
+
+def _memory_of(block: int) -> int:
+    """What is needed for blocks of that many bytes."""
+    return max(LEAST, min(5 * block, 2 * block + _STREAMS))
+
+
+def _linking(graph: Graph) -> int:
+    """How many nodes have out-links."""
+    count = 0
+    for part in pieces(0, graph.nodes, graph.out_degrees):
+        count += int(np.count_nonzero(graph.out_degrees[part]))
+    return count

@@ -1,0 +1,121 @@
+"""``cocite cluster``: several Ray nodes on this machine, for trying; what nodes a cluster has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from cocite.cli.options import format_option
+from cocite.cli.output import Reply, Show, facts_text, table_text
+from cocite.resources import format_size
+from cocite.results import Document, ResultRows
+
+if TYPE_CHECKING:
+    from cocite.cluster.ray import ClusterNode
+
+
+@dataclass(frozen=True)
+class ClusterDocument(Document):
+    """A cluster: where its head is, and its nodes, those that are gone, too."""
+
+    address: str
+    nodes: list[ClusterNode]
+    alive: int
+    cpus: int
+    memory: int
+
+    def rows(self) -> ResultRows:
+        """A row a node."""
+        titles = ("id", "address", "cpus", "memory", "alive")
+        rows = [(n.id, n.address, n.cpus, n.memory, n.alive) for n in self.nodes]
+        return ResultRows(titles, rows)
+
+
+@dataclass(frozen=True)
+class LocalDocument(Document):
+    """A local cluster that was started, or ended."""
+
+    address: str
+    nodes: int
+    up: bool
+
+
+@click.group()
+def cluster() -> None:
+    """Start several Ray nodes on this machine, for trying, and look at the nodes of a cluster.
+
+    Verbs that take --cluster can start local nodes themselves, for the time of the command:
+    --cluster local:4.
+    """
+
+
+@cluster.command()
+@click.option(
+    "--local",
+    "count",
+    type=click.IntRange(1, 64),
+    required=True,
+    metavar="N",
+    help="So many nodes; each has its share of the cores and the memory.",
+)
+@format_option
+def up(count: int, show: Show) -> None:
+    """Start a cluster of N nodes on this machine, which stays until cocite cluster down.
+
+    Verbs find it by --cluster auto. Only who can read your directory of compiled kernels can use
+    it: its token is kept there.
+    """
+    from cocite.cluster.ray.local import start_cluster
+
+    found = start_cluster(count)
+    document = LocalDocument(found.address, found.nodes, True)
+    nodes = f"{count} node{'' if count == 1 else 's'}"
+    show(Reply(document, lambda: f"{nodes} up at {found.address}; use them with --cluster auto"))
+
+
+@cluster.command()
+@click.argument("address", metavar="[ADDRESS]", default="auto")
+@format_option
+def status(address: str, show: Show) -> None:
+    """Show the nodes of the cluster at ADDRESS, HOST:PORT of its head node.
+
+    Without ADDRESS that of this machine.
+    """
+    from cocite.cluster.ray import Cluster
+
+    if address.startswith("local"):
+        raise click.BadParameter("local:N is a cluster of one command. Leave it out")
+    with Cluster.connect(address, check=False) as found:
+        nodes, where = found.nodes(), found.address
+    alive = [node for node in nodes if node.alive]
+    cpus, memory = sum(node.cpus for node in alive), sum(node.memory for node in alive)
+    document = ClusterDocument(where, nodes, len(alive), cpus, memory)
+    show(Reply(document, lambda: _text(document)))
+
+
+def _text(found: ClusterDocument) -> str:
+    rows = [
+        (n.id[:12], n.address, f"{n.cpus}", format_size(n.memory), "yes" if n.alive else "no")
+        for n in found.nodes
+    ]
+    facts = {
+        "cluster": found.address,
+        "nodes": f"{found.alive:,} alive of {len(found.nodes):,}",
+        "cores": f"{found.cpus:,}",
+        "memory": format_size(found.memory),
+    }
+    table = table_text(["node", "address", "cores", "memory", "alive"], rows)
+    return f"{facts_text(facts)}\n\n{table}"
+
+
+@cluster.command()
+@format_option
+def down(show: Show) -> None:
+    """End the cluster that cocite cluster up has started."""
+    from cocite.cluster.ray.local import stop_cluster
+
+    found = stop_cluster()
+    document = LocalDocument(found.address, found.nodes, False)
+    show(Reply(document, lambda: f"the cluster at {found.address} is down"))

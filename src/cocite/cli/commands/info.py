@@ -1,0 +1,409 @@
+"""``cocite info``: what a stored graph or index holds; with ``--cache``, what is compiled.
+
+``cocite verify``: check every byte of a stored graph or index.
+
+``cocite cache``: compiled kernels, copies of stores, and what is made of links; ``cocite info
+--cache`` shows them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cocite.cli.link_files import bipartite_option, cache_option, graph_of, stored_of
+from cocite.cli.options import format_option
+from cocite.cli.output import (
+    Reply,
+    Show,
+    and_of,
+    asks_text,
+    counted,
+    facts_text,
+    reported_settings,
+    say,
+    texts_in_words,
+)
+from cocite.compiled.cache import VARIABLE, Version, cached_versions, place, remove
+from cocite.errors import Damaged, StoreError, UsageError
+from cocite.graph import Graph
+from cocite.graph.graph import hubs_in_words
+from cocite.graph.partitions import BlockedGraph, GraphDocument, is_blocked
+from cocite.io.remote import Copy, cached_copies, remove_copies
+from cocite.measures import find_measure
+from cocite.measures.blend import PREFIX
+from cocite.resources import format_size
+from cocite.results import Document
+from cocite.storage import kind_of
+
+if TYPE_CHECKING:
+    from cocite.index.results import IndexDocument
+    from cocite.index.verify import VerifyDocument
+
+
+@click.command()
+@click.argument("path", metavar="GRAPH|INDEX|LINKS", required=False)
+@click.option(
+    "--cache",
+    is_flag=True,
+    help="Show where compiled kernels are kept instead, how large they are, and their versions.",
+)
+@bipartite_option
+@cache_option
+@format_option
+def info(path: str | None, cache: bool, bipartite: bool, no_cache: bool, show: Show) -> None:
+    """Show what the stored graph or index at the path holds, or the graph of a file of links."""
+    if cache == (path is not None):
+        raise UsageError("name a graph, an index or a file of links, or pass --cache")
+    if path is None:
+        if bipartite:
+            raise UsageError(
+                "--bipartite is of a file of links, and --cache shows none: leave one out"
+            )
+
+        show(cache_reply())
+        return
+    if is_blocked(path):
+        show(graph_reply(BlockedGraph.open(path)))
+        return
+    path = graph_of(path, no_cache=no_cache, bipartite=bipartite)
+    show(_index_reply(path) if kind_of(path) == "index" else graph_reply(Graph.open(path)))
+
+
+def graph_reply(graph: Graph) -> Reply:
+    """The facts of a graph."""
+    found = GraphDocument.of(graph)
+    return Reply(found, lambda: _graph_text(found))
+
+
+def _graph_text(found: GraphDocument) -> str:
+    info = found.info
+    mean = info.edges / info.nodes if info.nodes else 0.0
+
+    def most(degree: int, node: str | None) -> str:
+        return f"{degree:,} ({node})" if degree else "0"
+
+    weights = {}
+    if found.weighted:
+        weights["weights"] = (
+            f"{info.smallest_weight or 0:.7g} to {info.largest_weight or 0:.7g}, "
+            f"{info.total_weight:,.7g} in all"
+        )
+    left_out = {}
+    if found.excluded:
+        pages, links = (counted(found.excluded[what], what[:-1]) for what in ("nodes", "links"))
+        left_out["left out"] = f"{pages}, with {links}"
+    hubs = {"hubs": hubs_in_words(found.hubs, info.nodes)} if found.hubs else {}
+    return facts_text(
+        {
+            "graph": found.path,
+            "nodes": f"{info.nodes:,}, named by {info.names}",
+            **({"sides": found.sides.in_words()} if found.sides else {}),
+            "links": f"{info.edges:,}, {mean:.1f} a node",
+            **({"blocks": _blocks_text(found.blocks)} if found.blocks else {}),
+            **weights,
+            **({"titles": _titles_text(found.titles)} if found.titles else {}),
+            "most linked to": most(info.largest_in_degree, info.largest_in_degree_node),
+            "most links": most(info.largest_out_degree, info.largest_out_degree_node),
+            **hubs,
+            "without in-links": f"{info.without_in_links:,}",
+            "without out-links": f"{info.without_out_links:,}",
+            "isolated": f"{info.isolated:,}",
+            "links read": f"{info.rows:,}" + (", stored both ways" if info.undirected else ""),
+            "dropped": f"{info.duplicates:,} duplicates, {info.self_loops:,} self-loops, "
+            f"{info.bad_rows:,} bad rows",
+            **left_out,
+            "on disk": format_size(info.bytes),
+        }
+    )
+
+
+def _blocks_text(blocks: dict[str, int]) -> str:
+    """How many there are, and how many of them are here."""
+    text = f"{blocks['count']:,}, the largest of {blocks['largest']:,} links"
+    here = blocks["here"]
+    return text + (f"; {here:,} of them here" if here < blocks["count"] else "")
+
+
+def _titles_text(titles: dict[str, Any]) -> str:
+    """Of how many nodes there are titles, and what became of others."""
+    unknown, others = titles["unknown"], titles["others"]
+    text = f"of {titles['nodes']:,} nodes"
+    if unknown:
+        text += f"; {unknown:,} of names that no node has"
+    return text + (f"; {others:,} more of nodes that have one" if others else "")
+
+
+def _index_reply(path: str) -> Reply:
+    from cocite.index import StoredIndex
+    from cocite.index.results import IndexDocument
+
+    found = IndexDocument.of(StoredIndex.open(path))
+    return Reply(found, lambda: _index_text(found))
+
+
+def _index_text(found: IndexDocument) -> str:
+    used = "used" if found.weighted else "ignored"
+    return facts_text(
+        {
+            "index": found.path,
+            "measure": f"{found.measure}, {found.links}",
+            "layout": found.layout,
+            **_shown_parts(found),
+            "nodes": f"{found.nodes:,}",
+            **({"sides": found.sides.in_words()} if found.sides else {}),
+            **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
+            **({"texts": texts_in_words(found.texts, found.nodes)} if found.texts else {}),
+            **reported_settings(found.settings),
+            "graph": f"{found.graph['name']}, {found.graph['edges']:,} links",
+            **_shown_ages(found),
+            **_shown_numbers(found),
+            **({"weights": used} if found.graph["weighted"] else {}),
+            **_shown_refined(found),
+            **({"by": f"{found.by}, unless a question says otherwise"} if found.by else {}),
+            **({"asks": asks_text(found.asks)} if found.asks else {}),
+            "on disk": f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a node"
+            + (" and sample" if found.samples else ""),
+        }
+    )
+
+
+def _shown_refined(found: IndexDocument) -> dict[str, str]:
+    """What is made ready for refined answers."""
+    decays = sorted({facts["decay"] for facts in found.refined.values()})
+    return {"refined": "ready for decay " + ", ".join(map(str, decays))} if decays else {}
+
+
+def _shown_ages(found: IndexDocument) -> dict[str, str]:
+    """A line for each generation of samples, the newest first, if there was a refresh."""
+    generations = found.generations
+    if len(generations) == 1 and not generations[0].refresh:
+        return {}
+    return {
+        f"generation {g.refresh}": f"{g.samples:,} samples of {g.date or 'an unknown day'}, "
+        f"from {g.graph}"
+        for g in reversed(generations)
+    }
+
+
+def _shown_numbers(found: IndexDocument) -> dict[str, str]:
+    """Which samples they are, if not the first ones; a line for each file that is lost."""
+    shown, generations = {}, found.generations
+    if len(generations) == 1 and generations[0].first and not generations[0].refresh:
+        shown["numbers"] = f"{generations[0].first} to {generations[0].numbers.stop - 1}"
+    if found.lost:
+        shown["answering"] = f"{found.answering:,} samples (see: cocite verify {found.path})"
+    for each in found.lost:
+        numbers = f"samples {each.first} to {each.first + each.samples - 1}"
+        shown["lost"] = "; ".join(filter(None, (shown.get("lost"), f"{each.file}, {numbers}")))
+    return shown
+
+
+def _shown_parts(found: IndexDocument) -> dict[str, str]:
+    """A line for each part of a blend: its share, its links, and what differs from the blend's."""
+    from cocite.index.plan import links_in_words
+
+    shown: dict[str, str] = {}
+    if not found.measure.startswith(PREFIX):
+        return shown
+    for number, part in enumerate(found.parts, 1):
+        own = {**part["settings"], **part["fixed"]}
+        settings = [f"{k} {v}" for k, v in own.items() if found.settings.get(k) != v]
+        links = links_in_words(find_measure(part["measure"]), part["direction"])
+        share = f"{part['weight']:.4g} of {part['measure']}"
+        shown[f"part {number}"] = ", ".join([share, links, part["layout"], *settings])
+    return shown
+
+
+# -- verify ------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("path", metavar="GRAPH|INDEX|LINKS")
+@format_option
+def verify(path: str, show: Show) -> None:
+    """Read every file at the path in full and compare it with its checksum; of a graph in blocks
+    all that are here; of a file of LINKS the graph and the indexes that are kept of it.
+
+    What the manifest tells is compared with what a graph or an index has: its own checksum is right
+    wherever somebody meant to change it. Files that lie there and are no part of it are named.
+    """
+    from cocite.index.verify import VerifiedLinks, VerifyDocument
+
+    kept = stored_of(path)
+    each = [VerifyDocument.of(store) for store in kept]
+    found = each[0] if kept == [path] else VerifiedLinks(path, each)
+    show(Reply(found, lambda: "\n".join(_whole(one) for one in each if not one.faults)))
+    for one in each:
+        if one.beside:
+            say(f"{one.beside}. Nothing reads it: it may be removed")
+        if one.faults:
+            left = [one.left] if one.left else []
+            where = "" if kept == [path] else f"{one.path}: "
+            raise Damaged("\n  ".join([f"{where}{one.verdict}:", *one.faults, *left]))
+
+
+def _whole(found: VerifyDocument) -> str:
+    size = format_size(found.bytes)
+    return facts_text({found.path: f"{found.kind}, {found.files} files, {size}: {found.verdict}"})
+
+
+# -- cache -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CacheDocument(Document):
+    """Where kernels are kept, why there, and which versions there are, that of now first.
+
+    ``path`` is None if there is no place to keep them; ``read`` are directories that are read, too.
+    """
+
+    path: str | None
+    because: str
+    read: list[str]
+    kernels: int
+    bytes: int
+    versions: list[Version]
+    copies: list[Copy]
+    """Of stores that lie at URLs."""
+    bytes_of_copies: int
+    links: dict[str, int]
+    """What is cached of links and of stored graphs: the bytes, by source."""
+
+
+@dataclass(frozen=True)
+class ClearedDocument(Document):
+    """What was removed."""
+
+    removed: list[Version]
+    copies: list[Copy]
+    links: list[str]
+    """Of which sources."""
+    bytes: int
+
+
+def cache_reply() -> Reply:
+    """The facts of the cache."""
+    found = place()
+    versions = cached_versions(found)
+    document = CacheDocument(
+        None if found.written is None else str(found.written),
+        found.because,
+        [str(folder) for folder in found.folders if folder != found.written],
+        sum(each.kernels for each in versions),
+        sum(each.bytes for each in versions),
+        versions,
+        copies := _remote_cache(),
+        sum(each.bytes for each in copies),
+        _links(),
+    )
+    return Reply(document, lambda: _text(document))
+
+
+def _remote_cache() -> list[Copy]:
+    """Those that are kept; none where there is no place for them."""
+    try:
+        return cached_copies()
+    except StoreError:
+        return []
+
+
+def _links() -> dict[str, int]:
+    """What is cached of links: by source, as several ways to read one count together."""
+    from cocite.search.cache import list_cache
+
+    found: dict[str, int] = {}
+    for source, nbytes in list_cache():
+        found[source] = found.get(source, 0) + nbytes
+    return found
+
+
+def _text(found: CacheDocument) -> str:
+    shown = {"cache": found.path or "none: kernels are compiled anew by every command"}
+    shown["chosen by"] = f"{found.because} ({VARIABLE} sets another place)"
+    if found.read:
+        shown["read, too"] = and_of(found.read)
+    shown["holds"] = f"{_kernels(found.kernels)}, {format_size(found.bytes)}"
+    old = 0
+    for each in found.versions:
+        old += not each.current
+        title = "of now" if each.current else f"old, {old}"
+        shown[title] = f"{_kernels(each.kernels)}, {format_size(each.bytes)}{_provenance(each)}"
+    if found.copies:
+        count = len(found.copies)
+        size = format_size(found.bytes_of_copies)
+        shown["copies"] = f"{count:,} of stores at URLs, {size} (cocite cache clear --copies)"
+    for number, copy in enumerate(found.copies, 1):
+        read = ", being read" if copy.read else ""
+        shown[f"copy {number}"] = f"{copy.url or copy.name}, {format_size(copy.bytes)}{read}"
+    if found.links:
+        size = format_size(sum(found.links.values()))
+        what = f"graphs and indexes of {len(found.links):,} source{'s' * (len(found.links) > 1)}"
+        shown["of links"] = f"{what}, {size} (cocite cache clear --links)"
+    if old:
+        shown["to do"] = "cocite cache clear removes the old ones"
+    return facts_text(shown)
+
+
+def _kernels(count: int) -> str:
+    return f"{count:,} kernel{'' if count == 1 else 's'}"
+
+
+def _provenance(version: Version) -> str:
+    named = [f"{name} {text}" for name, text in version.made_by.items()]
+    return f", by {and_of(named)}" if named else ""
+
+
+@click.group()
+def cache() -> None:
+    """Look after compiled kernels, copies of stores at URLs, and what is cached of links.
+
+    cocite info --cache shows where they are, and cocite warm compiles all kernels.
+    """
+
+
+@cache.command()
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Remove those of this version, too: they are compiled anew.",
+)
+@click.option(
+    "--copies",
+    is_flag=True,
+    help="Remove the copies of stores at URLs that nobody reads, and no kernels but with --all.",
+)
+@click.option(
+    "--links",
+    is_flag=True,
+    help="Remove the graphs and indexes that are cached of links, and no kernels but with --all.",
+)
+@format_option
+def clear(every: bool, copies: bool, links: bool, show: Show) -> None:
+    """Remove compiled kernels of other versions than this one; or copies of stores at URLs, or what
+    is cached of links.
+    """
+    from cocite.search.cache import clear_cache
+
+    gone = [] if (copies or links) and not every else remove(place(), every)
+    taken = remove_copies() if copies else []
+    cached = clear_cache() if links else []
+    size = sum(each.bytes for each in gone) + sum(each.bytes for each in taken)
+    size += sum(nbytes for _, nbytes in cached)
+    document = ClearedDocument(gone, taken, [source for source, _ in cached], size)
+    show(Reply(document, lambda: _cleared(document, every, copies, links)))
+
+
+def _cleared(found: ClearedDocument, every: bool, copies: bool, links: bool) -> str:
+    parts = []
+    if every or not (copies or links):
+        parts.append(f"{len(found.removed)} version{'' if len(found.removed) == 1 else 's'}")
+    if copies:
+        parts.append(f"{len(found.copies)} cop{'y' if len(found.copies) == 1 else 'ies'}")
+    if links:
+        parts.append(f"{len(found.links)} cached graph{'' if len(found.links) == 1 else 's'}")
+    left = "" if every or copies or links else "; that of now stays"
+    return f"removed {and_of(parts)}, {format_size(found.bytes)}{left}"

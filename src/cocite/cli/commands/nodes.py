@@ -1,0 +1,108 @@
+"""``cocite nodes``: find nodes by a part of their names, and see what they are linked with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cocite.cli.link_files import (
+    bipartite_option,
+    cache_option,
+    graph_of,
+    side_option,
+    titles_option,
+)
+from cocite.cli.options import format_option
+from cocite.cli.output import Reply, Show, left_out, narrowed, say, table_text, with_titles
+from cocite.errors import UsageError
+
+if TYPE_CHECKING:
+    from cocite.search.resolver import FoundNode, NodesDocument
+
+
+_SHOWN = 10
+"""Links of a node that the table shows by name, each way."""
+
+
+@click.command()
+@click.argument("path", metavar="GRAPH|INDEX|LINKS")
+@click.argument("text", metavar="[TEXT]", required=False)
+@click.option(
+    "--search",
+    metavar="TEXT",
+    help="The same as TEXT.",
+)
+@click.option(
+    "--links", is_flag=True, help="Show which nodes link to them, and which they link to."
+)
+@click.option(
+    "-k", type=click.IntRange(1), default=20, show_default=True, help="How many nodes to show."
+)
+@click.option("--graph", metavar="DIR", help="Where the graph of an INDEX is now, if it was moved.")
+@side_option("Of a bipartite graph the nodes of this side alone, such as item.  [default: both]")
+@bipartite_option
+@cache_option
+@titles_option
+@format_option
+def nodes(
+    path: str,
+    text: str | None,
+    search: str | None,
+    links: bool,
+    k: int,
+    graph: str | None,
+    side: str | None,
+    bipartite: bool,
+    no_cache: bool,
+    titles: tuple[str, ...],
+    show: Show,
+) -> None:
+    """Find nodes whose names or titles contain TEXT; all nodes without it.
+
+    Case makes no difference, nor do accents, underscores for blanks, and percent-encoding. First
+    comes the node that is called so, then those whose names begin so, then the others; of these,
+    and without TEXT, those first that most nodes link to.
+    """
+    from cocite.search.resolver import NodesDocument
+
+    if text is not None and search is not None:
+        raise UsageError(f"{text!r} and --search {search!r} are the same: leave one of them out")
+    wanted = text if search is None else search
+    path = graph_of(path, no_cache=no_cache, titles=titles, bipartite=bipartite)
+    found = NodesDocument.of_path(path, wanted or "", k=k, links=links, graph=graph, side=side)
+    show(Reply(found, lambda: _text(found, links)))
+    if not found.found:
+        say(f"no name of {found.path} contains {wanted!r}")
+    elif found.found > len(found.nodes):
+        what = f" that contain {wanted!r}" if wanted else ""
+        say(f"{len(found.nodes):,} of {found.found:,} nodes{what}; -k shows more")
+    if found.nodes and found.nodes[0].in_links is None:
+        say("the graph is not where it was, so links are not counted: see --graph")
+
+
+def _text(found: NodesDocument, links: bool) -> str:
+    if not found.nodes:
+        return ""
+    if links:
+        return "\n\n".join(map(_with_links, found.nodes))
+    named = [each.title or "" for each in found.nodes] if found.titled else None
+    if found.nodes[0].in_links is None:
+        if named is None:
+            return "\n".join(each.node for each in found.nodes)
+        return table_text(*with_titles(["node"], [[each.node] for each in found.nodes], named))
+    rows = [[f"{each.in_links:,}", f"{each.out_links:,}", each.node] for each in found.nodes]
+    titles = ["in-links", "out-links", "node"]
+    titles, shown, left = narrowed(titles, rows, (("out-links",), ("in-links",)), named)
+    return table_text(*with_titles(titles, shown, named)) + left_out(left)
+
+
+def _with_links(node: FoundNode) -> str:
+    lines = [f"{node.node}  {node.title}" if node.title else node.node]
+    for title, ends in (("linked from", node.linked_from), ("links to", node.links_to)):
+        others = ends or []
+        lines.append(f"  {title} {len(others):,}{':' * bool(others)}")
+        lines += [f"    {other}" for other in others[:_SHOWN]]
+        if len(others) > _SHOWN:
+            lines.append(f"    and {len(others) - _SHOWN:,} more: --format json has all")
+    return "\n".join(lines)

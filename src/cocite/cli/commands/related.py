@@ -1,0 +1,313 @@
+"""``cocite related``: ask an index, or a graph."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from cocite.cli.called import as_stored
+from cocite.cli.completion import node_names
+from cocite.cli.help import SectionedVerb
+from cocite.cli.inputs import (
+    draft_options,
+    narrowing,
+    opened,
+    preparing,
+    query_nodes,
+    query_options,
+    refine_options,
+    together_option,
+)
+from cocite.cli.link_files import is_links
+from cocite.cli.options import (
+    filter_options,
+    graph_format_option,
+    is_set,
+    names_in,
+    order_options,
+    resource_options,
+)
+from cocite.cli.output import (
+    Reply,
+    Show,
+    and_of,
+    left_out,
+    narrowed,
+    prints_json,
+    table_text,
+    with_titles,
+)
+from cocite.errors import UnknownNode, UsageError
+from cocite.storage import kind_of
+
+if TYPE_CHECKING:
+    from cocite.search import Hit, Index, Score
+    from cocite.search.results import PairsDocument, RelatedDocument, SimilarityDocument
+
+
+_FILTERS = ("min_score", "min_confidence", "prefix", "exclude_prefix", "other_sites")
+
+confidence_option = click.option(
+    "--confidence",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="How surely low to high holds the true score: the probability of it.",
+)
+bound_option = click.option(
+    "--bound",
+    type=click.Choice(["betting", "bernstein", "theorem5"], case_sensitive=False),
+    default="betting",
+    show_default=True,
+    help="How to bound a score. betting is the narrowest: it weighs one sample after "
+    "another. bernstein looks at how much the samples differ, theorem5 (of Fogaras and Rácz, 2005) "
+    "only at how many there are.",
+)
+
+
+_GIVE_WAY = (("error",), ("low", "high"), ("pagerank",))
+"""Columns that give way to names on a narrow terminal."""
+_RELATED = """List the nodes most related to NODE, best first; or to several nodes together; or to
+a page that is not in the graph yet, by its links (--draft).
+
+You can ask a file of links, such as "cocite related links.tsv PAGE", or a stored graph: an index is
+made of it, and cached until the file or the graph changes. Or ask an index.
+
+In the table, error is the standard error of a score, and the true score lies between low and
+high (see --confidence). Where pages meet in few samples the error says little: go by low and high.
+The last line says up to which rank the order is certain: each page up to there scores more than
+the next one, which for the last page listed is the first that is not. It gets further with more
+samples, or with --refine. Write -- before a NODE that begins with -.
+
+With - in the place of NODE names are read from standard input, one a line; each is answered with
+one line of JSON, as soon as it is read.
+"""
+
+
+@click.command(cls=SectionedVerb, help=_RELATED)
+@click.argument("index", metavar="INDEX|GRAPH|LINKS")
+@click.argument("nodes", metavar="NODE...", nargs=-1, shell_complete=node_names)
+@click.option(
+    "-k", type=click.IntRange(1), default=20, show_default=True, help="How many hits to list."
+)
+@draft_options
+@together_option
+@click.option(
+    "--offset",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="How many hits to skip first.",
+)
+@filter_options
+@order_options
+@refine_options
+@confidence_option
+@bound_option
+@query_options
+@resource_options
+@graph_format_option
+def related(
+    index: str,
+    nodes: tuple[str, ...],
+    k: int,
+    draft: str | None,
+    draft_name: str | None,
+    skip_unknown: bool,
+    together: str,
+    offset: int,
+    order: str,
+    candidates: int | None,
+    ranks: Path | None,
+    show: Show,
+    among: Path | None,
+    refine: bool,
+    target_error: float | None,
+    confidence: float,
+    bound: str,
+    **options: Any,
+) -> None:
+    """List the nodes most related to a node; ``_RELATED`` is what is shown."""
+    from cocite.search.results import RelatedDocument
+
+    from_input = nodes == ("-",) and draft is None
+    if from_input and index == "-":
+        raise UsageError("standard input cannot hold both links and names: give one as a file")
+    if from_input and is_set("show") and not prints_json(show):
+        raise UsageError(
+            "names from standard input are answered with a line of JSON each: leave --format out, "
+            "or ask for one page at a time"
+        )
+    opened_index, settings = opened(index, options, () if from_input else nodes)
+    filters = {name: value for name, value in options.items() if name in _FILTERS}
+    if among is not None:
+        filters["among"] = names_in(among)
+    chosen = settings | {
+        "together": together,
+        "offset": offset,
+        "order": order,
+        "candidates": candidates,
+        "ranks": ranks,
+        "refine": refine,
+        "target_error": target_error,
+        "confidence": confidence,
+        "bound": bound,
+        "filters": filters,
+    }
+
+    def answered(asked: Sequence[str]) -> RelatedDocument:
+        return RelatedDocument.of(opened_index, tuple(asked), k, **chosen)
+
+    def called(names: Sequence[str]) -> list[str]:
+        return as_stored(opened_index, index, names, options["side"])
+
+    if from_input:
+        with preparing(opened_index, refine or target_error is not None):
+            _answer_each(lambda names: answered(called(names)))
+        return
+    opened_index, asked = query_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
+    with preparing(opened_index, refine or target_error is not None):
+        found = answered(called(asked))
+    links = is_links(index) or kind_of(index) == "graph"
+    typed = _RelatedQuery(filters, settings, options["graphs"], links)
+    closer = narrowing(opened_index.stored.measure, found.settings)
+
+    def graph(kind: str) -> str:
+        from cocite.search.related_graph import RelatedGraph
+
+        options = {name: value for name, value in chosen.items() if name != "filters"} | filters
+        around = RelatedGraph.of(opened_index, list(found.nodes), k, found.hits, **options)
+        return around.to_text(kind)
+
+    def text() -> str:
+        told = unmet(found, target_error) if found.hits else ""
+        return _related_text(found, filters, closer) + _lacking(opened_index, found, typed) + told
+
+    show(Reply(found, text, graph))
+
+
+class _RelatedQuery(NamedTuple):
+    """What was typed: filters, settings of the measure, graphs; whether of a file of links."""
+
+    filters: dict[str, Any]
+    settings: dict[str, Any]
+    graphs: tuple[str, ...]
+    links: bool
+
+
+def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
+    """A line of JSON for each name on standard input, as soon as it is read; ``error`` has why
+    there is no answer.
+    """
+    wrong = 0
+    for line in sys.stdin:
+        name = line.rstrip("\r\n")
+        if not name:
+            continue
+        try:
+            found = answered([name]).to_json()
+        except UnknownNode as error:
+            wrong += 1
+            found = {"node": name, "error": str(error)}
+        print(json.dumps(found, ensure_ascii=False), flush=True)
+    if wrong:
+        raise UsageError(f"{wrong:,} of the names are no nodes: see the lines with an error")
+
+
+def _lacking(index: Index, found: RelatedDocument, asked: _RelatedQuery) -> str:
+    """Why a list is empty: what was asked for, or where its links lead, and what to do."""
+    if found.hits or found.offset or len(found.nodes) > 1:
+        return ""
+    from cocite.search.empty import why_empty, why_filtered
+
+    node = found.nodes[0]
+    if any(asked.filters.values()):
+        return f". {why_filtered(index, node, asked.settings)}"
+    if index.stored.drafted:
+        from cocite.index.virtual import UnseenIndex
+
+        stored = index.stored
+        unlinked = stored.unlinked if isinstance(stored, UnseenIndex) else ""
+        return f": the draft has no {unlinked}, which the index looks at" if unlinked else ""
+    why = why_empty(index.stored, node, asked.graphs or None, links=asked.links)
+    return f". {why}" if why else ""
+
+
+def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) -> str:
+    hits, offset = found.hits, found.offset
+    if not hits:
+        return _no_node(and_of(found.nodes), found.measure, offset, filters)
+    rows = [(str(i), *_numbers(hit), hit.node) for i, hit in enumerate(hits, offset + 1)]
+    titles = ["rank", "score", "error", "low", "high", "node"]
+    if found.pageranks is not None:
+        titles.insert(5, "pagerank")
+        ranked = zip(rows, found.pageranks, strict=True)
+        rows = [(*row[:5], f"{rank:.2e}", row[5]) for row, rank in ranked]
+    named = None if found.titles is None else [hit.title or "" for hit in hits]
+    titles, shown, left = narrowed(titles, rows, _GIVE_WAY, named)
+    text = table_text(*with_titles(titles, shown, named)) + left_out(left)
+    if closer and found.surely and any(map(is_open, hits)):
+        text += f"\nscores have no error of samples; {closer} brings low and high closer together"
+    if len(hits) == 1:
+        return text
+    if found.order == "pagerank":
+        return f"{text}\nthe order is that of PageRank, among the best by score"
+    probably = "" if found.surely else f" ({found.confidence:.0%})"
+    among = "" if found.pageranks is None else ", among the best by score"
+    return f"{text}\n{_certainty(found.certain_ranks, offset, hits)}{among}{probably}"
+
+
+def _numbers(hit: Hit) -> list[str]:
+    """Score, error, low and high."""
+    return [f"{hit.score:.4f}", error_text(hit.stderr), f"{hit.low:.4f}", f"{hit.high:.4f}"]
+
+
+def error_text(value: float) -> str:
+    """An error: 0.0000 is none at all."""
+    return "<0.0001" if 0 < value < 0.00005 else f"{value:.4f}"
+
+
+def unmet(found: RelatedDocument | SimilarityDocument | PairsDocument, target: float | None) -> str:
+    """What to say where the error that was asked for is not reached."""
+    bound = found.loss.get("error_bound", 0.0)
+    if target is None or bound <= target:
+        return ""
+    return f"\n--target-error {target:g} is not met: a score may be off by {bound:.2g}"
+
+
+def is_open(found: Hit | Score) -> bool:
+    """Whether its interval is one as it is shown."""
+    return f"{found.low:.4f}" != f"{found.high:.4f}"
+
+
+def _no_node(node: str, measure: str, offset: int, chosen: dict[str, Any]) -> str:
+    """Why a list is empty: what was asked for decides, and not the measure alone."""
+    floor = chosen["min_score"]
+    filtered = any(value for name, value in chosen.items() if name != "min_score")
+    if offset:
+        return f"{node} has no hit behind rank {offset:,}"
+    if floor > 0:
+        return f"no node{' that is asked for' * filtered} scores {floor:g} or more with {node}"
+    if filtered:
+        return f"none of the nodes that are asked for is related to {node} by {measure}"
+    return f"no node is related to {node} by {measure}"
+
+
+def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
+    """Up to where the order stands, of two hits or more."""
+    if certain == len(hits):
+        return "the order is certain"
+    rank = offset + certain + 1
+    if certain == len(hits) - 1:
+        return f"the order is certain up to rank {rank - 1}; rank {rank} may be another page's"
+    here, after = hits[certain : certain + 2]
+    equal = here.low == here.high == after.low == after.high
+    tie = f", as ranks {rank} and {rank + 1} have the same score" if equal else ""
+    if certain == 0:
+        return f"the order is not certain from rank {rank} on{tie}"
+    return f"the order is certain up to rank {rank - 1}{tie}"

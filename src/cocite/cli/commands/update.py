@@ -1,0 +1,212 @@
+"""``cocite refresh``: draw some samples of an index from the graph as it is now.
+
+``cocite merge``: join indexes of different samples of one graph.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cocite.cli.console import Stages
+from cocite.cli.help import SectionedVerb
+from cocite.cli.link_files import graph_url
+from cocite.cli.options import (
+    cluster_option,
+    format_option,
+    no_verify_option,
+    overwrite_option,
+    resource_options,
+    verifying,
+    via_option,
+)
+from cocite.cli.output import Reply, Show, facts_text, say
+from cocite.compiled.clock import clock
+from cocite.resources import Resources, format_size, format_time, give_back_at_once
+
+if TYPE_CHECKING:
+    from cocite.index.results import MergeDocument, RefreshDocument
+
+
+@click.command()
+@click.argument("indexes", metavar="INDEX INDEX...", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="DIR",
+    help="The index to make: a directory, or a URL, as for cocite index.",
+)
+@click.option(
+    "--shard",
+    type=click.IntRange(1),
+    metavar="SAMPLES",
+    help="How many samples a file holds.  [default: as for cocite index]",
+)
+@overwrite_option("index")
+@no_verify_option
+@format_option
+def merge(
+    indexes: tuple[str, ...], output: str, shard: int | None, overwrite: bool, show: Show
+) -> None:
+    """Join indexes that hold different samples of one graph.
+
+    Build them with "cocite index --sample-range", wherever you like. The result is the index that
+    one build of all their samples makes, to the byte. The numbers must follow each other, none
+    twice and none missing; graph, measure and settings must be the same.
+
+    An index that has lost files of samples answers from the others. To make it whole, build an
+    index of the lost numbers (cocite verify names them), and join the two; with --overwrite the
+    output may be one of them. A merge that is interrupted leaves nothing behind.
+    """
+    from cocite.index.merge import Merge
+    from cocite.index.results import MergeDocument
+    from cocite.io.publish import Sending
+    from cocite.io.remote import is_url
+
+    begin = clock()
+    sending = Sending(output, "index", overwrite) if is_url(output) else None
+    how: dict[str, Any] = {"shard": shard, "overwrite": overwrite, "verify": verifying()}
+    how |= {"overwrite": True, "elsewhere": True} if sending else {}
+    with Merge(indexes, sending.path if sending else output, **how) as work:
+        numbers = f"{work.numbers.start} to {work.numbers.stop - 1}"
+        say(f"{output}: samples {numbers}, from {len(indexes)} indexes")
+        with Stages({"merging": "samples"}) as stages:
+            work.run(lambda done, total: stages("merging", done, total))
+        if sending is not None:
+            sending.send()
+        found = MergeDocument.of(work, clock() - begin, output)
+    show(Reply(found, lambda: _merge_text(found)))
+
+
+def _merge_text(found: MergeDocument) -> str:
+    return facts_text(
+        {
+            "index": found.index,
+            "merged": ", ".join(found.merged),
+            "samples": f"{found.samples:,}, numbers {found.first} to "
+            f"{found.first + found.samples - 1}",
+            "took": format_time(found.seconds),
+            "on disk": format_size(found.bytes),
+        }
+    )
+
+
+# -- refresh -----------------------------------------------------------------------------
+
+
+@click.command(cls=SectionedVerb)
+@click.argument("index", metavar="INDEX")
+@click.argument("graph", metavar="GRAPH")
+@click.option(
+    "--share",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="The share of the samples to replace, above 0, at most 1.",
+)
+@click.option(
+    "--date",
+    metavar="DAY",
+    help="The date of GRAPH, such as 2026-11-21; cocite info shows it.  [default: today]",
+)
+@click.option(
+    "--texts",
+    metavar="FOLDER|FILE",
+    type=click.Path(exists=True),
+    help="The texts of the pages as they are now, for an index that compares them (see: cocite "
+    "index).  [default: pages keep the words that the index has of them, and new ones have none]",
+)
+@resource_options
+@cluster_option(
+    "Draw the samples on a cluster. Its nodes see GRAPH and INDEX by the same paths, or GRAPH is a "
+    "URL, of which each keeps a copy."
+)
+@via_option
+@click.option(
+    "--no-resume",
+    "restart",
+    is_flag=True,
+    help="Throw away an unfinished refresh or build, and begin again.",
+)
+@click.option(
+    "--force",
+    "again",
+    is_flag=True,
+    help="Refresh INDEX also from the GRAPH that its newest samples are of already.",
+)
+@no_verify_option
+@format_option
+def refresh(
+    index: str,
+    graph: str,
+    share: float,
+    date: str | None,
+    texts: str | None,
+    memory: int | None,
+    threads: int | None,
+    restart: bool,
+    again: bool,
+    cluster: str | None,
+    via: str | None,
+    show: Show,
+) -> None:
+    """Update INDEX to GRAPH, whose links and nodes have changed: draw some samples again.
+
+    The oldest samples are replaced; the others stay, without the nodes that are gone. The measure
+    and its settings stay as they are. A measure without samples is computed again. Meanwhile the
+    index can be asked. If a refresh is interrupted, give the same command again, and it goes on. A
+    GRAPH that has hardly any nodes of the index is refused, and one from which it was made already
+    leaves it as it is.
+    """
+    from cocite.graph import Graph
+    from cocite.index.cluster import of_nodes, spread_on
+    from cocite.index.refresh import RefreshBuild
+    from cocite.index.results import RefreshDocument
+    from cocite.io.remote import copied
+
+    give_back_at_once()
+    url = graph_url(graph)
+    stored = Graph.open(graph if url is None else copied(url, "graph"), verify=verifying())
+    means = Resources.checked(threads, memory)
+    chosen: dict[str, Any] = {"date": date, "restart": restart, "texts": texts, "again": again}
+    with ExitStack() as stack:
+        spread = stack.enter_context(spread_on(cluster, url, via))
+        each = of_nodes(spread, means, threads, memory)
+        chosen |= {"spread": spread, "verify": verifying()}
+        work = stack.enter_context(RefreshBuild(index, stored, share, each, **chosen))
+        if work.already:
+            say(work.already)
+        # No pilots: they would take as long as a small share of the samples does.
+        if work.drawn:
+            say(f"{index}: {work.kept:,} samples stay, {len(work.drawn):,} are drawn from {graph}")
+        stage = "sampling" if work.unit == "samples" else "computing"
+        with Stages({stage: work.unit, "refining": "nodes"}) as stages:
+            report = work.run(
+                lambda done, total: stages(stage, done, total),
+                lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
+            )
+        found = RefreshDocument.of(work, report, index)
+    show(Reply(found, lambda: _refresh_text(found)))
+
+
+def _refresh_text(found: RefreshDocument) -> str:
+    return facts_text(
+        {
+            "index": found.index,
+            **_came_of(found),
+            "took": format_time(found.seconds),
+            "on disk": format_size(found.bytes),
+        }
+    )
+
+
+def _came_of(found: RefreshDocument) -> dict[str, str]:
+    if found.already:
+        return {"drawn anew": "nothing: it is of this graph already"}
+    if not found.drawn:
+        return {"computed anew": f"all of it, from {found.graph}"}
+    drawn = f"{found.drawn:,} samples from {found.graph}"
+    return {"kept": f"{found.kept:,} samples", "drawn anew": drawn}

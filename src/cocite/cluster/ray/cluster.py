@@ -1,0 +1,582 @@
+"""A cluster as its driver sees it: its nodes, items done in order, values that lie on it.
+
+    with Cluster.connect("local:4") as cluster:
+        for found in cluster.in_order(work, items, threads=1, memory=1 << 30): ...
+
+An address is ``local:N`` (N nodes on this machine, for the time of the run), ``HOST:PORT`` of a
+head node, or ``auto``: the local cluster that ``cocite cluster up`` has started, or else the one
+that this machine is a node of.
+
+When a cluster is reached every node says what it runs. Bytes do not depend on it, but values that
+are sent have to be understood: all have this release of cocite, and NumPy and Numba of the same
+main version.
+
+Cost: a connection takes about a second, and a process on each node; an item some milliseconds.
+
+What runs on a node, and what comes out of it: values, answers that are awaited, errors.
+
+An error that cocite raises there on purpose is carried as a value, with its notes, and raised here
+as itself: Ray would wrap it, and pickling forgets what some of them are made of. Where an answer is
+an argument of another call, so is its error: it comes out of that one, too.
+
+The address of a cluster: what may be one, and whether anything answers there.
+
+Cost: a connection.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import islice
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from cocite import __version__
+from cocite.cluster.ray.local import LocalNodes, saved_address, set_token
+from cocite.compiled.clock import clock
+from cocite.errors import (
+    ClusterError,
+    CociteError,
+    QueryTimeout,
+    ResourceError,
+    UsageError,
+    WorkerLost,
+)
+from cocite.extras import need
+from cocite.resources import format_size
+
+R = TypeVar("R")
+
+
+def library() -> Any:
+    """Ray; raises :class:`MissingLibrary` with the command that installs it."""
+    return need("ray", "a cluster", "cluster")
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An error of ours, in what pickles: its class, arguments, attributes (notes among them)."""
+
+    kind: type[CociteError]
+    arguments: tuple[Any, ...]
+    attributes: dict[str, Any]
+
+    @classmethod
+    def of(cls, error: CociteError) -> Failed:
+        """What is left of it when it travels."""
+        return cls(type(error), error.args, dict(vars(error)))
+
+    def error(self) -> CociteError:
+        """It, as it was."""
+        found = self.kind.__new__(self.kind, *self.arguments)
+        found.args = self.arguments
+        vars(found).update(self.attributes)
+        return found
+
+
+def attempt(work: Callable[..., R], *arguments: Any) -> R | Failed:
+    """What the work gives for the arguments, or an error of ours: of it, or of an argument."""
+    for argument in arguments:
+        if isinstance(argument, Failed):
+            return argument
+    try:
+        return work(*arguments)
+    except CociteError as error:
+        return Failed.of(error)
+
+
+def value_of(found: Any) -> Any:
+    """What came, unless it is an error, which is raised."""
+    if isinstance(found, Failed):
+        raise found.error()
+    return found
+
+
+def translated(error: Exception) -> Exception:
+    """What Ray says, in our tree; an error of the work that is not ours is that error."""
+    ray = library()
+    told = str(error).strip().partition("\n")[0]
+    if isinstance(error, ray.exceptions.RayTaskError):
+        cause = error.cause if isinstance(error.cause, Exception) else error
+        lost = isinstance(cause, ray.exceptions.RayError) and cause is not error
+        return translated(cause) if lost else cause  # of an answer that it was to be given
+    if isinstance(error, ray.exceptions.GetTimeoutError):
+        return QueryTimeout("no answer came from the cluster in the time that was given")
+    if isinstance(error, ray.exceptions.OutOfMemoryError | ray.exceptions.ObjectStoreFullError):
+        return ResourceError(
+            f"a node of the cluster ran out of memory: {told}. Give less --memory (memory=...) to "
+            "a piece of work, or fewer --threads (threads=...), or take larger nodes"
+        )
+    if isinstance(error, ray.exceptions.RayError):
+        return WorkerLost(
+            f"work on the cluster was lost, and doing it again did not help: {told}. See what "
+            "cocite cluster status says of its nodes, and repeat the command"
+        )
+    return error
+
+
+class ActorValues:
+    """The value that an actor holds, made where the actor is; called by the names of methods.
+
+    Who relies on what earlier calls have left in the value marks it, and tells the mark at each
+    call: one that was made anew has none, also if no call was under way when it was lost.
+    """
+
+    def __init__(self, kind: Callable[..., Any], *arguments: Any) -> None:
+        self._value = attempt(kind, *arguments)
+        self._mark: int | None = None
+
+    def take_mark(self, mark: int) -> None:
+        """Calls tell this mark from now on."""
+        self._mark = mark
+
+    def call(self, method: str, *arguments: Any, mark: int | None = None) -> Any:
+        """``value.method(*arguments)``; :class:`WorkerLost` if it does not have this ``mark``."""
+        if isinstance(self._value, Failed):
+            return self._value
+        if mark is not None and mark != self._mark:
+            return Failed.of(WorkerLost("an actor was lost, and is there anew"))
+        return attempt(getattr(self._value, method), *arguments)
+
+    def call_for(self, parts: int, method: str, *arguments: Any, mark: int | None = None) -> Any:
+        """The same of a method that gives so many values, each an answer of its own."""
+        found = self.call(method, *arguments, mark=mark)
+        if isinstance(found, Failed):
+            return found if parts == 1 else [found] * parts
+        values = list(found)
+        return values[0] if parts == 1 else values
+
+
+@dataclass(frozen=True)
+class Answer(Generic[R]):
+    """A value that is somewhere on the cluster, or on its way. It goes when nobody holds this any
+    more. As an argument of a call it is the value itself, moved there by Ray.
+    """
+
+    reference: Any
+
+
+@dataclass(frozen=True)
+class Actor:
+    """A value that lives on a node (:meth:`Cluster.actors`)."""
+
+    handle: Any
+
+    def mark(self, mark: int) -> None:
+        """Have it take a mark, before any later call."""
+        self.handle.take_mark.remote(mark)
+
+    def call(self, method: str, *arguments: Any, mark: int | None = None) -> Answer[Any]:
+        """Begin ``value.method(*arguments)`` there. Calls are done one after another, in the order
+        in which they came; an :class:`Answer` among the arguments is waited for. It raises
+        :class:`WorkerLost` if the value does not have this ``mark``.
+        """
+        return Answer(self.handle.call.remote(method, *map(_sent, arguments), mark=mark))
+
+    def call_for(
+        self, parts: int, method: str, *arguments: Any, mark: int | None = None
+    ) -> list[Answer[Any]]:
+        """The same of a method that gives so many values: an answer for each of them."""
+        call = self.handle.call_for.options(num_returns=parts)
+        found = call.remote(parts, method, *map(_sent, arguments), mark=mark)
+        return [Answer(each) for each in ([found] if parts == 1 else found)]
+
+    def alive(self, seconds: float = 1.0) -> bool:
+        """Whether it answers within so many seconds; one made anew, or at work, does not."""
+        ray = library()
+        try:
+            ray.get(self.handle.__ray_ready__.remote(), timeout=seconds)
+        except ray.exceptions.RayError:
+            return False
+        return True
+
+    def kill(self, *, restart: bool = False) -> None:
+        """End it at once, as a fault would if it is to ``restart``; it is gone if there is no
+        connection any more, and Ray would make a cluster to look for it.
+        """
+        ray = library()
+        if ray.is_initialized():
+            ray.kill(self.handle, no_restart=not restart)
+
+
+def _sent(argument: Any) -> Any:
+    return argument.reference if isinstance(argument, Answer) else argument
+
+
+# -- address -----------------------------------------------------------------------------
+
+
+_SECONDS = 5.0
+"""How long a head node has to take a connection."""
+
+
+def reached(address: str) -> str:
+    """The address of a head node that takes connections."""
+    if address == "auto":
+        kept = saved_address()
+        if kept is None:
+            return "auto"
+        set_token(kept.token)
+        address = kept.address
+    host, colon, port = address.rpartition(":")
+    if not (colon and host and port.isdigit() and 0 < int(port) < 1 << 16):
+        raise UsageError(
+            f"{address!r} is no cluster: it is local:N, for N nodes on this machine, HOST:PORT of "
+            "a head node, or auto, for the one that is here"
+        )
+    kept = saved_address()
+    if kept is not None and kept.address == address:
+        set_token(kept.token)
+    if not answers(address):
+        raise ClusterError(
+            f"no cluster answers at {address}. Is it up? cocite cluster up --local N starts one on "
+            "this machine"
+        )
+    return address
+
+
+def answers(address: str) -> bool:
+    """Whether connections are taken at HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    try:
+        with closing(socket.create_connection((host.strip("[]"), int(port)), _SECONDS)):
+            return True
+    except OSError:
+        return False
+
+
+# -- cluster -----------------------------------------------------------------------------
+
+
+T = TypeVar("T")
+
+_log = logging.getLogger("cocite")
+
+_SILENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
+"""No statistics; and errors of what nobody waits for any more are not printed."""
+_AGAIN = 8
+"""How often an item is done again whose worker was lost."""
+_ANSWERS = 120.0
+"""How long nodes have to say what they run: each starts a process for it."""
+_LOOK = 5.0
+"""After how long without an answer the head node is looked at."""
+_LOOKS = 6
+"""How often in a row it is not there before it is given up: Ray would wait for ever."""
+
+
+@dataclass(frozen=True)
+class ClusterNode:
+    """A node: Ray's ``id`` of it, its address, ``cpus`` and bytes of ``memory`` for work, and
+    whether it is ``alive``.
+    """
+
+    id: str
+    address: str
+    cpus: int
+    memory: int
+    alive: bool
+
+
+class Cluster:
+    """A connection to a cluster; there is one in a process at a time."""
+
+    def __init__(self, address: str, local: LocalNodes | None) -> None:
+        """See :meth:`connect`."""
+        self.address = address
+        self._local = local
+        self._ray = library()
+        self._open = True  # what is asked of Ray without a connection makes a cluster of its own
+        self._head = address
+
+    @classmethod
+    def connect(cls, address: str, *, check: bool = True) -> Self:
+        """Reach the cluster; local nodes are started first. Raises :class:`MissingLibrary`,
+        :class:`UsageError` for an address that is none, and :class:`ClusterError` if nothing
+        answers there, or if nodes run something else than this process (``check``).
+        """
+        for name, value in _SILENT.items():
+            os.environ.setdefault(name, value)
+        ray = library()
+        if ray.is_initialized():
+            raise ClusterError("this process is connected to a cluster; one at a time")
+        _redirect(ray)
+        local = LocalNodes.start(address) if address.startswith("local") else None
+        try:
+            found = cls(local.address if local is not None else reached(address), local)
+            found._connect()
+        except BaseException:
+            if local is not None:
+                local.stop()
+            raise
+        try:
+            if check:
+                found._check_versions()
+        except BaseException:
+            found.close()
+            raise
+        return found
+
+    def _connect(self) -> None:
+        try:
+            self._ray.init(
+                address=self.address,
+                log_to_driver=False,
+                logging_level="ERROR",
+                configure_logging=False,
+            )
+        except (ConnectionError, RuntimeError, self._ray.exceptions.RayError) as error:
+            told = " ".join(str(error).split())
+            raise ClusterError(
+                f"the cluster at {self.address} cannot be used: {told}. All its machines need the "
+                "same versions of Python and Ray as this one, and this one its token"
+            ) from error
+        self._head = self._ray.get_runtime_context().gcs_address
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the cluster. What this process has begun on it ends; local nodes end."""
+        self._open = False
+        self._ray.shutdown()
+        if self._local is not None:
+            self._local.stop()
+
+    # -- nodes -----------------------------------------------------------------------------
+
+    def nodes(self) -> list[ClusterNode]:
+        """All that there are or were, those of a local cluster in the order of their numbers."""
+        found = [
+            ClusterNode(
+                each["NodeID"],
+                each["NodeManagerAddress"],
+                int(each["Resources"].get("CPU", 0)),
+                int(each["Resources"].get("memory", 0)),
+                bool(each["Alive"]),
+            )
+            for each in self._ray.nodes()
+        ]
+        order = self._local.ids if self._local is not None else []
+        place = {node: number for number, node in enumerate(order)}
+        return sorted(found, key=lambda node: (place.get(node.id, len(order)), node.id))
+
+    def _workers(self) -> list[ClusterNode]:
+        return [node for node in self.nodes() if node.alive and node.cpus]
+
+    def threads_each(self, asked: int | None) -> int:
+        """How many threads a piece of work gets: as asked, or what every node has."""
+        return asked or min((node.cpus for node in self._workers()), default=1)
+
+    def memory_each(self, asked: int | None, threads: int) -> int:
+        """How many bytes a piece of work gets that takes so many threads: as asked, or half of its
+        share of the memory of the smallest node.
+        """
+        shares = [
+            node.memory // max(1, node.cpus // threads)
+            for node in self._workers()
+            if node.cpus >= threads
+        ]
+        return asked or min(shares, default=0) // 2
+
+    def slots(self, threads: float, memory: int) -> int:
+        """How many pieces of work of that size run at a time. Raises :class:`UsageError` if no node
+        can do one.
+        """
+        nodes = self._workers()
+        each = [min(int(n.cpus / threads), n.memory // max(1, memory)) for n in nodes]
+        found = sum(each)
+        if not found:
+            most = max((node.cpus for node in nodes), default=0)
+            room = max((node.memory for node in nodes), default=0)
+            raise UsageError(
+                f"no node of the cluster has {threads} threads and {format_size(memory)} of memory "
+                f"for a piece of work: the largest have {most}, and {format_size(room)}. Give less "
+                "with --threads (threads=...) and --memory (memory=...)"
+            )
+        return found
+
+    def kill_node(self, number: int) -> None:
+        """End a node of a local cluster, its raylet and its workers, by SIGKILL; 0 is the head, and
+        cannot go. For tests.
+        """
+        if self._local is None:
+            raise UsageError("only nodes of a local cluster can be killed")
+        self._local.kill(number)
+
+    def _check_versions(self) -> None:
+        here = _versions()
+        asked = self._ray.remote(_versions)
+        nodes = [node for node in self.nodes() if node.alive]
+        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        answers = [
+            asked.options(num_cpus=0, scheduling_strategy=affinity(node.id, soft=False)).remote()
+            for node in nodes
+        ]
+        for node, answer in zip(nodes, answers, strict=True):
+            try:
+                there: dict[str, str] = self.get(Answer(answer), _ANSWERS)
+            except (CociteError, ImportError, AttributeError) as error:
+                raise ClusterError(
+                    f"node {node.address} of the cluster cannot run cocite: {error}. Install "
+                    f"cocite {__version__} there, with the extra cluster"
+                ) from error
+            if there != here:
+                told = [
+                    f"{name} {there.get(name)}, here {here[name]}"
+                    for name in here
+                    if there.get(name) != here[name]
+                ]
+                raise ClusterError(
+                    f"node {node.address} of the cluster runs other versions than this machine: "
+                    f"{'; '.join(told)}. Install the same on all"
+                )
+
+    # -- work ------------------------------------------------------------------------------
+
+    def in_order(
+        self,
+        work: Callable[[T], R],
+        items: Iterable[T],
+        *,
+        threads: int,
+        memory: int,
+        ahead: int | None = None,
+    ) -> Iterator[R]:
+        """Yield ``work(item)`` for every item, in the items' order, from all nodes.
+
+        A piece of work has ``threads`` and ``memory`` of its node to itself; ``ahead`` are begun
+        before the first of them is yielded, twice as many as run at a time unless told. An item
+        whose worker is lost is done again elsewhere. An error of the work comes out as itself;
+        whoever stops asking (Ctrl-C, too) ends what has begun.
+        """
+        most = ahead or 2 * self.slots(threads, memory)
+        task = self._ray.remote(attempt).options(
+            num_cpus=threads,
+            memory=memory,
+            max_retries=_AGAIN,
+            scheduling_strategy="SPREAD",
+        )
+        sent, left = self._ray.put(work), iter(items)
+        waiting: deque[Any] = deque(task.remote(sent, item) for item in islice(left, most))
+        try:
+            while waiting:
+                found: R = self.get(Answer(waiting[0]))
+                waiting.popleft()
+                waiting.extend(task.remote(sent, item) for item in islice(left, 1))
+                yield found
+        finally:
+            if self._open:
+                for each in waiting:
+                    self._ray.cancel(each, force=True)
+
+    def actors(
+        self,
+        kind: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+        *,
+        threads: float,
+        memory: int,
+        restarts: int,
+        nodes: Sequence[str] | None = None,
+        concurrency: int = 1,
+    ) -> list[Actor]:
+        """``kind(*each)`` for each of the arguments, living on nodes: those of these ids, or spread
+        over all. One that is lost is made anew so many times (-1: always), elsewhere if its node is
+        gone; calls meanwhile wait, and what was under way fails with :class:`WorkerLost`.
+        ``concurrency`` calls are done at a time. With no ``threads`` they have none to themselves,
+        and are started wherever they are wanted.
+        """
+        if threads:
+            self.slots(threads, memory)
+        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        held, found = self._ray.remote(ActorValues), []
+        for number, each in enumerate(arguments):
+            place = "SPREAD" if nodes is None else affinity(nodes[number], soft=True)
+            made = held.options(
+                num_cpus=threads,
+                memory=memory,
+                max_restarts=restarts,
+                max_concurrency=concurrency,
+                scheduling_strategy=place,
+            )
+            found.append(Actor(made.remote(kind, *each)))
+        return found
+
+    def put(self, value: R) -> Answer[R]:
+        """Lay a value on the cluster, once for all who take it."""
+        return Answer(self._ray.put(value))
+
+    def get(self, answer: Answer[R], seconds: float | None = None) -> R:
+        """The value; raises its error, :class:`WorkerLost` where Ray gave up,
+        :class:`QueryTimeout` after so many seconds, and :class:`ClusterError` if the head node is
+        gone.
+        """
+        end, missed = None if seconds is None else clock() + seconds, 0
+        while True:
+            left = _LOOK if end is None else min(_LOOK, max(0.0, end - clock()))
+            try:
+                found: R = value_of(self._ray.get(answer.reference, timeout=left))
+            except self._ray.exceptions.GetTimeoutError as error:
+                if end is not None and clock() >= end:
+                    raise translated(error) from error
+                missed = 0 if answers(self._head) else missed + 1
+                if missed == _LOOKS:
+                    raise ClusterError(
+                        f"the head node of the cluster, {self._head}, does not answer any more. "
+                        "Start the cluster again, and repeat the command: it goes on from what was "
+                        "done"
+                    ) from error
+            except self._ray.exceptions.RayError as error:
+                raise translated(error) from error
+            else:
+                return found
+
+    def wait(
+        self, answers: Sequence[Answer[R]], seconds: float | None = None, *, least: int = 1
+    ) -> tuple[list[Answer[R]], list[Answer[R]]]:
+        """Wait until so many have come, or so many seconds; those that have, and the others."""
+        if not answers:
+            return [], []
+        by = {each.reference: each for each in answers}
+        known, least = list(by), min(least, len(by))
+        self._ray.wait(known, num_returns=least, timeout=seconds, fetch_local=False)
+        done, _ = self._ray.wait(known, num_returns=len(known), timeout=0, fetch_local=False)
+        came = set(done)
+        return (
+            [each for each in answers if each.reference in came],
+            [each for each in answers if each.reference not in came],
+        )
+
+
+def _redirect(ray: Any) -> None:
+    """What Ray tells of lost nodes goes to our log: it would print it among the results."""
+
+    def tell(data: dict[str, Any], ignore_prefix: bool) -> None:
+        for line in data["lines"]:
+            _log.info("cluster: %s", ". ".join(line.split(". ")[:3]))
+
+    ray._private.worker.print_to_stdstream = tell
+
+
+def _versions() -> dict[str, str]:
+    """What has to be the same on all nodes."""
+    found = {"cocite": __version__}
+    for name in ("numpy", "numba"):
+        parts = version(name).split(".")
+        found[name] = ".".join(parts[: 2 if parts[0] == "0" else 1])
+    return found

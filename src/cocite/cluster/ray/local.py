@@ -1,0 +1,255 @@
+"""Clusters of this machine: several real Ray nodes, for trying and for tests.
+
+A process of its own has the nodes (``cluster/ray/nodes.py``): it ends them when its standard input
+ends, and that ends with the process that started it, however that ends. Those that ``cocite cluster
+up`` starts stay; where they are, and by which token, is told by a file in the place of compiled
+kernels, which nobody else can write to, locked as long as they are there.
+
+Token authentication is on; Ray listens on the machine's own address, as it cannot be reached on the
+loopback one (its client replaces that). No dashboard, no usage statistics.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+from cocite.compiled.cache import VARIABLE, place
+from cocite.errors import ClusterError, UsageError
+
+_MOST = 64
+_LOCAL = re.compile(r"local:([0-9]{1,4})")
+_TOKEN = "RAY_AUTH_TOKEN"
+_PATIENCE = "RAY_worker_register_timeout_seconds"
+_SECONDS = 30.0
+
+
+def local_nodes(address: str) -> int:
+    """N of ``local:N``; raises :class:`UsageError`."""
+    match = _LOCAL.fullmatch(address)
+    if match is None or not 1 <= int(match[1]) <= _MOST:
+        raise UsageError(
+            f"{address!r} is no local cluster: it is local:N, with N nodes, 1 to {_MOST}"
+        )
+    return int(match[1])
+
+
+def set_token(token: str) -> None:
+    """Have Ray in this process show this token; before it is connected."""
+    os.environ["RAY_AUTH_MODE"] = "token"
+    os.environ[_TOKEN] = token
+    if "ray" in sys.modules:  # which has read them when it was imported
+        raylet = import_module("ray._raylet")
+        raylet.Config.initialize("")
+        raylet.AuthenticationTokenLoader.instance().reset_cache()
+
+
+def _own_token() -> str:
+    """That of this process: Ray reads it once."""
+    if os.environ.get("RAY_AUTH_MODE") != "token" or not os.environ.get(_TOKEN):
+        set_token(secrets.token_hex(32))
+    return os.environ[_TOKEN]
+
+
+def _environment() -> dict[str, str]:
+    """For the process that has the nodes: it finds the same cocite as this one."""
+    found = dict(os.environ)
+    source = str(Path(__file__).parents[3])
+    found["PYTHONPATH"] = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
+    # On a busy machine a worker takes longer to start than the minute that Ray gives it; then it
+    # starts another one, for ever.
+    patient = os.environ.get(_PATIENCE, "600")
+    return found | {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        _PATIENCE: patient,
+    }
+
+
+class LocalNodes:
+    """Nodes for the time of a run: number, address and Ray's ids of them."""
+
+    def __init__(self, process: subprocess.Popen[str], address: str, ids: list[str]) -> None:
+        self._process, self.address, self.ids = process, address, ids
+
+    @classmethod
+    def start(cls, address: str) -> Self:
+        """``local:N``. Raises :class:`ClusterError` if they do not come up."""
+        count = local_nodes(address)
+        _own_token()
+        process = _started(["--nodes", str(count)], keep=False)
+        told = _report(process)
+        return cls(process, told["address"], told["ids"])
+
+    def kill(self, number: int) -> None:
+        """SIGKILL of a node's raylet and its workers."""
+        if not 1 <= number < len(self.ids):
+            raise UsageError(
+                f"there is no node {number} that could be killed: they are 1 to "
+                f"{len(self.ids) - 1}; 0 is the head"
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"kill {number}\n")
+        self._process.stdin.flush()
+        self._process.stdout.readline()
+
+    def stop(self) -> None:
+        """End them all."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        try:
+            process.wait(_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+
+def _started(arguments: list[str], *, keep: bool) -> subprocess.Popen[str]:
+    """The process that has the nodes, in a session of its own: Ctrl-C is not for it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "cocite.cluster.ray.nodes", *arguments],
+        stdin=subprocess.DEVNULL if keep else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=_environment(),
+        text=True,
+        start_new_session=True,
+    )
+
+
+def _report(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What it says when the nodes are there."""
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+    except BaseException:  # interrupted while they start
+        _end(process)
+        raise
+    try:
+        found: dict[str, Any] = json.loads(line)
+    except ValueError:
+        found = {"error": "their process ended"}
+    if "error" in found:
+        with suppress(subprocess.TimeoutExpired):  # it removes what it has begun
+            process.wait(_SECONDS)
+        _end(process)
+        raise ClusterError(
+            f"local nodes did not start: {found['error']}. Each takes a few hundred megabytes of "
+            "memory: try fewer"
+        )
+    return found
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
+
+
+# -- those that stay -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunningCluster:
+    """A local cluster that stays: its address, its token, and the process that has it."""
+
+    address: str
+    token: str
+    process: int
+    nodes: int
+
+
+def address_file() -> Path:
+    """Where it is told; raises :class:`ClusterError` if there is no place for it."""
+    written = place().written
+    if written is None:
+        raise ClusterError(
+            f"there is no private directory to note a local cluster in; {VARIABLE} names one"
+        )
+    return written / "cluster.json"
+
+
+def saved_address() -> RunningCluster | None:
+    """The cluster that is up; None if there is none."""
+    try:
+        path = address_file()
+        if not _is_held(path):
+            return None
+        found = json.loads(path.read_text("utf-8"))
+        return RunningCluster(**found)
+    except (ClusterError, OSError, ValueError, TypeError):
+        return None
+
+
+def start_cluster(count: int) -> RunningCluster:
+    """Start a cluster that stays. Raises :class:`ClusterError` if there is one."""
+    local_nodes(f"local:{count}")
+    found = saved_address()
+    if found is not None:
+        raise ClusterError(f"a local cluster is up at {found.address}; cocite cluster down ends it")
+    _own_token()
+    process = _started(["--nodes", str(count), "--keep", str(address_file())], keep=True)
+    _report(process)
+    assert process.stdout is not None
+    process.stdout.close()
+    process.returncode = 0  # it stays; Popen is not to wait for it
+    found = saved_address()
+    if found is None:
+        raise ClusterError("the local cluster ended as soon as it was up")
+    return found
+
+
+def stop_cluster() -> RunningCluster:
+    """End the cluster that stays. Raises :class:`ClusterError` if there is none."""
+    found = saved_address()
+    if found is None:
+        raise ClusterError("no local cluster is up; cocite cluster up --local N starts one")
+    os.kill(found.process, signal.SIGTERM)
+    if not _wait_until_free(address_file(), _SECONDS):
+        raise ClusterError(f"process {found.process}, which has the cluster, does not end")
+    return found
+
+
+def to_json(found: RunningCluster) -> str:
+    """As the file has it."""
+    return json.dumps(asdict(found))
+
+
+def _is_held(path: Path) -> bool:
+    """Whether a process holds the file of a cluster."""
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _wait_until_free(path: Path, seconds: float) -> bool:
+    """Wait until nobody holds it, so long at most."""
+    until = time.monotonic() + seconds
+    while _is_held(path):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True

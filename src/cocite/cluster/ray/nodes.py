@@ -1,0 +1,148 @@
+"""The process of a local cluster: ``python -m cocite.cluster.ray.nodes --nodes N`` has its nodes.
+
+It says a line when they are up (JSON: address, ids), and then does what its standard input says:
+``kill I`` ends a node by SIGKILL. When that input ends, it ends with all nodes; on Linux they end
+with it even if it is killed. With ``--keep FILE`` it takes no input: it writes down in FILE where
+the cluster is, holds a lock on it, and ends on SIGTERM.
+
+Nodes are started by ``ray.cluster_utils``, which Ray has for several of them on one machine. Each
+has its share of the cores and the memory, and 100 MB for objects, which go to disk beyond.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from cocite.cluster.ray.cluster import library
+from cocite.cluster.ray.local import RunningCluster, to_json
+from cocite.resources import available, cores
+
+_OBJECTS = 100_000_000
+_TRIES, _SECONDS = 3, 60.0
+
+
+class _Nodes:
+    """The nodes; ``folder`` is what Ray keeps of them."""
+
+    def __init__(self, count: int, folder: str) -> None:
+        ray = library()
+        from ray.cluster_utils import Cluster
+
+        self._ray = ray
+        share: dict[str, Any] = {
+            "num_cpus": max(1, cores() // count),
+            "memory": available() // count,
+            "object_store_memory": _OBJECTS,
+            "temp_dir": folder,
+        }
+        head = {"include_dashboard": False, "no_monitor": True, "include_log_monitor": False}
+        self._cluster = Cluster(initialize_head=True, head_node_args=share | head)
+        self._nodes: list[Any] = [self._cluster.head_node]
+        self._nodes += [self._cluster.add_node(wait=False, **share) for _ in range(count - 1)]
+        self._cluster.wait_for_nodes(_SECONDS)
+        self.address = self._cluster.address
+        self.ids = [node.node_id for node in self._nodes]
+
+    def kill(self, number: int) -> None:
+        """SIGKILL of all processes of a node: workers first, as they would notice."""
+        node = self._nodes[number]
+        for info in [each for some in node.all_processes.values() for each in some]:
+            _kill(info.process.pid)
+
+
+def _kill(process: int, *, itself: bool = True) -> None:
+    """SIGKILL of a process and all that it has started."""
+    psutil = import_module("psutil")  # Ray brings it
+    with suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(process)
+        for each in [*([parent] if itself else ()), *parent.children(recursive=True)]:
+            with suppress(psutil.NoSuchProcess):
+                each.send_signal(signal.SIGKILL)
+
+
+def _started(count: int, folder: str) -> _Nodes:
+    """Nodes that are up: where the machine is busy, Ray may give up waiting for one."""
+    for attempt in range(_TRIES):
+        try:
+            return _Nodes(count, folder)
+        except Exception:
+            _kill(os.getpid(), itself=False)
+            if attempt + 1 == _TRIES:
+                raise
+    raise AssertionError
+
+
+def _short() -> str | None:
+    """Where Ray's sockets may lie: their paths have 107 characters at most."""
+    return None if len(tempfile.gettempdir()) < 30 else "/tmp"
+
+
+def _say(stream: Any, **facts: object) -> None:
+    stream.write(json.dumps(facts) + "\n")
+    stream.flush()
+
+
+def main() -> None:
+    """Have nodes until told to end."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--nodes", type=int, required=True)
+    parser.add_argument("--keep")
+    asked = parser.parse_args()
+    # What Ray prints goes where errors go.
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    os.set_inheritable(out.fileno(), False)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    held = None
+    if asked.keep:
+        held = os.open(asked.keep, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _say(out, error="another one is up")
+            return
+    folder = tempfile.mkdtemp(prefix="cocite-ray-", dir=_short())
+    # Ray also notes the newest cluster for ray.init("auto"), in a folder that it expects to be
+    # there, and that may be another user's: these nodes are nobody's newest.
+    os.environ["RAY_TMPDIR"] = folder
+    os.mkdir(os.path.join(folder, "ray"))
+    try:
+        nodes = _started(asked.nodes, folder)
+        if held is not None:
+            token = os.environ["RAY_AUTH_TOKEN"]
+            told = to_json(RunningCluster(nodes.address, token, os.getpid(), asked.nodes))
+            os.ftruncate(held, 0)
+            os.pwrite(held, told.encode(), 0)
+        _say(out, address=nodes.address, ids=nodes.ids)
+        if held is not None:
+            out.close()
+            while True:
+                signal.pause()
+        for line in sys.stdin:
+            nodes.kill(int(line.split()[1]))
+            _say(out, killed=line.split()[1])
+    except SystemExit:
+        pass
+    except Exception as error:
+        with suppress(OSError, ValueError):
+            _say(out, error=" ".join(str(error).split()) or type(error).__name__)
+    finally:
+        _kill(os.getpid(), itself=False)
+        shutil.rmtree(folder, ignore_errors=True)
+        if held is not None:
+            os.unlink(asked.keep)
+        os._exit(0)  # Ray's own handlers would wait for what was killed
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""Run many items on a few workers, and hand the results over in the order of the items.
+
+Each worker owns scratch memory, so there are as many workers as threads, and an item takes
+whichever is free. One more item is begun than there are workers, so at most that many results
+wait for their turn, which bounds memory.
+Kernels release the interpreter lock; one worker runs without any thread. So does a single item, and
+so do items that take less than to hand them over does (:class:`Pace`): threads that pass the lock
+to and fro for them take ten times as long.
+
+Threads that split one range of work again and again.
+
+``in_order`` hands out items; a :class:`Team` is for the loop that cuts each of thousands of small
+steps into one part a thread and waits for all of them. Parts are ranges, aligned so that
+two threads do not write to one cache line.
+
+Those who hold the blocks of a graph, one each, and how to ask them.
+
+A *crew* makes one object a block, wherever, and calls its methods. A call may have several answers,
+each handed on by itself, without passing through who conducts the run: what is given out are
+*handles*, which may be arguments of further calls, or taken (``take``). Calls to one object are
+made one after another, in the order in which they were asked for.
+
+``Alone`` is the crew of one process: objects are made here, calls are made at once, and a handle is
+its value. Crews of other processes (``ray/``) do the same by messages.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from itertools import chain, islice, pairwise
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Team:
+    """``with Team(threads) as team: team.split(work, n)`` runs ``work(low, high)`` side by side."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        if self.threads > 1:
+            self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="cocite")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+
+    def split(
+        self,
+        work: Callable[[int, int], Any],
+        size: int,
+        load: NDArray[Any] | None = None,
+        aligned: int = 16,
+    ) -> list[Any]:
+        """What ``work`` returns for each part of range(size), in order.
+
+        ``load``, ascending and one longer than the range, is the work before each item; without it
+        all are taken to be equal. Parts begin at multiples of ``aligned``.
+        """
+        cuts = self._cuts(size, load, aligned)
+        ranges: Sequence[tuple[int, int]] = list(pairwise(cuts))
+        if self._pool is None or len(ranges) < 2:
+            return [work(low, high) for low, high in ranges]
+        others = [self._pool.submit(work, low, high) for low, high in ranges[1:]]
+        try:
+            mine = work(*ranges[0])
+        finally:
+            found = [other.result() for other in others]
+        return [mine, *found]
+
+    def _cuts(self, size: int, load: NDArray[Any] | None, aligned: int) -> list[int]:
+        if load is None:
+            inner = [size * i // self.threads for i in range(1, self.threads)]
+        else:
+            whole = float(load[size] - load[0])
+            shares = [load[0] + whole * i / self.threads for i in range(1, self.threads)]
+            inner = np.searchsorted(load[: size + 1], shares).tolist()
+        cuts = {cut // aligned * aligned for cut in inner}
+        return [0, *sorted(cuts - {0, size}), size]
+
+
+# -- threads -----------------------------------------------------------------------------
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_QUICK = 150e-6
+"""Seconds that an item takes which is better not handed over."""
+
+
+class Pace:
+    """How quick items are, by those that are done; who runs items of one kind again and again has
+    one for all of them. Two in a row that are not quick bring the threads back, and some that are
+    send them away.
+    """
+
+    def __init__(self) -> None:
+        self._mean = 2 * _QUICK
+
+    @property
+    def alone(self) -> bool:
+        """Whether the next item is better done without threads."""
+        return self._mean < _QUICK
+
+    def took(self, seconds: float) -> None:
+        """What an item took: of the processor in a thread, of the clock without threads, as there
+        nothing is done while it waits.
+        """
+        alone = self.alone
+        self._mean = 0.75 * self._mean + 0.25 * min(seconds, 2 * _QUICK)
+        if alone and not self.alone:
+            self._mean = 8 * _QUICK
+
+
+def in_order(
+    workers: Sequence[Callable[[T], R]], items: Iterable[T], pace: Pace | None = None
+) -> Iterator[R]:
+    """Yield ``worker(item)`` for every item, in the items' order.
+
+    An exception of a worker comes out here; items not begun by then are dropped.
+    """
+    coming = iter(items)
+    first = list(islice(coming, 2)) if len(workers) > 1 else []
+    if len(first) < 2:
+        yield from map(workers[0], chain(first, coming))
+        return
+    pace = pace or Pace()
+    free: SimpleQueue[Callable[[T], R]] = SimpleQueue()
+    for worker in workers:
+        free.put(worker)
+
+    def run(item: T) -> R:
+        mine = free.get()
+        begun = time.thread_time()
+        try:
+            return mine(item)
+        finally:
+            pace.took(time.thread_time() - begun)
+            free.put(mine)
+
+    pool: ThreadPoolExecutor | None = None
+    waiting: deque[Future[R]] = deque()
+    try:
+        for item in chain(first, coming):
+            if pace.alone:
+                while waiting:
+                    yield waiting.popleft().result()
+                begun = time.perf_counter()
+                found = workers[0](item)
+                pace.took(time.perf_counter() - begun)
+                yield found
+                continue
+            if pool is None:
+                pool = ThreadPoolExecutor(len(workers), thread_name_prefix="cocite")
+            waiting.append(pool.submit(run, item))
+            if len(waiting) > len(workers):
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        # What is at work ends before this does. Threads are not joined: an iterator that was left
+        # alone is ended by the collector, which may run inside the very locks that joining takes.
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)
+        wait([future for future in waiting if not future.cancelled()])
+
+
+# -- crew --------------------------------------------------------------------------------
+
+
+class WorkerPool(Protocol):
+    """Objects, one a block, and calls of their methods. What is taken, or begun again, may raise
+    :class:`~cocite.errors.WorkerLost`.
+    """
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+
+    def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
+        """Ask for a method of one of them: handles of its answers, as many as there are to be; a
+        method with more than one returns a tuple of them.
+        """
+
+    def take(self, handles: Sequence[Any]) -> list[Any]:
+        """The values of handles, when they are there."""
+
+    def again(self) -> None:
+        """Make those anew that were lost."""
+
+
+Hiring = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]], int], WorkerPool]
+"""Makes a crew: of what, with which arguments each, and how many bytes of memory each takes."""
+
+
+class Alone:
+    """The crew of one process."""
+
+    def __init__(
+        self, kind: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], memory: int = 0
+    ) -> None:
+        """Make one of a ``kind`` for each of the ``arguments``; the ``memory`` is not looked at."""
+        self._objects = [kind(*each) for each in arguments]
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self._objects)
+
+    def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
+        """Done at once."""
+        found = getattr(self._objects[block], method)(*arguments)
+        return [found] if answers == 1 else list(found)
+
+    def take(self, handles: Sequence[Any]) -> list[Any]:
+        """They are their values."""
+        return list(handles)
+
+    def again(self) -> None:
+        """Nobody is lost here."""

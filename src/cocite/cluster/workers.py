@@ -1,0 +1,102 @@
+"""The crew of a cluster: one actor a block, spread over its nodes (``cluster/threads.py``,
+``ray/``).
+
+A handle is an answer on the cluster: as an argument of a call it goes from node to node, not
+through this process. Who is lost is made anew by Ray, and knows nothing; calls that were under way,
+and those that come before :meth:`ClusterPool.again`, raise :class:`~cocite.errors.WorkerLost` where
+they are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from cocite.cluster.ray import Actor, Answer, Cluster
+from cocite.cluster.threads import Hiring
+from cocite.compiled.clock import clock
+from cocite.errors import ResourceError, WorkerLost
+from cocite.resources import format_size
+
+_RESTARTS = 64
+_LEAST_SHARE = 0.001
+_SECONDS = 300.0
+"""How long those who were lost have to be there again."""
+_EACH = 5.0
+
+
+class ClusterPool:
+    """Actors of a ``kind``, one for each of the ``arguments``, with ``memory`` bytes each; and with
+    a core for all of them together at least, so that those of nodes that are lost find room.
+    ``lost`` counts how often somebody was.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        kind: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        memory: int,
+    ) -> None:
+        """Ask for them; that they are there, and what they found, is told by what is taken."""
+        self._cluster = cluster
+        self.actors: list[Actor] = []
+        self.lost = 0
+        threads = max(_LEAST_SHARE, round(1 / len(arguments), 4))
+        room = cluster.slots(threads, memory)
+        if room < len(arguments):
+            raise ResourceError(
+                f"{len(arguments)} blocks take {format_size(memory)} of memory each; the nodes of "
+                f"the cluster hold {room} of them. Take more nodes, or larger ones, or cut the "
+                "graph into more blocks: cocite ingest GRAPH -o OTHER --blocks N"
+            )
+        self.actors = cluster.actors(
+            kind, arguments, threads=threads, memory=memory, restarts=_RESTARTS
+        )
+        self._mark()
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # the cluster may be gone
+            for actor in self.actors:
+                actor.kill()
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.actors)
+
+    def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
+        """Ask; handles come at once."""
+        actor = self.actors[block]
+        if answers == 1:
+            return [actor.call(method, *arguments, mark=self.lost)]
+        return list(actor.call_for(answers, method, *arguments, mark=self.lost))
+
+    def take(self, handles: Sequence[Answer[Any]]) -> list[Any]:
+        """Wait for them."""
+        return [self._cluster.get(handle) for handle in handles]
+
+    def again(self) -> None:
+        """Wait until all are there. Raises :class:`WorkerLost` if some do not come."""
+        self.lost += 1
+        end = clock() + _SECONDS
+        for number, actor in enumerate(self.actors):
+            while not actor.alive(_EACH):
+                if clock() > end:
+                    raise WorkerLost(
+                        f"block {number} was lost, and nobody has taken it up within "
+                        f"{_SECONDS:.0f} seconds. See cocite cluster status, and repeat the command"
+                    )
+        self._mark()
+
+    def _mark(self) -> None:
+        """From now on who is made anew is told from who knows what was asked before."""
+        for actor in self.actors:
+            actor.mark(self.lost)
+
+
+def hiring(cluster: Cluster) -> Hiring:
+    """What makes crews of a cluster."""
+    return partial(ClusterPool, cluster)

@@ -1,0 +1,41 @@
+"""Numbers that mean something of their own, the same in files, kernels and answers.
+
+    NOWHERE     2**32 - 1   no node, no place, among ids and positions (uint32): an ended walk, a
+                            head without a parent, a node outside every tree
+    NEVER       255         no meeting, among the steps at which walks meet (uint8)
+    ONE         2**48       1 in fixed point: 65,535 samples of it fit 64 bits
+    GRAINS      10**12      1 in grains: scores are whole numbers of them, so that equal scores are
+                            equal and compare as they are printed
+    UNFINISHED  -2**62      to be called again: what a kernel tells that stops now and then, so that
+                            interruptions and deadlines are heard
+
+ONE and GRAINS are floats, as kernels multiply by them; both are exact.
+
+Floats added up from left to right, one after another, in every Python.
+
+The built-in ``sum`` makes up for rounding since Python 3.12, and does not before. So a weight that
+is a share of a sum would be another number there, and an index that one Python made would be
+damaged to the other. Whatever comes into an index or an answer is added up here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+NOWHERE = np.uint32(0xFFFFFFFF)
+NEVER = np.uint8(255)
+ONE = float(1 << 48)
+GRAINS = 1e12
+UNFINISHED = -(1 << 62)
+
+
+# -- adding ------------------------------------------------------------------------------
+
+
+def added(values: Iterable[float]) -> float:
+    """Their sum, rounded after each of them; 0.0 of none."""
+    return reduce(add, values, 0.0)

@@ -1,0 +1,248 @@
+"""Walks of several samples at once: one scan of the links a step for all of them.
+
+    step      block by block:       its links are read once, and of each sample the tokens move that
+                                    stand in it
+              sample by sample:     tokens that stand at one node meet
+
+A walk alone (``engine/walk.py``) reads a graph that does not stay in memory once for every step of
+every sample; here the samples of a group share that. What a sample is between its turns lies in a
+scratch file: its tokens (where, head, members), and a record of every meeting, 12 bytes each. After
+the first step few tokens are left (a third to a half of the nodes on webs), and from then on a
+sample reads and writes them in place of the graph: 40 bytes a live token.
+
+The samples are those of ``engine/walk.py``, to the bit: draws are keyed, and tokens meet in the
+order of their heads.
+
+Threads share the block: each moves, or lets meet, the tokens of one sample. It is read from begin
+to end, unless few tokens are left.
+
+Cost of a sample: O(live steps), and 1/group of a scan a step. Memory: 25 bytes a node and thread,
+and a block. Scratch: 28 bytes a node and sample at most, where no walks meet at first and all do
+later; 10 to 20 on webs.
+
+Source: Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the
+web graph* (000), 2.2: one edge-scan serves the walks of all fingerprints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.cluster import Team
+from cocite.constants import NOWHERE
+from cocite.engine.walk import FingerprintGraph, Move, Mover
+from cocite.engine.weights import Step, StepWeights
+from cocite.graph.blocks import Links
+from cocite.storage import ScratchFile, evict
+
+TOGETHER = 16
+"""Samples that walk together: with more, what they read and write themselves is all there is."""
+STATE_NODE = 28
+"""Bytes of scratch for each node of a sample, at most."""
+
+FEW = 64
+"""Where fewer than one node in so many has a token, links are read as they are touched."""
+_HOME_WORDS = 1 << 14
+_LEAST_WORDS = 192
+"""Of a buffer of records: 64 of them."""
+
+
+@dataclass
+class _BatchState:
+    """One sample between its turns; in its ``file`` lie, from multiples of 4 bytes a node on:
+    where tokens stand, by block; their place by head; by head, heads and members; records.
+
+    ``starts`` uint32[blocks + 1] says where each block's tokens begin; ``ends`` how many records
+    there were before each step, and behind the last one; ``live`` the tokens that made each step.
+    """
+
+    file: ScratchFile
+    starts: NDArray[np.uint32]
+    ends: list[int] = field(default_factory=list)
+    live: list[int] = field(default_factory=list)
+    tokens: int = 0
+    move: Move | None = None
+
+
+class WalkerGroup:
+    """Makes samples of one set of links, up to ``together`` at a time; ``walkers`` tell them."""
+
+    def __init__(
+        self,
+        links: Links,
+        step: Step,
+        length: int,
+        seed: int,
+        blocks: Sequence[int],
+        turn: int = 0,
+        *,
+        together: int,
+        threads: int,
+        folder: Path,
+        weights: StepWeights | None = None,
+        in_share: float = 1.0,
+    ) -> None:
+        """As for :class:`~cocite.engine.walk.Walker`; scratch files lie in ``folder``."""
+        from cocite.kernels import walk_blocks
+
+        self._links, self._weights, self._length = links, weights, length
+        self._mover = Mover(links, step, seed, blocks, turn, weights, in_share)
+        self._cuts = np.array([0, *blocks, links.nodes], np.uint32)
+        home = np.empty(_HOME_WORDS, np.uint32)
+        walk_blocks.make_home(self._cuts, home)
+        self._spare = [
+            _BatchState(ScratchFile(folder), np.empty(self._cuts.size, np.uint32))
+            for _ in range(together)
+        ]
+        self._states: dict[int, _BatchState] = {}
+        self.walkers = [
+            GroupWalker(self._states, links.nodes, self._cuts, home) for _ in range(threads)
+        ]
+
+    def __call__(self, samples: range) -> None:
+        """Walk these samples; what was walked before is gone."""
+        self._states.clear()
+        self._states.update(zip(samples, self._spare, strict=False))
+        for state in self._states.values():
+            state.ends, state.live, state.tokens = [0], [], self._links.nodes
+            state.starts[:] = self._cuts
+        with Team(len(self.walkers)) as team:
+            for step in range(1, self._length + 1):
+                self._step(team, step)
+
+    def _step(self, team: Team, step: int) -> None:
+        """One scan of the links."""
+        living = {sample: state for sample, state in self._states.items() if state.tokens}
+        for sample, state in living.items():
+            state.live.append(state.tokens)
+            state.move = self._mover.kernel(sample, step)
+
+        def each(what: Callable[[GroupWalker, _BatchState], None]) -> None:
+            def work(first: int, last: int) -> None:
+                for thread in range(first, last):
+                    for state in [*living.values()][thread :: team.threads]:
+                        what(self.walkers[thread], state)
+
+            team.split(work, team.threads, aligned=1)
+
+        for block in range(self._cuts.size - 1 if living else 0):
+            first, last = int(self._cuts[block]), int(self._cuts[block + 1])
+            tokens = sum(int(s.starts[block + 1] - s.starts[block]) for s in living.values())
+            if tokens * FEW > last - first:
+                self._links.fetch(first, last)
+            each(partial(GroupWalker.leave, step=step, block=block))
+            self._links.evict()
+            if self._weights is not None:
+                evict(self._weights.values)
+        each(partial(GroupWalker.arrive, step=step, last=step == self._length))
+
+
+class GroupWalker:
+    """Lets the tokens of a sample move and meet, and tells its fingerprint graph as
+    :class:`~cocite.engine.walk.Walker` does; owns scratch memory, so one for each thread.
+    """
+
+    def __init__(
+        self,
+        states: dict[int, _BatchState],
+        nodes: int,
+        cuts: NDArray[np.uint32],
+        home: NDArray[np.uint32],
+    ) -> None:
+        self._states, self._nodes, self._cuts, self._home = states, nodes, cuts, home
+        self._at, self._arrived, self._head, self._parent = (
+            np.empty(nodes, np.uint32) for _ in range(4)
+        )
+        self._owner, self._extent = (
+            np.empty(max(nodes, _LEAST_WORDS), np.uint32) for _ in range(2)
+        )
+        self._label = np.empty(nodes, np.uint8)
+
+    def leave(self, state: _BatchState, step: int, block: int) -> None:
+        """Move the tokens that stand in a block; their nodes give way to those they move to."""
+        low, high = int(state.starts[block]), int(state.starts[block + 1])
+        if low == high:
+            return
+        assert state.move is not None
+        at, moved = self._at[: high - low], self._arrived[: high - low]
+        if step == 1:
+            at[:] = np.arange(low, high, dtype=np.uint32)
+        else:
+            state.file.read(4 * low, at)
+        state.move(at, moved, self._cuts[block], self._cuts[block + 1])
+        state.file.write(4 * low, moved)
+
+    def arrive(self, state: _BatchState, step: int, last: bool) -> None:
+        """Let the tokens meet, and deal those that live on to blocks, but behind the last step."""
+        from cocite.kernels import walk_blocks
+
+        tokens, file = state.tokens, state.file
+        at, arrived, head, members, index = (
+            array[:tokens]
+            for array in (self._at, self._arrived, self._head, self._parent, self._extent)
+        )
+        if step == 1:
+            walk_blocks.begin_batch(head, members)
+            file.read(0, arrived)
+        else:
+            for number, array in enumerate((at, index, head, members)):
+                file.read(self._region(number), array)
+            walk_blocks.gather(at, index, arrived)
+        records = _rows(self._extent)
+        live, end = 0, state.ends[-1]
+        for first in range(0, tokens, records.shape[0]):
+            live, count = walk_blocks.meet_batch(
+                arrived, at, head, members, self._owner, records, first, live
+            )
+            end = self._append(state, end, records[:count])
+        if last:
+            for first in range(0, live, records.shape[0]):
+                part = slice(first, min(first + records.shape[0], live))
+                count = walk_blocks.end(head[part], members[part], records)
+                end = self._append(state, end, records[:count])
+            live = 0
+        else:
+            walk_blocks.deal_batch(
+                at[:live], self._cuts, self._home, state.starts, arrived[:live], index[:live]
+            )
+            for number, array in enumerate((arrived, index, head, members)):
+                file.write(self._region(number), array[:live])
+        state.ends.append(end)
+        state.tokens = live
+
+    def __call__(self, sample: int) -> FingerprintGraph:
+        """One of the samples that were walked; its arrays are valid until the next call."""
+        from cocite.kernels import walk_blocks
+
+        state = self._states[sample]
+        parent, label, extent = self._parent, self._label, self._extent[: self._nodes]
+        parent.fill(NOWHERE)
+        label.fill(0)
+        extent.fill(1)
+        rows = _rows(self._owner)
+        for step, (begin, end) in enumerate(pairwise(state.ends), 1):
+            for low in range(begin, end, rows.shape[0]):
+                piece = rows[: min(rows.shape[0], end - low)]
+                state.file.read(self._region(4) + 12 * low, piece)
+                walk_blocks.settle(piece, np.uint32(0), np.uint8(step), parent, extent, label)
+        spare = self._arrived, self._owner[: self._nodes]
+        return FingerprintGraph(parent, label, extent, tuple(state.live), spare)
+
+    def _region(self, number: int) -> int:
+        return 4 * self._nodes * number
+
+    def _append(self, state: _BatchState, end: int, records: NDArray[np.uint32]) -> int:
+        state.file.write(self._region(4) + 12 * end, records)
+        return end + len(records)
+
+
+def _rows(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """An array over all nodes as a buffer of records."""
+    return words[: words.size // 3 * 3].reshape(-1, 3)

@@ -1,0 +1,431 @@
+"""What one destination block does in a step of the walk, wherever the other blocks are.
+
+    arrive    what the last step sent here, merged by ascending head; tokens at one node meet
+    leave     what lives on moves by the block's own rows, and goes to the blocks where it stands
+    records   a meeting, and a root, for the block of the parent
+
+Tokens and records are rows of three words (``kernels/walk_blocks.py``). Where they come from and
+where they go is the business of whoever carries them: spools on disk, for blocks that take turns in
+one process (``engine/walk_blocks.py``), or arrays in memory that are sent to other processes
+(``engine/carriers.py``). A block looks at nothing but its own rows of neighbors, its own room and
+what was sent to it, and hears of its tokens in ascending order of head; so its part is the same, to
+the byte, whoever carries.
+
+Tokens that go to one node are not made one where they leave: which of them lives on, and how
+many members it has when another one joins it, hangs on the tokens of all other blocks.
+
+Cost: O(log blocks) a token for the merge, O(1) for all else, and the step itself. Memory: 13 bytes
+for each node of the largest block, 64 for each of ``rows`` rows under way.
+
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (tokens, which go to the host
+that owns their node; there those that have met are found).
+
+The walk in constant memory: tokens in files, one destination block of the graph at a time.
+
+What ``engine/walk.py`` keeps for every node is here kept for the nodes of one block
+(``engine/walk_blocks.py`` has what a block does). At every step the blocks take turns in one
+process; what they send each other goes through spools (``storage/spool.py``), rows in scratch
+files. A token is written and read once a step; the files take 12 bytes for each token of two steps
+and for each record. The samples are the same as in memory, since draws are keyed and meetings are
+in the same order.
+
+Several samples walk together: while a block is in memory it serves the tokens of all of them, one
+sample after another, so that a step of all reads the links once.
+
+Cost of a sample: O(live steps * log(blocks)). Memory: 13 bytes for each node of the largest block,
+its slice of the graph, 64 bytes for each of ``rows`` rows that are under way, and of each sample
+that walks the tables of its spools (``tables``). A node with more
+in-links than fit needs no more: the uniform step reads one of them, and the argmin step does not
+scan the in-links of such a hub (``kernels/walk.py``). The clock step reads all of them, once a
+step, as pages of the file that the system can take back.
+
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (sorting and merging in place
+of arrays; tokens), 2.2.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import NOWHERE
+from cocite.engine.walk import Move, Mover
+from cocite.engine.walk_batch import FEW
+from cocite.engine.weights import MAX_LENGTH, Step, StepWeights
+from cocite.graph.blocks import Links
+from cocite.storage import Spool, evict
+
+BLOCK_NODE = 13
+"""Bytes for each node of the largest block."""
+ROW_ROOM = 64
+"""Bytes for each row under way: five buffers of rows, and where tokens move to."""
+
+_HOME_WORDS = 1 << 14
+_LEAST_NODES = 8
+
+
+class Run(Protocol):
+    """Rows in ascending order of head, read from first to last."""
+
+    @property
+    def left(self) -> int:
+        """How many are still to come."""
+
+    def fill(self, out: NDArray[np.uint32]) -> int:
+        """Read the next rows, as many as ``out`` takes or are left; returns how many."""
+
+
+class Inbox(Protocol):
+    """What was sent to blocks."""
+
+    def readers(self, bucket: int) -> Sequence[Run]:
+        """The runs that wait for a block."""
+
+
+class Outbox(Protocol):
+    """Where rows go to."""
+
+    def append(self, rows: NDArray[np.uint32], starts: NDArray[np.uint32], tag: int) -> None:
+        """Send bucket b ``rows[starts[b] : starts[b + 1]]``; they are written over afterwards."""
+
+
+class Traveller(Protocol):
+    """A sample on its way, as a block sees it: the tokens that ``arrived``, where those ``going``
+    go to, where its ``records`` go to, and what moves it.
+    """
+
+    move: Move | None
+
+    @property
+    def arrived(self) -> Inbox:
+        """Tokens that the last step sent."""
+
+    @property
+    def going(self) -> Outbox:
+        """Tokens that this step sends."""
+
+    @property
+    def records(self) -> Outbox:
+        """What has met."""
+
+
+class Rooms:
+    """Scratch memory that the walk and the layout of its trees use in turn.
+
+    ``flat`` uint32[2 * nodes], ``at`` uint32[nodes] and ``label`` uint8[nodes] for the largest
+    block; ``incoming``, ``merged``, ``records``, ``going`` and ``dealt`` are uint32[rows, 3].
+    """
+
+    def __init__(self, largest: int, blocks: int, rows: int) -> None:
+        nodes = max(_LEAST_NODES, largest)
+        self.flat = np.empty(2 * nodes, np.uint32)
+        self.at = np.empty(nodes, np.uint32)
+        self.label = np.empty(nodes, np.uint8)
+        self.incoming = np.empty((max(rows, blocks), 3), np.uint32)
+        self.merged, self.records, self.going, self.dealt = (
+            np.empty((rows, 3), np.uint32) for _ in range(4)
+        )
+        self.moved = np.empty(rows, np.uint32)
+
+
+class Dealer:
+    """Sorts rows into buckets that are ranges of numbers, and hands them to who carries them."""
+
+    def __init__(self, cuts: NDArray[np.uint32], dealt: NDArray[np.uint32]) -> None:
+        """``cuts`` uint32[buckets + 1] ascends from 0; ``dealt`` has room for a batch."""
+        from cocite.kernels import walk_blocks
+
+        self._cuts, self._dealt = cuts, dealt
+        self._home = np.empty(_HOME_WORDS, np.uint32)
+        walk_blocks.make_home(cuts, self._home)
+        self._starts = np.empty(cuts.size, np.uint32)
+        self._record_starts = np.empty(2 * cuts.size - 1, np.uint32)
+
+    def rows(self, out: Outbox, rows: NDArray[np.uint32], tag: int = 0) -> None:
+        """Send rows to the buckets of their first words."""
+        from cocite.kernels import walk_blocks
+
+        dealt = self._dealt[: rows.shape[0]]
+        walk_blocks.deal(rows, self._cuts, self._home, self._starts, dealt)
+        out.append(dealt, self._starts, tag)
+
+    def records(self, out: Outbox, rows: NDArray[np.uint32], tag: int) -> None:
+        """Send records: 2b and 2b + 1 are the buckets of those with their parent in block b."""
+        from cocite.kernels import walk_blocks
+
+        dealt = self._dealt[: rows.shape[0]]
+        walk_blocks.deal_records(rows, self._cuts, self._home, self._record_starts, dealt)
+        out.append(dealt, self._record_starts, tag)
+
+
+class BlockPart:
+    """The part of a block in the walk over ``links``, one block after another, or always the same.
+
+    ``links`` has rows for the nodes of its blocks at least; ``cuts`` uint32[blocks + 1] is where
+    each block begins, the last one the number of nodes.
+    """
+
+    def __init__(
+        self,
+        links: Links,
+        step: Step,
+        length: int,
+        seed: int,
+        cuts: NDArray[np.uint32],
+        rows: int,
+        turn: int = 0,
+        *,
+        largest: int | None = None,
+        weights: StepWeights | None = None,
+        in_share: float = 1.0,
+    ) -> None:
+        """``rows`` is how many rows are in memory at once; ``largest`` the nodes of the largest
+        block that takes part, by default of all; ``turn``, ``weights`` and ``in_share`` are as for
+        ``Walker``.
+        """
+        self._length = length
+        self._mover = Mover(
+            links, step, seed, [int(c) for c in cuts[1:-1]], turn, weights, in_share
+        )
+        self.cuts = cuts
+        nodes = int(np.diff(cuts).max()) if largest is None else largest
+        self.rooms = Rooms(nodes, cuts.size - 1, rows)
+        self.dealer = Dealer(cuts, self.rooms.dealt)
+        self._standing = self.rooms.flat.reshape(-1, 2)
+        self._waiting: dict[Traveller, list[tuple[int, int]]] = {}  # where in the buffer
+        self._used = 0
+
+    def begin(self) -> None:
+        """Before the first step: nobody stands anywhere."""
+        self._standing.fill(NOWHERE)
+
+    def set_out(self, state: Traveller, sample: int, step: int) -> None:
+        """Before a step of a sample, once for all blocks: what moves its tokens."""
+        state.move = self._mover.kernel(sample, step)
+
+    def turn(self, state: Traveller, block: int, step: int) -> int:
+        """The step of one sample in one block; returns how many tokens made it."""
+        count = self._arrive(state, block, step)
+        if count:
+            self._leave(state, block, count, step)
+        return count
+
+    # -- arrivals: what the block's nodes hold after the last step ------------------------
+
+    def _arrive(self, state: Traveller, block: int, step: int) -> int:
+        """Let the tokens of a block arrive; returns how many live."""
+        from cocite.kernels import walk_blocks
+
+        first, last = self.cuts[block], self.cuts[block + 1]
+        if step == 1:
+            size = int(last) - int(first)
+            walk_blocks.begin(first, self.rooms.at[:size], self._standing[:size])
+            return size
+        live = 0
+        runs = state.arrived.readers(block)
+        if len(runs) == 1:
+            while count := runs[0].fill(self.rooms.merged):
+                live = self._meet(state, count, first, live, step)
+        elif runs:
+            live = self._merge(state, runs, first, step)
+        return live
+
+    def _merge(self, state: Traveller, runs: Sequence[Run], first: np.uint32, step: int) -> int:
+        """Read all runs side by side, in ascending order of head."""
+        from cocite.kernels import walk_blocks
+
+        each = self.rooms.incoming.shape[0] // len(runs)
+        begins = np.arange(len(runs), dtype=np.int64) * each
+        cursor, ends, more = begins.copy(), begins.copy(), np.ones(len(runs), np.bool_)
+        tree = np.empty(2 << (len(runs) - 1).bit_length(), np.uint64)
+        live, count = 0, 1
+        while count:
+            for run in np.flatnonzero((cursor == ends) & more).tolist():
+                begin = run * each
+                filled = runs[run].fill(self.rooms.incoming[begin : begin + each])
+                cursor[run], ends[run], more[run] = begin, begin + filled, runs[run].left > 0
+            count = walk_blocks.merge(
+                self.rooms.incoming, cursor, ends, more, tree, self.rooms.merged
+            )
+            live = self._meet(state, count, first, live, step)
+        return live
+
+    def _meet(self, state: Traveller, count: int, first: np.uint32, live: int, step: int) -> int:
+        from cocite.kernels import walk_blocks
+
+        self._make_room(count, step)
+        live, met = walk_blocks.meet(
+            self.rooms.merged[:count],
+            first,
+            self._standing,
+            self.rooms.at,
+            live,
+            self.rooms.records[self._used :],
+        )
+        self._keep(state, met)
+        return int(live)
+
+    # -- departures: the step itself ------------------------------------------------------
+
+    def _leave(self, state: Traveller, block: int, count: int, step: int) -> None:
+        """Move the tokens of a block and send them; behind the last step all have ended."""
+        from cocite.kernels import walk_blocks
+
+        rooms, first, last = self.rooms, self.cuts[block], self.cuts[block + 1]
+        for low in range(0, count, rooms.moved.size):
+            at = rooms.at[low : min(low + rooms.moved.size, count)]
+            moved = rooms.moved[: at.size]
+            if step > self._length:
+                moved.fill(NOWHERE)
+            else:
+                assert state.move is not None
+                state.move(at, moved, first, last)
+            self._make_room(at.size, step)
+            gone, ended = walk_blocks.leave(
+                at, moved, first, self._standing, rooms.going, rooms.records[self._used :]
+            )
+            self._keep(state, int(ended))
+            # After the first step the runs of the blocks follow each other in order of head.
+            self.dealer.rows(state.going, rooms.going[:gone], 0 if step == 1 else block)
+
+    # -- records ----------------------------------------------------------------------------
+
+    def _make_room(self, count: int, step: int) -> None:
+        if self._used + count > self.rooms.records.shape[0]:
+            self.send_records(step)
+
+    def _keep(self, state: Traveller, count: int) -> None:
+        """Records of a sample stand behind those that wait."""
+        if count:
+            self._waiting.setdefault(state, []).append((self._used, self._used + count))
+            self._used += count
+
+    def send_records(self, step: int) -> None:
+        """Send what waits, sample by sample, in step number ``step``: the meetings after the steps
+        before, whose number is their tag, and roots.
+        """
+        for state, pieces in self._waiting.items():
+            count = 0
+            for begin, end in pieces:
+                self.rooms.going[count : count + end - begin] = self.rooms.records[begin:end]
+                count += end - begin
+            self.dealer.records(state.records, self.rooms.going[:count], step - 1)
+        self._waiting.clear()
+        self._used = 0
+
+
+# -- external ----------------------------------------------------------------------------
+
+
+_BATCH = 256
+"""Bytes that a spool keeps of a batch beside where its buckets begin, about."""
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """One sample's fingerprint graph, in records (node, parent, offset) tagged with the step.
+
+    Bucket 2b of ``records`` has those whose node and parent lie in block b, and b's roots (node,
+    NOWHERE, members); bucket 2b + 1 those whose node lies in a block behind. ``live`` counts the
+    tokens that made each step.
+    """
+
+    records: Spool
+    live: tuple[int, ...]
+
+
+class _State:
+    """A sample on its way: its tokens of this step and the next one, its records, how many moved at
+    each step, how many have arrived at this one so far, and what moves them.
+    """
+
+    def __init__(self, directory: Path, blocks: int) -> None:
+        self.arrived, self.going = Spool(directory, blocks), Spool(directory, blocks)
+        self.records = Spool(directory, 2 * blocks)
+        self.live: list[int] = []
+        self.tokens = 0
+        self.move: Move | None = None
+
+    def begin(self, nodes: int) -> None:
+        """Take up a sample anew."""
+        self.records.clear()
+        self.live, self.tokens = [], nodes
+
+
+class ExternalWalker:
+    """Makes samples of one graph with tokens in scratch files in ``directory``, up to ``together``
+    at a time.
+    """
+
+    def __init__(
+        self,
+        links: Links,
+        step: Step,
+        length: int,
+        seed: int,
+        blocks: Sequence[int],
+        directory: Path,
+        rows: int,
+        turn: int = 0,
+        *,
+        together: int = 1,
+        weights: StepWeights | None = None,
+        in_share: float = 1.0,
+    ) -> None:
+        """``blocks`` holds the first node of every block but the first; ``rows`` is how many rows
+        are in memory at once; ``turn``, ``weights`` and ``in_share`` are as for ``Walker``.
+        """
+        self._links, self._weights, self._length = links, weights, length
+        self.cuts = np.array([0, *blocks, links.nodes], np.uint32)
+        self._part = BlockPart(
+            *(links, step, length, seed, self.cuts, rows, turn), weights=weights, in_share=in_share
+        )
+        self.rooms, self.dealer = self._part.rooms, self._part.dealer
+        self.together = together
+        self._free = [_State(directory, self.cuts.size - 1) for _ in range(together)]
+        self._states: dict[int, _State] = {}
+
+    def __call__(self, sample: int) -> Meetings:
+        """One of the samples that were walked last; its records are valid until others are."""
+        state = self._states[sample]
+        return Meetings(state.records, tuple(state.live))
+
+    def walk(self, samples: range) -> None:
+        """Walk these samples, up to ``together``; what was walked before is gone."""
+        self._states = dict(zip(samples, self._free, strict=False))
+        for state in self._states.values():
+            state.begin(self._links.nodes)
+        self._part.begin()
+        for step in range(1, self._length + 2):
+            living = {sample: state for sample, state in self._states.items() if state.tokens}
+            tokens = sum(state.tokens for state in living.values())
+            for sample, state in living.items():
+                self._part.set_out(state, sample, step)
+                state.going.clear()
+                state.tokens = 0
+            for block in range(self.cuts.size - 1 if living else 0):
+                if step <= self._length and tokens * FEW > self._links.nodes:
+                    self._links.fetch(int(self.cuts[block]), int(self.cuts[block + 1]))
+                for state in living.values():
+                    state.tokens += self._part.turn(state, block, step)
+                self._links.evict()
+                if self._weights is not None:
+                    evict(self._weights.values)
+            self._part.send_records(step)
+            for state in living.values():
+                state.arrived, state.going = state.going, state.arrived
+                if state.tokens and step <= self._length:
+                    state.live.append(state.tokens)
+
+
+def tables(nodes: int, blocks: int, rows: int, together: int) -> int:
+    """Bytes that the spools of so many samples take in memory, about, at most: records of all are
+    written as often as ``rows`` of them wait, and behind every step.
+    """
+    batches = MAX_LENGTH + 1 + together * nodes // rows
+    return together * (batches * (8 * blocks + _BATCH) + 16 * blocks * blocks)

@@ -1,0 +1,332 @@
+"""A graph some of whose links are hidden: what a measure is to find again without having seen it.
+
+A *pair* is two pages that are linked, either way; both links of a pair that is linked both ways
+are hidden together, or else the one would tell of the other. Pairs are taken in a random order,
+keyed by the pair and the seed, and one is hidden if both of its pages keep a link to another page,
+until a share of all links is. So no page falls out of the graph, and ids and names stay what they
+are.
+
+    hidden = of the pairs in ascending order of draw(seed, pair) those that leave either page a
+             link, until they have share * links
+
+Links from a page to itself stay, and do not count as a link that it keeps.
+
+Cost: two passes over the links, 16 bytes a node and some 50 bytes for each pair that is tried: as
+many as there are hidden, and more where pages have few links. Disk: a copy of the graph.
+Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction problem for social
+networks*, without times; that no page may lose all is ours.
+
+How well lists find the company of links that are hidden: a judge that needs no labels.
+
+A page v has lost its link with a page w. Who is in the *company* that v had there, has the same
+link with w still: the other pages that link to w, if v did; those that w links to, if it linked to
+v. Related pages should be such company, as the index never saw that v belongs to it.
+
+    company@k = mean over pages v of   sum of g(x) over x in the first k of v's list and in C(v)
+                                       / the sum of the k largest g(x) over C(v)
+
+    C(v)      = the company of all links that v has lost, without v
+    g(x)      = 1 / sqrt(1 + links of x, either way, that are not hidden)
+
+Popular pages are in everybody's company, so that finding them tells little: without g measures that
+list popular pages win. ``links@k`` is the share of the hidden ends w themselves among the first k,
+as in link prediction. Both were compared with labels (docs/tuning.md): company@50 agrees with them,
+links@k mostly does not, as a page's related pages need not be linked with it.
+
+Convention: a w with more than 10,000 links of that kind tells of nobody, and is left out; a page
+without company is left out of the mean.
+
+Cost: a list of 50 a page, and some 0.1 ms.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.cluster import in_order
+from cocite.errors import UsageError
+from cocite.evaluation.judge import Judgment
+from cocite.evaluation.rankers import Ranker
+from cocite.graph import Graph
+from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links
+from cocite.graph.links import in_links, out_links
+from cocite.graph.names import NAME_FILES
+from cocite.storage import ArrayWriter, Entry, Manifest, Staging, copy_array, evict
+
+_PIECE = 1 << 20
+_LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
+Pairs = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Pairs of pages whose links are hidden: ``low`` < ``high``, uint32[pairs], ascending."""
+
+    low: NDArray[np.uint32]
+    high: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> Hidden:
+        """From ascending smaller id * 2**32 + larger id."""
+        return cls((pairs >> _SHIFT).astype(np.uint32), (pairs & _LOW).astype(np.uint32))
+
+    @property
+    def pages(self) -> NDArray[np.uint32]:
+        """uint32[pages], ascending: those that have lost a link."""
+        return np.unique(np.concatenate([self.low, self.high]))
+
+    def of_pages(self, pages: NDArray[np.uint32]) -> list[NDArray[np.uint32]]:
+        """For each of ``pages`` those to which it has lost its links."""
+        ends = np.concatenate([self.low, self.high])
+        others = np.concatenate([self.high, self.low])
+        order = np.argsort(ends, kind="stable")
+        ends, others = ends[order], others[order]
+        begins, stops = (np.searchsorted(ends, pages, side) for side in ("left", "right"))
+        return [others[a:b] for a, b in zip(begins, stops, strict=True)]
+
+
+def hidden_pairs(graph: Graph, share: float, seed: int) -> Pairs:
+    """The pairs to hide, ascending: uint64, smaller id * 2**32 + larger id.
+
+    Raises :class:`UsageError` if there is none: each has a page with no other link.
+    """
+    from cocite.kernels.hidden import admit
+
+    total, degrees = _counted(graph)
+    wanted, bound = max(1, round(share * total)), share
+    while True:
+        bound = min(1.0, 1.5 * bound + 64 / max(1, graph.edges))
+        pairs, keys, links = _tried(graph, bound, seed)
+        order = np.lexsort((pairs, keys))
+        pairs, links = pairs[order], links[order]
+        taken = np.zeros(pairs.size, bool)
+        done = admit(pairs, links, degrees.copy(), wanted, taken)
+        if done >= wanted or bound == 1:
+            break
+    if not done:
+        raise UsageError(
+            f"no link of {graph.path} can be hidden: each of its {total:,} links to other pages is "
+            "the last one of a page. Choose by labels (--labels), or take the default"
+        )
+    return np.sort(pairs[taken])
+
+
+def hide_links(graph: Graph, output: str | os.PathLike[str], pairs: Pairs) -> Graph:
+    """Store ``graph`` without the links of ``pairs`` (ascending, as :func:`hidden_pairs`).
+
+    Raises :class:`~cocite.errors.OutputExists`, :class:`~cocite.errors.ResourceError`.
+    """
+    from cocite.kernels.links import add_counts
+
+    degrees, counts = np.zeros(graph.nodes, np.uint32), np.zeros(graph.nodes, np.uint32)
+    weights = graph.in_weights
+    with Staging(os.fspath(output), "graph") as draft:
+        files: dict[str, Entry] = {}
+        stack = [ArrayWriter(draft.path / SOURCES, np.uint32)]
+        if weights is not None:
+            stack.append(ArrayWriter(draft.path / WEIGHTS, np.float32))
+        kept = 0
+        totals = [0.0, np.inf, 0.0]
+        for writer in stack:
+            writer.__enter__()
+        for first, targets, sources in _links(graph):
+            stay = ~_among(_paired(targets, sources), pairs)
+            stack[0].write(sources[stay])
+            if weights is not None:
+                piece = weights[first : first + stay.size][stay]
+                stack[1].write(piece)
+                if piece.size:
+                    totals[0] += float(piece.astype(np.float64).sum())
+                    totals[1:] = [min(totals[1], piece.min()), max(totals[2], piece.max())]
+                evict(weights)
+            add_counts(sources[stay], degrees)
+            add_counts(targets[stay], counts)
+            kept += int(stay.sum())
+        for writer in stack:
+            writer.__exit__(None, None, None)
+        files[SOURCES] = stack[0].finished
+        facts = dict(graph.store.facts) | {"edges": kept, "rows": kept, "sources": []}
+        if weights is not None:
+            files[WEIGHTS] = stack[1].finished
+            facts["weights"] = {
+                "sum": totals[0],
+                "smallest": float(totals[1]),
+                "largest": float(totals[2]),
+            }
+        with ArrayWriter(draft.path / OFFSETS, np.uint64) as offsets:
+            offsets.write(np.zeros(1, np.uint64))
+            offsets.write(np.cumsum(counts, dtype=np.uint64))
+        with ArrayWriter(draft.path / DEGREES, np.uint32) as out:
+            out.write(degrees)
+        files |= {OFFSETS: offsets.finished, DEGREES: out.finished}
+        for name, entry in graph.store.manifest.files.items():
+            if name.startswith(NAME_FILES):
+                copy_array(graph.path / name, draft.path / name, entry)
+                files[name] = entry
+        return Graph.open(draft.publish(Manifest("graph", facts, files)))
+
+
+def _links(graph: Graph) -> Iterator[tuple[int, NDArray[np.uint32], NDArray[np.uint32]]]:
+    """All links, piece by piece: where a piece begins, targets and sources uint32."""
+    offsets, sources = graph.in_offsets, graph.in_sources
+    for first in range(0, graph.edges, _PIECE):
+        last = min(first + _PIECE, graph.edges)
+        places = np.arange(first, last, dtype=np.uint64)
+        low = int(np.searchsorted(offsets, np.uint64(first), side="right")) - 1
+        high = int(np.searchsorted(offsets, np.uint64(last - 1), side="right"))
+        targets = low + np.searchsorted(offsets[low + 1 : high + 1], places, side="right")
+        yield first, targets.astype(np.uint32), np.array(sources[first:last])
+        evict(sources, offsets)
+
+
+def _paired(targets: NDArray[np.uint32], sources: NDArray[np.uint32]) -> Pairs:
+    low, high = np.minimum(targets, sources), np.maximum(targets, sources)
+    return (low.astype(np.uint64) << _SHIFT) | high.astype(np.uint64)
+
+
+def _among(values: Pairs, ascending: Pairs) -> NDArray[np.bool_]:
+    at = np.minimum(np.searchsorted(ascending, values), max(0, ascending.size - 1))
+    return ascending[at] == values if ascending.size else np.zeros(values.size, bool)
+
+
+def _counted(graph: Graph) -> tuple[int, NDArray[np.int64]]:
+    """How many links to others there are, and int64[nodes], how many each page has, either way."""
+    degrees = np.diff(graph.in_offsets).astype(np.int64) + graph.out_degrees
+    loops = 0
+    for _, targets, sources in _links(graph):
+        same = targets[targets == sources]
+        np.subtract.at(degrees, same, 2)
+        loops += same.size
+    return graph.edges - loops, degrees
+
+
+def _tried(
+    graph: Graph, bound: float, seed: int
+) -> tuple[Pairs, NDArray[np.uint64], NDArray[np.uint8]]:
+    """The pairs whose key is below a share ``bound`` of all keys, their keys, how many links."""
+    from cocite.kernels.hidden import pair_keys
+
+    least = np.uint64(min(2**64 - 1, int(bound * 2**64)))
+    found = []
+    for _, targets, sources in _links(graph):
+        pairs = _paired(targets, sources)[targets != sources]
+        keys = np.empty(pairs.size, np.uint64)
+        pair_keys(np.uint64(seed), pairs, keys)
+        found.append(pairs[keys <= least])
+    pairs, links = np.unique(np.concatenate(found or [np.empty(0, np.uint64)]), return_counts=True)
+    keys = np.empty(pairs.size, np.uint64)
+    pair_keys(np.uint64(seed), pairs, keys)
+    return pairs, keys, links.astype(np.uint8)
+
+
+# -- company -----------------------------------------------------------------------------
+
+
+CUTOFFS = (10, 50)
+WIDEST = 10_000
+COMPANY_TITLES = (
+    "answered",
+    *(f"company@{k}" for k in CUTOFFS),
+    *(f"links@{k}" for k in CUTOFFS),
+)
+_BATCH = 32
+Ids = NDArray[np.uint32]
+
+
+class CoNeighborGain:
+    """The judge: ``queries`` uint32[q] are pages that have lost links and have company."""
+
+    titles = COMPANY_TITLES
+
+    def __init__(self, graph: Graph, shown: Graph, hidden: Hidden, pages: Ids, memory: int) -> None:
+        """``graph`` has all links, ``shown`` those that are not ``hidden``; ``pages`` ascending.
+
+        Raises :class:`UsageError` if none of them has company.
+        """
+        ins, outs = in_links(shown), out_links(shown, memory)
+        degrees = np.diff(ins.offsets).astype(np.int64) + np.diff(outs.offsets).astype(np.int64)
+        self._gains = 1 / np.sqrt(1.0 + degrees)
+        found: list[tuple[int, Ids, Ids]] = []
+        for page, ends in zip(pages.tolist(), hidden.of_pages(pages), strict=True):
+            company = _gain(graph, ins, outs, page, ends)
+            if company.size:
+                found.append((page, ends, company))
+        if not found:
+            raise UsageError(
+                f"no page of {graph.path} that loses a link leaves company behind: there is "
+                "nothing to find. Choose by labels (--labels), or take the default"
+            )
+        self.queries = np.array([page for page, _, _ in found], np.uint32)
+        self._ends = [ends for _, ends, _ in found]
+        self._gain = [company for _, _, company in found]
+
+    def of(self, rows: NDArray[np.bool_]) -> CoNeighborGain:
+        """The same judge of some of its pages, bool[queries]."""
+        part = object.__new__(CoNeighborGain)
+        at = np.flatnonzero(rows)
+        part._gains, part.queries = self._gains, self.queries[at]
+        part._ends = [self._ends[i] for i in at]
+        part._gain = [self._gain[i] for i in at]
+        return part
+
+    def __call__(
+        self,
+        ranker: Ranker,
+        *,
+        threads: int = 1,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Judgment:
+        """Ask the ranker every page; ``progress`` gets pages (done, total)."""
+        total = self.queries.size
+        parts, wholes = (np.zeros((total, len(self.titles))) for _ in range(2))
+        batches = [range(low, min(low + _BATCH, total)) for low in range(0, total, _BATCH)]
+
+        def work(batch: range) -> tuple[range, list[NDArray[np.float64]]]:
+            return batch, [self._row(ranker, row) for row in batch]
+
+        for batch, rows in in_order([work] * threads, batches):
+            for at, row in zip(batch, rows, strict=True):
+                parts[at], wholes[at] = row, 1.0
+            progress(batch.stop, total)
+        return Judgment(self.titles, parts, wholes, 0)
+
+    def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
+        """float64[titles]: the figures of one page."""
+        ids = ranker.related(int(self.queries[at]), CUTOFFS[-1]).ids
+        company, ends = self._gain[at], self._ends[at]
+        best = np.sort(self._gains[company])[::-1]
+        gains = np.where(np.isin(ids, company), self._gains[ids], 0.0)
+        there = np.isin(ids, ends)
+        figures = [float(ids.size > 0)]
+        figures += [float(gains[:k].sum() / best[:k].sum()) for k in CUTOFFS]
+        figures += [float(there[:k].sum() / min(k, ends.size)) for k in CUTOFFS]
+        return np.array(figures)
+
+
+def _gain(graph: Graph, ins: Links, outs: Links, page: int, ends: Ids) -> Ids:
+    """Who has with one of ``ends`` a link as ``page`` had it: ascending."""
+    found = []
+    for end in ends.tolist():
+        if _has(graph.in_neighbors(end), page):
+            found.append(_row_of(ins, end))
+        if _has(graph.in_neighbors(page), end):
+            found.append(_row_of(outs, end))
+    found = [row for row in found if row.size <= WIDEST]
+    company = np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
+    others: Ids = company[company != page].astype(np.uint32)
+    return others
+
+
+def _row_of(links: Links, node: int) -> Ids:
+    begin, end = int(links.offsets[node]), int(links.offsets[node + 1])
+    return np.asarray(links.neighbors[begin:end])
+
+
+def _has(ascending: Ids, node: int) -> bool:
+    at = int(np.searchsorted(ascending, np.uint32(node)))
+    return at < ascending.size and int(ascending[at]) == node

@@ -1,0 +1,246 @@
+"""Whatever ranks: an index, a matrix of exact scores, vectors, or a blend of others.
+
+A *ranker* answers one question, with ids in place of names: which nodes are related to this one,
+best first. All that is judged here is judged through it, so what is new is tried by writing one.
+
+    ranker.related(node, k) -> (ids uint32[h], scores float64[h]),  h <= k
+
+Contract: scores fall or stay equal, equal ones ascend by id; the node itself is never in it, nor a
+node that scores 0 or less; only *candidates* are, if some were named; and it may be asked from
+several threads at once.
+
+Where the indexes of an evaluation, or of a tuning, are built: here, or on a cluster.
+
+On a cluster nodes draw what is made of samples (``index/cluster.py``), over one connection for all
+of the indexes; measures that are built in one go are built here. Bytes are the same, and so are
+all figures.
+
+Cost: a connection for a run; a build as elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import GRAINS
+from cocite.errors import UsageError
+from cocite.graph import Graph
+from cocite.index.cluster import connected
+from cocite.measures import SAMPLES, Value
+from cocite.resources import Resources
+from cocite.search import Index, build
+from cocite.search.scorer import Filter
+
+if TYPE_CHECKING:
+    from cocite.cluster.ray import Cluster
+
+
+Ids = NDArray[np.uint32]
+Row = Callable[[int], NDArray[Any]]
+
+
+class Related(NamedTuple):
+    """Nodes, best first, and their scores."""
+
+    ids: Ids
+    scores: NDArray[np.float64]
+
+
+class Ranker(Protocol):
+    """What can be judged."""
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+
+    def related(self, node: int, k: int) -> Related:
+        """The best ``k`` of the nodes related to ``node``; see the contract above."""
+
+
+class IndexRanker:
+    """An index, asked with some settings."""
+
+    def __init__(self, index: Index, candidates: Ids | None = None, **settings: Value) -> None:
+        """``candidates``: ascending ids, or None for all nodes. Raises :class:`UsageError`."""
+        self._index = index
+        self._settings = index.stored.ask_settings(settings)
+        self._filter = Filter() if candidates is None else Filter(only=(candidates,))
+        self._mask = np.ones(self.nodes, bool)
+        if candidates is not None:
+            self._mask[:] = False
+            self._mask[candidates] = True
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return self._index.stored.nodes
+
+    def related(self, node: int, k: int) -> Related:
+        """As the index says."""
+        whole = k >= self.nodes  # a mask is faster than the filter, once all is listed
+        chosen = (Filter() if whole else self._filter).beside(self._index.nodes, node)
+        ids, best = self._index.top(node, k, 0.0, chosen, self._settings)
+        scores = best[:, 0] / GRAINS
+        if whole and self._filter.only:
+            keep = self._mask[ids]
+            ids, scores = ids[keep], scores[keep]
+        return Related(ids, scores)
+
+
+def best_of(row: NDArray[Any], node: int, k: int, candidates: Ids | None = None) -> Related:
+    """The best ``k`` of dense scores [nodes], by the contract."""
+    ids: NDArray[Any] = np.flatnonzero(row > 0)
+    if candidates is not None:
+        ids = candidates[row[candidates] > 0]
+    ids = ids[ids != node]
+    if ids.size > k:
+        least = np.partition(row[ids], ids.size - k)[ids.size - k]
+        ids = ids[row[ids] >= least]
+    scores = row[ids].astype(np.float64)
+    order = np.argsort(-scores, kind="stable")[:k]
+    return Related(ids[order].astype(np.uint32), scores[order])
+
+
+class RowRanker:
+    """Dense scores, given row by row: those of an exact solver, or any matrix."""
+
+    def __init__(self, row: Row, nodes: int, candidates: Ids | None = None) -> None:
+        """``row(node)`` gives the scores of a node and all nodes, [nodes]."""
+        self._row, self._nodes, self._candidates = row, nodes, candidates
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return self._nodes
+
+    def related(self, node: int, k: int) -> Related:
+        """The best of the node's row."""
+        return best_of(self._row(node), node, k, self._candidates)
+
+
+class VectorRanker(RowRanker):
+    """Nearest neighbors among vectors, by cosine; those with a cosine of 0 or less are none."""
+
+    def __init__(self, vectors: NDArray[Any], candidates: Ids | None = None) -> None:
+        """``vectors`` [nodes, dimensions]; a row of zeros is near to nothing."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+        unit = (vectors / np.where(lengths > 0, lengths, 1)[:, None]).astype(np.float32)
+        super().__init__(lambda node: unit @ unit[node], len(vectors), candidates)
+
+
+class Scale(Enum):
+    """How scores of different rankers are made comparable before they are added up."""
+
+    SCORE = "score"
+    """As they are."""
+    BEST = "best"
+    """Divided by the best score of each list."""
+    RANK = "rank"
+    """1 / (60 + rank): reciprocal rank fusion (Cormack, Clarke, Buettcher 2009)."""
+
+
+class BlendedRanking:
+    """A weighted sum of the scores of other rankers, over all nodes that any of them names."""
+
+    def __init__(
+        self,
+        rankers: Sequence[Ranker],
+        weights: Sequence[float] | None = None,
+        scale: Scale = Scale.BEST,
+        depth: int | None = None,
+    ) -> None:
+        """``depth``: how far down each list is read, by default to its end."""
+        self._weights = [1.0] * len(rankers) if weights is None else list(weights)
+        if not rankers or len(self._weights) != len(rankers):
+            raise UsageError(
+                f"a blend of {len(rankers)} rankers has {len(self._weights)} weights; it needs one "
+                "for each"
+            )
+        if len({ranker.nodes for ranker in rankers}) != 1:
+            raise UsageError("a blend is made of rankers of one graph; these have other nodes")
+        self._rankers, self._scale = list(rankers), scale
+        self._depth = self.nodes if depth is None else depth
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return self._rankers[0].nodes
+
+    def related(self, node: int, k: int) -> Related:
+        """The best sums."""
+        total = np.zeros(self.nodes)
+        for ranker, weight in zip(self._rankers, self._weights, strict=True):
+            ids, scores = ranker.related(node, self._depth)
+            total[ids] += weight * _scaled(scores, self._scale)
+        return best_of(total, node, k)
+
+
+def _scaled(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
+    if scores.size == 0 or scale is Scale.SCORE:
+        return scores
+    found: NDArray[np.float64] = 1 / (60.0 + np.arange(1, scores.size + 1))
+    return scores / scores[0] if scale is Scale.BEST else found
+
+
+# -- builds ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Builds:
+    """Builds indexes: here by ``means``, or on a ``cluster``, where a piece of work takes what of
+    ``asked``, the threads and the memory, is not None; ``via`` is the URL that shards come by.
+    """
+
+    means: Resources
+    cluster: Cluster | None = None
+    asked: tuple[int | None, str | int | None] = (None, None)
+    via: str | None = None
+
+    def index(
+        self,
+        graph: Graph,
+        place: Path,
+        measure: str,
+        direction: str,
+        settings: Mapping[str, Any],
+        **more: Any,
+    ) -> Index:
+        """The index of a graph with these settings, made at ``place``; ``more`` is as for
+        :func:`~cocite.search.build`.
+        """
+        chosen = {"measure": measure, "direction": direction, **settings, **more}
+        if self.cluster is None or SAMPLES.name not in settings:
+            means = self.means
+            return build(graph, place, threads=means.threads, memory=means.memory, **chosen)
+        threads, memory = self.asked
+        where: dict[str, Any] = {"cluster": self.cluster, "via": self.via}
+        return build(graph, place, threads=threads, memory=memory, **where, **chosen)
+
+
+@contextmanager
+def builds_on(
+    cluster: str | Cluster | None,
+    via: str | None,
+    threads: int | None,
+    memory: str | int | None,
+) -> Iterator[Builds]:
+    """Builds by these means, or on a cluster: one that is connected, or by its address, for as
+    long as this goes on. Raises :class:`UsageError` and what a connection raises.
+    """
+    means = Resources.checked(threads, memory)
+    if cluster is None:
+        if via is not None:
+            raise UsageError("via is for builds on a cluster: give --cluster (cluster=...), too")
+        yield Builds(means)
+        return
+    with ExitStack() as stack:
+        reached = stack.enter_context(connected(cluster))
+        yield Builds(means, reached, (threads, memory), via)

@@ -1,0 +1,546 @@
+"""The data of an evaluation, made ready: the graph, what its nodes are labeled, their texts.
+
+A graph is opened, ingested or generated, the latter two in a work folder that the caller owns.
+
+Lists of a few pages, as methods give them: what figures are the means of, to be looked at.
+
+The pages are drawn by the seed out of those that are asked; each method's first hits are kept, with
+whether they share a label with the page.
+
+Cost: a question a page and method.
+
+Baselines that a user would pick instead: node embeddings with nearest neighbors.
+
+    spectral   the largest singular vectors, scaled by their values, of the links taken both ways
+               and divided by the roots of both ends' degrees:
+               D**(-1/2) (A + A^T) D**(-1/2), D the diagonal of its row sums
+    walks      skip-gram vectors of random walks along links taken both ways (DeepWalk; node2vec
+               with p = q = 1): 10 walks of 40 nodes from each node, windows of 5 nodes each way
+
+Nearest neighbors are those of the largest cosine (``rankings.VectorRanker``). Both say nothing of
+the direction of links; a node without links has no neighbors.
+
+``spectral`` takes scikit-learn (the extra ``evaluate``), ``walks`` gensim (the extra ``embed``);
+both give the same vectors again for the same seed on the same machine.
+
+Cost: spectral 12 products of the matrix with dimensions + 10 columns, which stay in memory; walks
+about 10 us a node of a walk on one core.
+Source: Halko, Martinsson, Tropp 2011 for the randomized decomposition; Perozzi, Al-Rfou, Skiena
+2014, *DeepWalk*; Grover, Leskovec 2016, *node2vec*.
+
+How far estimates are from exact scores, whatever the labels say.
+
+With s the exact score and e the estimate, over the queries v and all nodes w:
+
+    mean error      mean of |e(v, w) - s(v, w)| over w other than v
+    largest error   the largest of them
+    ave_err         the same mean over all w, v itself included, which nobody gets wrong (003,
+                    eq. 13, over rows of the queries in place of all rows)
+    precision@k     the share of the first k hits whose exact score is at least the k-th best exact
+                    one: ties there count as found; if fewer score above 0, k is their number
+
+Exact scores come row by row from whatever has them: a matrix, a solver (``Rows``).
+
+Cost: a list and an exact row a query.
+Source: Yu, Zhang, Lin, Zhang, Le, *A space and time efficient algorithm for SimRank computation*,
+6.1.3.
+
+What fingerprint trees cost to read, and walks to make, as walks get longer.
+
+A query reads the tree of its node in every sample, so what answering costs is
+
+    mean tree      the mean, over nodes and samples, of the size of the node's tree
+    largest tree   the largest of all
+    alone          the share of nodes that met no other: their tree is themselves
+
+One index says it for all lengths up to its own. Draws are keyed by step, so its walks begin with
+those of the shorter ones; and in dendrogram order a label is the step that joins a member to the
+one before it: the trees of length l are the runs between labels that are 0 or above l.
+
+    live tokens    how many walks are still under way and apart before each step: what making costs
+
+They are counted by walking the index's first samples again, as no index keeps them.
+
+Cost: one pass over the labels of the samples looked at; a walk a sample for the tokens.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 5.3 and figure 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import UsageError
+from cocite.evaluation.judge import Content, Judge, read_texts
+from cocite.evaluation.labels import SAME, Labels, read_labels
+from cocite.evaluation.points import DataPlan, JudgePlan
+from cocite.evaluation.rankers import Ranker
+from cocite.extras import need
+from cocite.graph import Graph
+from cocite.graph.generate import generate_web
+from cocite.graph.links import links_of
+from cocite.graph.name_files import Titles
+from cocite.graph.names import Names
+from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.reader import sampled_builder
+from cocite.index.layouts.trees.reader import TreeReader
+from cocite.io.ingest import ingest
+from cocite.measures import LENGTH
+from cocite.search import Index
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is known of the nodes beside their links; ``queries`` uint32[q], ascending."""
+
+    labels: Labels | None
+    depth: int
+    content: Content | None
+    queries: NDArray[np.uint32]
+    candidates: NDArray[np.uint32] | None
+    """The nodes that may be hits: those with a label, or None for all."""
+
+    @property
+    def sources(self) -> list[str]:
+        """How the labels were read, in words."""
+        return [] if self.labels is None else [self.labels.read]
+
+    def judge(self, plan: JudgePlan, queries: NDArray[np.uint32] | None = None) -> Judge:
+        """The judge of this truth; ``queries`` by default all of its own."""
+        return Judge(
+            self.queries if queries is None else queries,
+            familial=self.labels.collapsed(self.depth) if self.labels else None,
+            relevance=self.labels.collapsed() if self.labels else None,
+            content=self.content,
+            cutoffs=plan.cutoffs,
+            depth=plan.content,
+            top=plan.top,
+            gamma_least=plan.gamma_least,
+        )
+
+    def quick_judge(self, plan: JudgePlan, queries: NDArray[np.uint32]) -> Judge:
+        """One that looks at no more of a list than the largest cutoff, for many rankers."""
+        relevance = self.labels.collapsed() if self.labels else None
+        longest = max(plan.cutoffs)
+        return Judge(queries, relevance=relevance, cutoffs=plan.cutoffs, longest=longest)
+
+
+def graph_of(
+    plan: DataPlan, folder: Path | None, work: Path, progress: Progress
+) -> tuple[Graph, DataPlan]:
+    """The graph, and the plan with what making it has added: the labels of a generated web.
+
+    Raises :class:`~cocite.errors.UsageError` without a folder for data that is read.
+    """
+    if plan.web:
+        wrong = set(plan.web) - {"nodes", "links", "seed"}
+        if wrong or not {"nodes", "links"} <= set(plan.web):
+            raise UsageError("[data] web takes nodes, links and seed")
+        labels = work / "topics.tsv"
+        graph = generate_web(
+            work / "web.graph",
+            nodes=plan.web["nodes"],
+            links=plan.web["links"],
+            seed=plan.web.get("seed", 0),
+            labels=labels,
+            progress=progress,
+        )
+        return graph, DataPlan(**(vars(plan) | {"labels": str(labels)}))
+    if folder is None:
+        raise UsageError("the suite reads data: name the folder that it is in")
+    if plan.graph:
+        graph = Graph.open(folder / plan.graph)
+        graph.check()
+        return graph, plan
+    if not plan.links:
+        raise UsageError("[data] names neither links, nor a graph, nor a web")
+    graph = ingest(
+        folder / plan.links,
+        work / "links.graph",
+        columns=plan.columns,
+        undirected=plan.undirected,
+        progress=progress,
+    )
+    return graph, plan
+
+
+def read_truth(
+    names: Names,
+    plan: DataPlan,
+    judge: JudgePlan,
+    folder: Path = Path(),
+    seed: int = 0,
+    progress: Progress = lambda stage, done, total: None,
+    memory: int | None = None,
+) -> Truth:
+    """Labels and texts, each in ``memory`` bytes at most, and the queries: all nodes with either,
+    or so many of them at random.
+
+    Raises :class:`~cocite.errors.UsageError` if there is neither and the plan does not say so, and
+    :class:`~cocite.errors.InputError`, :class:`~cocite.errors.ResourceError`.
+    """
+    if not plan.labels and not plan.texts:
+        if not plan.unlabeled:
+            raise UsageError("nothing to judge by: give labels or texts")
+        within = names.sides.named(None) if names.sides is not None else range(len(names))
+        everyone = np.arange(within.start, within.stop, dtype=np.uint32)
+        return Truth(None, 0, None, sample_pages(everyone, judge.queries, seed), None)
+    if len(plan.label_columns) != 2:
+        raise UsageError("label columns are two: that of the name and that of the label")
+    labels = content = None
+    if plan.labels:
+        progress("reading labels", 0, 0)
+        labels = read_labels(
+            folder / plan.labels,
+            names,
+            plan.label_columns,
+            plan.separator,
+            delimiter=plan.delimiter,
+            header=plan.header,
+            skip_bad_rows=plan.skip_bad_rows if type(plan.skip_bad_rows) is bool else "all",
+            memory=memory,
+        )
+    texts: dict[int, str] = {}
+    if plan.texts:
+        stage = "reading texts"
+        told = partial(progress, stage)
+        texts = read_texts(folder / plan.texts, names, told, memory)
+        progress("weighing words", 0, 0)
+        content = Content(texts, len(names))
+    known = np.array(sorted(texts), np.uint32) if labels is None else labels.labeled
+    if names.sides is not None and known.size:
+        left, right = known[known < names.sides.left], known[known >= names.sides.left]
+        if left.size and right.size:
+            one, other = names.names(np.array([left[0], right[0]]))
+            raise UsageError(
+                f"{plan.labels or plan.texts} has nodes of both sides, such as {one!r} and "
+                f"{other!r}, and only nodes of one side are compared: leave those of one side out"
+            )
+    return Truth(
+        labels=labels,
+        depth=(plan.depth or labels.usual_depth) if labels else 0,
+        content=content,
+        queries=sample_pages(known, judge.queries, seed),
+        candidates=known if known.size < len(names) else None,
+    )
+
+
+def sample_pages(nodes: NDArray[np.uint32], count: int, seed: int) -> NDArray[np.uint32]:
+    """``count`` of the nodes at random, ascending; all of them if ``count`` is 0 or not fewer."""
+    if not 0 < count < nodes.size:
+        return nodes
+    return np.sort(np.random.default_rng(seed).choice(nodes, count, replace=False))
+
+
+# -- examples ----------------------------------------------------------------------------
+
+
+_PAGES, _HITS, _LABELS = 3, 10, 3
+
+
+@dataclass(frozen=True)
+class ExampleHit:
+    """A hit; ``alike`` says whether it shares a label with the page, None without labels; ``title``
+    is "" where there is none.
+    """
+
+    name: str
+    score: float
+    alike: bool | None
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class ExamplePage:
+    """A page that was asked for, some of its labels, and its hits by method, best first."""
+
+    name: str
+    labels: tuple[str, ...]
+    title: str = ""
+    hits: dict[str, list[ExampleHit]] = field(default_factory=dict)
+
+
+class Examples:
+    """Lists of a few of the pages that a truth asks for."""
+
+    def __init__(self, names: Names, truth: Truth, seed: int, titles: Titles | None = None) -> None:
+        self._names, self._titles = names, titles
+        self._nodes = [int(node) for node in sample_pages(truth.queries, _PAGES, seed)]
+        self._classes = truth.labels.collapsed() if truth.labels else None
+        ids = np.array(self._nodes, np.uint32)
+        found = zip(names.names(ids), self._titles_of(ids), self._nodes, strict=True)
+        self.pages = [
+            ExamplePage(name, _labels_of(truth.labels, node), title) for name, title, node in found
+        ]
+
+    def _titles_of(self, ids: NDArray[np.uint32]) -> list[str]:
+        return [""] * ids.size if self._titles is None else self._titles.of(ids)
+
+    def ask(self, method: str, ranker: Ranker) -> None:
+        """Keep the first hits of a method."""
+        for page, node in zip(self.pages, self._nodes, strict=True):
+            ids, scores = ranker.related(node, _HITS)
+            alike: list[bool | None] = [None] * ids.size
+            if self._classes is not None:
+                alike = [bool(each == SAME) for each in self._classes.relation(node, ids)]
+            titles = self._titles_of(ids)
+            found = zip(self._names.names(ids), scores.tolist(), alike, titles, strict=True)
+            page.hits[method] = [ExampleHit(*each) for each in found]
+
+
+def _labels_of(labels: Labels | None, node: int) -> tuple[str, ...]:
+    """The first labels of a node, as text."""
+    if labels is None:
+        return ()
+    own = labels.labels[labels.nodes == node].tolist()
+    return tuple(".".join(labels.paths[label]) for label in own[:_LABELS])
+
+
+# -- embedding ---------------------------------------------------------------------------
+
+
+KINDS = ("spectral", "walks")
+_WALKS, _WALK_LENGTH, _WINDOW = 10, 40, 5
+
+
+def embed(
+    graph: Graph, kind: str = "spectral", dimensions: int = 128, seed: int = 0
+) -> NDArray[np.float32]:
+    """float32[nodes, dimensions]: a vector for every node; fewer dimensions on tiny graphs.
+
+    Raises :class:`~cocite.errors.UsageError` for a kind that there is not, and without its library.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"no embedding is called {kind!r}; there are " + ", ".join(KINDS))
+    if dimensions < 1:
+        raise UsageError(f"dimensions is {dimensions}; it is a whole number, 1 or more")
+    make = _spectral if kind == "spectral" else _walks
+    return make(graph, dimensions, seed)
+
+
+def _both_ways(graph: Graph) -> Any:
+    """The symmetric sparse matrix of links; a pair linked both ways counts twice."""
+    sparse = need("scipy.sparse", "an embedding")
+    counts = np.diff(graph.in_offsets).astype(np.int64)
+    targets = np.repeat(np.arange(graph.nodes), counts)
+    shape = graph.nodes, graph.nodes
+    links = sparse.csr_matrix((np.ones(graph.edges), (targets, graph.in_sources)), shape=shape)
+    return (links + links.T).tocsr()
+
+
+def _spectral(graph: Graph, dimensions: int, seed: int) -> NDArray[np.float32]:
+    extmath = need("sklearn.utils.extmath", "the spectral embedding")
+    links = _both_ways(graph)
+    degrees = np.asarray(links.sum(axis=1)).ravel()
+    scale = np.zeros(graph.nodes)
+    np.divide(1, np.sqrt(degrees), out=scale, where=degrees > 0)
+    links = links.multiply(scale[:, None]).multiply(scale[None, :]).tocsr()
+    vectors, values, _ = extmath.randomized_svd(
+        links, min(dimensions, graph.nodes), n_iter=6, random_state=seed % 2**32
+    )
+    found: NDArray[np.float32] = (vectors * values).astype(np.float32)
+    return found
+
+
+class _Walked:
+    """Random walks as sentences of node ids; gensim reads them several times."""
+
+    def __init__(self, links: Any, seed: int) -> None:
+        self._offsets, self._neighbors, self._seed = links.indptr, links.indices, seed
+        self._starts = np.flatnonzero(np.diff(links.indptr))
+
+    def __iter__(self) -> Iterator[list[str]]:
+        rng = np.random.default_rng(self._seed)
+        for _ in range(_WALKS):
+            at = rng.permutation(self._starts)
+            path = np.empty((at.size, _WALK_LENGTH), np.int64)
+            for step in range(_WALK_LENGTH):
+                path[:, step] = at
+                first, end = self._offsets[at], self._offsets[at + 1]
+                at = self._neighbors[first + (rng.random(at.size) * (end - first)).astype(int)]
+            yield from (list(map(str, row)) for row in path.tolist())
+
+
+def _walks(graph: Graph, dimensions: int, seed: int) -> NDArray[np.float32]:
+    models = need("gensim.models", "the embedding of walks")
+    found = np.zeros((graph.nodes, dimensions), np.float32)
+    walked = _Walked(_both_ways(graph), seed)
+    if graph.edges == 0:
+        return found
+    model = models.Word2Vec(
+        walked,
+        vector_size=dimensions,
+        window=_WINDOW,
+        sg=1,
+        min_count=0,
+        workers=1,  # with more of them the vectors depend on who is first
+        seed=seed % 2**32,
+        epochs=5,
+    )
+    ids = np.array(model.wv.index_to_key, np.int64)
+    found[ids] = model.wv.vectors
+    return found
+
+
+# -- accuracy ----------------------------------------------------------------------------
+
+
+_TIE = 1e-9
+"""Exact scores that differ by less are equal: they come out of sums in some order."""
+
+Rows = Callable[[int], NDArray[Any]]
+"""The exact scores of a node and all nodes, [nodes]."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """``precision`` by k; nan if no query has an exact score above 0."""
+
+    queries: int
+    mean_error: float
+    largest_error: float
+    ave_err: float
+    precision: dict[int, float]
+
+
+def accuracy(
+    ranker: Ranker,
+    exact: Rows,
+    queries: NDArray[np.uint32],
+    ks: Sequence[int] = (10, 20),
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Accuracy:
+    """Compare a ranker's scores with exact ones on some queries."""
+    total, largest = 0.0, 0.0
+    shares: dict[int, list[float]] = {k: [] for k in ks}
+    for done, node in enumerate(queries.tolist(), 1):
+        truth = np.array(exact(node), np.float64)
+        truth[node] = 0  # a node and itself: left out of all but ave_err, where it adds nothing
+        hits, scores = ranker.related(node, ranker.nodes)
+        errors = truth.copy()
+        errors[hits] -= scores
+        errors = np.abs(errors)
+        total += float(errors.sum())
+        largest = max(largest, float(errors.max()))
+        for k in ks:
+            share = _found(truth, hits, k)
+            if share is not None:
+                shares[k].append(share)
+        progress(done, queries.size)
+    count, nodes = queries.size, ranker.nodes
+    return Accuracy(
+        queries=count,
+        mean_error=total / (count * max(1, nodes - 1)),
+        largest_error=largest,
+        ave_err=total / (count * nodes),
+        precision={k: float(np.mean(v)) if v else float("nan") for k, v in shares.items()},
+    )
+
+
+def _found(truth: NDArray[np.float64], hits: NDArray[np.uint32], k: int) -> float | None:
+    """The share of the best k that is among the first k hits; None if nothing is to be found."""
+    size = min(k, int(np.count_nonzero(truth > 0)))
+    if size == 0:
+        return None
+    least = np.partition(truth, truth.size - size)[truth.size - size]
+    return float(np.count_nonzero(truth[hits[:size]] >= least - _TIE)) / size
+
+
+# -- structure ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TreeSizes:
+    """Trees at one length, over all samples (and directions) of an index."""
+
+    length: int
+    mean: float
+    largest: int
+    alone: float
+
+
+def has_trees(index: Index) -> bool:
+    """Whether the index is one of fingerprint trees."""
+    return all(part.layout in ("trees", "packed") for part in index.stored.parts)
+
+
+def _length(index: Index) -> int:
+    """Steps of its longest walks."""
+    return max(part.settings[LENGTH] for part in index.stored.parts)
+
+
+def tree_sizes(index: Index) -> list[TreeSizes]:
+    """For every length from 1 to the index's own.
+
+    Raises :class:`~cocite.errors.UsageError` for an index in another layout than ``trees`` and
+    ``packed``.
+    """
+    if not has_trees(index):
+        raise UsageError(f"{index!r} has no fingerprint trees: the layouts trees and packed have")
+    nodes, length = index.stored.nodes, _length(index)
+    squares, largest, alone = (np.zeros(length + 1) for _ in range(3))
+    samples = 0
+    for reader in index.readers:
+        assert isinstance(reader, TreeReader)
+        for labels in reader.labels():
+            samples += 1
+            others = nodes - labels.size
+            for limit in range(1, length + 1):
+                sizes = _runs(labels, limit)
+                squares[limit] += float((sizes.astype(np.float64) ** 2).sum()) + others
+                largest[limit] = max(largest[limit], sizes.max(initial=1))
+                alone[limit] += np.count_nonzero(sizes == 1) + others
+    count = samples * nodes
+    return [
+        TreeSizes(limit, squares[limit] / count, int(largest[limit]), alone[limit] / count)
+        for limit in range(1, length + 1)
+    ]
+
+
+def _runs(labels: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
+    """The sizes of the trees of walks of ``limit`` steps."""
+    starts = np.flatnonzero((labels == 0) | (labels > limit))
+    return np.diff(starts, append=labels.size)
+
+
+def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.float64]:
+    """float64[length]: the mean number of live tokens before each step, as a share of the nodes.
+
+    Parameters
+    ----------
+    graph
+        The graph that the index was built from.
+    index
+        Whose first walks are made again, by its own draws; of all its parts if it has several.
+    samples
+        How many of them, or as many as it has.
+
+    Raises
+    ------
+    UsageError
+        For an index without fingerprint trees, or of another graph.
+    """
+    if not has_trees(index):
+        raise UsageError(f"{index!r} has no fingerprint trees: the layouts trees and packed have")
+    if graph.digest != index.stored.graph["digest"]:
+        raise UsageError(f"{index!r} was built from another graph")
+    graph.check()
+    found = np.zeros(_length(index))
+    samples = min(samples, index.samples or 0)
+    for part in index.stored.parts:
+        links = links_of(graph, part.direction, index.means.memory, weighted=part.weighted)
+        fit = MemoryPlan(memory=0, threads=1, cuts=())  # all in memory
+        builder = sampled_builder(part.layout)
+        (make,) = builder.makers(links, part.plan, fit, Path(), range(samples))
+        for sample in range(samples):
+            live = make(sample).live
+            found[: len(live)] += live
+    return found / (samples * len(index.stored.parts) * graph.nodes)

@@ -1,0 +1,76 @@
+"""One way to a graph from whatever holds links: a stored graph, files, or objects in memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from cocite.errors import UsageError
+from cocite.graph.graph import Graph
+from cocite.storage import kind_of
+
+
+def open_graph(
+    links: Any,
+    *,
+    verify: bool = True,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Graph:
+    """Open a stored graph, or store links and open them.
+
+    Parameters
+    ----------
+    links
+        A graph, as it is; the path or the URL of a stored one; or what :func:`cocite.ingest` takes:
+        files, a database, pairs, an array, a table of pandas, polars or Arrow, a sparse matrix, a
+        graph of NetworkX or igraph. These are stored in a temporary directory, which goes with the
+        last object that was made of it.
+    verify
+        Compare a stored graph with its checksums before anything is made of it.
+    memory, threads
+        By default half of the memory that is available, and all cores.
+    options
+        What else :func:`cocite.ingest` takes, for links that are not stored yet.
+
+    Raises
+    ------
+    UsageError, InputError, ResourceError, StoreError
+    """
+    stored = isinstance(links, Graph) or _is_store(links)
+    said = [name for name, value in options.items() if is_said(value)]
+    if stored and said:
+        raise UsageError(
+            f"{' and '.join(said)}: such options are for links that are not stored yet. Leave them "
+            "out"
+        )
+    if isinstance(links, Graph):
+        return links
+    if stored:
+        from cocite.io.remote import copied, is_url
+
+        return Graph.open(copied(links, "graph") if is_url(links) else links, verify=verify)
+    from cocite.io.ingest import ingest  # loads the readers
+
+    return ingest(links, memory=memory, threads=threads, **options)
+
+
+def _is_store(links: Any) -> bool:
+    """Whether a path or URL is one of a store, or of nothing: opening it says what is wrong."""
+    if not isinstance(links, str | os.PathLike):
+        return False
+    from cocite.io.database import is_address
+    from cocite.io.readers.html.site import is_site
+    from cocite.io.remote import is_url
+
+    text = os.fspath(links)
+    if is_url(text) or kind_of(text) is not None:
+        return not is_address(text)
+    return os.path.isdir(text) and not is_site(Path(text))
+
+
+def is_said(value: Any) -> bool:
+    """Whether an option was given; a table is not compared, which would answer cell by cell."""
+    return not (value is None or value is False or (isinstance(value, tuple) and not value))

@@ -1,0 +1,328 @@
+"""A graph stored in blocks of destinations, for runs in which no machine holds all of it.
+
+    web.blocks/graph/          all but the links: where rows begin, out-degrees, names, titles
+    web.blocks/block-0000/     the rows of the first block, with their out-degrees
+    web.blocks/block-0001/     ...
+
+Each is a store of its own, with checksums, so that a machine needs the blocks only that it works on
+(``storage/FORMAT.md``). A block's store names the digest of the whole graph: blocks of two graphs
+are never mixed. What is made of the blocks is what would be made of the whole, to the byte; the
+digest is that of the whole.
+
+Cost: a pass over the links to cut them. Memory: some pieces.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: each computer gets a part of
+the vertices, and the in-edges of those.
+
+What a stored graph holds, as a document.
+
+Cost: one pass over the degrees.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import Damaged, NotAStore, UsageError
+from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links, rows_fault
+from cocite.graph.graph import MAX_NODES, Graph, GraphInfo, Hub
+from cocite.graph.name_files import take_title_files
+from cocite.graph.names import NAME_KINDS, sides_text, take_name_files
+from cocite.graph.sides import Sides
+from cocite.results import Document
+from cocite.storage import DeclaredFiles, Facts, Manifest, Store, evict, kind_of
+
+HEAD = "graph"
+BLOCKED, BLOCK = "blocked", "block"
+"""The kinds of stores: of all but the links, and of the links of a block."""
+MOST_BLOCKS = 1024
+"""As in the external walk: what is kept of each pair of blocks is in memory."""
+_PIECE = 1 << 20
+
+
+def folder_of(block: int) -> str:
+    """What the folder of a block is called."""
+    return f"block-{block:04}"
+
+
+def is_blocked(path: str | os.PathLike[str]) -> bool:
+    """Whether a graph in blocks lies there, as it says itself."""
+    return kind_of(Path(path) / HEAD) == BLOCKED
+
+
+def parts_of(path: str | os.PathLike[str]) -> list[Path]:
+    """All stores of the graph in blocks, the one without links first; each block is there if it
+    was brought here.
+    """
+    graph = BlockedGraph.open(path)
+    return [graph.store.path, *(graph.path / folder_of(block) for block in range(graph.blocks))]
+
+
+class GraphBlock:
+    """The rows of one block, checked; ``first`` and ``last`` are its range of nodes, of ``nodes``.
+
+    ``offsets`` uint64[last - first + 1], from 0 on; ``sources``, ``weights`` (or None) and
+    ``degrees`` as in a graph.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], block: int, digest: str) -> None:
+        """Open the block of the graph of that ``digest`` in the folder of a graph in blocks. Raises
+        :class:`~cocite.errors.StoreError`.
+        """
+        store = Store.open(Path(folder) / folder_of(block), BLOCK)
+        facts = Facts(store.facts, f"{store.path}: the manifest")
+        self.nodes = facts.whole("nodes", 1, MAX_NODES)
+        self.last = facts.whole("last", 0, self.nodes)
+        self.first = facts.whole("first", 0, self.last)
+        edges = facts.whole("edges")
+        if (facts.whole("block"), facts.text("digest")) != (block, digest):
+            raise Damaged(
+                f"{store.path} is a block of another graph, or another block. Copy it again from "
+                "where it was whole, or cut the graph again"
+            )
+        files = DeclaredFiles(store.path, store.manifest.files)
+        own = {OFFSETS: "<u8[k + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[k]", WEIGHTS: "<f4[m]"}
+        files.take(own, {"k": self.last - self.first, "m": edges}, optional=(WEIGHTS,))
+        files.no_more()
+        store.require(*store.manifest.files)
+        self.offsets = store.array(OFFSETS)
+        self.sources = store.array(SOURCES)
+        self.degrees = store.array(DEGREES)
+        self.weights = store.array(WEIGHTS) if store.has(WEIGHTS) else None
+        fault = rows_fault(self.offsets, self.sources, self.nodes)
+        if not fault and self.weights is not None and self.weights.size:
+            sound = self.weights.min() > 0 and self.weights.max() < np.inf
+            fault = "" if sound else "some of its weights are not positive"
+        if fault:
+            raise Damaged(f"{store.path} is damaged: {fault}. Cut the graph again")
+
+    @property
+    def edges(self) -> int:
+        """Links of the block."""
+        return self.sources.size
+
+
+@dataclass(frozen=True)
+class BlockedLinks(Links):
+    """Links of which only it is here where rows begin: what follows them follows them block by
+    block, where these are. ``neighbors`` is empty.
+    """
+
+    graph: BlockedGraph | None = None
+
+    @property
+    def edges(self) -> int:
+        """Number of links."""
+        return int(self.offsets[-1])
+
+    @property
+    def whole(self) -> BlockedGraph:
+        """The graph that they are of."""
+        assert self.graph is not None
+        return self.graph
+
+
+class BlockedGraph(Graph):
+    """A graph in blocks, as who conducts a run over them sees it: all but the links.
+
+    ``crew`` is what hires those who hold the blocks; without it they are made in this process.
+    """
+
+    def __init__(self, folder: Path, store: Store, crew: Any = None) -> None:
+        self._store, self._folder, self.crew = store, folder, crew
+        check_head(store)
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], *, verify: bool = True, crew: Any = None
+    ) -> BlockedGraph:
+        """Open the folder ``path``; raises what :meth:`Graph.open` does."""
+        folder = Path(path)
+        if not is_blocked(folder):
+            raise NotAStore(
+                f"{folder} is no graph stored in blocks. To make one: cocite ingest GRAPH -o "
+                f"{folder} --blocks N"
+            )
+        return cls(folder, Store.open(folder / HEAD, BLOCKED, verify=verify), crew)
+
+    @property
+    def path(self) -> Any:
+        """Where it is."""
+        return self._folder
+
+    @property
+    def blocks(self) -> int:
+        """How many there are."""
+        return len(self.cuts) - 1
+
+    @cached_property
+    def here(self) -> list[Path]:
+        """The blocks that are here: a machine needs those only that it works on."""
+        return [path for path in parts_of(self._folder)[1:] if kind_of(path) == BLOCK]
+
+    @property
+    def nbytes(self) -> int:
+        """The size on disk of all that is here."""
+        return self._store.nbytes + sum(Manifest.read(path, BLOCK).nbytes for path in self.here)
+
+    @cached_property
+    def cuts(self) -> list[int]:
+        """The first node of every block, and the number of nodes."""
+        return [int(cut) for cut in self._store.facts["cuts"]]
+
+    @property
+    def digest(self) -> str:
+        """That of the whole graph."""
+        return str(self._store.facts["digest"])
+
+    @property
+    def weighted(self) -> bool:
+        """Whether links have weights."""
+        return bool(self._store.facts["weighted"])
+
+    @property
+    def in_weights(self) -> NDArray[np.float32] | None:
+        """An empty array if links have weights: they are with the blocks."""
+        return np.empty(0, np.float32) if self.weighted else None
+
+    @property
+    def in_sources(self) -> NDArray[np.uint32]:
+        """Not here."""
+        raise UsageError(
+            f"{self.path} is stored in blocks, for cocite index (simrank, psimrank, xjaccard) "
+            "and cocite rank with --cluster; all else takes the graph that it was cut from"
+        )
+
+    def links(self, direction: str, weighted: bool) -> BlockedLinks:
+        """What walks follow; raises :class:`UsageError` for others than in-links."""
+        if direction != "in":
+            raise UsageError(
+                f"{self.path} is stored in blocks by the targets of links: --direction in is all "
+                "that can be followed there. For others take the graph that it was cut from"
+            )
+        weights = np.empty(0, np.float32) if weighted and self.weighted else None
+        return BlockedLinks(self.in_offsets, np.empty(0, np.uint32), weights, None, self)
+
+    def check(self) -> None:
+        """See that all but the links is as it was written; a block is checked by who opens it."""
+        if self.nodes == 0:
+            raise UsageError(f"{self.path} has no nodes: there is nothing to compute")
+        self.store.require(*self.store.manifest.files)
+        self.check_links()
+
+    def check_links(self) -> None:
+        """See that rows begin where they can."""
+        offsets = self.in_offsets
+        fine = int(offsets[0]) == 0 and int(offsets[-1]) == self.edges
+        for low in range(0, self.nodes, _PIECE):
+            begins = offsets[low : low + _PIECE + 1]
+            fine = fine and bool((begins[1:] >= begins[:-1]).all())
+            evict(begins)
+        if not fine:
+            raise self._damaged("the beginnings of its rows do not ascend")
+
+    def each_block(self) -> Iterator[GraphBlock]:
+        """All blocks, one after another, checked."""
+        for block in range(self.blocks):
+            yield GraphBlock(self._folder, block, self.digest)
+
+
+def check_block(path: Path) -> None:
+    """Read the block at ``path`` in full; see that it is the one that its graph has there, if that
+    is beside it. Raises :class:`~cocite.errors.Damaged`.
+    """
+    facts = Facts(Manifest.read(path, BLOCK).facts, f"{path}: the manifest")
+    number, digest = facts.whole("block"), facts.text("digest")
+    graph = BlockedGraph.open(path.parent) if is_blocked(path.parent) else None
+    if path.name != folder_of(number) or (graph and number >= graph.blocks):
+        raise Damaged(f"{path} is block {number} of a graph by what it says: it is misplaced")
+    block = GraphBlock(path.parent, number, graph.digest if graph else digest)
+    if graph and [block.first, block.last] != graph.cuts[number : number + 2]:
+        raise Damaged(f"{path} begins or ends where its graph does not. Cut the graph again")
+
+
+def check_head(store: Store) -> None:
+    """See that the manifest of all but the links fits its files; reads none of them."""
+    facts = Facts(store.facts, f"{store.path}: the manifest")
+    nodes = facts.whole("nodes", 0, MAX_NODES)
+    facts.whole("edges")
+    facts.text("names", NAME_KINDS)
+    facts.text("digest")
+    facts.flag("weighted")
+    sides_text(facts, nodes)
+    cuts = store.facts.get("cuts")
+    fine = (
+        isinstance(cuts, list)
+        and 2 <= len(cuts) <= MOST_BLOCKS + 1
+        and all(type(cut) is int for cut in cuts)
+        and cuts[0] == 0
+        and cuts[-1] == nodes
+        and all(low < high for low, high in pairwise(cuts))
+    )
+    if not fine:
+        raise Damaged(f"{store.path}: the manifest does not say where the blocks begin")
+    files = DeclaredFiles(store.path, store.manifest.files)
+    files.take({OFFSETS: "<u8[n + 1]", DEGREES: "<u4[n]"}, {"n": nodes})
+    take_name_files(files, facts.text("names"), nodes)
+    take_title_files(files, nodes)
+    files.no_more()
+
+
+# -- documents ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GraphDocument(Document):
+    """The facts of a graph, its digest, its hubs, and how each of its ``sources`` was read;
+    ``excluded`` counts the pages that were left out, their links, and names of no page, if any were
+    to be; ``titles`` is what came of titles, None if it has none; ``sides`` are the two of a
+    bipartite graph. ``blocks`` is None unless the graph is stored in such: how many there are, how
+    many of them are here, and the links of the largest.
+    """
+
+    path: str
+    info: GraphInfo
+    weighted: bool
+    digest: str
+    hubs: Sequence[Hub]
+    sources: list[dict[str, Any]]
+    excluded: dict[str, int] | None
+    titles: dict[str, Any] | None
+    sides: Sides | None
+    blocks: dict[str, int] | None = None
+
+    @classmethod
+    def of(cls, graph: Graph) -> Self:
+        """Count what there is to count."""
+        weighted = graph.in_weights is not None
+        sources, left_out = graph.store.facts["sources"], graph.store.facts.get("excluded")
+        titles = None if graph.titles is None else graph.store.facts["titles"]
+        path, info = str(graph.path), graph.info()
+        told = graph.digest, graph.hubs, sources, left_out, titles, graph.sides
+        return cls(path, info, weighted, *told, _blocks(graph))
+
+    def facts(self) -> dict[str, Any]:
+        """All facts side by side."""
+        begin: dict[str, Any] = {"kind": "graph", "path": self.path}
+        end: dict[str, Any] = {"digest": self.digest}
+        end["hubs"] = [hub._asdict() for hub in self.hubs]
+        end |= {"excluded": self.excluded} if self.excluded else {}
+        end |= {"titles": self.titles} if self.titles else {}
+        end |= {"sides": self.sides.to_json()} if self.sides else {}
+        end |= {"blocks": self.blocks} if self.blocks else {}
+        return begin | asdict(self.info) | end | {"sources": self.sources}
+
+
+def _blocks(graph: Graph) -> dict[str, int] | None:
+    if not isinstance(graph, BlockedGraph):
+        return None
+    largest = int(np.diff(graph.in_offsets[graph.cuts].astype(np.int64)).max())
+    return {"count": graph.blocks, "here": len(graph.here), "largest": largest}

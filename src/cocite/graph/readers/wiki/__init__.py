@@ -1,1 +1,0 @@
-"""Dumps of MediaWiki: tables of its database, as links between pages."""

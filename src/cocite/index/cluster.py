@@ -1,0 +1,407 @@
+"""The shards of a build, made by the nodes of a cluster.
+
+Each is a piece of work of its own (``index/cluster.py``), which a node does with all of its
+threads: it opens the graph, makes the samples, and writes shard and note where the draft is; so
+bytes are those of one machine, a shard whose node is lost is made elsewhere, and a build whose
+driver is killed goes on with the shards that are there.
+
+A node sees the graph and the draft by their paths, on a disk that all share, or it does not:
+
+    graph    given by URL, it is copied once to each node (``io/remote.py``)
+    shards   go by a folder at a URL (``via``), from where the driver takes them into the draft,
+             compared with the checksums in their notes; what is taken is removed there
+
+A draft shows that it is the very one by a file with a name that nobody can guess.
+
+Cost: a node checks the graph and turns links round once for a build, not for each shard.
+
+The work of making samples, as a value: whoever gets it, and wherever, makes the same bytes.
+
+    SampleWork(graph's path and digest, a part's plan, sample numbers, means, folder)
+
+It holds no links and no open files: pickled it is one or two kilobytes. A build makes its own
+samples by it, with links that its parts share; another process, or another machine that sees the
+graph, opens the graph for itself, sees by the digest that it is the very one, and plans its memory
+by the same means. One shard at a time:
+
+    pickle.loads(sent).of(range(32, 48)).write()
+
+A shard is its file, and a note beside it (members, digests) that is written after it. Whatever made
+them, a build that finds both in its draft goes on behind them.
+
+Cost: as ``index/layouts/batch_maker.py``; a worker of its own checks the graph, by a pass over its
+files, once a process, and turns its links round for the direction ``out``. Samples that a builder
+makes ``together`` had better be of one shard.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xxhash
+
+from cocite.cluster import in_order
+from cocite.errors import ClusterError, Damaged, StoreError, UsageError
+from cocite.graph import Graph
+from cocite.graph.blocks import Links
+from cocite.graph.links import links_of
+from cocite.index.layouts.batch_maker import Blob, Maker
+from cocite.index.layouts.contract import PartPlan, shard_file
+from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.reader import sampled_builder
+from cocite.io.remote import Remote, copied
+from cocite.resources import Resources
+from cocite.storage import MANIFEST, ArrayWriter, Entry, checksum, disk, staged_file
+
+if TYPE_CHECKING:
+    from cocite.cluster.ray import Cluster
+
+
+_NOTE = ".json"
+Note = dict[str, Any]
+"""Of a shard: its ``entry`` in the manifest, and of each sample its ``members`` and ``digests``."""
+
+
+@dataclass(frozen=True)
+class SampleWork:
+    """The samples of ``numbers`` of a part, from the ``graph`` of that ``digest``; shards, notes
+    and scratch files lie in ``folder``.
+    """
+
+    graph: Path
+    digest: str
+    plan: PartPlan
+    numbers: range
+    means: Resources
+    folder: Path
+    verify: bool = True
+    """Whether the graph's files are compared with their checksums."""
+
+    def of(self, numbers: range) -> SampleWork:
+        """The same of other samples."""
+        return replace(self, numbers=numbers)
+
+    @property
+    def shard(self) -> Path:
+        """The file of these samples, if they are a shard."""
+        return self.folder / (self.plan.prefix + shard_file(self.numbers.start))
+
+    # -- in any process ------------------------------------------------------------------
+
+    def links(self) -> Links:
+        """The links that the part follows, from the graph itself, checked once a process: whoever
+        makes many shards of one graph reads it once for that.
+
+        Raises a :class:`~cocite.errors.StoreError`, and :class:`UsageError` if another graph is
+        there.
+        """
+        found = _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
+        plan = self.plan
+        if plan.wanted is not None:
+            plan.wanted.check()
+        return links_of(found, plan.direction, self.means.memory, weighted=plan.weighted)
+
+    def fit(self, links: Links) -> MemoryPlan:
+        """How the work fits its memory; raises :class:`ResourceError` if it does not."""
+        return sampled_builder(self.plan.layout).fitted(links, self.plan, self.means)
+
+    def makers(self, links: Links, fit: MemoryPlan) -> list[Maker]:
+        """What makes any samples of the part, as many at a time as there are."""
+        builder = sampled_builder(self.plan.layout)
+        return builder.makers(links, self.plan, fit, self.folder, self.numbers)
+
+    def blobs(self) -> Iterator[Blob]:
+        """The samples, in the order of their numbers; each is valid until the next is asked for."""
+        links = self.links()
+        return in_order(self.makers(links, self.fit(links)), self.numbers)
+
+    def write(self) -> None:
+        """Make the samples, and write them as one shard with its note."""
+        for _ in write_shard(self.shard, self.blobs()):
+            pass
+
+    def keep(self, note: Note) -> None:
+        """Write the note of the shard that is there."""
+        _write_note(self.shard, note)
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    """Of a file, as long as nobody writes it anew; None if it is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
+@lru_cache(maxsize=1)
+def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, int] | None) -> Graph:
+    """The graph whose manifest is a file of that ``identity``, as long as this process draws
+    samples of it and of no other.
+    """
+    found = Graph.open(path, verify=verify)
+    if found.digest != digest:
+        raise UsageError(
+            f"{path} is not the graph that these samples are to be drawn from: their checksums "
+            "differ. Put that one there, or begin the build again"
+        )
+    found.check()
+    return found
+
+
+# -- shards and their notes --------------------------------------------------------------
+
+
+def write_shard(path: Path, blobs: Iterable[Blob]) -> Generator[Blob, None, Note]:
+    """Write a shard, then its note; yields each blob as it is written, and returns the note."""
+    members, digests = [], []
+    with staged_file(path) as file, ArrayWriter(file, np.uint32) as writer:
+        for blob in blobs:
+            for part in blob.parts:
+                writer.write(part)
+            members.append(blob.members)
+            digests.append(blob.digest)
+            yield blob
+    note = {"entry": writer.finished.to_json(), "members": members, "digests": digests}
+    _write_note(path, note)
+    return note
+
+
+def _write_note(path: Path, note: Note) -> None:
+    with staged_file(path.with_name(path.name + _NOTE)) as file:
+        disk.write(file, json.dumps(note).encode())
+
+
+def read_note(path: Path, samples: int) -> Note | None:
+    """The note of a shard of so many samples whose bytes are whole, or None."""
+    try:
+        note: Note = json.loads(path.with_name(path.name + _NOTE).read_bytes())
+        entry = Entry.from_json(path.name, note["entry"])
+        counts = len(note["members"]), len(note["digests"])
+        if checksum(path, entry) != entry.xxh3_128:
+            return None
+    except (OSError, ValueError, KeyError, TypeError, Damaged):
+        return None
+    return note if counts == (samples, samples) else None
+
+
+# -- spread ------------------------------------------------------------------------------
+
+
+_NOTE_BYTES = 1 << 24
+_SHARE = (
+    "Put the graph and the output on a disk that all machines of the cluster share, or name the "
+    "graph by a URL (s3://..., gs://..., file://...) and give another one for the shards with "
+    "--staging-url (via=...)"
+)
+_opened: dict[tuple[object, ...], Links] = {}
+"""In a process of a node: the links of the build that it works for."""
+
+
+@dataclass(frozen=True)
+class BuiltShard:
+    """A shard that was made: its first sample, its note, the steps that walks made."""
+
+    first: int
+    note: Note
+    live: int
+
+
+@dataclass(frozen=True)
+class ShardWork:
+    """What a node does: a shard of the work. ``graph`` is its URL, with the digest of its manifest,
+    if it is copied; ``seen`` a file in the draft, or ``via`` the URL that shards go by.
+    """
+
+    work: SampleWork
+    graph: tuple[str, str] | None
+    seen: str | None
+    via: str | None
+
+    def __call__(self, numbers: range) -> BuiltShard:
+        """Make the shard, or find that it was made by a worker that was lost behind it."""
+        if self.via is None:
+            return self._built(replace(self._here(), folder=self._folder()), numbers)
+        remote = Remote(self.via)
+        name = self.work.of(numbers).shard.name
+        stated = remote.read(f"{name}.json", _NOTE_BYTES)
+        if stated is not None:
+            return BuiltShard(numbers.start, json.loads(stated), 0)
+        with TemporaryDirectory(prefix="cocite-") as folder:
+            found = self._built(replace(self._here(), folder=Path(folder)), numbers)
+            remote.put(Path(folder, name), name)
+        remote.write(f"{name}.json", json.dumps(found.note).encode())
+        return found
+
+    def _folder(self) -> Path:
+        folder = self.work.folder
+        if not (folder / str(self.seen)).exists():
+            raise ClusterError(f"node {_called()} does not see {folder}. {_SHARE}")
+        return folder
+
+    def _here(self) -> SampleWork:
+        """The work, with the graph where this node has it."""
+        if self.graph is not None:
+            url, digest = self.graph
+            return replace(self.work, graph=copied(url, "graph", digest))
+        if not self.work.graph.exists():
+            raise ClusterError(f"node {_called()} does not see {self.work.graph}. {_SHARE}")
+        return self.work
+
+    def _built(self, work: SampleWork, numbers: range) -> BuiltShard:
+        links, shard = _links(work), work.of(numbers)
+        blobs = in_order(shard.makers(links, shard.fit(links)), shard.numbers)
+        live = 0
+        writing = write_shard(shard.shard, blobs)
+        with closing(writing):
+            while True:
+                try:
+                    live += sum(next(writing).live)
+                except StopIteration as done:
+                    return BuiltShard(numbers.start, done.value, live)
+
+
+def _links(work: SampleWork) -> Links:
+    """Those of the work, kept in this process for the next shard."""
+    plan = work.plan
+    key = work.graph, work.digest, plan.direction, plan.weighted, work.means.memory
+    if key not in _opened:
+        _opened.clear()
+        _opened[key] = work.links()
+    elif Graph.open(work.graph).digest != work.digest:
+        return work.links()  # which says so
+    return _opened[key]
+
+
+def _called() -> str:
+    return f"{socket.gethostname()} (process {os.getpid()})"
+
+
+class ClusterBuild:
+    """A cluster, and how its nodes come by a graph and give their shards back."""
+
+    def __init__(self, cluster: Cluster, graph: str | None, via: str | None) -> None:
+        """``graph`` is the URL of the graph, if it has one."""
+        self.cluster = cluster
+        self._graph, self._via = graph, via
+        self._seen = f"seen-{secrets.token_hex(16)}"
+
+    def told(self) -> str:
+        """In words, where work is done."""
+        nodes = [node for node in self.cluster.nodes() if node.alive]
+        cpus = sum(node.cpus for node in nodes)
+        return f"{len(nodes):,} nodes of the cluster at {self.cluster.address}, {cpus:,} cores"
+
+    def shards(self, work: SampleWork, shards: Sequence[range]) -> Iterator[BuiltShard]:
+        """Make shards of a work; each is in its folder, with its note, when it is yielded."""
+        if self._via is not None and work.plan.wanted is not None:
+            raise UsageError(
+                "the pages that are kept are known to nodes that see the output only: leave "
+                "--staging-url (via=...) out, or --keep (keep=...)"
+            )
+        graph = None
+        if self._graph is not None:
+            graph = self._graph, Graph.open(work.graph).store.manifest.digest()
+        remote = None if self._via is None else Remote(self._via) / self._key(work)
+        seen = None if remote is not None else self._seen
+        sent = ShardWork(work, graph, seen, None if remote is None else remote.url)
+        means = work.means
+        if seen is not None:
+            disk.touch(work.folder / seen)
+        try:
+            found = self.cluster.in_order(sent, shards, threads=means.threads, memory=means.memory)
+            with closing(found):  # type: ignore[type-var]
+                for made, shard in zip(found, shards, strict=False):
+                    if remote is not None:
+                        _take(remote, work.of(shard), made.note)
+                    elif not work.of(shard).shard.exists():
+                        raise ClusterError(
+                            f"a node wrote {work.of(shard).shard}, and this machine does not see "
+                            f"it. {_SHARE}"
+                        )
+                    yield made
+            if remote is not None:
+                remote.remove_folder()
+        finally:
+            if seen is not None:
+                disk.remove(work.folder / seen)
+
+    @staticmethod
+    def _key(work: SampleWork) -> str:
+        """Of what shards are: the same for whoever goes on with a build."""
+        plan = json.dumps([work.digest, work.plan.prefix, work.plan.to_json()], sort_keys=True)
+        told = f"{plan} {work.plan.wanted} {work.plan.texts}"
+        return f"shards-{xxhash.xxh3_128_hexdigest(told.encode())}"
+
+
+def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
+    """A shard from where its node has put it, and then its note; both go there."""
+    path = shard.shard
+    try:
+        entry = Entry.from_json(path.name, note["entry"])
+        remote.get(path.name, entry.nbytes, path)
+        if checksum(path, entry) != entry.xxh3_128:
+            raise Damaged(f"{remote.url}/{path.name} does not match its checksum")
+    except (Damaged, KeyError, TypeError) as error:
+        remote.remove(f"{path.name}.json", path.name)
+        raise StoreError(f"{error}. It is removed: repeat the command to make it again") from error
+    shard.keep(note)
+    remote.remove(f"{path.name}.json", path.name)
+
+
+def of_nodes(
+    spread: ClusterBuild | None, means: Resources, threads: object, memory: object
+) -> Resources:
+    """The means of a piece of work on a node: what of ``threads`` and ``memory`` was given (not
+    None) is in ``means``, else it is what nodes have. Without a cluster, ``means``.
+    """
+    if spread is None:
+        return means
+    cluster = spread.cluster
+    each = cluster.threads_each(None if threads is None else means.threads)
+    room = cluster.memory_each(None if memory is None else means.memory, each)
+    cluster.slots(each, room)
+    return replace(means, threads=each, memory=room)
+
+
+@contextmanager
+def spread_on(
+    cluster: str | Cluster | None, graph: str | None = None, via: str | None = None
+) -> Iterator[ClusterBuild | None]:
+    """Where a build is spread over: a cluster by its address, or one that is connected; None for
+    none. ``graph`` is the URL of its graph, ``via`` that by which shards come.
+    """
+    if cluster is None:
+        if via is not None:
+            raise UsageError("via is for builds on a cluster: give --cluster (cluster=...), too")
+        yield None
+        return
+    if via is not None:
+        Remote(via)
+    with connected(cluster) as reached:
+        yield ClusterBuild(reached, graph, via)
+
+
+@contextmanager
+def connected(cluster: str | Cluster) -> Iterator[Cluster]:
+    """A cluster that is connected, as it is, or the one at an address, for as long as this goes
+    on.
+    """
+    from cocite.cluster.ray import Cluster
+
+    if isinstance(cluster, Cluster):
+        yield cluster
+        return
+    with Cluster.connect(cluster) as found:
+        yield found

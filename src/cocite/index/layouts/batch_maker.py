@@ -1,0 +1,279 @@
+"""Makers of samples of a graph in blocks that each live somewhere: what those of all layouts share.
+
+    draw           the samples that are made together, by all blocks
+    ask            one of them is laid out; asked for ahead of the one before it
+    put_together   its blob, from what came of that, in a scratch file
+
+If somebody is lost, the samples that are not laid out are drawn again; those that are finished
+stay, and what a build has written stays (``index/parts.py``).
+
+Cost: that of the layout. Memory of the conductor: a piece of a blob.
+
+The contract of builders of samples: blobs, one a sample, made on threads in any order.
+
+A blob is a function of the graph, the part's plan and the sample's number, and of nothing else, so
+that threads, blocks, machines and interruptions never change a byte.
+
+Makers of several samples at the price of one: walked or scanned together, laid out singly.
+
+A sample is a function of its number, so which ones are made together does not matter. A build that
+goes on behind a shard makes the next ones together from there.
+
+The contract of builders of layouts that are made in one go: arrays written as streams.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from cocite.cluster import Pace, in_order
+from cocite.cluster.threads import Alone, WorkerPool
+from cocite.errors import WorkerLost
+from cocite.graph import Graph
+from cocite.graph.blocks import Links
+from cocite.graph.partitions import BlockedGraph
+from cocite.index.layouts.contract import PartPlan, SampledFormat, WholeFormat
+from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.part import PartEstimate, Progress
+from cocite.measures import PartSettings
+from cocite.resources import Resources
+from cocite.storage import Entry, ScratchFile
+
+
+@dataclass(frozen=True)
+class Blob:
+    """One sample: its words in parts, in order; its members; live tokens a step; XXH3-64.
+
+    ``parts`` can be gone over again and again, and may come from a file piece by piece.
+    """
+
+    parts: Iterable[NDArray[np.uint32]]
+    members: int
+    live: tuple[int, ...]
+    digest: int
+
+    @classmethod
+    def of(
+        cls, parts: tuple[NDArray[np.uint32], ...], members: int, live: tuple[int, ...] = ()
+    ) -> Blob:
+        """A blob of these parts, with its digest."""
+        digest = xxhash.xxh3_64()
+        for part in parts:
+            digest.update(part.view(np.uint8).data)
+        return cls(parts, members, live, digest.intdigest())
+
+    @property
+    def nbytes(self) -> int:
+        """Its size on disk."""
+        return sum(part.nbytes for part in self.parts)
+
+
+Maker = Callable[[int], Blob]
+"""Makes the blob of a sample from its number; owns scratch memory, so one for each thread."""
+
+
+Carrier = Callable[[NDArray[np.uint32], NDArray[np.uint64]], Blob]
+"""Makes the blob of a sample anew in other ids, from the words of its shard and its row of them.
+Raises :class:`IndexError` if the sample points outside of itself.
+"""
+
+
+class SampledBuilder(SampledFormat):
+    """How samples are made."""
+
+    @abstractmethod
+    def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
+        """How a build fits its memory; raises :class:`ResourceError` if it cannot."""
+
+    @abstractmethod
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
+        """One maker a thread, for the samples of ``numbers``, though they make any; scratch files,
+        if there are any, lie in ``folder``.
+        """
+
+    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
+        """What carries samples over to a graph of ``nodes`` nodes, if the layout ``carries``.
+
+        ``ids`` uint32[old nodes] is where each node has gone, 2**32 - 1 if it is gone. Each blob is
+        memory of its own.
+        """
+        raise NotImplementedError
+
+
+# -- together ----------------------------------------------------------------------------
+
+
+class TogetherMaker(ABC):
+    """Makes blobs on threads of its own, so one is enough."""
+
+    def __init__(self, numbers: range, together: int) -> None:
+        """``numbers`` are the samples that are wanted; up to ``together`` are made at once."""
+        self._numbers, self._together = numbers, together
+        self._built = range(0)
+        self._next = -1
+        self._pace = Pace()
+        self._blobs: Iterator[Blob] = iter(())
+
+    @abstractmethod
+    def _make(self, samples: range) -> None:
+        """Make what these samples are laid out from; of others nothing need be left."""
+
+    @abstractmethod
+    def _layers(self) -> Sequence[Maker]:
+        """What lays a sample out that is made: one a thread."""
+
+    def __call__(self, sample: int) -> Blob:
+        """The blob of sample number ``sample``; quickly, if they are asked for in order. One that
+        is not wanted is made alone.
+        """
+        if sample not in self._built:
+            self._stop()
+            self._built = range(0)
+            wanted = self._numbers.stop if sample in self._numbers else sample + 1
+            made = range(sample, min(sample + self._together, wanted))
+            self._make(made)
+            self._built = made
+        if sample != self._next:
+            self._stop()
+            self._blobs = in_order(self._layers(), range(sample, self._built.stop), self._pace)
+        blob = next(self._blobs)
+        self._next = sample + 1
+        return blob
+
+    def _stop(self) -> None:
+        """Let threads that are ahead end, before what they read is written over."""
+        close: Any = getattr(self._blobs, "close", None)
+        if close is not None:
+            close()
+        self._blobs, self._next = iter(()), -1
+
+
+# -- apart -------------------------------------------------------------------------------
+
+
+_LOSSES = 8
+"""How often in a row somebody may be lost before a sample is finished."""
+
+
+@dataclass(frozen=True)
+class PartitionWork:
+    """What whoever holds a block is to do: the graph in blocks, its digest and cuts; the part."""
+
+    folder: str
+    digest: str
+    cuts: tuple[int, ...]
+    plan: PartPlan
+
+    @property
+    def nodes(self) -> int:
+        """Of the whole graph."""
+        return self.cuts[-1]
+
+
+W = TypeVar("W", bound=PartitionWork)
+
+
+class PartitionMaker(TogetherMaker, Generic[W]):
+    """Makes blobs of a graph in blocks; each lasts until the next one is made."""
+
+    ahead: ClassVar[int]
+    """Samples that are laid out at a time."""
+
+    def __init__(
+        self,
+        kind: Callable[[W, int], Any],
+        work: W,
+        graph: BlockedGraph,
+        fit: MemoryPlan,
+        folder: Path,
+        numbers: range,
+    ) -> None:
+        """Hire one of a ``kind`` for each block."""
+        super().__init__(numbers, fit.together)
+        arguments = [(work, block) for block in range(graph.blocks)]
+        self.work, self.blob = work, ScratchFile(folder)
+        self.crew: WorkerPool = (graph.crew or Alone)(kind, arguments, fit.memory)
+        self._queried: dict[int, Any] = {}
+        self._held = range(0)
+        self._losses = 0
+
+    @abstractmethod
+    def draw(self, samples: range) -> None:
+        """Have all blocks draw them; what there was of others is gone."""
+
+    @abstractmethod
+    def ask(self, sample: int) -> Any:
+        """Have the blocks lay a sample out; returns handles of what comes of it."""
+
+    @abstractmethod
+    def put_together(self, sample: int, asked: Any) -> Blob:
+        """The blob, from what was asked for."""
+
+    def evict(self) -> None:
+        """Let go of what somebody who was lost has sent."""
+
+    def _make(self, samples: range) -> None:
+        while True:
+            self._queried = {}
+            try:
+                self.draw(samples)
+                self._held = samples
+                return
+            except WorkerLost as error:
+                self._lost(error)
+
+    def _layers(self) -> list[Maker]:
+        return [self._lay_out]
+
+    def _lay_out(self, sample: int) -> Blob:
+        while True:
+            try:
+                for later in range(sample, min(sample + self.ahead, self._held.stop)):
+                    if later not in self._queried:
+                        self._queried[later] = self.ask(later)
+                blob = self.put_together(sample, self._queried.pop(sample))
+                self._losses = 0
+                return blob
+            except WorkerLost as error:
+                self._lost(error)
+                self._make(range(sample, self._held.stop))
+
+    def _lost(self, error: WorkerLost) -> None:
+        """Somebody was lost: those who are there anew know nothing of what was drawn."""
+        self._losses += 1
+        if self._losses > _LOSSES:
+            raise error
+        self._queried = {}
+        self.evict()
+        self.crew.again()
+
+
+# -- whole -------------------------------------------------------------------------------
+
+
+class WholeBuilder(WholeFormat):
+    """Computes and writes the arrays of a part."""
+
+    def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Resources) -> None:
+        """``links`` are those of the part's direction: in-links, or out-links for ``out``."""
+        self.graph, self.links, self.plan, self.means = graph, links, plan, means
+
+    @abstractmethod
+    def estimate(self) -> PartEstimate:
+        """Size, memory and time, from a pilot on this graph."""
+
+    @abstractmethod
+    def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
+        """Write the arrays into ``directory``, their names behind the plan's prefix; returns their
+        entries. ``progress`` gets nodes (done, total).
+        """

@@ -1,0 +1,208 @@
+"""One part of an index as it is planned: its measure, in one direction, in one layout.
+
+What it is to be made of was checked before (``index/plan.py``); builders and readers rely on it.
+
+The contract of formats: which files a part of an index has, and what lies where in them.
+
+Whoever opens an index needs no more of a layout than this; what makes one is in
+``index/layouts/batch_maker.py`` and ``index/layouts/batch_maker.py``, what answers from one in
+``index/layouts/reader.py``.
+
+Layouts of samples are a stream of samples, each one blob of 32-bit words. Where everything lies
+follows from the number of nodes, the settings, and one count a sample (its *members*), so a shard,
+which is nothing but its samples' blobs one behind the other, needs no table of its own: shards of
+any size hold the same bytes in the same order. All others are arrays, written in one go.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.engine.weights import Step
+from cocite.errors import UsageError
+from cocite.graph.links import DIRECTIONS, NO_LINKS
+from cocite.index.whole_settings import PartRequest
+from cocite.measures import HUBS, IN_SHARE, Component, Measure, PartSettings, WholeSettings
+
+if TYPE_CHECKING:
+    from cocite.index.layouts.rows.texts import Texts
+
+
+_LABEL = re.compile("[a-z0-9-]*")
+_TURNS = {"in": 0, "out": 16, "both": 0, "any": 0}
+_COMPONENT = 32
+"""What is added to a walk's step for its draws: walks of both directions are independent, and those
+of different components are.
+"""
+
+
+def part_prefix(label: str, direction: str) -> str:
+    """What the names of a part's files begin with. Raises :class:`UsageError` for what could name a
+    file elsewhere.
+    """
+    if direction not in (*DIRECTIONS, NO_LINKS) or not _LABEL.fullmatch(label):
+        raise UsageError(f"{label!r} and {direction!r} are no label and direction of a part")
+    return f"{label}-{direction}." if label else f"{direction}."
+
+
+@dataclass(frozen=True)
+class PartPlan:
+    """One part: its measure in one direction (``in``, ``out`` or ``any``, or ``both`` for a measure
+    that looks at both at once), and its weight in the scores.
+
+    ``label`` tells the components of a blend apart, ``number`` counts them; ``fixed`` are settings
+    of questions that are not to be chosen. ``weighted`` says whether it follows the links' weights.
+    ``wanted`` are the pages whose samples are stored, None for all, and ``texts`` what a measure of
+    texts compares; both are known to builds alone.
+    """
+
+    measure: Measure
+    direction: str
+    layout: str
+    settings: PartSettings
+    weight: float
+    label: str = ""
+    number: int = 0
+    fixed: PartSettings = field(default_factory=PartSettings)
+    weighted: bool = False
+    wanted: PartRequest | None = None
+    texts: Texts | None = None
+
+    def stored_nodes(self, nodes: int) -> int:
+        """Of how many pages samples are stored, of a graph of so many nodes."""
+        return nodes if self.wanted is None else self.wanted.count
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its files begin with."""
+        return part_prefix(self.label, self.direction)
+
+    @property
+    def turn(self) -> int:
+        """What is added to the number of a step for its draws."""
+        return _TURNS[self.direction] + _COMPONENT * self.number
+
+    @property
+    def by_page(self) -> bool:
+        """Whether a link tells the less, the more links its page has."""
+        return self.settings.get(HUBS, "plain") != "plain"
+
+    def ask_settings(self, asked: WholeSettings) -> PartSettings:
+        """Its own settings of a question, out of those of the whole."""
+        return Component(self.measure, fixed=self.fixed).ask_settings(asked)
+
+    @property
+    def linearized(self) -> bool:
+        """Whether its scores have a linearized form: walks that step to each in-neighbor alike."""
+        return self.measure.name == "simrank" and not self.step.weighted
+
+    @property
+    def in_share(self) -> float:
+        """How many of its walks' steps go along the links themselves, and not their ``back``."""
+        return self.settings.get(IN_SHARE, 1.0)
+
+    @property
+    def step(self) -> Step:
+        """The step that its walks take."""
+        measure = self.measure
+        step = measure.weighted_step if self.weighted or self.by_page else measure.step
+        assert step is not None
+        return step
+
+    def to_json(self) -> dict[str, object]:
+        """As plans and manifests hold it."""
+        value: dict[str, object] = {
+            "measure": self.measure.name,
+            "direction": self.direction,
+            "layout": self.layout,
+            "settings": self.settings.to_json(),
+            "weight": self.weight,
+            "weighted": self.weighted,
+        }
+        if self.label:
+            value |= {"label": self.label, "number": self.number, "fixed": self.fixed.to_json()}
+        return value
+
+
+# -- format ------------------------------------------------------------------------------
+
+
+MEMBERS, DIGESTS, SHARD = "members", "digests", "samples-"
+_NUMBER = re.compile("[0-9]{6,10}")
+LINE = 16
+"""Words of a cache line: blobs begin on one."""
+
+
+class PartFormat(ABC):
+    """How a part of an index lies on disk."""
+
+    files: ClassVar[dict[str, str]]
+    """Its files behind the part's prefix, as ``storage/FORMAT.md`` has them; of n nodes and m
+    links, shards of samples left out.
+    """
+
+    @classmethod
+    def files_of(cls, plan: PartPlan) -> dict[str, str]:
+        """Those of its files that a part has."""
+        return cls.files
+
+
+class SampledFormat(PartFormat):
+    """How samples lie on disk."""
+
+    files: ClassVar[dict[str, str]] = {MEMBERS: "<u4[N]", DIGESTS: "<u8[N]"}
+    """Of N samples."""
+    shard: ClassVar[str] = "<u4[words]"
+    """A shard; :meth:`place` says how many words those of some members are."""
+    carries = False
+    """Whether samples can be carried over to another graph (``index/refresh.py``)."""
+    carry_node: ClassVar[int] = 8
+    """Bytes a node that it takes to carry a sample over, beside what it becomes."""
+    selects = False
+    """Whether samples of some pages can be stored alone (``index/whole_settings.py``)."""
+
+    @abstractmethod
+    def place(
+        self, nodes: int, members: Sequence[int], settings: PartSettings
+    ) -> tuple[NDArray[np.uint64], int]:
+        """uint64[samples, parts] for the kernels, where each array of each sample begins in a shard
+        and what else they need; and how many words the shard has.
+        """
+
+    @abstractmethod
+    def most_words(self, nodes: int, settings: PartSettings) -> int:
+        """The words of a blob at most."""
+
+
+class WholeFormat(PartFormat):
+    """How the arrays of a part that is made in one go lie on disk."""
+
+
+def is_shard(name: str) -> bool:
+    """Whether a file of an index holds samples."""
+    return SHARD in name
+
+
+def shard_file(first: int) -> str:
+    """The file of the shard that begins with sample ``first``, behind its part's prefix."""
+    return f"{SHARD}{first:06d}"
+
+
+def shard_number(name: str) -> int | None:
+    """The first sample of a shard by its name, without the part's prefix; None for another file."""
+    number = name.removeprefix(SHARD)
+    if not _NUMBER.fullmatch(number) or name != shard_file(int(number)):
+        return None
+    return int(number)
+
+
+def padded(words: int) -> int:
+    """Words rounded up to whole cache lines."""
+    return -(-words // LINE) * LINE

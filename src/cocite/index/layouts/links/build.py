@@ -1,0 +1,150 @@
+"""The links layout: the links by both ends, for measures that are computed when they are asked.
+
+    in_offsets       uint64[nodes + 1]    where each node's in-neighbors begin
+    in_neighbors    uint32[edges]        the in-neighbors, ascending within a node
+    in_weights       float32[edges]       beside them, if the measure goes by weights
+    out_offsets, out_neighbors, out_weights    the same for out-neighbors
+    norms            float64[nodes, 2]    of common neighbors only, see below
+    any_offsets, any_neighbors, any_weights    in their place for the direction any: a node's
+                                          row is all who link to it or are linked from it
+    degrees          float64[nodes]       of proximity only: how many those are, or their weight
+
+So an index answers without its graph. Making it is a copy of the in-links and a transposition,
+in memory or through a scratch file (``graph/links.py``), both written as streams.
+
+``norms`` are the sums of w(x) and of w(x)**2 over each node's neighbors x (in-neighbors, if the
+measure looks at in-links), with w(x) = log(nodes / degree of x the other way): what the scores of
+``measures/cocitation.py`` are divided by.
+
+Size: 16 bytes a node and 8 a link (16 with weights), and 16 a node for norms; taken either way 8
+bytes a node and 8 a link, and 8 a node for degrees. Time: some passes over the links, one of them
+with a random write a link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from cocite.compiled.clock import clock
+from cocite.graph.blocks import Links, cut_blocks
+from cocite.graph.links import links_of, opposite
+from cocite.index.layouts.batch_maker import WholeBuilder
+from cocite.index.layouts.links.common import DEGREES, NORMS, LinksFormat, has_degrees, has_norms
+from cocite.index.layouts.links.norms import link_degrees, link_norms
+from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.part import PartEstimate, Progress
+from cocite.storage import ArrayWriter, Entry, evict
+
+_PIECE = 8 << 20
+"""Bytes that are read and written at a time."""
+_WINDOW = 1 << 20
+"""Nodes whose links the pilot turns round."""
+
+
+class LinksBuilder(LinksFormat, WholeBuilder):
+    """Of the layout ``links``."""
+
+    def estimate(self) -> PartEstimate:
+        """Size exactly; time from a piece of this graph that is turned round and checksummed."""
+        links = self.links
+        size = 2 * links.nbytes + (16 * links.nodes if has_norms(self.plan) else 0)
+        if self.plan.direction == "any":  # they are those of both ends
+            size = links.nbytes + (8 * links.nodes if has_degrees(self.plan) else 0)
+        memory = min(self.means.memory, links.nbytes + 8 * links.nodes)
+        return PartEstimate(
+            size, MemoryPlan(memory, 1, ()), _pilot(links, has_norms(self.plan)) * size
+        )
+
+    def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
+        """Copy, turn round, copy, then the norms; or copy what was merged, then the degrees."""
+        way, nodes = self.plan.direction, self.links.nodes
+        stages = 1 if way == "any" else 3 + has_norms(self.plan)
+
+        def stage(number: int) -> Progress:
+            return lambda done, total: progress(
+                nodes * (number * total + done) // (stages * total), nodes
+            )
+
+        if way == "any":
+            files = self._copy(directory, "any", self.links, stage(0))
+            if has_degrees(self.plan):
+                path = directory / (self.plan.prefix + DEGREES)
+                files |= _stream(path, np.float64, link_degrees(self.links))
+            progress(nodes, nodes)
+            return files
+        ins = links_of(self.graph, "in", weighted=self.plan.weighted)
+        files = self._copy(directory, "in", ins, stage(0))
+        outs = self.links if self.plan.direction == "out" else self._turned(stage(1))
+        files |= self._copy(directory, "out", outs, stage(2))
+        if has_norms(self.plan):
+            ways = {"in": ins, "out": outs}
+            looks_at = self.plan.measure.looks_at(self.plan.direction)
+            pieces = link_norms(ways[looks_at], ways[opposite(looks_at)], stage(3))
+            files |= _stream(directory / (self.plan.prefix + NORMS), np.float64, pieces, (2,))
+        progress(nodes, nodes)
+        return files
+
+    def _turned(self, progress: Progress) -> Links:
+        return links_of(self.graph, "out", self.means.memory, progress, weighted=self.plan.weighted)
+
+    def _copy(
+        self, directory: Path, way: str, links: Links, progress: Progress
+    ) -> dict[str, Entry]:
+        arrays: dict[str, NDArray[Any]] = {"offsets": links.offsets, "neighbours": links.neighbors}
+        if links.weights is not None:
+            arrays["weights"] = links.weights
+        total, done = sum(array.nbytes for array in arrays.values()), 0
+        files: dict[str, Entry] = {}
+
+        def pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+            nonlocal done
+            step = _PIECE // array.itemsize
+            for low in range(0, array.size, step):
+                yield array[low : low + step]
+                evict(array)
+                done += array[low : low + step].nbytes
+                progress(done, total)
+
+        for name, array in arrays.items():
+            path = directory / f"{self.plan.prefix}{way}_{name}"
+            files |= _stream(path, array.dtype, pieces(array))
+        return files
+
+
+def _stream(
+    path: Path, dtype: Any, pieces: Iterator[NDArray[Any]], tail: tuple[int, ...] = ()
+) -> dict[str, Entry]:
+    with ArrayWriter(path, dtype, tail) as writer:
+        for piece in pieces:
+            writer.write(piece)
+    return {path.name: writer.finished}
+
+
+def _pilot(links: Links, norms: bool) -> float:
+    """Seconds a byte of the result, without waiting for the disk."""
+    from cocite.kernels.links import turn
+
+    last = next(iter(cut_blocks(links, _PIECE)), links.nodes)
+    offsets = links.offsets[: last + 1]
+    ids = links.neighbors[: int(offsets[-1])]
+    window = ids[ids < _WINDOW]
+    counts = np.bincount(window, minlength=min(_WINDOW, links.nodes))
+    nothing = np.empty(0, np.float32)
+    seconds = 0.0
+    for _ in range(2):  # the first time compiles, and brings the links into memory
+        cursors = (np.cumsum(counts) - counts).astype(np.uint64)
+        turned = np.zeros(ids.size, np.uint32)
+        begin = clock()
+        turn(offsets, ids, nothing, np.uint64(0), np.uint64(0), cursors, turned, nothing)
+        for array in (offsets, ids, ids):
+            xxhash.xxh3_128(array.view(np.uint8).data)
+        if norms:  # two logarithms a link
+            np.log(np.log(ids + 2.0))
+        seconds = clock() - begin
+    return seconds / (offsets.nbytes + 2 * ids.nbytes)

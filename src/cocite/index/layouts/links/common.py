@@ -1,0 +1,337 @@
+"""Asking for companions: the vicinity of a node, and HITS on the links in it.
+
+Both questions take the whole vector of authorities, so they agree to the bit; a reader keeps the
+last one. Sums go in the order of the links.
+
+Cost: see ``measures/companion.py``; 40 bytes for each link of the vicinity.
+Source: Dean, Henzinger 1999, 3.1.
+
+The links layout: which files there are; ``index/layouts/links/build.py`` says what is in them.
+
+Asking for common neighbors: cocitation and coupling, exact.
+
+A pair merges two rows of neighbors; related nodes are a row of the sparse product of the links
+with their transpose, the neighbors taken in ascending order by both, so that both find the same
+sum to the bit (``kernels/neighbors.py``).
+
+Cost: related nodes one addition for each link of each neighbor, 1 to 3 ns each; a pair reads two
+rows.
+Source: Small 1973; Kessler 1963 (``measures/cocitation.py``).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import GRAINS
+from cocite.deadline import check
+from cocite.graph.blocks import Links
+from cocite.graph.links import opposite
+from cocite.index.layouts.contract import PartPlan, WholeFormat
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.reader import (
+    NOTHING,
+    Estimate,
+    Graphs,
+    Paths,
+    QueryScratch,
+    Reader,
+    Reasons,
+    apportioned,
+)
+from cocite.measures import PartSettings
+from cocite.measures.cocitation import FORM, IDF
+from cocite.measures.companion import WIDEST
+
+DEGREES, NORMS = "degrees", "norms"
+
+
+def has_norms(plan: PartPlan) -> bool:
+    """Whether a part has the norms that ``idf`` needs."""
+    return any(setting.name == "idf" for setting in plan.measure.ask)
+
+
+def has_degrees(plan: PartPlan) -> bool:
+    """Whether a part has what its measure divides by: ``proximity``."""
+    return plan.measure.name == "proximity"
+
+
+class LinksFormat(WholeFormat):
+    """The layout ``links``."""
+
+    files: ClassVar[dict[str, str]] = {
+        "in_offsets": "<u8[n + 1]",
+        "in_neighbours": "<u4[m]",
+        "in_weights": "<f4[m]",
+        "out_offsets": "<u8[n + 1]",
+        "out_neighbours": "<u4[m]",
+        "out_weights": "<f4[m]",
+        "any_offsets": "<u8[n + 1]",
+        "any_neighbours": "<u4[E]",
+        "any_weights": "<f4[E]",
+        NORMS: "<f8[n, 2]",
+        DEGREES: "<f8[n]",
+    }
+
+    @classmethod
+    def files_of(cls, plan: PartPlan) -> dict[str, str]:
+        """Links by both ends, or taken either way; weights if the part goes by them, norms for
+        common neighbors, degrees for proximity.
+        """
+        way, weighted = plan.direction == "any", plan.weighted
+        has = {"weights": weighted, NORMS: has_norms(plan), DEGREES: has_degrees(plan)}
+        return {
+            name: form
+            for name, form in cls.files.items()
+            if has.get(name.split("_")[-1], True)
+            and ("_" not in name or name.startswith("any_") == way)
+        }
+
+
+# -- common ------------------------------------------------------------------------------
+
+
+_NO_NORMS = np.empty((0, 2))
+
+
+class CommonReader(Reader):
+    """The layout ``links`` for ``cocitation`` and ``coupling``."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        self._way = part.measure.looks_at(part.direction)
+        self._rows = part.links(self._way)
+        self._columns = part.links(opposite(self._way))
+
+    @cached_property
+    def _sums(self) -> NDArray[np.float64]:
+        return self.part.array(NORMS)
+
+    def _norms(self, power: int) -> NDArray[np.float64]:
+        """float64[nodes, 2], which kernels read where links are weighed only."""
+        return self._sums if power else _NO_NORMS
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The score of two nodes; a node is wholly similar to itself."""
+        from cocite.kernels import neighbors
+
+        power, form = _chosen(settings)
+        if first == second and settings[FORM] != "count":
+            return Estimate(float(GRAINS), 0.0)
+        grains = float(
+            neighbors.pair(
+                self._rows.offsets,
+                self._rows.neighbors,
+                self._columns.offsets,
+                self._norms(power),
+                np.int64(first),
+                np.int64(second),
+                power,
+                form,
+            )
+        )
+        if grains == neighbors.DAMAGED:
+            raise self.part.damaged_file(f"{self._way}_neighbours")
+        return Estimate(grains, 0.0)
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """The common neighbors, by what each is worth."""
+        score = self.pair(first, second, settings).grains / GRAINS
+        rows, members = self._rows, self._columns.offsets
+        cuts = (rows.offsets[node : node + 2].tolist() for node in (first, second))
+        mine, theirs = (rows.neighbors[begin:end] for begin, end in cuts)
+        common = np.intersect1d(mine, theirs, assume_unique=True)
+        if common.size and int(common.max()) >= self.part.nodes:
+            raise self.part.damaged_file(f"{self._way}_neighbours")
+        power, _ = _chosen(settings)
+        sizes = members[common + np.int64(1)] - members[common]
+        worths = np.log(self.part.nodes / sizes) ** power
+        return apportioned(score, common, worths, lambda node: ([first, node], [second, node]))
+
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
+        """Add up the common neighbors with everybody, divide, settle."""
+        from cocite.kernels import neighbors, totals
+
+        power, form = _chosen(settings)
+        rows, columns, me = self._rows, self._columns, np.int64(node)
+        values, used = scratch.sums.view(np.float64), scratch.used
+        count = int(
+            neighbors.gather(
+                rows.offsets,
+                rows.neighbors,
+                columns.offsets,
+                columns.neighbors,
+                me,
+                power,
+                values,
+                used,
+            )
+        )
+        if count == neighbors.DAMAGED:
+            raise self.part.damaged_file(f"{self._way}_neighbours")
+        neighbors.normalize(values, used, count, me, rows.offsets, self._norms(power), power, form)
+        scratch.have = int(
+            totals.settle_exact(
+                values,
+                used,
+                count,
+                self.part.weight,
+                scratch.totals,
+                scratch.touched,
+                scratch.have,
+            )
+        )
+
+
+def _chosen(settings: PartSettings) -> tuple[int, int]:
+    """(the power of the weights, the form) as kernels take them."""
+    from cocite.kernels.neighbors import FORMS
+
+    form = settings[FORM]
+    power = 0 if not settings[IDF] else 2 if form == "cosine" else 1
+    return power, FORMS.index(form)
+
+
+# -- companion ---------------------------------------------------------------------------
+
+
+_ROUNDS, _ENOUGH = 100, 1e-10
+
+Ids = NDArray[np.uint32]
+
+
+class _Vicinity(NamedTuple):
+    """``nodes`` ascending, whole ``grains`` of authority and ``hubs`` of each; the links among
+    them, by places in ``nodes``.
+    """
+
+    nodes: Ids
+    grains: NDArray[np.float64]
+    hubs: NDArray[np.float64]
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64]
+
+
+class CompanionReader(Reader):
+    """The layout ``links`` for ``companion``."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        way = part.measure.looks_at(part.direction)
+        self._ins, self._outs = part.links(way), part.links(opposite(way))
+        self._last: tuple[int, int, _Vicinity] | None = None
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The authority of ``second`` around ``first``."""
+        found = self._around(first, settings)
+        place = int(np.searchsorted(found.nodes, second))
+        there = place < found.nodes.size and int(found.nodes[place]) == second
+        return Estimate(float(found.grains[place]) if there else 0.0, 0.0)
+
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
+        """The authorities of all others around ``node``."""
+        from cocite.kernels import totals
+
+        found = self._around(node, settings)
+        values = scratch.sums.view(np.float64)
+        values[found.nodes, 0] = np.where(found.nodes == node, 0.0, found.grains)
+        scratch.used[: found.nodes.size] = found.nodes
+        scratch.have = int(
+            totals.settle_exact(
+                values,
+                scratch.used,
+                found.nodes.size,
+                self.part.weight,
+                scratch.totals,
+                scratch.touched,
+                scratch.have,
+            )
+        )
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """The hubs that link to ``second``, each by how much of a hub it is."""
+        found = self._around(first, settings)
+        score = self.pair(first, second, settings).grains / GRAINS
+        if score == 0:
+            return NOTHING
+        there = found.sources[found.nodes[found.targets] == second]
+        hubs, times = np.unique(there, return_counts=True)  # links taken either way may be two
+
+        def path(node: int) -> Paths:
+            return [], []
+
+        return apportioned(score, found.nodes[hubs], times * found.hubs[hubs], path)
+
+    def _around(self, node: int, settings: PartSettings) -> _Vicinity:
+        """The vicinity of a node."""
+        own = settings.of_graph((WIDEST,), self._ins.edges)
+        widest, last = own[WIDEST], self._last
+        if last is not None and last[:2] == (node, widest):
+            return last[2]
+        me = np.array([node], np.uint32)
+        parents, _ = self._rows(self._ins, me)
+        children, _ = self._rows(self._outs, me)
+        siblings, _ = self._rows(self._outs, self._narrow(self._outs, parents, widest))
+        mates, _ = self._rows(self._ins, self._narrow(self._ins, children, widest))
+        nodes = np.unique(np.concatenate([me, parents, children, siblings, mates]))
+        linking, targets = self._rows(self._ins, nodes)
+        places = np.searchsorted(nodes, linking)
+        inside = nodes[np.minimum(places, nodes.size - 1)] == linking
+        sources, targets = places[inside], targets[inside]
+        authorities, hubs = _hits(sources, targets, nodes.size)
+        found = _Vicinity(nodes, np.rint(authorities * GRAINS), hubs, sources, targets)
+        self._last = node, widest, found
+        return found
+
+    def _narrow(self, links: Links, nodes: Ids, widest: int) -> Ids:
+        """Those of ``nodes`` that have no more links than ``widest``."""
+        begins, ends = self._ends(links, nodes)
+        return nodes[ends - begins <= widest]
+
+    def _ends(self, links: Links, nodes: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the rows of some nodes begin and end."""
+        begins = links.offsets[nodes].astype(np.int64)
+        ends = links.offsets[nodes.astype(np.int64) + 1].astype(np.int64)
+        if (begins > ends).any() or (ends > links.edges).any() or (begins < 0).any():
+            raise self._damaged(links, "offsets")
+        return begins, ends
+
+    def _rows(self, links: Links, nodes: Ids) -> tuple[Ids, NDArray[np.int64]]:
+        """All neighbors of ``nodes``, row behind row, and whose they are, by place."""
+        check()
+        begins, ends = self._ends(links, nodes)
+        sizes = ends - begins
+        owner = np.repeat(np.arange(nodes.size), sizes)
+        at = np.arange(owner.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + begins[owner]
+        found: Ids = links.neighbors[at]
+        if found.size and int(found.max()) >= self.part.nodes:
+            raise self._damaged(links, "neighbours")
+        return found, owner
+
+    def _damaged(self, links: Links, what: str) -> Exception:
+        way = self.part.measure.looks_at(self.part.direction)
+        return self.part.damaged_file(f"{way if links is self._ins else opposite(way)}_{what}")
+
+
+def _hits(
+    sources: NDArray[np.int64], targets: NDArray[np.int64], nodes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """float64[nodes] authorities and hubs, each of sum 1; all 0 without links."""
+    authorities: NDArray[np.float64] = np.zeros(nodes)
+    hubs: NDArray[np.float64] = np.ones(nodes)
+    if not sources.size:
+        return authorities, authorities
+    for _ in range(_ROUNDS):
+        check()
+        before = authorities
+        authorities = np.bincount(targets, hubs[sources], nodes).astype(np.float64, copy=False)
+        authorities /= authorities.sum()
+        hubs = np.bincount(sources, authorities[targets], nodes).astype(np.float64, copy=False)
+        hubs /= hubs.sum()
+        if np.abs(authorities - before).sum() <= _ENOUGH:
+            break
+    return authorities, hubs

@@ -1,0 +1,323 @@
+"""Asking by a forward push from the node, for a pair as for all: personalized PageRank.
+
+The push is a function of the node and the settings alone, so both questions find the same scores to
+the bit. It goes in slices, so that interruptions and deadlines are heeded.
+
+Cost: what is near the node, about 3 ns a link read; see ``kernels/push.py``.
+Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
+
+Asking for proximity: a push that ends when it has read enough, degrees divided out.
+
+The push is a function of the node and the settings alone, so a pair and a list find the same scores
+to the bit. It goes in slices, so that an interruption is heard.
+
+Cost: see ``measures/ppr.py``. Intervals are those of the push before, which each thread
+keeps: 12 bytes a node that it reached. Without such a one they take a push.
+Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``, ``kernels/push.py``).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import GRAINS
+from cocite.deadline import check
+from cocite.graph.links import opposite
+from cocite.index.layouts.links.common import DEGREES
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.reader import (
+    Estimate,
+    Graphs,
+    Paths,
+    QueryScratch,
+    Reader,
+    Reasons,
+    apportioned,
+    borrowed,
+)
+from cocite.measures import PartSettings
+from cocite.measures.ppr import DAMPING, EFFORT, FARTHER, REACH, TOLERANCE
+
+_SLICE = 20_000_000
+"""Links between two moments at which an interruption is heard: some 60 ms."""
+
+
+class Pushed(Reader):
+    """What all measures by a push have in common. ``_pushed`` says how far it goes, ``_finished``
+    makes scores of what it found.
+    """
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        self._way = part.measure.looks_at(part.direction)
+        self._links = part.links(self._way)
+        self._before = part.links(opposite(self._way))
+        weights = self._links.weights
+        self._weights = np.empty(0, np.float32) if weights is None else weights
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The share of ``second`` in a walk from ``first``."""
+        with borrowed(self.part.nodes) as scratch:
+            values = scratch.sums.view(np.float64)
+            count, _ = self._push(first, settings, values, scratch)
+            grains = float(values[second, 0])
+            values[scratch.used[:count]] = 0.0
+            scratch.wear += count
+        return Estimate(grains, 0.0)
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """The last steps: what each node before ``second`` was found to hand on to it.
+
+        The push leaves some of what came to ``second`` out of its score, without saying whose, so
+        the score is shared out in proportion to what came from each.
+        """
+        begin, end = self._before.offsets[second : second + 2].tolist()
+        before = self._before.neighbors[begin:end]
+        if begin > end or (before.size and int(before.max()) >= self.part.nodes):
+            raise self.part.damaged_file(f"{self._way}_neighbours")
+        before, times = np.unique(before, return_counts=True)  # either way: linked both ways, twice
+        degrees = self._links.offsets[before + np.int64(1)] - self._links.offsets[before]
+        with borrowed(self.part.nodes) as scratch:
+            values = scratch.sums.view(np.float64)
+            state = self._pushed(first, settings, values, scratch)
+            worths = times * values[before, 0] / degrees
+            count, _ = self._finished(values, scratch, state, settings)
+            score = float(values[second, 0]) / GRAINS
+            values[scratch.used[:count]] = 0.0
+            scratch.wear += count
+
+        def path(node: int) -> Paths:
+            return [first] * (node == first), [second, node]
+
+        return apportioned(score, before, worths, path)
+
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
+        """Push from ``node``, settle all shares but its own."""
+        from cocite.kernels import totals
+
+        values = scratch.sums.view(np.float64)
+        count, _ = self._push(node, settings, values, scratch)
+        values[node, 0] = 0.0
+        scratch.have = int(
+            totals.settle_exact(
+                values,
+                scratch.used,
+                count,
+                self.part.weight,
+                scratch.totals,
+                scratch.touched,
+                scratch.have,
+            )
+        )
+
+    def _push(
+        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
+    ) -> tuple[int, float]:
+        """Leave shares in grains in ``values[:, 0]``, of the nodes ``scratch.used[:count]``.
+
+        Returns (count, bound of the error).
+        """
+        state = self._pushed(node, settings, values, scratch)
+        return self._finished(values, scratch, state, settings)
+
+    @abstractmethod
+    def _pushed(
+        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
+    ) -> NDArray[np.float64]:
+        """Push from ``node`` as far as the settings say: estimates in ``values[:, 0]``, residuals
+        beside them. Returns the state of ``kernels/push.py``.
+        """
+
+    @abstractmethod
+    def _finished(
+        self,
+        values: NDArray[np.float64],
+        scratch: QueryScratch,
+        state: NDArray[np.float64],
+        settings: PartSettings,
+    ) -> tuple[int, float]:
+        """Turn estimates into grains; returns (count, bound of the error)."""
+
+    def _begun(
+        self,
+        node: int,
+        damping: float,
+        tolerance: float,
+        effort: int | None,
+        values: NDArray[np.float64],
+        scratch: QueryScratch,
+    ) -> NDArray[np.float64]:
+        """Push until the error is within the tolerance, or about ``effort`` links are read."""
+        from cocite.kernels import push
+
+        links, used, state = self._links, scratch.used, np.zeros(push.STATE)
+        push.start(np.int64(node), damping, tolerance, values, used, state)
+        result, read = push.MORE, 0
+        while result == push.MORE and (effort is None or read < effort):
+            check()
+            most = _SLICE if effort is None else min(_SLICE, effort - read)
+            result = push.push(
+                links.offsets, links.neighbors, self._weights, most, values, used, state
+            )
+            read += most
+        self._check(result)
+        return state
+
+    def _check(self, result: int) -> None:
+        """Raise :class:`Damaged` if a push has met what is none."""
+        from cocite.kernels import push
+
+        if result == push.DAMAGED:
+            raise self.part.damaged_file(f"{self._way}_neighbours")
+
+
+class PushReader(Pushed):
+    """The layout ``links`` for ``ppr``."""
+
+    def error(self, node: int, settings: PartSettings) -> float:
+        """How far any score of ``node`` may be below the truth: what the push left over."""
+        with borrowed(self.part.nodes) as scratch:
+            values = scratch.sums.view(np.float64)
+            count, bound = self._push(node, settings, values, scratch)
+            values[scratch.used[:count]] = 0.0
+            scratch.wear += count
+        return bound
+
+    def certified(
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
+    ) -> NDArray[np.float64]:
+        """What was not pushed may be any one node's: at most the tolerance, without pushing."""
+        slack = np.zeros((others.size, 2))
+        slack[:, 1] = settings[TOLERANCE]
+        return slack
+
+    def _pushed(
+        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
+    ) -> NDArray[np.float64]:
+        """Push until the error is within the tolerance."""
+        tolerance = settings[TOLERANCE]
+        return self._begun(node, settings[DAMPING], tolerance, None, values, scratch)
+
+    def _finished(
+        self,
+        values: NDArray[np.float64],
+        scratch: QueryScratch,
+        state: NDArray[np.float64],
+        settings: PartSettings,
+    ) -> tuple[int, float]:
+        """Turn estimates into grains; returns (count, bound of the error)."""
+        from cocite.kernels import push
+
+        bound = float(push.finish(values, scratch.used, state))
+        return int(state[push.REACHED]), bound
+
+
+# -- proximity ---------------------------------------------------------------------------
+
+
+class _Latest(threading.local):
+    """The latest push of a thread: of which node, with which settings, and what it found."""
+
+    asked: tuple[object, ...] = ()
+    used: NDArray[np.uint32]
+    grains: NDArray[np.float64]
+    bound: float
+
+
+def _chosen(settings: PartSettings) -> tuple[object, ...]:
+    """What a push depends on beside its node."""
+    return settings[FARTHER], settings[EFFORT], settings[REACH]
+
+
+_EXACT = 1e-13
+"""What is left to hand on by all nodes when nothing more is to be learned: a tenth of a grain."""
+
+
+class ProximityReader(Pushed):
+    """The layout ``links`` for ``proximity``."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        self._degrees: NDArray[np.float64] = part.array(DEGREES)
+        self._latest = _Latest()
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The score of two nodes; a node is wholly near to itself."""
+        if first == second:
+            return Estimate(float(GRAINS), 0.0)
+        return super().pair(first, second, settings)
+
+    def certified(
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
+    ) -> NDArray[np.float64]:
+        """What was not read may add so much: as the push says, and the score is at most 1."""
+        slack = np.zeros((others.size, 2))
+        if self._degrees[node] == 0:
+            return slack
+        with borrowed(self.part.nodes) as scratch:
+            values = scratch.sums.view(np.float64)
+            latest = self._latest
+            if latest.asked == (node, *_chosen(settings)):
+                used, bound = latest.used, latest.bound
+                values[used, 0] = latest.grains
+            else:
+                count, bound = self._push(node, settings, values, scratch)
+                used = scratch.used[:count]
+            slack[:, 1] = np.minimum(
+                bound * np.sqrt(self._degrees[others]), 1 - values[others, 0] / GRAINS
+            )
+            values[used] = 0.0
+            scratch.wear += used.size
+        slack[others == node] = 0.0
+        return slack
+
+    def _push(
+        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
+    ) -> tuple[int, float]:
+        count, bound = super()._push(node, settings, values, scratch)
+        latest = self._latest
+        latest.asked = ()  # until it is whole
+        latest.used = scratch.used[:count].copy()
+        latest.grains, latest.bound = values[latest.used, 0], bound
+        latest.asked = (node, *_chosen(settings))
+        return count, bound
+
+    def _pushed(
+        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
+    ) -> NDArray[np.float64]:
+        """Push until enough was read, then on until enough was reached."""
+        from cocite.kernels import push
+
+        links, used = self._links, scratch.used
+        state = self._begun(node, settings[FARTHER], _EXACT, settings[EFFORT], values, scratch)
+        reach = np.int64(settings[REACH])
+        self._check(
+            push.spread(links.offsets, links.neighbors, self._weights, reach, values, used, state)
+        )
+        return state
+
+    def _finished(
+        self,
+        values: NDArray[np.float64],
+        scratch: QueryScratch,
+        state: NDArray[np.float64],
+        settings: PartSettings,
+    ) -> tuple[int, float]:
+        """Turn estimates into grains; returns (count, the bound of the error over sqrt(d))."""
+        from cocite.kernels import push
+        from cocite.kernels import push as proximity
+
+        used, count = scratch.used, int(state[push.REACHED])
+        if self._degrees[used[0]] == 0:  # linked with nothing
+            values[used[:count]] = 0.0
+            return count, 0.0
+        damping = settings[FARTHER]
+        bound = float(proximity.finish_symmetric(damping, self._degrees, values, used, count))
+        if not math.isfinite(bound):
+            raise self.part.damaged_file(DEGREES)
+        return count, bound

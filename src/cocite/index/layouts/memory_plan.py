@@ -1,0 +1,257 @@
+"""How a build fits its memory budget: how many threads, how many blocks, where tokens lie.
+
+    in memory        graph + threads * maker <= budget         the graph stays in memory
+    semi-external    threads * maker + block <= budget         block after block
+    external         buffers + largest block <= budget         tokens and trees in files, too
+
+In blocks, trees of 16 samples are walked together, one scan of the links a step for all of them,
+each thread at one sample at a time (``engine/walk_batch.py``); other layouts have one thread then.
+
+A maker takes 26.5 bytes a node. Below that the external form takes over: a block is 21 bytes a node
+and 4 a link of its own there, buffers are a quarter of the budget, 16 MiB at most. Its
+memory does not grow with the graph; only, a graph is cut into some hundred blocks at most, so that
+the budget is no less than a 256th of all blocks (and 4 MiB).
+
+A step by weights takes more (``index/layouts/trees/build.py``): 4 bytes a link, mostly, which lie
+in a scratch file where the graph does not stay in memory, and with ``hubs`` 4 a node, in memory
+always.
+
+The budget is for the data; Python, its libraries and the kernels take some 170 MB beside it, and
+40 more when kernels are compiled for the first time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cocite.engine.walk_batch import STATE_NODE, TOGETHER
+from cocite.engine.walk_blocks import BLOCK_NODE, ROW_ROOM, tables
+from cocite.errors import ResourceError, UsageError
+from cocite.graph.blocks import Links, cut_blocks, cut_evenly
+from cocite.graph.partitions import BlockedLinks
+from cocite.index.layouts.contract import PartPlan
+from cocite.measures.evidence import floor_text
+from cocite.resources import Resources, format_least, format_size, own_memory, short_of
+from cocite.storage import Scratch
+
+_LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
+_LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
+_MOST_ROWS = (16 << 20) // ROW_ROOM
+_WALK_NODE, _TREE_NODE = 36, 33
+"""Bytes of scratch a node in the external form, of each sample that walks and of one laid out."""
+_MOST_BLOCKS = 1024
+"""A table of four bytes for each pair of blocks is in memory, twice."""
+
+
+@dataclass(frozen=True)
+class StepBytes:
+    """What a step by weights takes beside the links: ``link`` bytes a link and ``node`` bytes a
+    node while it is prepared and used; ``read`` is what it reads a link, if not the links' own.
+    ``fixed`` is what a part takes besides, whatever the graph.
+    """
+
+    link: int = 0
+    node: int = 0
+    read: int | None = None
+    fixed: int = 0
+
+    def beside(self, nodes: int) -> int:
+        """What is in memory always, of so many nodes."""
+        return self.node * nodes + self.fixed
+
+    def taken(self, links: Links) -> int:
+        """All of it, of these links."""
+        return self.link * links.edges + self.node * links.nodes
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What the build of a part takes: a maker of its ``layout`` ``maker(nodes, keep)`` bytes, whose
+    blobs live on if ``keep``; its ``step`` what goes by weights. ``has_external`` says whether the
+    layout has an external form, and how many samples it can make ``together`` in blocks, with their
+    state between two steps on disk.
+    """
+
+    layout: str
+    maker: Callable[[int, bool], int]
+    step: StepBytes = StepBytes()
+    has_external: bool = False
+    together: int = 1
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What a build may use: ``cuts`` is the first node of every block but the first; ``wanted`` how
+    many threads were wanted. ``rows`` is how many tokens are under way in the external form, 0 for
+    the others; ``tokens`` the bytes that tokens and trees would take in memory, if that is why.
+    So many samples are made ``together``, at the price of one where the links are read from disk;
+    ``scratch_bytes`` of disk they take between their steps, at most. Of so many blocks that live
+    ``apart``, each takes the ``memory``.
+    """
+
+    memory: int
+    threads: int
+    cuts: tuple[int, ...]
+    wanted: int = 0
+    rows: int = 0
+    tokens: int = 0
+    together: int = 1
+    scratch_bytes: int = 0
+    apart: int = 0
+
+    @property
+    def external(self) -> bool:
+        """Whether tokens and trees lie in files, too."""
+        return self.rows > 0
+
+    def scratch(self, folder: Path) -> Scratch:
+        """Where what is as long as the links lies: in ``folder`` if the graph is not in memory."""
+        return Scratch.beside(folder) if self.cuts or self.external else Scratch(None)
+
+    @property
+    def keep(self) -> bool:
+        """Whether blobs live on while the next ones are made."""
+        return self.threads > 1
+
+    def __str__(self) -> str:
+        if self.apart:
+            return (
+                f"{self.apart} block{'s' * (self.apart > 1)} apart, each with "
+                f"{format_size(self.memory + own_memory())} of memory, for {self.together} "
+                f"sample{'s' * (self.together > 1)} at once"
+            )
+        text = f"{format_size(self.memory + own_memory())} of memory on {self.threads} thread"
+        text += "s" * (self.threads > 1)
+        if self.threads < self.wanted:
+            text += f" (of {self.wanted}: the memory given holds no more)"
+        blocks = len(self.cuts) + 1
+        if self.external:
+            text += f", {blocks} block{'s' * (blocks > 1)} from disk, tokens too"
+            if self.tokens:
+                text += f": in memory they take {format_size(self.tokens)}"
+        elif self.cuts:
+            text += f", {blocks} blocks of the graph one after another"
+        if self.scratch_bytes:
+            text += (
+                f", for {self.together} sample{'s' * (self.together > 1)} at once, which take at "
+                f"most {format_size(self.scratch_bytes)} of scratch on disk"
+            )
+        return text
+
+
+def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
+    """The most threads that fit beside all links; else blocks; else the external form.
+
+    Raises :class:`ResourceError` if not even the external form fits, or the layout has none, and
+    :class:`UsageError` for links that are not here.
+    """
+    if isinstance(links, BlockedLinks):
+        raise UsageError(
+            f"the layout {demand.layout} takes the whole graph: {links.whole.path} is stored in "
+            "blocks. Take simrank or psimrank in the layout trees, or xjaccard, or the graph that "
+            "it was cut from"
+        )
+    blocks, memory, step = means.blocks, means.memory, demand.step
+    if means.external and not demand.has_external:
+        raise UsageError(f"external: the layout {demand.layout} stays in memory. Leave it out")
+    nodes, size = links.nodes, links.nbytes + step.link * links.edges
+    beside = step.beside(nodes)
+    least = demand.maker(nodes, False) + beside
+    if not means.external:
+        for count in range(means.threads, 0, -1) if blocks is None else ():
+            need = size + beside + count * demand.maker(nodes, count > 1)
+            if need <= memory:
+                return MemoryPlan(need, count, (), means.threads)
+        block = least_block(size) if blocks is None else -(-size // blocks)
+        if memory >= least + block or not (blocks is None or demand.has_external):
+            return _plan_blocks(links, means, demand, block)
+        if not demand.has_external:
+            raise too_little(demand.layout, nodes, least + block, memory, "with one thread")
+    return _plan_external(links, means, step, 0 if means.external else least)
+
+
+def check_partitions(links: BlockedLinks, part: PartPlan) -> None:
+    """Raise :class:`UsageError` for what blocks that live apart do not do."""
+    if part.by_page or part.wanted is not None:
+        what = "--hubs" if part.by_page else "--keep"
+        raise UsageError(
+            f"{what} takes the whole graph: {links.whole.path} is stored in blocks. Leave it out, "
+            "or take the graph that it was cut from"
+        )
+
+
+def least_block(size: int) -> int:
+    """What is kept free at least for a block of links of ``size`` bytes: all of them up to 1 MiB,
+    a 256th beyond that, 16 MiB at most.
+    """
+    return min(_LEAST_BLOCK, max(_SMALL_BLOCK, size // _LEAST_PART), size)
+
+
+def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> MemoryPlan:
+    """Blocks of the graph, the tokens of a sample in memory: threads as fit beside ``block`` bytes,
+    where samples are made together, each with one of them.
+    """
+    nodes, together = links.nodes, demand.together
+    scratch = STATE_NODE * nodes * together if together > 1 else 0
+    beside = demand.step.beside(nodes)
+    threads = 1
+    for count in range(min(means.threads, together), 1, -1):
+        if count * demand.maker(nodes, True) + beside + block <= means.memory:
+            threads = count
+            break
+    need = threads * demand.maker(nodes, threads > 1) + beside
+    if means.blocks is not None:
+        cuts = cut_evenly(links, means.blocks)
+        return MemoryPlan(need + block, threads, cuts, 0, 0, 0, together, scratch)
+    # Half of what is left: the pages of a block come along with some of their neighbors.
+    cuts = cut_blocks(links, (means.memory - need) // 2, link=demand.step.read)
+    memory, wanted = means.memory, means.threads
+    return MemoryPlan(memory, threads, cuts, wanted, 0, 0, together, scratch)
+
+
+def _plan_external(links: Links, means: Resources, step: StepBytes, tokens: int) -> MemoryPlan:
+    """Blocks with tokens on disk; ``tokens`` is what they take in memory, if they do not fit."""
+    nodes, blocks = links.nodes, means.blocks
+    beside = step.beside(nodes)
+    memory = means.memory - beside
+    whole = links.nbytes + step.link * links.edges + BLOCK_NODE * nodes
+    rows = max(1, min(_MOST_ROWS, memory // 4 // ROW_ROOM))
+    if blocks is not None:
+        if blocks > _MOST_BLOCKS:
+            raise UsageError(
+                f"blocks is {blocks:,}; with tokens on disk there are {_MOST_BLOCKS:,} at most"
+            )
+        need = rows * ROW_ROOM + -(-whole // blocks) + beside
+        cuts, wanted = cut_evenly(links, blocks), 0
+        together = _external_together(nodes, len(cuts) + 1, rows, means.memory)
+        need += tables(nodes, len(cuts) + 1, rows, together)
+    else:
+        needed = max(_LEAST_MEMORY, whole // _LEAST_PART)
+        if memory < needed:
+            how = "with all tokens on disk"
+            raise too_little("trees", nodes, needed + beside, means.memory, how)
+        cuts = cut_blocks(links, (memory - rows * ROW_ROOM) // 2, BLOCK_NODE, step.read)
+        wanted = means.threads
+        together = _external_together(nodes, len(cuts) + 1, rows, memory)
+        need = rows * ROW_ROOM + whole + tables(nodes, len(cuts) + 1, rows, together)
+        need = beside + min(memory, need)
+    scratch = nodes * (_WALK_NODE * together + _TREE_NODE)
+    return MemoryPlan(need, 1, cuts, wanted, rows, tokens, together, scratch)
+
+
+def _external_together(nodes: int, blocks: int, rows: int, memory: int) -> int:
+    """As many samples as have their tables in a sixth of the memory, beside buffers and a block."""
+    for count in range(TOGETHER, 1, -1):
+        if tables(nodes, blocks, rows, count) <= memory // 6:
+            return count
+    return 1
+
+
+def too_little(layout: str, nodes: int, needed: int, memory: int, how: str) -> ResourceError:
+    """What to raise where ``memory`` is less than the least that is ``needed``."""
+    return ResourceError(
+        f"a graph of {nodes:,} nodes needs {format_least(needed)} of memory to index, in blocks "
+        f"and {how}; {short_of(memory)}{floor_text(layout)}"
+    )

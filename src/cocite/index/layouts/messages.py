@@ -1,0 +1,299 @@
+"""Parts whose samples are elsewhere: what a shard of samples tells of a node, and scores from it.
+
+A *shard* is some samples of every part, by their numbers, wherever they are. Asked for the *row* of
+a node it tells whom the node meets in any of its samples, and for each of these a *code* a sample:
+
+    walks        uint8    the step at which the two meet, 255 where they do not
+    min-hashes   uint16   the mask of the rings in which they match
+
+Everything that an answer needs follows from codes: sums, variances, intervals, the order of hits.
+Sums are whole numbers and samples stand in the order of their numbers, so answers are those of an
+index that holds the very samples that told something, to the bit. It is one round: whoever has not
+told anything when time is up is left out, and nobody is asked twice.
+
+A row has 4 bytes and a code a sample for each node in it. Of cnr-2000 by psimrank that are some
+20 bytes where the trees that are read for it have 24 members: who meets a node meets it in many
+samples.
+
+Cost: of a shard, that of ``gather`` and of the meeting times of all that it found.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import NEVER
+from cocite.errors import Damaged, UsageError
+from cocite.index.layouts.minhash.reader import Masks, MatchReader, MinhashReader
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.reader import (
+    Ids,
+    ListedHits,
+    QueryScratch,
+    Reader,
+    SummingReader,
+    borrowed,
+    weights_of,
+)
+from cocite.index.layouts.trees.meetings import MeetingReader, Times, WalkReader
+from cocite.index.layouts.trees.reader import CompactReader, PackedReader, PathReader, TreeReader
+from cocite.measures import LENGTH, PartSettings
+
+Codes = NDArray[Any]
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class ShardRequest:
+    """What is asked of a shard: the rows of nodes, the codes of pairs, and where pairs meet."""
+
+    rows: tuple[int, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    ways: bool = False
+    """Whether walks, or common winners, of the pairs are wanted, too."""
+
+
+class Row(NamedTuple):
+    """``ids`` uint32[h], ascending, and ``codes`` [h, samples]. ``whole`` is whether they are all
+    that a node meets.
+    """
+
+    ids: Ids
+    codes: Codes
+    whole: bool
+
+
+class ShardResponse(NamedTuple):
+    """What the samples of a shard tell of a part: their ``numbers`` int64[s], ascending; rows of
+    nodes; the walks of nodes, uint32[s, length]; and the common winners of pairs, likewise.
+    """
+
+    numbers: NDArray[np.int64]
+    rows: dict[int, Row]
+    walks: dict[int, NDArray[np.uint32]]
+    common: dict[Pair, NDArray[np.uint32]]
+
+
+# -- where the samples are ------------------------------------------------------------------
+
+
+def tell(reader: SummingReader, wanted: ShardRequest, settings: PartSettings) -> ShardResponse:
+    """What a shard tells of its part; ``settings`` are any that a question may have: codes do not
+    depend on them.
+    """
+    rows = {node: _row(reader, node, settings) for node in wanted.rows}
+    others: dict[int, list[int]] = {}
+    for node, other in wanted.pairs:
+        if node != other and node not in rows:
+            others.setdefault(node, []).append(other)
+    for node, some in others.items():
+        ids = np.unique(np.array(some, np.uint32))
+        rows[node] = Row(ids, _encode(reader, node, ids), False)
+    walks, common = {}, {}
+    if wanted.ways:
+        pairs = [pair for pair in wanted.pairs if pair[0] != pair[1]]
+        if isinstance(reader, WalkReader):
+            walks = {node: reader.walks(node) for node in {n for pair in pairs for n in pair}}
+        elif isinstance(reader, MinhashReader):
+            common = {pair: reader.common(*pair) for pair in pairs}
+    return ShardResponse(reader.part.freshness.held, rows, walks, common)
+
+
+def _row(reader: SummingReader, node: int, settings: PartSettings) -> Row:
+    with borrowed(reader.part.nodes) as scratch:
+        count = reader.gather_sums(node, settings, scratch)
+        ids = np.sort(scratch.used[:count])
+        scratch.sums[ids] = 0
+        scratch.wear += count
+    return Row(ids, _encode(reader, node, ids), True)
+
+
+def _encode(reader: Reader, node: int, ids: Ids) -> Codes:
+    found: Codes
+    if isinstance(reader, MeetingReader):
+        found = reader.times_with(node, ids)
+    else:
+        assert isinstance(reader, MatchReader)
+        found = reader.masks_with(node, ids)
+    return np.ascontiguousarray(found.T)
+
+
+# -- where they are added up ----------------------------------------------------------------
+
+
+class RemoteSamples:
+    """What shards told of a part, with their samples in the order of their numbers.
+
+    Raises :class:`Damaged` for what cannot be of an index of so many ``nodes``.
+    """
+
+    def __init__(self, told: Sequence[ShardResponse], nodes: int) -> None:
+        self._reported = told
+        numbers = np.concatenate([each.numbers for each in told])
+        order = np.argsort(numbers, kind="stable")
+        self.numbers: NDArray[np.int64] = numbers[order]
+        if np.any(self.numbers[1:] == self.numbers[:-1]):
+            raise Damaged("two shards of samples told of the same sample: start the servers anew")
+        place = np.empty(order.size, np.int64)
+        place[order] = np.arange(order.size)
+        ends = np.cumsum([0, *(each.numbers.size for each in told)]).tolist()
+        self._places = [place[a:b] for a, b in pairwise(ends)]
+        for each in told:
+            for row in each.rows.values():
+                if row.codes.shape != (row.ids.size, each.numbers.size) or (
+                    row.ids.size and int(row.ids[-1]) >= nodes
+                ):
+                    raise Damaged("a shard of samples told of another index: start it anew")
+
+    def rows(self, node: int) -> Iterator[tuple[NDArray[np.int64], Row]]:
+        """The places of a shard's samples, and its row of ``node``, shard by shard."""
+        for places, each in zip(self._places, self._reported, strict=True):
+            yield places, each.rows[node]
+
+    def codes(self, node: int, others: Ids, nothing: int, kind: type[np.generic]) -> Codes:
+        """[samples, h]: the codes of ``node`` with others, ``nothing`` where they do not meet."""
+        found = np.full((self.numbers.size, others.size), nothing, kind)
+        for places, row in self.rows(node):
+            at = np.searchsorted(row.ids, others)
+            at[at == row.ids.size] = 0
+            there = row.ids[at] == others if row.ids.size else np.zeros(others.size, bool)
+            assert row.whole or there.all(), "a pair that was not asked for"
+            columns = np.flatnonzero(there)
+            found[places[:, None], columns] = row.codes[at[columns]].T
+        return found
+
+    def _merged(self, each: Sequence[NDArray[np.uint32]], width: int) -> NDArray[np.uint32]:
+        found = np.empty((self.numbers.size, width), np.uint32)
+        for places, some in zip(self._places, each, strict=True):
+            found[places] = some
+        return found
+
+    def walks(self, node: int, length: int) -> NDArray[np.uint32]:
+        """uint32[samples, length]: the walks of ``node``."""
+        return self._merged([each.walks[node] for each in self._reported], length)
+
+    def common(self, pair: Pair, length: int) -> NDArray[np.uint32]:
+        """uint32[samples, length]: the winners that a pair shares."""
+        return self._merged([each.common[pair] for each in self._reported], length)
+
+
+class _DecodedRows(SummingReader):
+    """A reader of a part that answers from what was heard of it."""
+
+    heard: RemoteSamples
+
+    def at_once(
+        self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> ListedHits | None:
+        """There is no kernel for it."""
+        return None
+
+    @abstractmethod
+    def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
+        """uint64[codes, 2]: what each code is worth, and its square, in fixed point."""
+
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
+        """Add up what all shards told."""
+        from cocite.kernels import minhash
+
+        table, count = self.worths(settings), 0
+        for _, row in self.heard.rows(node):
+            assert row.whole, "a node that was not asked for"
+            arrays = scratch.sums, scratch.used
+            count = int(minhash.add(row.ids, row.codes, table, *arrays, count))
+        return count
+
+
+class _Meetings(_DecodedRows, MeetingReader):
+    """Codes are meeting times."""
+
+    def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
+        """By meeting time; nothing from 16 on."""
+        found = np.zeros((256, 2), np.uint64)
+        worth = weights_of(self.weight(settings).values)
+        found[: len(worth)] = worth
+        found.flags.writeable = False
+        return found
+
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        found: Times = self.heard.codes(node, others, int(NEVER), np.uint8)
+        return found
+
+
+class _Walks(_Meetings, WalkReader):
+    """Walks were told, too, if they were asked for."""
+
+    def walks(self, node: int) -> NDArray[np.uint32]:
+        """The walk of a node in every sample."""
+        return self.heard.walks(node, self.part.settings[LENGTH])
+
+
+class RemoteTrees(_Meetings, TreeReader):
+    """The layout ``trees``: walks are made again from the graph, where it is at hand."""
+
+
+class RemotePacked(_Meetings, PackedReader):
+    """The layout ``packed``."""
+
+
+class RemotePaths(_Walks, PathReader):
+    """The layout ``paths``."""
+
+
+class RemoteCompact(_Walks, CompactReader):
+    """The layout ``compact``."""
+
+
+class RemoteMinhash(_DecodedRows, MinhashReader):
+    """The layout ``minhash``; codes are masks."""
+
+    def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
+        """By mask."""
+        return self.table(settings)
+
+    def masks_with(self, node: int, others: Ids) -> Masks:
+        """uint16[samples, h]: the masks of a node and others, none of them itself."""
+        found: Masks = self.heard.codes(node, others, 0, np.uint16)
+        return found
+
+    def common(self, first: int, second: int) -> NDArray[np.uint32]:
+        """Which node made two different nodes match, in every sample and ring."""
+        return self.heard.common((first, second), self.length)
+
+
+SPREAD: dict[str, type[_DecodedRows]] = {
+    "compact": RemoteCompact,
+    "minhash": RemoteMinhash,
+    "packed": RemotePacked,
+    "paths": RemotePaths,
+    "trees": RemoteTrees,
+}
+"""Layouts whose samples can be elsewhere."""
+
+
+def refuse_layout(layout: str) -> None:
+    """Raise :class:`UsageError` for samples that tell something of every pair of nodes."""
+    if layout not in SPREAD:
+        raise UsageError(
+            f"samples in the layout {layout} tell something of every node, so that an answer of "
+            "theirs is as long as the graph has nodes, and they are not asked over a cluster. "
+            "Build the index without --bits, or serve it on one machine"
+        )
+
+
+def remote_reader(part: StoredPart, heard: RemoteSamples) -> Reader:
+    """What answers for a part from what was heard of it."""
+    fresh = part.freshness
+    if not np.array_equal(fresh.held, heard.numbers):
+        fresh = replace(fresh, there=(heard.numbers,))
+    reader = SPREAD[part.layout](replace(part, freshness=fresh, only=None))
+    reader.heard = heard
+    return reader

@@ -1,0 +1,6 @@
+"""The layout ``minhash``: nodes grouped by the winner of each ring.
+
+The layout ``sketch``: some bits of a hash of each winner.
+
+What layouts of min-hashes share: winners of rings, 16 samples at a time, and their matches.
+"""

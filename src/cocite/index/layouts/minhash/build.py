@@ -1,0 +1,300 @@
+"""What the layouts of min-hashes share: samples made 16 at a time, and how that fits the memory.
+
+A pass over the rings gives the winners of 16 samples (``engine/scan.py``) at the price of one;
+they are kept, and laid out one after another as they are asked for, a sample a thread. A sample is
+a function of its number, so a build that is resumed makes 16 from there
+(``index/layouts/batch_maker.py``).
+
+    in memory    links + rows of the scan + winners of 16 samples + blobs <= budget
+    on disk      2 blobs + a scan in what is left of the budget (``engine/plan.py``); winners
+                 lie in a scratch file, and are written and read in sequence
+
+Memory, for n nodes: 128 n bytes for the rows, 64 n a ring for the winners.
+Source: 001, section 2.3.1.
+
+Making the minhash layout (``index/layouts/minhash/format.py``): groups of nodes that share their
+winner, by ring.
+
+Memory: that of a sample's groups, and 4 bytes a node (``index/layouts/minhash/build.py`` has the
+rest).
+
+Making the sketch layout (``index/layouts/minhash/format.py``): winners cut to bits.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.engine.plan import ROW_BYTES, ScanPlan, Way
+from cocite.engine.scan import LANES, HopNeighborhoods, plan_ring_scan
+from cocite.errors import UsageError
+from cocite.graph.blocks import Links
+from cocite.graph.partitions import BlockedLinks
+from cocite.index.layouts.batch_maker import Blob, Carrier, Maker, SampledBuilder, TogetherMaker
+from cocite.index.layouts.contract import PartPlan
+from cocite.index.layouts.memory_plan import MemoryPlan, too_little
+from cocite.index.layouts.minhash.format import MinhashFormat, SketchFormat, check_words
+from cocite.index.layouts.minhash.format import minhash_words as blob_words
+from cocite.index.layouts.minhash.partitions import ring_planes
+from cocite.measures import LENGTH, SEED, PartSettings
+from cocite.resources import Resources, format_size, own_memory
+from cocite.storage import Scratch, evict
+
+_LEAST_SCAN = 4 << 20
+
+
+@dataclass(frozen=True)
+class RingPlan(MemoryPlan):
+    """What a build may use: ``memory`` and ``threads`` in all, of them ``layers`` threads that lay
+    out; ``plan`` is that of the scan, made here and nowhere else; ``winners`` their bytes on disk.
+    """
+
+    together: int = LANES
+    layers: int = 1
+    plan: ScanPlan | None = None
+    winners: int = 0
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the winners lie on disk."""
+        return self.winners > 0
+
+    def __str__(self) -> str:
+        text = f"{format_size(self.memory + own_memory())} of memory on {self.threads} thread"
+        text += "s" * (self.threads > 1)
+        if self.threads < self.wanted:
+            text += f" (of {self.wanted}: the memory given holds no more)"
+        text += f", {LANES} samples at once"
+        plan = self.plan
+        if plan is not None and self.on_disk:
+            text += f", {format_size(plan.scratch + self.winners)} of scratch on disk"
+            if plan.way is not Way.MEMORY:
+                text += ", the links read from there"
+            if plan.way is Way.BLOCKS:
+                text += f" in {plan.blocks} block" + "s" * (plan.blocks > 1)
+        return text
+
+
+def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int) -> RingPlan:
+    """How a build fits its memory: all in it, with as many threads as that allows; else on disk.
+
+    ``blob`` is the size of the largest blob, with the scratch that laying it out takes.
+
+    Raises :class:`ResourceError` if not even that fits.
+    """
+    if means.external:
+        raise UsageError(
+            f"external: the layout {part.layout} goes to disk by itself where memory is short; "
+            "leave the option out, or give less --memory"
+        )
+    threads, memory, blocks = means.threads, means.memory, means.blocks
+    nodes = links.nodes
+    winners = 4 * LANES * part.settings[LENGTH] * nodes
+
+    for layers in range(threads, 0, -1) if blocks is None else ():
+        # Those at work, one that waits for its turn, and one that is being written.
+        need = winners + (layers + 2 * (layers > 1) + (layers == 1)) * blob
+        if need + links.nbytes + 2 * ROW_BYTES * nodes <= memory:
+            plan = plan_ring_scan(links, replace(means, memory=memory - need))
+            return RingPlan(need + plan.memory, threads, (), threads, layers=layers, plan=plan)
+    least = 2 * blob
+    if blocks is None and memory < least + _LEAST_SCAN:
+        raise too_little(part.layout, nodes, least + _LEAST_SCAN, memory, "with one thread")
+    plan = plan_ring_scan(links, replace(means, memory=max(memory - least, _LEAST_SCAN)))
+    need = least + plan.memory
+    wanted = threads if blocks is None else plan.threads
+    return RingPlan(need, plan.threads, (), wanted, plan=plan, winners=winners)
+
+
+def request_bytes(part: PartPlan) -> int:
+    """What the nodes that are wanted take in memory, if not all are: their list, and their winners
+    in a ring.
+    """
+    return 0 if part.wanted is None else 8 * part.wanted.count
+
+
+def request_of(
+    winners: NDArray[np.uint32], wanted: NDArray[np.uint32] | None
+) -> NDArray[np.uint32]:
+    """The winners of the nodes that are wanted, None for all."""
+    return winners if wanted is None else winners[wanted]
+
+
+class Layer(ABC):
+    """Lays a sample out; owns scratch memory, so one for each thread."""
+
+    @abstractmethod
+    def __call__(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
+        """The blob of a sample from the winners of its rings, uint32[nodes] each."""
+
+
+class RingMaker(TogetherMaker):
+    """Makes blobs of min-hashes."""
+
+    def __init__(
+        self,
+        links: Links,
+        part: PartPlan,
+        fit: MemoryPlan,
+        folder: Path,
+        numbers: range,
+        layer: Callable[[], Layer],
+    ) -> None:
+        super().__init__(numbers, LANES)
+        assert isinstance(fit, RingPlan)
+        assert fit.plan is not None
+        settings = part.settings
+        length = settings[LENGTH]
+        seed = settings[SEED]
+        self._rings = HopNeighborhoods(links, fit.plan, length, seed, turn=part.turn, folder=folder)
+        scratch = Scratch.beside(folder) if fit.on_disk else Scratch(None)
+        self._winners = scratch.zeros((length, LANES, links.nodes), np.uint32)
+        self._first = 0
+        self._each = [self._lay_out(layer()) for _ in range(fit.layers)]
+
+    def _make(self, samples: range) -> None:
+        """Their winners."""
+        self._first = samples.start
+        for ring in self._rings(samples):
+            found = self._winners[ring.step - 1, : len(samples)]
+            ring.winners(found)
+            evict(found)
+
+    def _layers(self) -> list[Maker]:
+        return self._each
+
+    def _lay_out(self, layer: Layer) -> Maker:
+        def work(sample: int) -> Blob:
+            rings = self._winners[:, sample - self._first]
+            blob = layer(sample, list(rings))
+            for ring in rings:
+                evict(ring)
+            return blob
+
+        return work
+
+
+# -- build -------------------------------------------------------------------------------
+
+
+class MinhashBuilder(MinhashFormat, SampledBuilder):
+    """Of the layout ``minhash``."""
+
+    def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
+        """In memory if all fits, else on disk (``index/layouts/minhash/build.py``)."""
+        if isinstance(links, BlockedLinks):
+            from cocite.index.layouts.minhash.partitions import fit_ring_blocks
+
+            return fit_ring_blocks(links, part, means)
+        blob = 4 * (self._most(links, part) + links.nodes)
+        return plan_neighborhoods(links, part, means, blob + request_bytes(part))
+
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
+        """One, with threads of its own."""
+        if isinstance(links, BlockedLinks):
+            from cocite.index.layouts.minhash.partitions import BlocksGroupMaker
+
+            return [BlocksGroupMaker(links, part, fit, folder, numbers)]
+        most, wanted = self._most(links, part), None if part.wanted is None else part.wanted.ids()
+        return [RingMaker(links, part, fit, folder, numbers, lambda: GroupLayer(most, wanted))]
+
+    def _most(self, links: Links, part: PartPlan) -> int:
+        return self.most_words(part.stored_nodes(links.nodes), part.settings)
+
+    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
+        """Nodes that are gone leave their groups, new ones are alone in every ring."""
+        from cocite.kernels import minhash
+
+        length = settings[LENGTH]
+
+        def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
+            made = np.empty(blob_words(nodes, length, int(blob[2])), np.uint32)
+            cells, group = made[: nodes * length].reshape(nodes, length), made[nodes * length :]
+            members = int(minhash.carry_over(words, blob, ids, cells, group))
+            if members == minhash.DAMAGED:
+                raise IndexError
+            end = blob_words(nodes, length, members)
+            made[nodes * length + members : end] = 0
+            return Blob.of((made[:end],), members)
+
+        return carry
+
+
+class GroupLayer(Layer):
+    """Lists the groups of a sample; ``most`` is the words of a blob at most. ``wanted`` uint32[m],
+    ascending, are the nodes that it is of, None for all.
+    """
+
+    def __init__(self, most: int, wanted: NDArray[np.uint32] | None = None) -> None:
+        self._most, self._requested = most, wanted
+        self._begins = np.empty(0, np.uint32)
+
+    def __call__(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
+        """A blob of memory of its own."""
+        from cocite.kernels import minhash
+
+        everybody, length = rings[0].size, len(rings)
+        nodes = everybody if self._requested is None else self._requested.size
+        words = np.empty(self._most, np.uint32)  # pages that are not touched are not there
+        cells = words[: nodes * length].reshape(nodes, length)
+        group = words[nodes * length :]
+        if not self._begins.size:
+            self._begins = np.empty(everybody, np.uint32)
+        at = 0
+        for ring, all_winners in enumerate(rings):
+            winners, begin = request_of(all_winners, self._requested), at
+            at = int(minhash.list_groups(winners, ring, self._begins, cells, group, np.uint64(at)))
+            if self._requested is not None:
+                minhash.name_winners(group[begin:at], self._requested)
+            check_words(sample, at)
+        used, end = nodes * length + at, blob_words(nodes, length, at)
+        words[used:end] = 0
+        return Blob.of((words[:end],), at)
+
+
+# -- build -------------------------------------------------------------------------------
+
+
+class SketchBuilder(SketchFormat, SampledBuilder):
+    """Of the layout ``sketch``."""
+
+    def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
+        """In memory if all fits, else on disk (``index/layouts/minhash/build.py``)."""
+        if isinstance(links, BlockedLinks):
+            from cocite.index.layouts.minhash.partitions import fit_ring_blocks
+
+            return fit_ring_blocks(links, part, means)
+        blob = 4 * self.most_words(part.stored_nodes(links.nodes), part.settings)
+        return plan_neighborhoods(links, part, means, blob + request_bytes(part))
+
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
+        """One, with threads of its own."""
+        if isinstance(links, BlockedLinks):
+            from cocite.index.layouts.minhash.partitions import BlocksPlaneMaker
+
+            return [BlocksPlaneMaker(links, part, fit, folder, numbers)]
+        return [RingMaker(links, part, fit, folder, numbers, lambda: PlaneLayer(part))]
+
+
+class PlaneLayer(Layer):
+    """Cuts the winners of a sample to bits."""
+
+    def __init__(self, part: PartPlan) -> None:
+        self._part = part
+        self._requested = None if part.wanted is None else part.wanted.ids()
+
+    def __call__(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
+        """A blob of memory of its own."""
+        nodes = rings[0].size if self._requested is None else self._requested.size
+        mine = [request_of(winners, self._requested) for winners in rings]
+        return Blob.of((ring_planes(self._part, sample, mine).reshape(-1),), nodes)

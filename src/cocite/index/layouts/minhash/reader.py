@@ -1,0 +1,311 @@
+"""Asking sketches: every node is compared with the one asked for, and chance matches are taken off.
+
+Two winners that differ match all the same with the probability q = 2**-bits. A sample's value is
+
+    x = (sum of the weights of the rings that match - q W) / (1 - q),     W = the sum of all weights
+
+which is right on average and lies in [-q W / (1 - q), W]. So a score may be below 0; related nodes
+are those above it, where many are by chance: their intervals hold 0.
+
+Cost: a pair reads length * bits lines a node and sample; relatives read the whole index, and add up
+what they found for every node. Variances are made for the hits alone.
+Source: Li, Koenig 2010, *b-bit minwise hashing*, theorem 1 for large neighborhoods.
+
+What the layouts of min-hashes share: scores from the rings in which two nodes match.
+
+What two nodes share in a sample is a mask, bit k - 1 set if their winners of ring k are the same.
+The sample's value is the sum of the weights of those rings; as the rings of a sample depend on each
+other, its variance takes whole masks.
+
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Lemma 4).
+
+Asking groups of nodes that share a min-hash: a pair compares cells, relatives read their groups.
+
+Cost: a pair reads a line or two a node and sample; relatives the node's groups, one a ring and
+sample, at some 4 ns a member. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import ONE, added
+from cocite.deadline import check
+from cocite.errors import UsageError
+from cocite.index.layouts.part import Shard
+from cocite.index.layouts.reader import (
+    NOTHING,
+    Estimate,
+    Graphs,
+    Ids,
+    QueryScratch,
+    Reasons,
+    SampledReader,
+    Span,
+    SummingReader,
+)
+from cocite.measures import LENGTH, PartSettings
+from cocite.measures.xjaccard import BITS, ring_weights
+from cocite.storage import Access, advise
+
+Masks = NDArray[np.uint16]
+
+
+class MatchReader(SampledReader):
+    """A layout that knows in which rings two nodes match."""
+
+    @property
+    def length(self) -> int:
+        """Rings of a sample."""
+        return self.part.settings[LENGTH]
+
+    @abstractmethod
+    def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
+        """Fill ``out`` uint16[samples, h] with the masks of a node and others, none of them itself,
+        in a shard; whether it is sound.
+        """
+
+    def masks(self, first: int, second: int) -> Masks:
+        """uint16[samples]: bit k - 1 is set where two nodes match in ring k."""
+        if first == second:
+            return np.full(self.part.samples, 2**self.length - 1, np.uint16)
+        found: Masks = self.masks_with(first, np.array([second], np.uint32))[:, 0]
+        return found
+
+    def masks_with(self, node: int, others: Ids) -> Masks:
+        """uint16[samples, h]: the masks of a node and others, none of them itself."""
+        found = np.empty((self.part.samples, others.size), np.uint16)
+        for shard in self.part.pieces():
+            out = found[shard.first : shard.first + shard.samples]
+            if not self._read_masks(shard, node, others, out):
+                raise self.part.damaged(shard.first)
+        return found
+
+    def values(
+        self, node: int, others: Ids, settings: PartSettings
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The weights of the rings that match, added up, in every sample."""
+        worth = self.table(settings)[:, 0] / float(ONE)
+        found = np.take(worth, self.masks_with(node, others))
+        return found, found
+
+    def span(self, settings: PartSettings) -> Span:
+        """All rings match at best."""
+        return Span(0.0, 0.0, added(self.weights(settings)))
+
+    def weights(self, settings: PartSettings) -> tuple[float, ...]:
+        """What each ring is worth."""
+        return tuple(ring_weights(settings, self.length))
+
+    def table(self, settings: PartSettings) -> NDArray[np.uint64]:
+        """uint64[2**length, 2]: the value of each mask and its square, in fixed point."""
+        return match_weights(self.weights(settings))
+
+
+@lru_cache(maxsize=16)
+def match_weights(weights: tuple[float, ...]) -> NDArray[np.uint64]:
+    """uint64[2**length, 2]: the sum of the weights of a mask's rings and its square, fixed-point.
+
+    No ring is worth 0: a sum of 0 tells a kernel that a node was not met.
+    """
+    fixed = np.array([max(1, round(weight * ONE)) for weight in weights], np.uint64)
+    rings = np.arange(2 ** len(weights))[:, None] >> np.arange(len(weights)) & 1
+    values = (rings.astype(np.uint64) * fixed).sum(axis=1, dtype=np.uint64)
+    squares = np.rint((values / ONE) ** 2 * ONE).astype(np.uint64)
+    table = np.column_stack((values, np.where(values > 0, np.maximum(squares, 1), 0)))
+    table = table.astype(np.uint64)
+    table.flags.writeable = False
+    return table
+
+
+# -- reader ------------------------------------------------------------------------------
+
+
+_DAMAGED = -1
+
+
+class MinhashReader(MatchReader, SummingReader):
+    """The layout ``minhash``."""
+
+    def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
+        from cocite.kernels import minhash
+
+        return bool(minhash.masks(shard.words, shard.blobs, np.uint64(node), others, out))
+
+    def common(self, first: int, second: int) -> NDArray[np.uint32]:
+        """Which node made two different nodes match.
+
+        Returns
+        -------
+        uint32[samples, length]
+            The winner of both in each ring: a node from which both are reached in so many links;
+            2**32 - 1 where they have different ones, the number of nodes where it is gone since.
+        """
+        from cocite.kernels import minhash
+
+        found = np.empty((self.part.samples, self.length), np.uint32)
+        nodes = np.uint32(self.part.nodes), np.uint64(first), np.uint64(second)
+        for shard in self.part.pieces():
+            out = found[shard.first : shard.first + shard.samples]
+            if not minhash.common(shard.words, shard.blobs, *nodes, out):
+                raise self.part.damaged(shard.first)
+        return found
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """The winners that both share, ring by ring: pages that lead to both in so many links."""
+        found = self.common(first, second)
+        worth = np.array(self.weights(settings)) / self.known(first, second)
+        unplaced = float(worth[np.nonzero(found == self.part.nodes)[1]].sum())
+        samples, rings = np.nonzero(found < self.part.nodes)
+        if not samples.size:
+            return replace(NOTHING, unplaced=unplaced)
+        worths = worth[rings]
+        nodes, place = np.unique(found[samples, rings], return_inverse=True)
+        seen = np.unique(np.column_stack((place, samples)), axis=0)
+        return Reasons(
+            nodes,
+            np.asarray(np.bincount(place, worths), np.float64),
+            lambda row: ([], []),
+            np.bincount(seen[:, 0], minlength=nodes.size),
+            unplaced=unplaced,
+        )
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The score of two nodes; that of a node and itself has no error."""
+        table, known = self.table(settings), self.known(first, second)
+        found = self.masks(first, second)[-known:]
+        return self.estimated(table[found].sum(axis=0, dtype=np.uint64), known)
+
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
+        """Add up over all groups that hold the node."""
+        from cocite.kernels import minhash
+
+        table, count = self.table(settings), 0
+        for shard in self.part.pieces():
+            whom = np.array([node, shard.first + 1], np.uint32)
+            count = int(
+                minhash.gather(
+                    shard.words,
+                    shard.blobs,
+                    whom,
+                    table,
+                    scratch.sums,
+                    scratch.marks,
+                    scratch.used,
+                    count,
+                )
+            )
+            if count == _DAMAGED:
+                raise self.part.damaged(shard.first)
+        minhash.unmark(scratch.marks, scratch.used, count)
+        return count
+
+
+# -- reader ------------------------------------------------------------------------------
+
+
+class SketchReader(MatchReader):
+    """The layout ``sketch``."""
+
+    signed = True
+
+    @property
+    def chance(self) -> float:
+        """q, the probability that different winners match."""
+        return float(2.0 ** -self.part.settings[BITS])
+
+    def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
+        from cocite.kernels import minhash_bits
+
+        minhash_bits.masks(shard.words, shard.blobs, np.uint64(node), others, out)
+        return True  # any bits are sketches
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """Bits of hashes do not tell whose they are."""
+        raise UsageError(
+            "the layout sketch keeps bits of hashes and not the pages that they stand for: build "
+            "the index without --bits to ask why"
+        )
+
+    def values(
+        self, node: int, others: Ids, settings: PartSettings
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """x in every sample."""
+        found, _ = super().values(node, others, settings)
+        whole, chance = added(self.weights(settings)), self.chance
+        found = (found - chance * whole) / (1 - chance)
+        return found, found
+
+    def span(self, settings: PartSettings) -> Span:
+        """From no ring that matches to all."""
+        least = -self.chance * added(self.weights(settings)) / (1 - self.chance)
+        return Span(least, least, added(self.weights(settings)))
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The score of two nodes; that of a node and itself has no error."""
+        if first == second:
+            full = self.table(settings)[-1:] * np.uint64(self.part.samples)
+            found = self._unbiased(full, settings)
+        else:
+            found = self._estimates(first, np.array([second], np.uint32), settings)
+        return Estimate(float(found[0, 0]), float(found[0, 1]))
+
+    def _estimates(
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
+    ) -> NDArray[np.float64]:
+        """float64[h, 2]: the scores of ``node`` with others, in grains, and their variances."""
+        from cocite.kernels import minhash_bits
+
+        table, sums = self.table(settings), np.zeros((others.size, 2), np.uint64)
+        for shard in self.part.shards:
+            check()
+            minhash_bits.add(shard.words, shard.blobs, np.uint64(node), others, table, sums)
+        return self._unbiased(sums, settings)
+
+    def _unbiased(self, sums: NDArray[np.uint64], settings: PartSettings) -> NDArray[np.float64]:
+        from cocite.kernels import minhash_bits
+
+        found = np.empty((len(sums), 2))
+        whole = added(self.weights(settings))
+        minhash_bits.unbiased(sums, float(self.part.samples), self.chance, whole, found)
+        return found
+
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
+        """Count the matches of all nodes, and make scores of them."""
+        from cocite.kernels import minhash_bits
+
+        part, length = self.part, self.length
+        blocks, levels = -(-part.nodes // minhash_bits.BLOCK), part.samples.bit_length()
+        counts = np.zeros((blocks, length, levels, minhash_bits.LINE), np.uint32)
+        for shard in part.shards:
+            check()
+            advise(Access.AROUND, shard.words)
+            done = np.uint64(shard.first)
+            minhash_bits.tally(shard.words, shard.blobs, np.uint64(node), done, counts)
+        weights = self.weights(settings)
+        terms = np.array([part.samples, self.chance, added(weights), part.weight])
+        # Another part, or another node that is asked, may lift what is below 0.
+        least = 1.0 if part.weight == 1 and not scratch.below else -np.inf
+        scratch.have = int(
+            minhash_bits.settle(
+                counts,
+                self.table(settings)[[1 << ring for ring in range(length)], 0],
+                terms,
+                node,
+                least,
+                scratch.totals[: part.nodes],
+                scratch.touched,
+                scratch.have,
+            )
+        )
+
+    def variances(
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
+    ) -> NDArray[np.float64]:
+        """Those of the hits."""
+        return self._estimates(node, others, settings)[:, 1]

@@ -1,0 +1,252 @@
+"""One part of an index on disk, opened: its files, its shards of samples, its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.deadline import check
+from cocite.errors import Damaged
+from cocite.graph.blocks import Links
+from cocite.index.layouts.contract import (
+    MEMBERS,
+    SHARD,
+    PartFormat,
+    PartPlan,
+    SampledFormat,
+    part_prefix,
+    shard_file,
+)
+from cocite.index.layouts.snapshots import Freshness
+from cocite.measures import SAMPLES, Component, Measure, PartSettings, WholeSettings
+from cocite.measures.evidence import EVIDENCE
+from cocite.storage import Store
+
+_AT_ONCE = 1 << 26
+"""Nodes times samples that a kernel looks at between two looks at the clock: 0.2 s at most; of very
+many nodes a few samples.
+"""
+
+
+class DamagedShard(Damaged):
+    """A question met a shard that points outside of itself: ``file`` is its name."""
+
+    def __init__(self, message: str, file: str) -> None:
+        super().__init__(message)
+        self.file = file
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A run of samples: its words, and where each sample's arrays begin in them.
+
+    ``first`` is the place of its first sample among those of the part that are there, ``number``
+    that sample's number.
+    """
+
+    first: int
+    words: NDArray[np.uint32]
+    blobs: NDArray[np.uint64]
+    number: int
+
+    @property
+    def samples(self) -> int:
+        """How many samples it holds."""
+        return len(self.blobs)
+
+
+@dataclass(frozen=True)
+class StoredPart:
+    """One part of an index: a measure in one direction, in one layout."""
+
+    store: Store
+    nodes: int
+    measure: Measure
+    direction: str
+    layout: str
+    settings: PartSettings
+    weight: float
+    freshness: Freshness
+    format: PartFormat | None
+    """What lies where; None where nothing lies anywhere."""
+    weighted: bool = False
+    label: str = ""
+    number: int = 0
+    fixed: PartSettings = field(default_factory=PartSettings)
+    only: int | None = None
+    """The first samples that count; None for all of them."""
+
+    @property
+    def drawn(self) -> bool:
+        """Whether nobody built it: what its layout would hold is made when it is asked."""
+        return False
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its files begin with."""
+        return part_prefix(self.label, self.direction)
+
+    @property
+    def plan(self) -> PartPlan:
+        """The plan that it was made by."""
+        return PartPlan(
+            self.measure,
+            self.direction,
+            self.layout,
+            self.settings,
+            self.weight,
+            self.label,
+            self.number,
+            self.fixed,
+            self.weighted,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """What it is, as ``cocite info`` tells it."""
+        return {
+            "measure": self.measure.name,
+            "direction": self.direction,
+            "layout": self.layout,
+            "weight": self.weight,
+            "weighted": self.weighted,
+            "settings": self.settings.to_json(),
+            "fixed": self.fixed.to_json(),
+        }
+
+    def ask_settings(self, asked: WholeSettings) -> PartSettings:
+        """Its own settings of a question, out of those of the index. The last ones are kept: a
+        question asks for them several times, and a batch has the same for all nodes.
+        """
+        last: tuple[WholeSettings, PartSettings] | None = self.__dict__.get("_last_asked")
+        if last is None or last[0] is not asked:
+            found = Component(self.measure, fixed=self.fixed).ask_settings(asked)
+            last = self.__dict__["_last_asked"] = asked, found
+        return last[1]
+
+    def evidence(self, asked: WholeSettings) -> str:
+        """The evidence that is asked of it; if it takes none, the default."""
+        return self.ask_settings(asked).get(EVIDENCE, EVIDENCE.default)
+
+    @property
+    def samples(self) -> int:
+        """How many samples answer, for a measure that has them."""
+        there = self.freshness.there
+        samples = there[0].size if there else self.settings[SAMPLES]
+        return samples if self.only is None else self.only
+
+    def array(self, name: str) -> NDArray[Any]:
+        """The array ``name`` of this part."""
+        return self.store.array(self.prefix + name)
+
+    def links(self, way: str) -> Links:
+        """The in-links or out-links (``way``) of a part in the layout ``links``, mapped."""
+        weighted = f"{self.prefix}{way}_weights" in self.store.manifest.files
+        links = Links(
+            self.array(f"{way}_offsets"),
+            self.array(f"{way}_neighbours"),
+            self.array(f"{way}_weights") if weighted else None,
+        )
+        if links.nodes != self.nodes:
+            raise Damaged(f"{self.store.path}: its links are not those of {self.nodes:,} nodes")
+        return links
+
+    def damaged(self, first: int) -> Damaged:
+        """What to raise when a query meets a shard that points outside of itself: the one that
+        has the sample of the place ``first``.
+        """
+        number = max(each.number for each in self.shards if each.first <= first)
+        name = self.prefix + shard_file(number)
+        return DamagedShard(str(self.damaged_file(shard_file(number))), name)
+
+    def damaged_file(self, name: str) -> Damaged:
+        """What to raise when a query meets a file that points outside of itself."""
+        path = self.store.path
+        return Damaged(
+            f"{path / (self.prefix + name)} is damaged; see: cocite verify {path}. Copy the index "
+            "again from where it was whole, or build it again"
+        )
+
+    @cached_property
+    def shards(self) -> tuple[Shard, ...]:
+        """All shards that are there and have samples which count, in their order."""
+        members, numbers = self.array(MEMBERS), self.freshness.numbers
+        if members.size != self.settings[SAMPLES]:
+            raise Damaged(f"{self.store.path}: its shards do not hold {members.size} samples")
+        format_, shards, place = self.format, list[Shard](), 0
+        assert isinstance(format_, SampledFormat)
+        for name, run in self.runs.items():
+            if name in self.store.lost:
+                continue
+            words = self.store.array(name)
+            at = run.start - numbers.start
+            counts = members[at : at + len(run)].tolist()
+            blobs, size = format_.place(self.nodes, counts, self.settings)
+            if size != words.size:
+                raise Damaged(
+                    f"{self.store.path / name} does not hold samples {run.start} to {run.stop - 1}"
+                )
+            shards.append(Shard(place, words, blobs[: max(0, self.samples - place)], run.start))
+            place += len(run)
+        return tuple(shard for shard in shards if shard.samples)
+
+    def of(self, numbers: NDArray[np.int64]) -> StoredPart:
+        """The part with some of its samples only, by their ``numbers``, ascending."""
+        shards, place = list[Shard](), 0
+        for shard in self.shards:
+            own = np.arange(shard.number, shard.number + shard.samples)
+            blobs = shard.blobs[np.isin(own, numbers)]
+            if len(blobs):
+                blobs.flags.writeable = False
+                shards.append(Shard(place, shard.words, blobs, shard.number))
+                place += len(blobs)
+        found = replace(self, freshness=replace(self.freshness, there=(numbers,)), only=None)
+        found.__dict__["shards"] = tuple(shards)
+        return found
+
+    @property
+    def at_once(self) -> int:
+        """How many samples are looked at between two looks at the clock, at most."""
+        return max(1, _AT_ONCE // self.nodes)
+
+    def slices(self) -> Iterator[slice]:
+        """All samples, whichever shards they lie in, in the pieces of such a question."""
+        for low in range(0, self.samples, self.at_once):
+            check()
+            yield slice(low, low + self.at_once)
+
+    def pieces(self) -> Iterator[Shard]:
+        """The shards, large ones in several pieces, for a question that may have a deadline: it is
+        looked at before each.
+        """
+        most = self.at_once
+        for shard in self.shards:
+            for low in range(0, shard.samples, most):
+                check()
+                if shard.samples <= most:
+                    yield shard
+                    break
+                blobs = shard.blobs[low : low + most]
+                yield Shard(shard.first + low, shard.words, blobs, shard.number + low)
+
+    @property
+    def runs(self) -> dict[str, range]:
+        """The files of its shards, with the numbers of their samples, in that order."""
+        return runs_of(self.store, self.prefix, self.freshness.numbers.start, self.settings)
+
+
+def runs_of(store: Store, prefix: str, oldest: int, settings: PartSettings) -> dict[str, range]:
+    """The shards that the manifest names of a part, whose first sample has the number ``oldest``,
+    with the numbers of their samples.
+    """
+    start = prefix + SHARD
+    names = [name for name in store.manifest.files if name.startswith(start)]
+    firsts = sorted((int(name.removeprefix(start)), name) for name in names)
+    if not firsts or firsts[0][0] != oldest:
+        raise Damaged(f"{store.path}: its shards do not begin with sample {oldest}")
+    ends = [*(first for first, _ in firsts[1:]), oldest + settings[SAMPLES]]
+    return {name: range(first, end) for (first, name), end in zip(firsts, ends, strict=True)}

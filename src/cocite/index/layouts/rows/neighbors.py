@@ -1,0 +1,360 @@
+"""The nearest layout: of every page, which are nearest to it, and in whose lists it is.
+
+    nearest.offsets, .nodes, .values    of every page, its list, with itself, and how near each is
+    holders.offsets, .nodes, .values    of every page, in whose lists it is, and how near it is
+    norms           float64[nodes, 2]   the sums of a list's values and of their squares
+    mutual_norms    float64[nodes, 2]   the same of its mutual entries
+
+A value below 0 is one-sided: that near, but the page is not in the list of the other. Lists are
+made page by page on all threads (``kernels/near.py``) and kept in order; holders are their
+transpose, by the same counting pass that turns links round; then one pass over both, side by side,
+sees which entries are mutual.
+
+Size: 16 bytes an entry and 48 a node, at most nearest + 1 entries a node.
+Memory: the links twice, and the more of two: 40 bytes a node and 32 a thread while lists are made,
+with their entries once; 48 a node and the entries twice while they are turned round. Lists that do
+not fit lie in scratch files, and links do; they are given back as they were read, and turned round
+in files, too, where there is no room for both. With little memory there is one thread. With less
+still, the 40 bytes a node lie in scratch files, too, and others are looked for strip by strip of
+their ids, so that the 32 are of a strip; what is left are 12 bytes a node, to turn the lists round.
+Source: ``measures/snn.py``.
+
+Where the kernels of lists of nearest pages add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cocite.cluster import in_order
+from cocite.compiled.clock import clock
+from cocite.errors import ResourceError
+from cocite.graph.blocks import Links, cut_blocks
+from cocite.graph.links import links_of, transpose
+from cocite.index.layouts.batch_maker import WholeBuilder
+from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.rows.reader import NearestFormat
+from cocite.index.part import PartEstimate, Progress
+from cocite.measures.evidence import floor_text
+from cocite.measures.snn import NEAREST, WIDEST
+from cocite.resources import format_least, resident, short_of
+from cocite.storage import ArrayWriter, Entry, Scratch, evict
+
+
+def room(width: int, k: int) -> tuple[NDArray[Any], ...]:
+    """The scratch memory of ``kernels/near.py``, all 0, for lists of ``k`` others, looked for in
+    strips of ``width`` ids: 32 bytes an id.
+    """
+    return (
+        np.zeros(width),
+        np.zeros((width, 2)),
+        np.zeros(width + 1, np.uint32),
+        np.zeros(width + 1, np.uint32),
+        np.zeros(k, np.uint32),
+        np.zeros((k, 2)),
+        np.zeros(2 * k, np.uint64),
+        np.zeros(2 * k),
+    )
+
+
+# -- build -------------------------------------------------------------------------------
+
+
+_NODE, _THREAD, _LEAN = 56, 32, 12
+"""Bytes a node: of the build, of each of its threads, and of the build with the least memory."""
+_MAKING, _TURNING = 40, 48
+"""Of a node, while lists are made and when they are turned round: what is told for a build."""
+_ENTRY = 16
+_LEAST_LINKS = 24 << 20
+_MOST_PAGES, _FEW_PAGES, _MOST_ENTRIES = 256, 16, 1 << 18
+"""Of which a worker makes the lists at a time; fewer if links are given back between."""
+_LEAST_LEAN = _LEAST_LINKS + 24 * _MOST_ENTRIES
+_PILOTS = 400
+_PIECE = 1 << 21
+_READ = 8 << 20
+"""Entries that are counted, and bytes that are read or written, at a time."""
+_TURN_SECONDS = 3e-8
+"""To turn an entry round, mark it, and write it twice."""
+_SIDES = {"in": 1, "out": 2, "both": 3}
+
+Rows = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32]]
+
+
+class _Lister:
+    """Makes lists; owns scratch memory, so one for each thread."""
+
+    def __init__(self, layout: NearestBuilder) -> None:
+        k = layout.k
+        self._layout = layout
+        ins, outs = layout.ins, layout.outs
+        self._sides = (
+            (ins.offsets, ins.neighbors),
+            (outs.offsets, outs.neighbors),
+            layout.weights["in"],
+            layout.weights["out"],
+            _SIDES[layout.plan.direction],
+        )
+        self._room = room(layout.width, k)
+        size = layout.pages * (k + 1)
+        self._out = np.empty(size, np.uint32), np.empty(size, np.float32)
+
+    def __call__(self, pages: range) -> Rows:
+        """Counts, nodes and values of the lists of some pages."""
+        from cocite.kernels import near
+
+        layout, counts = self._layout, np.zeros(len(pages), np.uint64)
+        nodes, values = self._out
+        used = near.closest(
+            *self._sides, np.int64(pages.start), self._room, (counts, nodes, values)
+        )
+        if layout.streaming and not 0 < resident() < layout.means.memory:
+            layout.ins.evict()
+            layout.outs.evict()
+            evict(*layout.weights["in"], *layout.weights["out"])
+        return counts, nodes[:used].copy(), values[:used].copy()
+
+
+class NearestBuilder(NearestFormat, WholeBuilder):
+    """Of the layout ``nearest``."""
+
+    # -- what a build stands on ----------------------------------------------------------
+
+    @property
+    def k(self) -> int:
+        """How many others a list has at most."""
+        return min(self.plan.settings[NEAREST], max(1, self.links.nodes - 1))
+
+    @property
+    def pages(self) -> int:
+        """Of how many pages a worker makes the lists at a time."""
+        most = _FEW_PAGES if self.streaming else _MOST_PAGES
+        return max(1, min(most, _MOST_ENTRIES // (self.k + 1)))
+
+    @property
+    def ins(self) -> Links:
+        """Who links to each page."""
+        return links_of(self.graph, "in")
+
+    @cached_property
+    def outs(self) -> Links:
+        """What each page links to."""
+        if self.plan.direction != "in":
+            return self.links
+        if self.lean:  # nothing else is there by then
+            return links_of(self.graph, "out", self.means.memory, keep=self.means.memory // 4)
+        return links_of(self.graph, "out", self.means.memory - self._least(self.fit.threads))
+
+    def _least(self, threads: int) -> int:
+        """What is in memory beside links and lists."""
+        return (_NODE + threads * _THREAD) * self.links.nodes + 24 * threads * _MOST_ENTRIES
+
+    @property
+    def _least_streaming(self) -> int:
+        """What it takes with only the links in files."""
+        return self._least(1) + min(_LEAST_LINKS, 2 * self.links.nbytes)
+
+    @cached_property
+    def fit(self) -> MemoryPlan:
+        """How the build fits its memory; raises :class:`ResourceError` if it does not."""
+        links = self.links.nbytes
+        for threads in range(self.means.threads, 0, -1):
+            need = 2 * links + self._least(threads)
+            if need <= self.means.memory:
+                return MemoryPlan(need, threads, (), self.means.threads)
+        least = min(self._least_streaming, _LEAN * self.links.nodes + _LEAST_LEAN)
+        if self.means.memory < least:
+            raise ResourceError(
+                f"lists of {self.links.nodes:,} nodes need {format_least(least)} of memory, with "
+                f"one thread; {short_of(self.means.memory)}{floor_text('nearest')}"
+            )
+        return MemoryPlan(self.means.memory, 1, (), self.means.threads)
+
+    @cached_property
+    def streaming(self) -> bool:
+        """Whether links are given back as they were read."""
+        return self.means.memory < 2 * self.links.nbytes + self._least(1)
+
+    @cached_property
+    def lean(self) -> bool:
+        """Whether what there is of each node lies in scratch files, too."""
+        return self.means.memory < self._least_streaming
+
+    @cached_property
+    def width(self) -> int:
+        """How many ids a strip has: all of them, or as many as half of the memory is enough for;
+        the other half is for what is read.
+        """
+        nodes = self.links.nodes
+        if not self.lean:
+            return nodes
+        room = max(self.means.memory - _LEAST_LEAN, _LEAN * nodes) // 2
+        strips = -(-_THREAD * nodes // room)
+        return -(-nodes // strips)
+
+    def _scratch(self, on_disk: bool) -> Scratch:
+        return Scratch.beside(self.graph.path) if on_disk else Scratch(None)
+
+    @cached_property
+    def weights(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """By side: what each page tells as a neighbor, and what all neighbors of each tell."""
+        from cocite.kernels import near
+
+        widest, scratch = np.int64(self.plan.settings[WIDEST]), self._scratch(self.lean)
+        found = {}
+        for side, rows, columns in (("in", self.ins, self.outs), ("out", self.outs, self.ins)):
+            worths, whole = (scratch.zeros(rows.nodes, np.float64) for _ in range(2))
+            for low, high in self._pieces(columns):
+                near.weigh(columns.offsets, columns.neighbors, widest, low, high, worths)
+                self._give_back(columns, worths)
+            for low, high in self._pieces(rows):
+                near.norms(rows.offsets, rows.neighbors, worths, low, high, whole)
+                self._give_back(rows, worths, whole)
+            found[side] = worths, whole
+        return found
+
+    def _pieces(self, links: Links) -> Iterator[tuple[int, int]]:
+        """Runs of nodes, whose links are read before they are given back."""
+        return pairwise((0, *(cut_blocks(links, _READ) if self.streaming else ()), links.nodes))
+
+    def _give_back(self, links: Links, *arrays: NDArray[Any]) -> None:
+        if self.streaming:
+            links.evict()
+            evict(*arrays)
+
+    def estimate(self) -> PartEstimate:
+        """Size, memory and time, from the lists of some pages."""
+        nodes, fit = self.links.nodes, self.fit
+        lister = _Lister(self)
+        sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
+        lister(range(sample[0], sample[0] + 1))  # compiles
+        begin = clock()
+        found = [lister(range(page, page + 1)) for page in sample]
+        seconds = clock() - begin
+        entries = sum(listed.size for _, listed, _ in found) * nodes / len(sample)
+        each = seconds / len(sample) / fit.threads
+        size = int(_ENTRY * entries) + 16 * (nodes + 1) + 32 * nodes
+        fit = replace(fit, memory=self._taken(int(entries)))
+        return PartEstimate(size, fit, each * nodes + entries * _TURN_SECONDS)
+
+    def _taken(self, entries: int) -> int:
+        """What a build of lists of so many entries takes: while they are made, or turned round."""
+        nodes, threads = self.links.nodes, self.fit.threads
+        making = (_MAKING + threads * _THREAD) * nodes + 24 * threads * self.pages * (self.k + 1)
+        making += _ENTRY // 2 * entries * self.fits
+        turning = _TURNING * nodes + _ENTRY * entries
+        return min(self.means.memory, 2 * self.links.nbytes + max(making, turning))
+
+    # -- the work --------------------------------------------------------------------------
+
+    def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
+        """Lists, their transpose, what is mutual; then all arrays."""
+        from cocite.kernels import features
+        from cocite.kernels.links import add_counts
+
+        nodes = self.links.nodes
+        lists = self._lists(directory, progress)
+        del self.weights
+        if not self.fits:
+            self.ins.evict()
+            self.outs.evict()
+        held = np.zeros(nodes, np.uint32)
+        for low in range(0, lists.edges, _PIECE):
+            add_counts(lists.neighbors[low : low + _PIECE], held)
+            evict(lists.neighbors[low : low + _PIECE])
+        holders = self._holders(lists, held, directory)
+        del held
+        scratch = self._scratch(self.lean)
+        norms, mutual = (scratch.zeros((nodes, 2), np.float64) for _ in range(2))
+        values, kept = lists.weights, holders.weights
+        for low, high in pairwise((0, *(() if self.fits else cut_blocks(lists, _READ)), nodes)):
+            features.mark(
+                lists.offsets[low : high + 1],
+                lists.neighbors,
+                values,
+                holders.offsets[low : high + 1],
+                holders.neighbors,
+                kept,
+                norms[low:high],
+                mutual[low:high],
+            )
+            if not self.fits:
+                lists.evict()
+                holders.evict()
+                evict(norms, mutual)
+        files: dict[str, Entry] = {}
+        for kind, rows in (("nearest", lists), ("holders", holders)):
+            assert rows.weights is not None
+            files |= self._stream(directory, f"{kind}.offsets", np.uint64, rows.offsets)
+            files |= self._stream(directory, f"{kind}.nodes", np.uint32, rows.neighbors)
+            files |= self._stream(directory, f"{kind}.values", np.float32, rows.weights)
+        files |= self._stream(directory, "norms", np.float64, norms)
+        files |= self._stream(directory, "mutual_norms", np.float64, mutual)
+        progress(nodes, nodes)
+        return files
+
+    def _holders(self, lists: Links, held: NDArray[np.uint32], directory: Path) -> Links:
+        """The transpose of lists; ``held`` is how many have each page. Lists in files are given
+        back meanwhile, and holders are in memory only where there is room for what is read, too.
+        """
+        memory, keep = self.means.memory - held.nbytes, None
+        if not self.lean:
+            whole = lists.nbytes + 8 * lists.nodes
+            memory -= lists.offsets.nbytes + self.outs.nbytes * (not self.outs.in_files)
+            keep = memory - (2 * _READ if not self.fits else lists.nbytes)
+            memory = max(memory, min(whole, 16 * lists.nodes + _LEAST_LINKS))
+        return transpose(lists, held, memory, directory, keep=keep)
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether lists and their transpose stay in memory, however long they are."""
+        most = self.links.nodes * (self.k + 1)
+        return _ENTRY * most + self.fit.memory <= self.means.memory
+
+    def _lists(self, directory: Path, progress: Progress) -> Links:
+        """Every page's list, in memory or in scratch files."""
+        nodes = self.links.nodes
+        most = nodes * (self.k + 1)
+        scratch = Scratch(None) if self.fits else Scratch.beside(directory)
+        offsets = self._scratch(self.lean).zeros(nodes + 1, np.uint64)
+        listed, values = scratch.zeros(most, np.uint32), scratch.zeros(most, np.float32)
+        used = 0
+        rows = in_order([_Lister(self) for _ in range(self.fit.threads)], self._ranges())
+        try:
+            for (low, high), (counts, found, near) in zip(
+                pairwise((*range(0, nodes, self.pages), nodes)), rows, strict=True
+            ):
+                offsets[low + 1 : high + 1] = counts
+                listed[used : used + found.size] = found
+                values[used : used + found.size] = near
+                used += found.size
+                if not self.fits:
+                    evict(listed, values)
+                progress(min(high, nodes - 1), nodes)
+        finally:
+            rows.close()  # type: ignore[attr-defined]
+        np.cumsum(offsets, out=offsets)
+        return Links(offsets, listed[:used], values[:used])
+
+    def _ranges(self) -> Iterator[range]:
+        nodes, step = self.links.nodes, self.pages
+        return (range(low, min(low + step, nodes)) for low in range(0, nodes, step))
+
+    def _stream(
+        self, directory: Path, name: str, dtype: DTypeLike, array: NDArray[Any]
+    ) -> dict[str, Entry]:
+        """Write an array in pieces, each given back if it lies in a file."""
+        path = directory / (self.plan.prefix + name)
+        with ArrayWriter(path, dtype, array.shape[1:]) as writer:
+            rows = max(1, _READ // array[:1].nbytes)
+            for low in range(0, len(array), rows):
+                writer.write(array[low : low + rows])
+                evict(array)
+        return {path.name: writer.finished}

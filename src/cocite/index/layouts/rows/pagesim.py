@@ -1,0 +1,402 @@
+"""The features layout: what every page holds of which page's score, and who holds each one's.
+
+    holders.offsets, .nodes, .values      of every page, who holds some of its score, and how much
+    features.offsets, .nodes, .values     of every page, whose scores it holds: the same, turned
+    cut                                   of every page, how much its features may have lost
+    own                                   the sum of its features, if scores are normalized
+
+Rows of holders are made source by source (``kernels/features.py``) and written as they come; rows
+of features are their transpose. What is cut is booked, not followed: with b[j, w] what each
+neighbor of w was not given, which it might have passed on for j more hops, and a[r] = 0,
+
+    a[j][v] = sum over w that link to v of  b[j, w] + a[j + 1][w] * decay / degree(w)
+
+is what might have come to v with j hops left, by walks; ``cut`` is the sum of a over j, rounded up.
+Of long paths the last row holds what had ``_ROWS`` - 1 hops left or more. It is passed on until
+little remains on its way; that is added to every page, as a path comes to it once at most.
+
+Values are float32, off by 2**-24 of themselves: less than the threshold leaves open, and two thirds
+of the size of float64.
+
+Size: 16 bytes an entry and 20 a node. Entries: at most (1 + decay + ... + decay**r) / threshold a
+node on average, as every path carries the threshold and all of them what there is.
+Memory: the links twice, 40 bytes a node, and (36 + 8 r) a node and thread, r being the rows: eight
+at most, none without a threshold; and 28 for each hop of a radius above eight. With less there is
+one thread, links lie in scratch files, and pages are given back as they were read.
+Source: Lin, King, Lyu, *PageSim*, 4.2, 5.1 and 5.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cocite.cluster import in_order
+from cocite.compiled.clock import clock
+from cocite.errors import ResourceError
+from cocite.graph import Graph
+from cocite.graph.blocks import Links
+from cocite.graph.links import links_of, opposite, transpose
+from cocite.index.layouts.batch_maker import WholeBuilder
+from cocite.index.layouts.contract import PartPlan
+from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.rows.reader import OWN, FeaturesFormat
+from cocite.index.part import PartEstimate, Progress
+from cocite.measures.evidence import floor_text
+from cocite.measures.pagesim import (
+    DAMPING,
+    DECAY,
+    DECAY_PER,
+    MOST_STEPS,
+    NORMALIZED,
+    RADIUS,
+    THRESHOLD,
+)
+from cocite.ranking.solver import power_scores
+from cocite.resources import Resources, format_least, short_of
+from cocite.storage import ArrayWriter, Entry, evict, map_array
+
+_NODE = 40
+"""Bytes a node beside the links and the workers."""
+_LEAST_LINKS = 24 << 20
+_MOST_SOURCES = 256
+_PILOTS = 400
+_PILOT_SECONDS, _LEAST_PILOTS = 3, 8
+_ROWS = 8
+"""Rows of what was cut, by the hops left; with a larger radius the last one is for many."""
+_PASSES, _LITTLE = 64, 1e-6
+"""How often that is passed on, or until so much of what was lost by a page on average remains."""
+_SPARE = 1 << 16
+"""Entries that rows may have together before one that might be the longest."""
+_PIECE = 1 << 22
+"""Entries written at a time."""
+_TURN_SECONDS = 3e-8
+"""To turn an entry round and write it twice."""
+_ROUNDING = 1 + 1e-6
+"""More than what sums of float64 are off by."""
+
+Rows = list[tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32]]]
+
+
+class _Spreader:
+    """Makes rows of holders; owns scratch memory, so one for each thread."""
+
+    def __init__(self, layout: FeaturesBuilder) -> None:
+        nodes, radius = layout.nodes, layout.radius
+        self._layout = layout
+        self._links = layout.onward
+        self._scores, self._rates = layout.scores, layout.rates
+        self._room = (
+            np.zeros(radius + 1, np.uint32),
+            np.zeros(radius, np.uint64),
+            np.zeros(radius, np.uint64),
+            np.zeros(radius + 1),
+            np.zeros(nodes if layout.deep else 0, np.bool_),
+        )
+        self._sums = np.zeros(nodes), np.zeros(nodes + 1, np.uint32)
+        size = layout.longest + _SPARE
+        self._out = np.empty(size, np.uint32), np.empty(size, np.float32)
+        self._streaming = layout.streaming
+        self.cut = np.zeros((layout.rows, nodes), np.uint64)
+
+    def __call__(self, sources: range) -> Rows:
+        """The rows of some sources: counts, nodes, values, in pieces of whole rows."""
+        from cocite.kernels import features
+
+        links = self._links.offsets, self._links.neighbors
+        pieces: Rows = []
+        first = sources.start
+        while first < sources.stop:
+            counts = np.zeros(sources.stop - first, np.uint64)
+            done, used = features.spread(
+                links,
+                np.uint64(first),
+                self._scores,
+                self._rates,
+                self._room,
+                self._sums,
+                self.cut,
+                (counts, *self._out),
+            )
+            if done == features.TOO_MANY:
+                raise self._layout.too_many(first + used)
+            nodes, values = self._out
+            pieces.append((counts[:done], nodes[:used].copy(), values[:used].copy()))
+            first += done
+        if self._streaming:
+            self._links.evict()
+        return pieces
+
+
+class FeaturesBuilder(FeaturesFormat, WholeBuilder):
+    """Of the layout ``features``."""
+
+    def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Resources) -> None:
+        super().__init__(graph, links, plan, means)
+        self.nodes = links.nodes
+
+    # -- what a build stands on ----------------------------------------------------------
+
+    @property
+    def radius(self) -> int:
+        """Hops at most: no path has as many as there are nodes."""
+        return max(1, min(self.plan.settings[RADIUS], self.nodes - 1))
+
+    @property
+    def deep(self) -> bool:
+        """Whether paths may be long."""
+        return self.radius > _ROWS
+
+    @property
+    def rows(self) -> int:
+        """Rows of what is cut; none where nothing is."""
+        return min(self.radius, _ROWS) if self.plan.settings[THRESHOLD] > 0 else 0
+
+    @cached_property
+    def rates(self) -> NDArray[np.float64]:
+        """What a hop counts, threshold, units in 1, how many paths a score of 1 has at most, what a
+        path counts, and how many steps those of a page may take.
+
+        All scores together are ``nodes``, and no more is cut, as it is cut once on every way: so
+        many units that this fits 62 bits, which leaves half of the numbers for rounding up.
+        """
+        settings, radius = self.plan.settings, self.radius
+        decay, threshold = settings[DECAY], settings[THRESHOLD]
+        hop, path = (decay, 1.0) if settings[DECAY_PER] == "hop" else (1.0, decay)
+        unit = 2.0 ** (62 - self.nodes.bit_length())
+        hops = radius if hop == 1 else -math.expm1(radius * math.log(hop)) * hop / (1 - hop)
+        paths = _ROUNDING * path * hops / threshold if threshold > 0 else np.inf
+        return np.array([hop, threshold, unit, paths, path, settings[MOST_STEPS]], np.float64)
+
+    def too_many(self, source: int) -> ResourceError:
+        """What to raise when the paths of a page take too many steps."""
+        settings = self.plan.settings
+        return ResourceError(
+            f"the paths of {self.graph.names.name(source)!r} take more than "
+            f"{settings[MOST_STEPS]:,} links, with a radius of {settings[RADIUS]} and a threshold "
+            f"of {settings[THRESHOLD]:g}. Choose a smaller --radius or a larger --threshold, or "
+            "allow more with --most-steps"
+        )
+
+    @cached_property
+    def fit(self) -> MemoryPlan:
+        """How the build fits its memory; raises :class:`ResourceError` if it does not."""
+        nodes, links = self.nodes, self.links.nbytes
+        for threads in range(self.means.threads, 0, -1):
+            need = 2 * links + _NODE * nodes + threads * self._spreader_bytes
+            if need <= self.means.memory:
+                return MemoryPlan(need, threads, (), self.means.threads)
+        least = _NODE * nodes + self._spreader_bytes + min(_LEAST_LINKS, 2 * links)
+        if self.means.memory < least:
+            raise ResourceError(
+                f"the features of {nodes:,} nodes need {format_least(least)} of memory, with one "
+                f"thread; {short_of(self.means.memory)}{floor_text('features')}"
+            )
+        return MemoryPlan(self.means.memory, 1, (), self.means.threads)
+
+    @property
+    def _spreader_bytes(self) -> int:
+        """Of one :class:`_Spreader`, with a row that is made and two that wait."""
+        long = 28 * self.radius + self.nodes if self.deep else 0
+        return (36 + 8 * self.rows) * self.nodes + long + 16 * _SPARE
+
+    @cached_property
+    def streaming(self) -> bool:
+        """Whether links are given back as they were read."""
+        nodes, links = self.nodes, self.links.nbytes
+        return self.means.memory < 2 * links + _NODE * nodes + self._spreader_bytes
+
+    @cached_property
+    def onward(self) -> Links:
+        """Whom every node passes its score on to: the other end of the links of the direction."""
+        used = self.fit.threads * self._spreader_bytes + (_NODE - 16) * self.nodes
+        return links_of(self.graph, opposite(self.plan.direction), self.means.memory - used)
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """PageRank, of mean 1."""
+        degrees = np.diff(self.onward.offsets).astype(np.uint32)
+        damping = self.plan.settings[DAMPING]
+        return power_scores(self.links, degrees, damping, self.streaming)
+
+    @cached_property
+    def longest(self) -> int:
+        """Entries of a row at most."""
+        return int(min(self.nodes, 3 + self.scores.max() * self.rates[3]))
+
+    def estimate(self) -> PartEstimate:
+        """Size, memory and time, from the rows of a sample of sources."""
+        nodes, fit = self.nodes, self.fit
+        spreader = _Spreader(self)
+        spread = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64))
+        sample = np.random.default_rng(0).permutation(spread).tolist()
+        spreader(range(sample[0], sample[0] + 1))  # compiles
+        found: list[Rows] = []
+        begin, seconds = clock(), 0.0
+        for source in sample:
+            found.append(spreader(range(source, source + 1)))
+            seconds = clock() - begin
+            if seconds > _PILOT_SECONDS and len(found) >= _LEAST_PILOTS:
+                break
+        entries = sum(piece[1].size for rows in found for piece in rows) * nodes / len(found)
+        each = seconds / len(found) / fit.threads
+        turning = int(min(self.means.memory, 16 * entries + (_NODE + 16) * nodes))
+        fit = replace(fit, memory=max(fit.memory, turning))
+        if self.plan.weight < 1:  # the other direction's part comes first, with its own
+            del self.onward, self.scores
+        return PartEstimate(
+            int(16 * entries + 20 * nodes), fit, each * nodes + entries * _TURN_SECONDS
+        )
+
+    # -- the work --------------------------------------------------------------------------
+
+    def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
+        """Holders as they come; then features, their transpose, what was cut, and their sums."""
+        files = _Files(directory, self.plan.prefix)
+        nodes = self.nodes
+        held, cut = self._write_holders(files, progress)
+        files.write("cut", np.float32, self._lost(cut))
+        del cut, self.onward
+        features = self._turned(files.links("holders"), held, directory)
+        assert features.weights is not None
+        files.write("features.offsets", np.uint64, features.offsets)
+        files.write("features.nodes", np.uint32, features.neighbors)
+        files.write("features.values", np.float32, features.weights)
+        if self.plan.settings[NORMALIZED]:
+            files.write(OWN, np.float64, _totals(features.offsets, features.weights))
+        progress(nodes, nodes)
+        return files.entries
+
+    def _write_holders(
+        self, files: _Files, progress: Progress
+    ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+        """uint32[nodes], how many features each node has; float64[r, nodes], what was cut."""
+        from cocite.kernels.links import add_counts
+
+        nodes = self.nodes
+        offsets, held = np.zeros(nodes + 1, np.uint64), np.zeros(nodes, np.uint32)
+        spreaders = [_Spreader(self) for _ in range(self.fit.threads)]
+        rows = in_order(spreaders, self._ranges())
+        at = 1
+        try:
+            with ExitStack() as stack:
+                to_nodes = stack.enter_context(files.writer("holders.nodes", np.uint32))
+                to_values = stack.enter_context(files.writer("holders.values", np.float32))
+                for pieces in rows:
+                    for counts, reached, values in pieces:
+                        offsets[at : at + counts.size] = counts
+                        at += counts.size
+                        to_nodes.write(reached)
+                        to_values.write(values)
+                        add_counts(reached, held)
+                    progress(min(at - 1, nodes - 1), nodes)
+        finally:
+            rows.close()  # type: ignore[attr-defined]
+        files.add("holders.nodes", to_nodes)
+        files.add("holders.values", to_values)
+        files.write("holders.offsets", np.uint64, np.cumsum(offsets, dtype=np.uint64))
+        booked = spreaders[0].cut
+        for other in spreaders[1:]:
+            booked += other.cut
+        return held, booked / self.rates[2]
+
+    def _turned(self, holders: Links, held: NDArray[np.uint32], directory: Path) -> Links:
+        """The features: in memory if both fit, else in a scratch file, block after block."""
+        least, whole = 16 * self.nodes + _LEAST_LINKS, holders.nbytes
+        out = self.plan.direction == "out" and not self.streaming
+        memory = self.means.memory - _NODE * self.nodes - (self.links.nbytes if out else 0)
+        if least < whole and memory < 2 * whole + 16 * self.nodes:
+            memory = min(memory, whole)  # which does not hold them, with what turning takes
+        return transpose(holders, held, max(memory, least), directory)
+
+    def _ranges(self) -> Iterator[range]:
+        """Sources worked on at once: as many as have room for their rows, if each were full."""
+        nodes, fit = self.nodes, self.fit
+        spare = max(0, self.means.memory - fit.memory) // (fit.threads + 1)
+        size = max(1, min(_MOST_SOURCES, spare // (8 * self.longest)))
+        return (range(a, min(a + size, nodes)) for a in range(0, nodes, size))
+
+    def _lost(self, cut: NDArray[np.float64]) -> NDArray[np.float32]:
+        """At most how much the features of each node have lost, in all."""
+        from cocite.kernels.links import collect
+
+        links, hop = self.links, self.rates[0]
+        degrees = np.maximum(np.diff(self.onward.offsets), 1)
+        lost, came = np.zeros(links.nodes), np.zeros(links.nodes)
+        for left in range(self.rows - 1, -1, -1):
+            given = cut[left] + came * (hop / degrees)
+            collect(links.offsets, links.neighbors, given, came)
+            lost += came
+            if self.deep and left == self.rows - 1:
+                self._pass_on(lost, came, hop / degrees)
+        rounded = (lost * _ROUNDING).astype(np.float32)
+        return np.where(lost > 0, np.nextafter(rounded, np.float32(np.inf)), np.float32(0))
+
+    def _pass_on(
+        self, lost: NDArray[np.float64], came: NDArray[np.float64], rates: NDArray[np.float64]
+    ) -> None:
+        """Add to ``lost`` what ``came`` may lead to with many hops left; ``came`` is 0 afterwards.
+
+        What is still on its way at the end comes to each page once at most, as paths do, whole.
+        """
+        from cocite.kernels.links import collect
+
+        links, left = self.links, self.radius - 1
+        for _ in range(min(_PASSES, left)):
+            if came.sum() * links.nodes <= _LITTLE * lost.sum():
+                break
+            collect(links.offsets, links.neighbors, came * rates, came)
+            lost += came
+            left -= 1
+        if left:
+            lost += came.sum()
+        came[:] = 0
+
+
+def _totals(offsets: NDArray[np.uint64], values: NDArray[np.float32]) -> NDArray[np.float64]:
+    """float64[nodes], the sum of each row."""
+    from cocite.kernels.features import totals
+
+    found = np.empty(offsets.size - 1)
+    totals(offsets, values, found)
+    evict(values)
+    return found
+
+
+class _Files:
+    """The files of a part: written under their prefix, with their entries."""
+
+    def __init__(self, directory: Path, prefix: str) -> None:
+        self._directory, self._prefix = directory, prefix
+        self.entries: dict[str, Entry] = {}
+
+    def writer(self, name: str, dtype: DTypeLike) -> ArrayWriter:
+        """A stream into the file ``name``."""
+        return ArrayWriter(self._directory / (self._prefix + name), dtype)
+
+    def add(self, name: str, writer: ArrayWriter) -> None:
+        """Note the entry of a stream that has ended."""
+        self.entries[self._prefix + name] = writer.finished
+
+    def write(self, name: str, dtype: DTypeLike, array: NDArray[np.generic]) -> None:
+        """Write a whole array, in pieces, each given back if it lies in a file."""
+        with self.writer(name, dtype) as writer:
+            for low in range(0, array.size, _PIECE):
+                writer.write(array[low : low + _PIECE])
+                evict(array)
+        self.add(name, writer)
+
+    def links(self, kind: str) -> Links:
+        """Rows written before, as views of their files."""
+        names = [f"{self._prefix}{kind}.{name}" for name in ("offsets", "nodes", "values")]
+        offsets, nodes, values = (
+            map_array(self._directory / name, self.entries[name]) for name in names
+        )
+        return Links(offsets, nodes, values)

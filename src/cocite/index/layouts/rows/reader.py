@@ -1,0 +1,477 @@
+"""Asking lists of features: two of them merged, or one followed to all who share any of it.
+
+    s(u, v) = sum over shared features, ascending, of min**2 / max, in float64, then in whole grains
+
+and, if it is normalized, divided before that by the root of the product of what both score with
+themselves.
+
+Both questions add up the same numbers in the same order, so they agree to the bit. The scores are
+exact for the features stored; ``certified`` says how far those may be from the definition's.
+
+Cost: a pair reads two lists; relatives read, of every feature of the node, all who hold it.
+Source: Lin, King, Lyu, *PageSim*, 4.2 (Definition 6) and 5.2.
+
+Asking lists of nearest pages: two of them merged, or one followed to all who share any of it.
+
+Both questions add up the same numbers in ascending order of the pages shared, so they agree to the
+bit. Exact for the lists stored.
+
+Cost: a pair reads two lists; related nodes read, of every page of the node's list, all who have it.
+Source: see ``measures/snn.py``.
+
+The features layout: which files there are; ``index/layouts/rows/pagesim.py`` says what is in them.
+
+Asking words: those of two pages merged, or each of a page's own followed to all who have it.
+
+Both questions add up the same products in the order of the words, so they agree to the bit.
+
+Cost: a pair reads two rows; related pages read, of every word of the page, all who have it.
+Source: see ``measures/tfidf.py``.
+
+The nearest layout: which files there are; ``index/layouts/rows/neighbors.py`` says what is in them.
+
+The text layout: which files there are; ``index/layouts/rows/words.py`` says what is in them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import GRAINS
+from cocite.index.layouts.contract import PartPlan, WholeFormat
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.reader import (
+    NOTHING,
+    Estimate,
+    Graphs,
+    Ids,
+    Paths,
+    QueryScratch,
+    Reader,
+    Reasons,
+    apportioned,
+)
+from cocite.measures import PartSettings
+from cocite.measures.pagesim import NORMALIZED
+from cocite.measures.snn import FORM, MUTUAL
+
+
+class NearestReader(Reader):
+    """The layout ``nearest``."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        nodes = part.nodes
+        self._lists, self._holders = (
+            tuple(part.array(f"{kind}.{name}") for name in ("offsets", "nodes", "values"))
+            for kind in ("nearest", "holders")
+        )
+        self._norms = {False: part.array("norms"), True: part.array("mutual_norms")}
+        for kind, (offsets, members, values) in (
+            ("nearest", self._lists),
+            ("holders", self._holders),
+        ):
+            if offsets.shape != (nodes + 1,) or members.shape != values.shape:
+                raise part.damaged_file(f"{kind}.offsets")
+        if any(norms.shape != (nodes, 2) for norms in self._norms.values()):
+            raise part.damaged_file("norms")
+
+    def listed(self, node: int) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+        """The list of ``node``, ids ascending, and how near each is; below 0 if not mutual."""
+        offsets, members, values = self._lists
+        begin, end = int(offsets[node]), int(offsets[node + 1])
+        if not begin <= end <= members.size:
+            raise self.part.damaged_file("nearest.offsets")
+        return members[begin:end], values[begin:end]
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The score of two nodes; a node is wholly similar to itself."""
+        from cocite.kernels import features
+
+        if first == second:
+            return Estimate(float(GRAINS), 0.0)
+        form, power, mutual = chosen_form(settings)
+        norms = self._norms[mutual][:, power - 1]
+        grains = features.pair_rows(
+            *self.listed(first), *self.listed(second), norms[first], norms[second], form, mutual
+        )
+        return Estimate(float(grains), 0.0)
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """The pages in both lists. What makes them near is not held: paths have the nodes alone."""
+        score = self.pair(first, second, settings).grains / GRAINS
+        return list_reasons(
+            (first, second), score, self.listed(first), self.listed(second), settings
+        )
+
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
+        """Follow each page of the list, ascending, to all who have it in theirs."""
+        from cocite.kernels import features, neighbors, totals
+
+        form, power, mutual = chosen_form(settings)
+        values, used = scratch.sums.view(np.float64), scratch.used
+        count = int(
+            features.gather_rows(*self.listed(node), self._holders, form, mutual, values, used)
+        )
+        if count == features.DAMAGED:
+            raise self.part.damaged_file("holders.nodes")
+        neighbors.normalize(
+            values,
+            used,
+            count,
+            np.int64(node),
+            self._lists[0],
+            self._norms[mutual],
+            power,
+            form,
+        )
+        scratch.have = int(
+            totals.settle_exact(
+                values,
+                used,
+                count,
+                self.part.weight,
+                scratch.totals,
+                scratch.touched,
+                scratch.have,
+            )
+        )
+
+
+def list_reasons(
+    pair: tuple[int, int],
+    score: float,
+    one: tuple[NDArray[np.uint32], NDArray[np.float32]],
+    other: tuple[NDArray[np.uint32], NDArray[np.float32]],
+    settings: PartSettings,
+) -> Reasons:
+    """The pages in the lists of two nodes, values below 0 of those that are not mutual."""
+    form, _, mutual = chosen_form(settings)
+    (mine, values), (theirs, others) = one, other
+    common, here, there = np.intersect1d(mine, theirs, return_indices=True)
+    both: NDArray[Any] = np.column_stack((values[here], others[there])).astype(np.float64)
+    sound = (both > 0).all(axis=1) | (not mutual)
+    both = np.abs(both)
+    terms = np.where(sound, both.prod(axis=1) if form == 0 else both.min(axis=1), 0)
+
+    def path(node: int) -> Paths:
+        return tuple([each] * (node == each) for each in pair)  # type: ignore[return-value]
+
+    return apportioned(score, common, terms, path)
+
+
+def chosen_form(settings: PartSettings) -> tuple[int, int, bool]:
+    """(the form, the power of values in norms, whether one-sided entries are left out)."""
+    from cocite.kernels.neighbors import FORMS
+
+    form = settings[FORM]
+    return FORMS.index(form), 2 if form == "cosine" else 1, settings[MUTUAL]
+
+
+# -- format ------------------------------------------------------------------------------
+
+
+OWN = "own"
+
+
+class FeaturesFormat(WholeFormat):
+    """The layout ``features``."""
+
+    files: ClassVar[dict[str, str]] = {
+        "holders.offsets": "<u8[n + 1]",
+        "holders.nodes": "<u4[E]",
+        "holders.values": "<f4[E]",
+        "features.offsets": "<u8[n + 1]",
+        "features.nodes": "<u4[E]",
+        "features.values": "<f4[E]",
+        "cut": "<f4[n]",
+        OWN: "<f8[n]",
+    }
+
+    @classmethod
+    def files_of(cls, plan: PartPlan) -> dict[str, str]:
+        """What every node scores with itself is there if scores are normalized."""
+        has = {OWN: plan.settings[NORMALIZED]}
+        return {name: form for name, form in cls.files.items() if has.get(name, True)}
+
+
+# -- reader ------------------------------------------------------------------------------
+
+
+_ROUNDING = 2.0**-22
+"""A term is off by three roundings to float32 at most, and then some for sums of float64."""
+
+
+class FeatureReader(Reader):
+    """The layout ``features``."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        self._valid_sizes()
+
+    @cached_property
+    def _holders(self) -> tuple[NDArray[Any], ...]:
+        return self._lists("holders")
+
+    @cached_property
+    def _features(self) -> tuple[NDArray[Any], ...]:
+        return self._lists("features")
+
+    def _lists(self, kind: str) -> tuple[NDArray[Any], ...]:
+        return tuple(self.part.array(f"{kind}.{name}") for name in ("offsets", "nodes", "values"))
+
+    def _valid_sizes(self) -> None:
+        nodes = self.part.nodes
+        for kind in ("holders", "features"):
+            offsets, members, values = self._lists(kind)
+            if offsets.shape != (nodes + 1,) or members.shape != values.shape:
+                raise self.part.damaged_file(f"{kind}.offsets")
+        for name in ("cut", *([OWN] if self._normalized else ())):
+            if self.part.array(name).shape != (nodes,):
+                raise self.part.damaged_file(name)
+
+    @property
+    def unit(self) -> bool:
+        """Whether no score is above 1: normalized ones."""
+        return self._normalized
+
+    @property
+    def _normalized(self) -> bool:
+        return self.part.settings[NORMALIZED]
+
+    @cached_property
+    def _own(self) -> NDArray[np.float64] | None:
+        """What every node scores with itself, to normalize by."""
+        return self.part.array(OWN) if self._normalized else None
+
+    def _scale(self, first: int, second: int) -> float:
+        """What the score of two nodes is divided by."""
+        if self._own is None:
+            return 1.0
+        one, other = float(self._own[first]), float(self._own[second])
+        if not (0 < one < np.inf and 0 < other < np.inf):
+            raise self.part.damaged_file(OWN)
+        return float(np.sqrt(one * other))
+
+    def features(self, node: int) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+        """Whose scores ``node`` holds, ids ascending, and how much of each."""
+        offsets, members, values = self._features
+        begin, end = int(offsets[node]), int(offsets[node + 1])
+        if not begin <= end <= members.size:
+            raise self.part.damaged_file("features.offsets")
+        return members[begin:end], values[begin:end]
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The score of two nodes; a node and itself score the sum of its features, or 1."""
+        from cocite.kernels import features
+
+        if first == second:
+            score = features.total(self.features(first)[1])
+        else:
+            score = features.pair(*self.features(first), *self.features(second))
+        return Estimate(float(np.rint(score / self._scale(first, second) * GRAINS)), 0.0)
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """The features that both hold. How one came is held only where it is the node's own."""
+        (mine, values), (theirs, others) = self.features(first), self.features(second)
+        common, here, there = np.intersect1d(mine, theirs, return_indices=True)
+        pairs = np.sort(np.column_stack((values[here], others[there])).astype(np.float64), axis=1)
+        with np.errstate(invalid="ignore"):  # both 0: values too small for float32
+            terms = pairs[:, 0] ** 2 / pairs[:, 1]
+        score = self.pair(first, second, settings).grains / GRAINS
+
+        def path(node: int) -> Paths:
+            return [first] * (node == first), [second] * (node == second)
+
+        return apportioned(score, common, terms, path)
+
+    def certified(
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
+    ) -> NDArray[np.float64]:
+        """What the threshold cut, by the bounds of ``measures/pagesim.py``, nothing of it for the
+        node itself below, as it never scores too high with itself; and the rounding of features.
+
+        What a node scores with itself is too low by what it lost, if at all. So a normalized score
+        is between the least and the most of the other, divided by what it may be at most and is.
+        """
+        cut = self.part.array("cut").astype(np.float64)
+        lost = cut[node] + cut[others]
+        slack = np.column_stack((lost, 2 * lost))
+        slack[others == node] = 0.0, cut[node]
+        scores = np.array([self.pair(node, v, settings).grains for v in others.tolist()]) / GRAINS
+        if self._own is None:
+            return np.asarray(slack + _ROUNDING * scores[:, None] + 1 / GRAINS)
+        for i, (other, found) in enumerate(zip(others.tolist(), scores.tolist(), strict=True)):
+            scale, rounding = self._scale(node, other), 2 * _ROUNDING * found + 1 / GRAINS
+            most = np.sqrt((self._own[node] + cut[node]) * (self._own[other] + cut[other]))
+            low = max(0.0, (found * scale - slack[i, 0]) / most - rounding)
+            high = min(1.0, found + slack[i, 1] / scale + rounding)
+            slack[i] = (0.0, 0.0) if other == node else (found - low, high - found)
+        return slack
+
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
+        """Follow each feature, ascending, to all who hold it."""
+        from cocite.kernels import features
+
+        sums = scratch.sums.view(np.float64).reshape(-1)
+        count = int(features.gather(*self.features(node), *self._holders, sums, scratch.used))
+        if count == features.DAMAGED:
+            raise self.part.damaged_file("holders.nodes")
+        if self._own is not None:
+            self._scale(node, node)  # is a number to divide by
+            features.normalize(sums, self._own, scratch.used, np.int64(count), np.uint32(node))
+        scratch.have = int(
+            features.settle(
+                sums,
+                scratch.used,
+                count,
+                np.uint32(node),
+                self.part.weight,
+                scratch.totals,
+                scratch.touched,
+                scratch.have,
+            )
+        )
+
+
+# -- reader ------------------------------------------------------------------------------
+
+
+"""What two roundings to float32 do to a term at most, and then some for sums of float64."""
+_PRODUCT = 0
+"""The form of ``kernels/features.py`` that adds up products."""
+
+
+class WordsReader(Reader):
+    """The layout ``text``."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        self._rows = tuple(self.array(f"texts.{name}") for name in ("offsets", "words", "values"))
+        self._holders = tuple(
+            self.array(f"holders.{name}") for name in ("offsets", "nodes", "values")
+        )
+        for kind, (_, members, values) in (("texts", self._rows), ("holders", self._holders)):
+            if members.shape != values.shape:
+                raise part.damaged_file(f"{kind}.offsets")
+        if self._rows[0].shape != (part.nodes + 1,):
+            raise part.damaged_file("texts.offsets")
+
+    def array(self, name: str) -> NDArray[Any]:
+        """An array of the part."""
+        return self.part.array(name)
+
+    def words(self, node: int) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+        """The words of ``node``, by their places in the alphabet, and their weights."""
+        offsets, words, values = self._rows
+        begin, end = int(offsets[node]), int(offsets[node + 1])
+        if not begin <= end <= words.size:
+            raise self.part.damaged_file("texts.offsets")
+        return words[begin:end], values[begin:end]
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The cosine of two nodes; a node is wholly similar to itself."""
+        from cocite.kernels import features
+
+        if first == second:
+            return Estimate(float(GRAINS), 0.0)
+        grains = features.pair_rows(
+            *self.words(first), *self.words(second), 1.0, 1.0, _PRODUCT, False
+        )
+        return Estimate(min(float(grains), float(GRAINS)), 0.0)
+
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
+        """Follow each word, in order, to all pages that have it."""
+        from cocite.kernels import features, totals
+
+        sums, used = scratch.sums.view(np.float64), scratch.used
+        count = int(
+            features.gather_rows(*self.words(node), self._holders, _PRODUCT, False, sums, used)
+        )
+        if count == features.DAMAGED:
+            raise self.part.damaged_file("holders.nodes")
+        found = used[:count]
+        sums[found, 0] = np.minimum(np.rint(sums[found, 0] * GRAINS), GRAINS)
+        sums[node, 0] = 0.0
+        scratch.have = int(
+            totals.settle_exact(
+                sums,
+                used,
+                count,
+                self.part.weight,
+                scratch.totals,
+                scratch.touched,
+                scratch.have,
+            )
+        )
+
+    def certified(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
+        """The rounding of the weights that are stored; none of a node and itself."""
+        scores = np.array([self.pair(node, v, settings).grains for v in others.tolist()]) / GRAINS
+        slack = np.where((others == node) | (scores == 0), 0.0, _ROUNDING * scores + 1 / GRAINS)
+        return np.column_stack((slack, slack))
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """The words that both have, under ids beyond those of the nodes."""
+        score = self.pair(first, second, settings).grains / GRAINS
+        (mine, values), (theirs, others) = self.words(first), self.words(second)
+        shared, here, there = np.intersect1d(mine, theirs, return_indices=True)
+        terms = values[here].astype(np.float64) * others[there]
+        if score <= 0 or not shared.size:
+            return NOTHING
+        ids = np.arange(self.part.nodes, self.part.nodes + shared.size).astype(np.uint32)
+        named = tuple(map(self._word, shared.tolist()))
+        return Reasons(ids, score * (terms / terms.sum()), lambda row: ([], []), gone=named)
+
+    def _word(self, number: int) -> str:
+        """What a word is."""
+        offsets, letters = self.array("words.offsets"), self.array("words.letters")
+        if number + 1 >= offsets.size:
+            raise self.part.damaged_file("texts.words")
+        begin, end = (int(place) for place in offsets[number : number + 2])
+        if not begin <= end <= letters.size or begin == end:
+            raise self.part.damaged_file("words.offsets")
+        try:
+            return letters[begin:end].tobytes().decode()
+        except UnicodeDecodeError as error:
+            raise self.part.damaged_file("words.letters") from error
+
+
+# -- format ------------------------------------------------------------------------------
+
+
+class NearestFormat(WholeFormat):
+    """The layout ``nearest``."""
+
+    files: ClassVar[dict[str, str]] = {
+        "nearest.offsets": "<u8[n + 1]",
+        "nearest.nodes": "<u4[E]",
+        "nearest.values": "<f4[E]",
+        "holders.offsets": "<u8[n + 1]",
+        "holders.nodes": "<u4[E]",
+        "holders.values": "<f4[E]",
+        "norms": "<f8[n, 2]",
+        "mutual_norms": "<f8[n, 2]",
+    }
+
+
+# -- format ------------------------------------------------------------------------------
+
+
+class TextFormat(WholeFormat):
+    """The layout ``text``."""
+
+    files: ClassVar[dict[str, str]] = {
+        "texts.offsets": "<u8[n + 1]",
+        "texts.words": "<u4[E]",
+        "texts.values": "<f4[E]",
+        "holders.offsets": "<u8[w + 1]",
+        "holders.nodes": "<u4[E]",
+        "holders.values": "<f4[E]",
+        "words.offsets": "<u8[w + 1]",
+        "words.letters": "|u1[B]",
+    }

@@ -1,0 +1,396 @@
+"""The text layout: of every page its words and their weights, and of every word its pages.
+
+    texts.offsets, .words, .values      of every page, its words, ascending, and their weights
+    holders.offsets, .nodes, .values    of every word, the pages that have it, and its weights there
+    words.offsets, .letters             the words, in the order of the alphabet, in UTF-8
+
+Words are counted (``index/layouts/rows/words.py``), weighed and cut batch by batch, and put behind
+each other in the order of the texts; pages are written in order then, and words are their
+transpose, by the same counting pass that turns links round. The weights of a page are divided by
+their length, in 64 bits, and rounded to float32.
+
+A refresh without texts takes what the index holds: rows of pages that are still there, as they are,
+words and all. Pages that are new have none.
+
+Size: 16 bytes for each word of a page, 8 a node, and 16 and its letters for each word.
+Memory: 40 bytes a node, 200 for each different word of the texts, 32 MiB for what is done batch by
+batch, and 24 bytes for each word of a page; where these do not fit they lie in scratch files.
+Source: ``measures/tfidf.py``.
+
+Counting words: which of them each text has, how often, and how many texts have each.
+
+Texts are read once, one at a time. What they have goes to a nameless file, as pairs of a word and
+how often it stands there, text behind text; in memory are the words themselves, while they are
+counted, and 24 bytes for each text. Words get numbers in the order of the alphabet.
+
+Cost: 10 to 20 ns a letter, most of it scikit-learn's; 8 bytes of scratch for each word of a text.
+Memory: 200 bytes for each different word.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cocite.constants import NOWHERE
+from cocite.errors import InputError, ResourceError
+from cocite.extras import need
+from cocite.graph.blocks import Links
+from cocite.graph.links import transpose
+from cocite.graph.names import Names
+from cocite.index.layouts.batch_maker import WholeBuilder
+from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.rows.reader import TextFormat
+from cocite.index.layouts.rows.texts import OldTexts, TextFiles
+from cocite.index.part import PartEstimate, Progress
+from cocite.io.readers.tables import texts_of
+from cocite.measures.evidence import floor_text
+from cocite.measures.tfidf import MAX_DF, MIN_DF, WORDS
+from cocite.resources import format_least, short_of
+from cocite.storage import ArrayWriter, Entry, Scratch, ScratchFile, evict
+
+_log = logging.getLogger("cocite")
+BATCH = 1 << 20
+"""Pairs that are written, or weighed, at a time; more only of a text that has more by itself."""
+
+Allow = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words in the order of the alphabet: UTF-8 ``letters`` uint8, one behind the other, which
+    begin at ``offsets`` uint64[words + 1].
+    """
+
+    offsets: NDArray[np.uint64]
+    letters: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, words: list[str]) -> Words:
+        """Of words in order."""
+        each = [word.encode() for word in words]
+        ends = np.cumsum([0, *map(len, each)], dtype=np.uint64)
+        return cls(ends, np.frombuffer(b"".join(each), np.uint8))
+
+    def only(self, kept: NDArray[np.bool_]) -> Words:
+        """Those that are ``kept``."""
+        sizes = self.offsets[1:].astype(np.int64) - self.offsets[:-1].astype(np.int64)
+        letters = self.letters[np.repeat(kept, sizes)]
+        return Words(np.cumsum([0, *sizes[kept]], dtype=np.uint64), letters)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What was counted. Text i is that of node ``nodes[i]``, and has the pairs uint32[:, 2] (word,
+    how often) from ``begins[i]`` up to ``begins[i + 1]`` of the ``file``; ``numbers`` turns what
+    words are called there into their places in ``words``, and ``held`` is how many texts have each
+    of these. It took so many ``seconds``.
+    """
+
+    nodes: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    file: ScratchFile
+    numbers: NDArray[np.uint32]
+    words: Words
+    held: NDArray[np.int64]
+    seconds: float
+
+    def batches(self) -> Iterator[tuple[range, NDArray[np.uint32], NDArray[np.uint32]]]:
+        """Texts, and of all their pairs the places of the words and how often they are there."""
+        cuts = [0]
+        for text, end in enumerate(self.begins[1:].tolist()):
+            if end - int(self.begins[cuts[-1]]) > BATCH and text > cuts[-1]:
+                cuts.append(text)
+        for low, high in pairwise((*cuts, self.nodes.size)):
+            begin, end = self.begins[low], self.begins[high]
+            pairs = np.empty((int(end - begin), 2), np.uint32)
+            self.file.read(8 * int(begin), pairs)
+            yield range(low, high), self.numbers[pairs[:, 0]], pairs[:, 1]
+
+
+def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Counted:
+    """Count the words of the texts of nodes, with a scratch file in ``directory``.
+
+    ``allow`` is called with how many different words and texts there are, now and then and at the
+    end, and raises what is to be raised if they are too many. Of texts of no node the logger
+    ``cocite`` warns.
+
+    Raises :class:`~cocite.errors.UsageError` without scikit-learn, and
+    :class:`~cocite.errors.InputError` for texts that cannot be read, or two of one node.
+    """
+    split = need("sklearn.feature_extraction.text", "The measure text", "texts")
+    words_in = split.CountVectorizer().build_analyzer()
+    file, ids, start = ScratchFile(directory), dict[str, int](), time.perf_counter()
+    nodes, begins, seen, written = list[int](), [0], set[int](), 0
+    waiting: list[NDArray[np.uint32]] = []
+    strangers = Counter[str]()
+
+    def stranger(name: str) -> None:
+        strangers[name if not strangers else ""] += 1
+
+    def write() -> None:
+        nonlocal written
+        if waiting:
+            file.write(8 * written, np.concatenate(waiting))
+            written = begins[-1]
+            waiting.clear()
+        allow(len(ids), len(nodes))
+
+    for node, text in texts_of(path, names, stranger=stranger):
+        if node in seen:
+            raise InputError(f"{path} has two texts of {names.name(node)!r}; a page has one")
+        counts = Counter(words_in(text))
+        pairs = np.empty((len(counts), 2), np.uint32)
+        pairs[:, 0] = [ids.setdefault(word, len(ids)) for word in counts]
+        pairs[:, 1] = list(counts.values())
+        seen.add(node)
+        nodes.append(node)
+        begins.append(begins[-1] + len(counts))
+        waiting.append(pairs)
+        if begins[-1] - written > BATCH:
+            write()
+    write()
+    if strangers:
+        many, first = strangers.total(), next(iter(strangers))
+        told = f"{many:,} texts of {path} are" if many > 1 else f"a text of {path} is"
+        _log.warning(f"{told} of no page of the graph, such as {first!r}: left out")
+    return _in_order(file, ids, nodes, begins, start)
+
+
+def _in_order(
+    file: ScratchFile, ids: dict[str, int], nodes: list[int], begins: list[int], start: float
+) -> Counted:
+    """What was counted since ``start``, its words in order."""
+    words = sorted(ids, key=str.encode)
+    numbers = np.empty(len(words), np.uint32)
+    numbers[[ids[word] for word in words]] = np.arange(len(words), dtype=np.uint32)
+    found = Counted(
+        np.array(nodes, np.int64),
+        np.array(begins, np.int64),
+        file,
+        numbers,
+        Words.of(words),
+        np.zeros(len(words), np.int64),
+        time.perf_counter() - start,
+    )
+    for _, places, _ in found.batches():
+        found.held[:] += np.bincount(places, minlength=len(words))
+    return found
+
+
+# -- build -------------------------------------------------------------------------------
+
+
+_NODE, _WORD, _ROW = 40, 200, 24
+"""Bytes of a node, of a different word, and of a word of a page."""
+_BATCHES = 16 << 20
+_LEAST_TURNED = 16 << 20
+_PIECE = 1 << 20
+_ENTRY_SECONDS = 4e-7
+"""To weigh a pair, cut, turn round and write it."""
+
+
+class _Weighed(NamedTuple):
+    """Rows in some order: row ``place[v]`` is that of node v, which has none if that is below 0."""
+
+    rows: Links
+    place: NDArray[np.int64]
+    words: Words
+
+
+class TextBuilder(TextFormat, WholeBuilder):
+    """Of the layout ``text``."""
+
+    # -- what a build stands on ----------------------------------------------------------
+
+    def _need(self, words: int) -> int:
+        """What is in memory beside the rows, with so many different words."""
+        return _NODE * self.graph.nodes + _WORD * words + _BATCHES + _LEAST_TURNED
+
+    def _allow(self, words: int, texts: int) -> None:
+        """Raises :class:`ResourceError` if there is too little memory for these."""
+        need = self._need(words)
+        if need > self.means.memory:
+            raise ResourceError(
+                f"{texts:,} texts have {words:,} different words, which take {format_least(need)} "
+                f"of memory; {short_of(self.means.memory)}{floor_text('text')}"
+            )
+
+    def _counted(self, files: TextFiles) -> Counted:
+        """What was counted of the texts, once for all parts that are made of them."""
+        if files.counted is None:
+            folder = Scratch.beside(self.graph.path).directory
+            assert folder is not None
+            files.counted = count_words(files.path, self.graph.names, folder, self._allow)
+        found: Counted = files.counted
+        self._allow(found.words.offsets.size - 1, found.nodes.size)
+        return found
+
+    def estimate(self) -> PartEstimate:
+        """Size, memory and time, that of reading included; texts are read for it, and not again
+        when the index is made.
+        """
+        texts, nodes, prefix = self.plan.texts, self.graph.nodes, self.plan.prefix
+        seconds = 0.0
+        if isinstance(texts, OldTexts):
+            entries = texts.arrays(prefix, "texts.words").size
+            words = texts.arrays(prefix, "words.offsets").size - 1
+            letters = texts.arrays(prefix, "words.letters").size
+        else:
+            assert texts is not None
+            counted = self._counted(texts)
+            kept = self._cached(counted)
+            entries = self._entries(counted, kept)
+            words, letters = int(kept.sum()), counted.words.only(kept).letters.size
+            seconds = counted.seconds
+        need = min(self.means.memory, self._need(words) + 16 * entries)
+        size = 16 * entries + 8 * (nodes + 1) + 16 * (words + 1) + letters
+        return PartEstimate(size, MemoryPlan(need, 1, ()), seconds + entries * _ENTRY_SECONDS)
+
+    # -- the work --------------------------------------------------------------------------
+
+    def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
+        """Weigh the words of all pages, turn them round, and write both."""
+        from cocite.kernels.links import add_counts
+
+        texts, nodes = self.plan.texts, self.graph.nodes
+        assert texts is not None
+        if isinstance(texts, OldTexts):
+            made = self._old(texts)
+        else:
+            made = self._weighed(self._counted(texts), directory, progress)
+        rows = self._ordered(made, directory)
+        words = made.words.offsets.size - 1
+        held = np.zeros(max(nodes, words), np.uint32)
+        add_counts(rows.neighbors, held)
+        square = np.full(held.size + 1, rows.edges, np.uint64)
+        square[: nodes + 1] = rows.offsets
+        whole = Links(square, rows.neighbors, rows.weights)
+        least = min(whole.nbytes + 8 * held.size, 8 * held.size + _LEAST_TURNED)
+        spare = max(self.means.memory - self._need(words), least)
+        holders = transpose(whole, held, spare, directory)
+        assert rows.weights is not None
+        assert holders.weights is not None
+        files: dict[str, Entry] = {}
+        for name, dtype, array in (
+            ("texts.offsets", np.uint64, rows.offsets),
+            ("texts.words", np.uint32, rows.neighbors),
+            ("texts.values", np.float32, rows.weights),
+            ("holders.offsets", np.uint64, holders.offsets[: words + 1]),
+            ("holders.nodes", np.uint32, holders.neighbors),
+            ("holders.values", np.float32, holders.weights),
+            ("words.offsets", np.uint64, made.words.offsets),
+            ("words.letters", np.uint8, made.words.letters),
+        ):
+            files |= self._stream(directory, name, dtype, array)
+        progress(nodes, nodes)
+        return files
+
+    def _cached(self, counted: Counted) -> NDArray[np.bool_]:
+        """bool[words]: which are in texts that are neither too few nor too many."""
+        settings, texts = self.plan.settings, counted.nodes.size
+        kept = (counted.held >= settings[MIN_DF]) & (counted.held <= settings[MAX_DF] * texts)
+        if not kept.any():
+            raise InputError(
+                f"no word of two or more letters is in {settings[MIN_DF]:,} or more of the "
+                f"{texts:,} texts, and in {settings[MAX_DF]:.4g} of them or less: nothing to "
+                "compare. Choose another --min-df or --max-df"
+            )
+        return kept
+
+    def _entries(self, counted: Counted, kept: NDArray[np.bool_]) -> int:
+        """How many words all pages have together."""
+        most = self.plan.settings[WORDS]
+        each = (
+            np.bincount(_rows_of(counted, batch)[kept[places]])
+            for batch, places, _ in counted.batches()
+        )
+        return sum(int(np.minimum(sizes, most).sum()) for sizes in each)
+
+    def _weighed(self, counted: Counted, directory: Path, progress: Progress) -> _Weighed:
+        """The rows of all texts, in their order: the words that count most, of length 1."""
+        kept, most = self._cached(counted), self.plan.settings[WORDS]
+        number = np.cumsum(kept) - 1
+        idf = 1 + np.log((1 + counted.nodes.size) / (1 + counted.held))
+        total = self._entries(counted, kept)
+        scratch = self._scratch(total, directory)
+        words, values = scratch.zeros(total, np.uint32), scratch.zeros(total, np.float32)
+        sizes, used = np.zeros(counted.nodes.size, np.int64), 0
+        for batch, all_places, counts in counted.batches():
+            there = kept[all_places]
+            row, places = _rows_of(counted, batch)[there], all_places[there]
+            weights = (1 + np.log(counts[there].astype(np.float64))) * idf[places]
+            order = np.lexsort((places, -weights, row))
+            begins = np.cumsum(np.concatenate(([0], np.bincount(row, minlength=len(batch)))))
+            order = order[np.arange(order.size) - begins[row[order]] < most]
+            order = order[np.lexsort((places[order], row[order]))]
+            row, weights = row[order], weights[order]
+            lengths = np.sqrt(np.bincount(row, weights * weights, len(batch)))
+            words[used : used + row.size] = number[places[order]]
+            values[used : used + row.size] = weights / lengths[row]
+            sizes[batch.start : batch.stop] = np.bincount(row, minlength=len(batch))
+            used += row.size
+            evict(words, values)
+            progress(batch.stop * (self.graph.nodes - 1) // counted.nodes.size, self.graph.nodes)
+        place = np.full(self.graph.nodes, -1, np.int64)
+        place[counted.nodes] = np.arange(counted.nodes.size)
+        offsets = np.cumsum(np.concatenate(([0], sizes)), dtype=np.uint64)
+        return _Weighed(Links(offsets, words, values), place, counted.words.only(kept))
+
+    def _old(self, texts: OldTexts) -> _Weighed:
+        """The rows of the index that is refreshed."""
+        get, ids = partial(texts.arrays, self.plan.prefix), texts.ids()
+        place, stay = np.full(self.graph.nodes, -1, np.int64), np.flatnonzero(ids != NOWHERE)
+        place[ids[stay]] = stay
+        rows = Links(get("texts.offsets"), get("texts.words"), get("texts.values"))
+        return _Weighed(rows, place, Words(get("words.offsets"), get("words.letters")))
+
+    def _ordered(self, made: _Weighed, directory: Path) -> Links:
+        """The rows in the order of the nodes."""
+        begins = made.rows.offsets.astype(np.int64)
+        has = made.place >= 0
+        sizes = np.where(has, np.diff(begins)[made.place], 0)
+        offsets = np.cumsum(np.concatenate(([0], sizes)), dtype=np.uint64)
+        total = int(offsets[-1])
+        scratch = self._scratch(total, directory)
+        words, values = scratch.zeros(total, np.uint32), scratch.zeros(total, np.float32)
+        assert made.rows.weights is not None
+        for node in np.flatnonzero(has).tolist():
+            begin = int(begins[made.place[node]])
+            there = slice(begin, begin + int(sizes[node]))
+            here = slice(int(offsets[node]), int(offsets[node + 1]))
+            words[here] = made.rows.neighbors[there]
+            values[here] = made.rows.weights[there]
+        return Links(offsets, words, values)
+
+    def _scratch(self, entries: int, directory: Path) -> Scratch:
+        """For rows of so many words: in memory if all that is made of them fits."""
+        fits = _ROW * entries + _NODE * self.graph.nodes + _BATCHES <= self.means.memory
+        return Scratch(None) if fits else Scratch.beside(directory)
+
+    def _stream(
+        self, directory: Path, name: str, dtype: DTypeLike, array: NDArray[Any]
+    ) -> dict[str, Entry]:
+        """Write an array in pieces, each given back if it lies in a file."""
+        path = directory / (self.plan.prefix + name)
+        with ArrayWriter(path, dtype) as writer:
+            for low in range(0, len(array), _PIECE):
+                writer.write(array[low : low + _PIECE])
+                evict(array)
+        return {path.name: writer.finished}
+
+
+def _rows_of(counted: Counted, batch: range) -> NDArray[np.int64]:
+    """Of all pairs of a batch, which text of it they are of."""
+    sizes = np.diff(counted.begins[batch.start : batch.stop + 1])
+    return np.repeat(np.arange(len(batch)), sizes)

@@ -1,0 +1,204 @@
+"""How old the samples of an index are, and which of them know a node.
+
+An index that was refreshed has samples of several *generations*, each drawn from the graph of its
+day. Sample numbers only grow: the oldest samples have the lowest and retire first, so the samples
+of an index are always a run of numbers, and every generation is a run of them. All samples are in
+the ids of the newest graph. A node that came, or came back, after a sample was drawn stands nowhere
+in it:
+
+    sample s knows node v    iff    since[v] <= s
+
+So the samples that know two nodes are the newest ones, and a score is the mean over those. The
+generation drawn last knows all.
+
+Samples that are lost with their files (``index/stored.py``) say nothing: how many know two nodes is
+counted among those that are there.
+
+Samples stay independent, but their means are those of different graphs. The expectation of a score
+is then the mean of the scores that it had in the graphs of these samples; the spread of samples
+about a common mean is larger than that about their own, so standard errors are rather too large.
+The proof of the inequality behind the intervals uses that they are independent, and not that they
+are alike.
+
+Source: Maurer, Pontil 2009; that an index holds samples of several graphs is this project's.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import Damaged, UsageError
+from cocite.measures.settings import MAX_SAMPLES
+from cocite.storage import Facts
+
+SINCE = "since"
+"""uint32[nodes]: the number of the first sample that knows each node."""
+MOST_NUMBERS = 2**32 - 1 - MAX_SAMPLES
+"""Samples that an index can have drawn, all its life: their numbers are uint32."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The samples of one refresh, 0 the build: ``samples`` numbers from ``first`` on, and the name
+    and digest of the ``graph`` that they were drawn from, on which ``date`` (None: not known), and
+    the ``path`` where it was then, as seen from the index.
+    """
+
+    refresh: int
+    first: int
+    samples: int
+    graph: str
+    digest: str
+    date: str | None = None
+    path: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """As manifests hold it."""
+        return dict(self.__dict__)
+
+    @property
+    def numbers(self) -> range:
+        """Those of its samples."""
+        return range(self.first, self.first + self.samples)
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """The generations of an index, oldest first; ``since`` is None if all samples know all.
+
+    ``there`` is int64[samples], ascending, the numbers of the samples that are there of each part,
+    if some are lost: of one part, or of all parts that an answer is made of.
+    """
+
+    generations: tuple[Generation, ...]
+    since: NDArray[np.uint32] | None = None
+    path: str = ""
+    there: tuple[NDArray[np.int64], ...] = ()
+
+    @property
+    def numbers(self) -> range:
+        """Those of all samples."""
+        return range(self.generations[0].first, self.generations[-1].numbers.stop)
+
+    @property
+    def refreshed(self) -> bool:
+        """Whether the samples are of several graphs, or some do not know all nodes: no build draws
+        such.
+        """
+        return len(self.generations) > 1 or self.since is not None
+
+    @property
+    def newest(self) -> range:
+        """The numbers of the samples that were drawn from the newest graph."""
+        last = first = self.generations[-1]
+        for each in reversed(self.generations):
+            if each.digest != last.digest:
+                break
+            first = each
+        return range(first.first, last.numbers.stop)
+
+    def only(self, samples: int) -> Freshness:
+        """With the first samples only, of those that are there; raises :class:`UsageError` if they
+        are of several graphs.
+        """
+        if len(self.generations) > 1:
+            raise UsageError(
+                f"{self.path} was refreshed: its samples are of {len(self.generations)} graphs, "
+                "and the first of them are the oldest. Ask all of them"
+            )
+        if self.there:
+            return replace(self, there=tuple(numbers[:samples] for numbers in self.there))
+        return Freshness((replace(self.generations[0], samples=samples),))
+
+    @property
+    def alike(self) -> int | None:
+        """How many samples, the last ones, are of the newest graph; None if all are."""
+        if len(self.generations) == 1:
+            return None
+        newest = self.newest
+        counts = [int((numbers >= newest.start).sum()) for numbers in self.there]
+        return min(counts, default=len(newest))
+
+    @property
+    def held(self) -> NDArray[np.int64]:
+        """int64[samples]: the numbers of the samples of a part, ascending, those that are there."""
+        return self.there[0] if self.there else np.arange(self.numbers.start, self.numbers.stop)
+
+    def knowing(self, node: int | NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
+        """How many samples, the newest ones, know ``node``, or one for each, and each of
+        ``others``: int64[h].
+
+        Raises :class:`Damaged` if it is none.
+        """
+        numbers = self.numbers
+        if self.since is None:
+            samples = min(map(len, self.there or (numbers,)))
+            return np.full(np.shape(others), samples, np.int64)
+        first = np.maximum(np.maximum(self.since[node], self.since[others]), numbers.start)
+        found: NDArray[np.int64] = numbers.stop - first.astype(np.int64)
+        for held in self.there:
+            found = np.minimum(found, held.size - np.searchsorted(held, first))
+        self._check(found)
+        return found
+
+    def unknowing(self) -> NDArray[np.uint32]:
+        """uint32[nodes]: how many samples, the oldest ones, do not know each node; empty if all
+        samples know all. Raises :class:`Damaged` if none knows some node. Of an index that has lost
+        none.
+        """
+        if self.since is None:
+            return np.empty(0, np.uint32)
+        assert not self.there
+        first, samples = self.numbers.start, len(self.numbers)
+        found: NDArray[np.uint32] = np.maximum(self.since, first) - np.uint32(first)
+        self._check(samples - found.max(initial=0).astype(np.int64))
+        return found
+
+    def _check(self, known: NDArray[np.int64]) -> None:
+        if known.size and int(known.min()) < 1:
+            lost = " that is left" if self.there else ""
+            raise Damaged(
+                f"{self.path}: there are nodes that no sample{lost} knows; see: cocite verify "
+                f"{self.path}. Build the index again"
+            )
+
+
+def generations_of(facts: Facts, samples: int) -> tuple[Generation, ...]:
+    """The generations of an index with so many samples; raises :class:`Damaged`."""
+    graph = facts.group("graph")
+    newest = graph.text("name"), graph.digest("digest")
+    if "generations" not in facts:
+        first = facts.whole("first", 1, MOST_NUMBERS) if "first" in facts else 0
+        return (Generation(0, first, samples, *newest, None, graph.relative("path")),)
+    found = tuple(map(_generation, facts.groups("generations")))
+    ends = [g.numbers.stop for g in found]
+    runs = [g.first for g in found[1:]] == ends[:-1]
+    ages = [g.refresh for g in found]
+    if not runs or ages != sorted(set(ages)) or sum(g.samples for g in found) != samples:
+        raise facts.refused("generations", f"runs of {samples} samples in all, the oldest first")
+    last = found[-1]
+    if (last.graph, last.digest, last.path) != (*newest, graph.relative("path")):
+        raise facts.refused("generations", "such that the last one is of the index's graph")
+    return found
+
+
+def _generation(facts: Facts) -> Generation:
+    date = facts.text("date")
+    try:
+        datetime.date.fromisoformat(date)
+    except ValueError:
+        raise facts.refused("date", "a day like 2026-11-21") from None
+    return Generation(
+        facts.whole("refresh", 0, MOST_NUMBERS),
+        facts.whole("first", 0, MOST_NUMBERS),
+        facts.whole("samples", 1, MAX_SAMPLES),
+        facts.text("graph"),
+        facts.digest("digest"),
+        date,
+        facts.relative("path"),
+    )

@@ -1,0 +1,10 @@
+"""The layout ``trees``: fingerprint trees in dendrogram order.
+
+The layout ``packed``: fingerprint trees as runs of nodes, in few bits.
+
+The layout ``paths``: trees, and the nodes that walks pass.
+
+The layout ``compact``: the one step that every node takes, for walks of any length.
+
+What layouts of walks share: meetings, the steps of walks, walks made again.
+"""

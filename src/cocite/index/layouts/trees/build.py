@@ -1,0 +1,534 @@
+"""Making the trees layout (``index/layouts/trees/format.py``): walks, laid out in one pass.
+
+Memory to make a sample: 26.5 bytes a node, and 8.5 for each that waits to be written;
+``index/layouts/trees/assemble.py`` makes the same in less. Of pages that are wanted
+(``index/whole_settings.py``) a sample is made of all nodes and cut down then: 12 bytes a page that
+is wanted beside it.
+
+What the walks of a part go by: the weights of links, of pages, or none.
+
+                     links unweighted            links weighted
+    hubs=plain       nothing                     w(u, v)
+    hubs=idf         t(u) = log((n + 1) / d(u))  w(u, v) t(u)
+    hubs=rare        t(u) = 1 / d(u)             w(u, v) t(u)
+
+for a walk that steps from v to its neighbor u, with n nodes, and d(u) how often u is a neighbor:
+its out-degree for in-links, its in-degree for out-links.
+
+Memory beside the links: Step.WEIGHTED reads running shares, 4 bytes a link. Step.CLOCK reads
+weights as they are: the links' own, 4 bytes a node for those of pages, 4 a link for products.
+Where the graph does not stay in memory, what is as long as the links lies in a scratch file.
+
+Making the packed layout (``index/layouts/trees/format.py``): trees, laid out by
+``index/layouts/trees/build.py``, packed.
+
+Memory to make a sample: 28 bytes a node, and the sample itself, of up to 10 bytes a node, twice
+where one waits to be written. There is no external form.
+
+Making the paths layout (``index/layouts/trees/format.py``): walks that note their points, then laid
+out as trees.
+
+Memory to make a sample: 30 bytes a node, and 12 for each node and step at most, where no walks
+meet.
+
+Making the compact layout (``index/layouts/trees/format.py``): one step of every node, and its
+transpose.
+
+Memory to make a sample: 28 bytes a node, with the blob before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import NOWHERE
+from cocite.engine.walk import Mover, Walker, walker_bytes
+from cocite.engine.walk_batch import TOGETHER, GroupWalker, WalkerGroup
+from cocite.engine.walk_blocks import ExternalWalker
+from cocite.engine.weights import Step, StepWeights, step_weights, telling_weights
+from cocite.errors import ResourceError
+from cocite.graph.blocks import Links
+from cocite.graph.partitions import BlockedLinks
+from cocite.index.layouts.batch_maker import Blob, Carrier, Maker, SampledBuilder, TogetherMaker
+from cocite.index.layouts.contract import PartPlan
+from cocite.index.layouts.memory_plan import Demand, MemoryPlan, StepBytes, plan_fit
+from cocite.index.layouts.trees.format import (
+    WIDTH,
+    CompactFormat,
+    PackedFormat,
+    PathsFormat,
+    TreesFormat,
+    _eighths,
+    bits_of,
+    parts_of,
+)
+from cocite.index.layouts.trees.format import compact_words as blob_words_of_format__
+from cocite.index.layouts.trees.format import packed_words as blob_words_of_format
+from cocite.index.layouts.trees.format import path_words as blob_words_of_format_
+from cocite.index.layouts.trees.format import tree_words as blob_words
+from cocite.measures import HUBS, LENGTH, SEED, PartSettings
+from cocite.resources import Resources
+from cocite.storage import Scratch
+
+_ID, _VALUE = 4, 4
+"""Bytes of a neighbor, and of a share, a weight or a product."""
+
+
+def step_bytes(part: PartPlan) -> StepBytes:
+    """What the step of a part takes beside its links."""
+    if part.measure.step is None or not part.step.weighted:
+        return StepBytes()
+    node = _VALUE if part.by_page else 0
+    products = _VALUE if part.by_page and part.weighted else 0
+    if part.step is Step.WEIGHTED:
+        return StepBytes(_VALUE + products, node, _ID + _VALUE)
+    return StepBytes(products, node, _ID + _VALUE if part.weighted else _ID)
+
+
+def part_weights(links: Links, part: PartPlan, scratch: Scratch) -> StepWeights | None:
+    """What all walkers of a part share, made by some passes over the links into ``scratch``; None
+    if they go by no weights. Raises :class:`UsageError` for products that float32 does not hold.
+    """
+    if not part.step.weighted:
+        return None
+    pages = telling_weights(links, part.settings[HUBS]) if part.by_page else None
+    return step_weights(links, part.step, node_weights=pages, scratch=scratch)
+
+
+# -- build -------------------------------------------------------------------------------
+
+
+WANTED_NODE = 12
+"""Bytes for each node that is wanted, beside its blob: the list, mapped, and places on the way."""
+
+
+class TreesBuilder(TreesFormat, SampledBuilder):
+    """Of the layout ``trees``."""
+
+    def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
+        """Threads as long as they fit beside the whole graph, else blocks, else everything in
+        files but a block.
+        """
+        if isinstance(links, BlockedLinks):
+            from cocite.index.layouts.trees.assemble import fit_blocks
+
+            return fit_blocks(links, part, means)
+        step, need = step_bytes(part), tree_maker_bytes
+        if part.wanted is not None:
+            need = partial(selecting_bytes, part.wanted.count)
+            step = replace(step, fixed=WANTED_NODE * part.wanted.count)
+        return plan_fit(links, means, Demand(part.layout, need, step, True, TOGETHER))
+
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
+        """A walker and its scratch a thread, or a group of samples on all threads."""
+        if isinstance(links, BlockedLinks):
+            from cocite.index.layouts.trees.assemble import BlocksMaker
+
+            return [BlocksMaker(links, part, fit, folder, numbers)]
+        if fit.external:
+            from cocite.index.layouts.trees.assemble import ExternalTreeMaker, SelectingTreeMaker
+
+            length, seed = part.settings[LENGTH], part.settings[SEED]
+            weights = part_weights(links, part, fit.scratch(folder))
+            wanted = None if part.wanted is None else part.wanted.ids()
+            walker = ExternalWalker(
+                links,
+                part.step,
+                length,
+                seed,
+                fit.cuts,
+                folder,
+                fit.rows,
+                part.turn,
+                together=fit.together,
+                weights=weights,
+                in_share=part.in_share,
+            )
+            if wanted is not None:
+                return [SelectingTreeMaker(walker, links.nodes, folder, numbers, wanted)]
+            return [ExternalTreeMaker(walker, links.nodes, folder, numbers)]
+        return tree_makers(TreeMaker, links, part, fit, folder, numbers)
+
+    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
+        """Nodes that are gone are taken out of their trees, new ones stand in none."""
+        from cocite.kernels import trees
+
+        def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
+            position, member = np.empty(nodes, np.uint32), np.empty(nodes, np.uint32)
+            joined = np.empty(nodes, np.uint8)
+            members = int(trees.carry_over(words, blob, ids, position, member, joined))
+            if members == trees.DAMAGED:
+                raise IndexError
+            return Blob.of((position, member[:members], _packed(joined, nodes, members)), members)
+
+        return carry
+
+
+def tree_makers(
+    kind: type[TreeMaker],
+    links: Links,
+    part: PartPlan,
+    fit: MemoryPlan,
+    folder: Path,
+    numbers: range,
+) -> list[Maker]:
+    """Makers in memory, of this ``kind``: a walker and its scratch a thread, or a group of samples
+    on all threads.
+    """
+    settings = part.settings
+    weights = part_weights(links, part, fit.scratch(folder))
+    wanted = None if part.wanted is None else part.wanted.ids()
+    walk = links, part.step, settings[LENGTH], settings[SEED], fit.cuts, part.turn
+    if fit.together > 1:
+        group = WalkerGroup(
+            *walk,
+            together=fit.together,
+            threads=fit.threads,
+            folder=folder,
+            weights=weights,
+            in_share=part.in_share,
+        )
+        return [GroupMaker(group, numbers, links.nodes, fit, wanted, kind)]
+    walkers = [Walker(*walk, weights=weights, in_share=part.in_share) for _ in range(fit.threads)]
+    return [kind(walker, links.nodes, fit.keep, wanted) for walker in walkers]
+
+
+class TreeMaker:
+    """Makes blobs; owns a walker and scratch memory, so one for each thread.
+
+    With ``keep`` a blob lives on while the next one is made; without, it lies in the scratch.
+    ``wanted`` uint32[m], ascending, are the nodes that it is of, None for all.
+    """
+
+    def __init__(
+        self,
+        walker: Walker | GroupWalker,
+        nodes: int,
+        keep: bool,
+        wanted: NDArray[np.uint32] | None = None,
+    ) -> None:
+        self._walker = walker
+        self._keep, self._requested = keep, wanted
+        self._joined = np.empty(nodes, np.uint8)
+
+    def __call__(self, sample: int) -> Blob:
+        """The blob of sample number ``sample``."""
+        from cocite.kernels import trees
+
+        found = self._walker(sample)
+        position, member = found.spare
+        members = int(
+            trees.lay_out(found.parent, found.label, found.extent, position, member, self._joined)
+        )
+        if self._requested is not None:
+            position, members = self._selected(position, member[:members])
+        return self._blob(position, member, members, found.live)
+
+    def _blob(
+        self,
+        position: NDArray[np.uint32],
+        member: NDArray[np.uint32],
+        members: int,
+        live: tuple[int, ...],
+    ) -> Blob:
+        """Of what is laid out, labels in ``_joined``."""
+        tail = _packed(self._joined, position.size, members)
+        parts: tuple[NDArray[np.uint32], ...] = (position, member[:members], tail)
+        if self._keep:
+            parts = tuple(part.copy() for part in parts)
+        return Blob.of(parts, members, live)
+
+    def _selected(
+        self, position: NDArray[np.uint32], member: NDArray[np.uint32]
+    ) -> tuple[NDArray[np.uint32], int]:
+        """Cut members and labels down to the nodes that are wanted; returns where each of those
+        stands, and how many do.
+        """
+        from cocite.kernels import trees
+
+        assert self._requested is not None
+        joined = self._joined[: member.size]
+        trees.mark(self._requested, position, member, joined)
+        members = int(trees.select(member, joined, np.zeros(4, np.int64), member, joined))
+        found = np.full(self._requested.size, NOWHERE, np.uint32)
+        found[member[:members]] = np.arange(members, dtype=np.uint32)
+        return found, members
+
+
+class GroupMaker(TogetherMaker):
+    """Makes blobs of samples that walk together."""
+
+    def __init__(
+        self,
+        group: WalkerGroup,
+        numbers: range,
+        nodes: int,
+        fit: MemoryPlan,
+        wanted: NDArray[np.uint32] | None = None,
+        kind: type[TreeMaker] = TreeMaker,
+    ) -> None:
+        super().__init__(numbers, fit.together)
+        self._group = group
+        self._makers = [kind(walker, nodes, fit.keep, wanted) for walker in group.walkers]
+
+    def _make(self, samples: range) -> None:
+        self._group(samples)
+
+    def _layers(self) -> list[TreeMaker]:
+        return self._makers
+
+
+def _packed(joined: NDArray[np.uint8], nodes: int, members: int) -> NDArray[np.uint32]:
+    """The labels and the padding of a blob."""
+    from cocite.kernels import trees
+
+    tail = np.zeros(blob_words(nodes, members) - nodes - members, np.uint32)
+    trees.pack_labels(joined[:members], tail.view(np.uint8))
+    return tail
+
+
+def tree_maker_bytes(nodes: int, keep: bool) -> int:
+    """The memory that one :class:`TreeMaker` takes, with its blob, and one that waits if kept."""
+    blob = 4 * blob_words(nodes, nodes)
+    return walker_bytes(nodes) + nodes + (2 * blob if keep else blob - 8 * nodes)
+
+
+def selecting_bytes(wanted: int, nodes: int, keep: bool) -> int:
+    """The same where so many nodes are wanted; their list is not in it."""
+    blob = 4 * blob_words(wanted, wanted)
+    return walker_bytes(nodes) + nodes + (1 + keep) * blob
+
+
+# -- build -------------------------------------------------------------------------------
+
+
+class PackedBuilder(PackedFormat, SampledBuilder):
+    """Of the layout ``packed``."""
+
+    def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
+        """Threads as long as they fit beside the whole graph, else blocks."""
+        step, stored = step_bytes(part), part.wanted
+        if stored is not None:
+            step = replace(step, fixed=WANTED_NODE * stored.count)
+        need = partial(packed_maker_bytes, None if stored is None else stored.count)
+        return plan_fit(links, means, Demand(part.layout, need, step, together=TOGETHER))
+
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
+        """A walker and its scratch a thread, or a group of samples on all threads."""
+        return tree_makers(PackedMaker, links, part, fit, folder, numbers)
+
+    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
+        """Unpacked, carried over as trees are, and packed again."""
+        from cocite.kernels import runs as packed
+        from cocite.kernels import trees
+
+        def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
+            row = blob[:WIDTH].astype(np.uint64)
+            row[:3] = row[:3] * np.uint64(4) + np.uint64(words.ctypes.data)
+            old, joined = np.empty(ids.size, np.uint32), np.empty(ids.size, np.uint8)
+            count = int(packed.unpack(row, old, joined))
+            if count == packed.DAMAGED:
+                raise IndexError
+            laid_out = np.zeros(count + -(-count // 8), np.uint32)
+            laid_out[:count] = old[:count]
+            trees.pack_labels(joined[:count], laid_out[count:].view(np.uint8))
+            where = np.array([0, 0, count, count], np.uint64)
+            position, member = np.empty(nodes, np.uint32), np.empty(nodes, np.uint32)
+            joined = np.empty(nodes, np.uint8)
+            members = int(trees.carry_over(laid_out, where, ids, position, member, joined))
+            if members == trees.DAMAGED:
+                raise IndexError
+            return packed_blob(member[:members], joined[:members], position)
+
+        return carry
+
+
+class PackedMaker(TreeMaker):
+    """Makes blobs as trees are made, and packs them."""
+
+    def _blob(
+        self,
+        position: NDArray[np.uint32],
+        member: NDArray[np.uint32],
+        members: int,
+        live: tuple[int, ...],
+    ) -> Blob:
+        return packed_blob(member[:members], self._joined[:members], position, live)
+
+
+def packed_blob(
+    member: NDArray[np.uint32],
+    joined: NDArray[np.uint8],
+    room: NDArray[np.uint32],
+    live: tuple[int, ...] = (),
+) -> Blob:
+    """The blob of trees laid out, of as many nodes as there is ``room``, which is written over.
+    Raises :class:`IndexError` if a node stands in them twice.
+    """
+    from cocite.kernels import runs as packed
+
+    nodes = room.size
+    met = np.empty(nodes, np.uint8)
+    runs = int(packed.count_runs(member, joined, met))
+    if runs > nodes:
+        raise IndexError
+    words = np.zeros(blob_words_of_format(nodes, runs), np.uint32)
+    directory, order, _ = parts_of(nodes, runs)
+    bits = np.array([bits_of(nodes), bits_of(runs)], np.uint64)
+    parts = words[:directory], words[directory : directory + order], words[directory + order :]
+    packed.pack(member, joined, met, bits, *parts, room)
+    return Blob.of((words,), runs, live)
+
+
+def packed_maker_bytes(wanted: int | None, nodes: int, keep: bool) -> int:
+    """The memory that one :class:`PackedMaker` takes, with its blob, and one that waits if kept;
+    where so many nodes are ``wanted``, None for all, their list is not in it.
+    """
+    stored = nodes if wanted is None else wanted
+    blob = 4 * blob_words_of_format(stored, stored)
+    selected = 0 if wanted is None else 4 * wanted
+    return walker_bytes(nodes) + nodes + stored + selected + (1 + keep) * blob
+
+
+# -- build -------------------------------------------------------------------------------
+
+
+_MOST_POINTS = 2**32 - 1
+
+
+class PathsBuilder(PathsFormat, SampledBuilder):
+    """Of the layout ``paths``."""
+
+    def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
+        """Threads as long as they fit beside the whole graph, else blocks."""
+        need = partial(path_maker_bytes, part.settings[LENGTH])
+        return plan_fit(links, means, Demand(part.layout, need, step_bytes(part)))
+
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
+        """A walker and its scratch a thread."""
+        settings = part.settings
+        length, seed = settings[LENGTH], settings[SEED]
+        weights = part_weights(links, part, fit.scratch(folder))
+        walk = links, part.step, length, seed, fit.cuts, part.turn
+        walkers = [
+            Walker(*walk, weights=weights, in_share=part.in_share) for _ in range(fit.threads)
+        ]
+        return [PathMaker(walker, links.nodes, length, fit.keep) for walker in walkers]
+
+
+class PathMaker:
+    """Makes blobs; owns a walker and scratch memory, so one for each thread.
+
+    With ``keep`` a blob lives on while the next one is made; without, it lies in the scratch.
+    """
+
+    def __init__(self, walker: Walker, nodes: int, length: int, keep: bool) -> None:
+        self._walker = walker
+        self._keep = keep
+        self._joined, self._steps = np.empty(nodes, np.uint8), np.empty(nodes, np.uint8)
+        self._noted = np.empty(
+            nodes * length, np.uint32
+        )  # pages that are not touched are not there
+        self._begins: list[int] = []
+
+    def __call__(self, sample: int) -> Blob:
+        """The blob of sample number ``sample``."""
+        from cocite.kernels import paths, trees
+
+        self._steps[:] = 0
+        self._begins = [0]
+        found = self._walker(sample, self._note)
+        points = self._begins[-1]
+        if points > _MOST_POINTS:
+            raise ResourceError(
+                f"sample {sample} has {points:,} points of walks; the layout paths holds "
+                f"{_MOST_POINTS:,} at most. Choose a smaller length, or the layout trees"
+            )
+        nodes, joined = self._joined.size, self._joined
+        eighths = _eighths(nodes)
+        position, member = found.spare
+        place = trees.lay_out(found.parent, found.label, found.extent, position, member, joined)
+        paths.seat_others(position, member, joined, np.uint32(place))
+        tail = np.zeros(blob_words_of_format_(nodes, points) - 2 * nodes, np.uint32)
+        label, steps, begin, point = np.split(tail, [eighths, 2 * eighths, 3 * eighths])
+        trees.pack_labels(joined, label.view(np.uint8))
+        first, seated = found.extent, joined  # both have served
+        paths.lay_steps(member, self._steps, first, seated, begin)
+        trees.pack_labels(seated, steps.view(np.uint8))
+        cursors = np.array(self._begins, np.int64)
+        paths.lay_points(self._steps, first, self._noted, cursors, point)
+        if self._keep:
+            position, member = position.copy(), member.copy()
+        return Blob.of((position, member, tail), points, found.live)
+
+    def _note(self, step: int, heads: NDArray[np.uint32], at: NDArray[np.uint32]) -> None:
+        from cocite.kernels import paths
+
+        begin = self._begins[-1]
+        paths.note_step(heads, at, np.uint8(step), self._steps, self._noted[begin:])
+        self._begins.append(begin + at.size)
+
+
+def path_maker_bytes(length: int, nodes: int, keep: bool) -> int:
+    """The memory that one :class:`PathMaker` takes, with its blob and the one before it.
+
+    That is where no walks meet; mostly it is far less.
+    """
+    blob = 4 * blob_words_of_format_(nodes, nodes * length) - (0 if keep else 8 * nodes)
+    return walker_bytes(nodes) + (2 + 4 * length) * nodes + 2 * blob
+
+
+# -- build -------------------------------------------------------------------------------
+
+
+class CompactBuilder(CompactFormat, SampledBuilder):
+    """Of the layout ``compact``."""
+
+    def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
+        """Threads as long as they fit beside the whole graph, else blocks."""
+        return plan_fit(links, means, Demand(part.layout, compact_maker_bytes, step_bytes(part)))
+
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
+        """One a thread."""
+        settings = part.settings
+        move = Mover(links, part.step, settings[SEED], fit.cuts, part.turn)
+        return [CompactMaker(move, links.nodes) for _ in range(fit.threads)]
+
+
+class CompactMaker:
+    """Makes blobs; every blob is memory of its own."""
+
+    def __init__(self, move: Mover, nodes: int) -> None:
+        self._move = move
+        self._everywhere = np.arange(nodes, dtype=np.uint32)
+
+    def __call__(self, sample: int) -> Blob:
+        """The blob of sample number ``sample``."""
+        from cocite.kernels import paths
+
+        nodes = self._everywhere.size
+        words = np.zeros(blob_words_of_format__(nodes, nodes), np.uint32)
+        forward, begin = words[:nodes], words[nodes : 2 * nodes + 1]
+        self._move(sample, 1, self._everywhere, forward)
+        members = int(paths.list_children(forward, begin, words[2 * nodes + 1 :]))
+        return Blob.of((words[: blob_words_of_format__(nodes, members)],), members, (members,))
+
+
+def compact_maker_bytes(nodes: int, keep: bool) -> int:
+    """The memory that one :class:`CompactMaker` takes, with its blob and the one before it, which
+    is there with ``keep`` or without: nothing of a blob lies in scratch memory.
+    """
+    return 4 * nodes + 8 * blob_words_of_format__(nodes, nodes)

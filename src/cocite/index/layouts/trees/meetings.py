@@ -1,0 +1,253 @@
+"""What all layouts of walks share: scores from meeting times, and meetings from stored walks.
+
+A sample's value is f(tau), tau the step at which two walks first meet, 0 where they do not; by
+default f(tau) = decay**tau (``measures/meeting_weight.py``). Equal meeting times give equal scores,
+to the bit, whatever the layout that holds them.
+
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3 (expected f-meeting distance).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import NEVER, NOWHERE, ONE
+from cocite.index.layouts.part import Shard
+from cocite.index.layouts.reader import (
+    NOTHING,
+    Estimate,
+    Graphs,
+    Ids,
+    Paths,
+    QueryScratch,
+    Reasons,
+    Span,
+    SummingReader,
+    weights_of,
+)
+from cocite.measures import LENGTH, PartSettings
+from cocite.measures.meeting_weight import MeetingWeights
+from cocite.measures.meeting_weight import weights_of as worth_of
+
+_DAMAGED = -1
+"""What kernels return for a shard that points outside of itself."""
+
+Times = NDArray[np.uint8]
+Points = NDArray[np.uint32]
+
+
+class Ways(NamedTuple):
+    """Two walks up to where they meet: uint32[samples, length] both; whether they are known,
+    bool[samples]; and the names of pages on them that are gone, whose ids begin behind all nodes.
+    """
+
+    one: Points
+    other: Points
+    placed: NDArray[np.bool_]
+    gone: tuple[str, ...] = ()
+
+
+class MeetingReader(SummingReader):
+    """A part that knows when any two walks meet."""
+
+    @abstractmethod
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+
+    def meeting_times(self, first: int, second: int) -> Times:
+        """tau in every sample, uint8[samples]; 255 where the walks do not meet."""
+        found: Times = self.times_with(first, np.array([second], np.uint32))[:, 0]
+        return found
+
+    @abstractmethod
+    def _ways(
+        self,
+        first: int,
+        second: int,
+        samples: NDArray[np.int64],
+        steps: Times,
+        graphs: Graphs,
+    ) -> Ways:
+        """Two walks in the ``samples`` in which they meet, at ``steps``."""
+
+    def _refuse(self, samples: NDArray[np.int64]) -> None:
+        """Raise what is to be said of the first sample that is not sound, if there is any."""
+        if samples.size:
+            shards = self.part.shards
+            raise self.part.damaged(max(s.first for s in shards if s.first <= samples[0]))
+
+    def weight(self, settings: PartSettings) -> MeetingWeights:
+        """What meetings are worth."""
+        return worth_of(settings, self.part.settings)
+
+    def values(
+        self, node: int, others: Ids, settings: PartSettings
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """f(tau) in every sample. Walks that do not meet within ``length`` steps are worth 0; what
+        they may be worth if they went on is f(length + 1) at most, for a decay; see ``Worth``.
+        """
+        times = self.times_with(node, others)
+        least, most = both_by_time(self.weight(settings))
+        return np.take(least, times), np.take(most, times)
+
+    def span(self, settings: PartSettings) -> Span:
+        """Different nodes meet after one step or later."""
+        worth = self.weight(settings)
+        values = *worth.values[1 : self.part.settings[LENGTH] + 1], worth.beyond
+        return Span(0.0, min(values), max(values))
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The score of two nodes; a node and itself score 1 with no error."""
+        samples = self.known(first, second)
+        if first == second:
+            return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64), samples)
+        times = self.meeting_times(first, second)
+        counts = np.bincount(times[times < 16], minlength=16).astype(np.uint64)
+        return self.estimated(counts @ weights_of(self.weight(settings).values), samples)
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """The nodes at which two walks first meet, each meeting worth f(tau) / samples; those
+        worth nothing are left out.
+        """
+        times = self.meeting_times(first, second)
+        worth = np.array(self.weight(settings).values)
+        met = np.flatnonzero(times != NEVER)
+        if met.size == 0:
+            return NOTHING
+        steps = times[met]
+        self._refuse(met[(steps < 1) | (steps > self.part.settings[LENGTH])])
+        met = met[worth[steps] > 0]
+        if met.size == 0:
+            return NOTHING
+        steps = times[met]
+        found = self._ways(first, second, met, steps, graphs)
+        values = worth[steps] / self.known(first, second)
+        there = found.placed
+        unplaced, values, steps = values[~there].sum(), values[there], steps[there]
+        ways = found.one[there], found.other[there]
+        nodes, rows = np.unique(ways[0][np.arange(steps.size), steps - 1], return_inverse=True)
+
+        def path(row: int) -> Paths:
+            """The two ways to a node that carry most of its share, of equal ones the first."""
+            carried: dict[tuple[tuple[int, ...], ...], float] = {}
+            for i in np.flatnonzero(rows == row).tolist():
+                pair = tuple(tuple(way[i, : steps[i]].tolist()) for way in ways)
+                carried[pair] = carried.get(pair, 0.0) + values[i]
+            one, other = max(carried, key=lambda pair: carried[pair])
+            return [first, *one], [second, *other]
+
+        shares = np.bincount(rows, values).astype(np.float64)
+        return Reasons(nodes, shares, path, np.bincount(rows), found.gone, float(unplaced))
+
+
+class ShardReader(MeetingReader):
+    """A layout that holds when walks meet, shard by shard."""
+
+    @abstractmethod
+    def _read_times(self, shard: Shard, node: int, others: Ids, out: Times) -> bool:
+        """Fill ``out`` uint8[samples, h] with the meeting times of a shard; whether it is sound."""
+
+    @abstractmethod
+    def _gather(self) -> Any:
+        """The kernel that adds up a shard, with the arguments of ``lookup.gather``."""
+
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        times = np.empty((self.part.samples, others.size), np.uint8)
+        for shard in self.part.pieces():
+            out = times[shard.first : shard.first + shard.samples]
+            if not self._read_times(shard, node, others, out):
+                raise self.part.damaged(shard.first)
+        return times
+
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
+        """Add up over all walks that meet the node's."""
+        gather, weights, count = self._gather(), weights_of(self.weight(settings).values), 0
+        for shard in self.part.pieces():
+            count = int(
+                gather(
+                    shard.words,
+                    shard.blobs,
+                    np.uint32(node),
+                    weights,
+                    scratch.sums,
+                    scratch.used,
+                    count,
+                )
+            )
+            if count == _DAMAGED:
+                raise self.part.damaged(shard.first)
+        return count
+
+
+class WalkReader(MeetingReader):
+    """A layout that holds the walks themselves."""
+
+    @abstractmethod
+    def _read_walks(self, shard: Shard, node: int, out: NDArray[np.uint32]) -> bool:
+        """Fill ``out`` with the walks of a shard; whether it is sound."""
+
+    def walks(self, node: int) -> NDArray[np.uint32]:
+        """The walk of a node in every sample.
+
+        Returns
+        -------
+        uint32[samples, length]
+            The node after each step; 2**32 - 1 behind the walk's end.
+        """
+        length = self.part.settings[LENGTH]
+        found = np.empty((self.part.samples, length), np.uint32)
+        for shard in self.part.pieces():
+            out = found[shard.first : shard.first + shard.samples]
+            if not self._read_walks(shard, node, out):
+                raise self.part.damaged(shard.first)
+        return found
+
+    def meetings(self, first: int, second: int) -> tuple[Times, NDArray[np.uint32]]:
+        """When and where two walks first meet in every sample.
+
+        Returns
+        -------
+        uint8[samples]
+            The step, 255 where they do not meet; 0 for a node and itself.
+        uint32[samples]
+            The node, 2**32 - 1 where they do not meet.
+        """
+        times, walks = self.meeting_times(first, second), self.walks(first)
+        met = np.flatnonzero(times != NEVER)
+        points = np.column_stack((np.full(times.size, first, np.uint32), walks))
+        steps = np.minimum(times[met], walks.shape[1])
+        nodes = np.full(times.size, NOWHERE, np.uint32)
+        nodes[met] = points[met, steps]
+        self._refuse(met[(nodes[met] == NOWHERE) | (steps != times[met])])
+        return times, nodes
+
+    def _ways(
+        self,
+        first: int,
+        second: int,
+        samples: NDArray[np.int64],
+        steps: Times,
+        graphs: Graphs,
+    ) -> Ways:
+        """As they are stored."""
+        one, other = self.walks(first)[samples], self.walks(second)[samples]
+        walked = np.arange(one.shape[1]) < steps[:, None]
+        ended = walked & ((one == NOWHERE) | (other == NOWHERE))
+        self._refuse(samples[ended.any(axis=1)])
+        return Ways(one, other, np.ones(samples.size, bool))
+
+
+@lru_cache(maxsize=64)
+def both_by_time(worth: MeetingWeights) -> NDArray[np.float64]:
+    """float64[2, 256], by meeting time: its value, and the most that it may stand for."""
+    found = np.zeros((2, 256))
+    found[:, : len(worth.values)] = worth.values
+    found[1, NEVER] = worth.beyond
+    found.flags.writeable = False
+    return found

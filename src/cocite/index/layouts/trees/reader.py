@@ -1,0 +1,412 @@
+"""Asking fingerprint trees: the range maximum between two places, a walk outwards from one.
+
+Every other member of a node's tree has met it; the largest label on the way to it is the step at
+which it did. A sample's value is what meeting then is worth, 0 where the walks do not meet.
+
+Cost: a pair reads one access a sample and the labels between; relatives about 3 ns a member of the
+trees read, and their number is what matters.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 and 2.1.4.
+
+Readers of layouts that hold when walks meet and not where: there the walks are made again.
+
+Asking packed trees: as ``index/layouts/trees/reader.py``, to the bit, by runs instead of places.
+
+Cost: of a pair two accesses a sample and the runs between; of relatives about 3 ns a run of the
+trees read, where trees take 1.8 ns a place.
+
+Asking stored paths: what trees answer, and where the walks went.
+
+Scores come from the same labels as in the layout trees, by the same kernels: they are the same to
+the bit. The points of the walks say beside them where two walks met, and any walk as a whole.
+
+Cost: as for trees; a walk reads the labels from its place to the beginning of its tree.
+Source: 000, section 2.
+
+Asking compacted walks: a pair follows both walks, relatives are looked for along one of them.
+
+Cost: a pair reads at most 2 * length words a sample. Relatives read the nodes at most k steps below
+the k-th point of the node's walk, each a jump through memory.
+Source: 000, section 3.1 and Algorithm 2, the first meeting alone counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import GRAINS, NOWHERE, UNFINISHED
+from cocite.deadline import check
+from cocite.errors import Damaged
+from cocite.index.layouts.part import Shard, StoredPart
+from cocite.index.layouts.reader import (
+    Graphs,
+    Ids,
+    ListedHits,
+    PairEvidence,
+    QueryScratch,
+    Values,
+    borrowed,
+    weights_of,
+)
+from cocite.index.layouts.trees.format import WIDTH, labels_at
+from cocite.index.layouts.trees.meetings import (
+    MeetingReader,
+    ShardReader,
+    Times,
+    WalkReader,
+    Ways,
+    both_by_time,
+)
+from cocite.measures import LENGTH, PartSettings
+
+if TYPE_CHECKING:
+    from cocite.index.layouts.trees.replay import Replay
+
+
+class ReplayedReader(MeetingReader):
+    """A part that knows when walks meet and not where: there they are made again."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        self._replays: dict[str, Replay] = {}
+
+    def _ways(
+        self,
+        first: int,
+        second: int,
+        samples: NDArray[np.int64],
+        steps: Times,
+        graphs: Graphs,
+    ) -> Ways:
+        """Made again, on the graph of each sample."""
+        from cocite.index.layouts.trees.replay import Replay
+
+        one = np.zeros((samples.size, self.part.settings[LENGTH]), np.uint32)
+        found = Ways(one, one.copy(), np.zeros(samples.size, bool))
+        gone: list[str] = []
+        numbers = self.part.freshness.held[samples]
+        for generation in self.part.freshness.generations:
+            drawn = generation.numbers
+            rows = np.flatnonzero((numbers >= drawn.start) & (numbers < drawn.stop))
+            graph = graphs.find(generation.digest) if rows.size else None
+            if graph is None:
+                continue
+            replay = self._replays.get(generation.digest) or Replay(self.part, graph, graphs.means)
+            self._replays[generation.digest] = replay
+            ways = replay(first, second, numbers[rows], steps[rows], gone)
+            found.one[rows], found.other[rows] = ways
+            found.placed[rows] = True
+        return found._replace(gone=tuple(gone))
+
+
+# -- reader ------------------------------------------------------------------------------
+
+
+_SOUND = -1
+_MOST_HITS = 256
+"""Of an answer that is made at once."""
+
+
+class TreeReader(ReplayedReader):
+    """The layout ``trees``."""
+
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        times = np.empty((self.part.samples, others.size), np.uint8)
+        for some in self.part.slices():
+            rows = self.table[some], np.uint32(node), others, times[some]
+            bad = int(self._lookup().meeting_times(*rows))
+            if bad != _SOUND:
+                raise self._damaged(some.start + bad)
+        return times
+
+    @property
+    def pairs_from(self) -> int | None:
+        """From where on a pass over each sample is less than a walk for each pair."""
+        return 1 + self.part.nodes // self._nodes_a_pair
+
+    def pairs(self, first: Ids, second: Ids, settings: PartSettings) -> PairEvidence:
+        """Sample after sample, all pairs of one before the next."""
+        from cocite.kernels import pairs
+
+        times = np.empty((self.part.samples, first.size), np.uint8)
+        for some in self.part.slices():
+            bad = int(self._pair_times(self.table[some], first, second, times[some]))
+            if bad != pairs.SOUND:
+                raise self._damaged(some.start + bad)
+        worth, estimates = self.weight(settings), np.empty((first.size, 2))
+        weights = np.zeros((256, 2), np.uint64)
+        weights[:16] = weights_of(worth.values)
+        known = self.part.freshness.knowing(first, second)
+        pairs.estimates(times, weights, known, estimates)
+        least, most = both_by_time(worth)
+
+        def values(some: slice) -> Values:
+            return np.take(least, times[:, some]), np.take(most, times[:, some])
+
+        return PairEvidence(estimates, values)
+
+    _nodes_a_pair = 2048
+
+    def _pair_times(self, table: Any, first: Ids, second: Ids, out: Times) -> Any:
+        """Fill ``out`` with the meeting times of pairs; which sample is damaged."""
+        from cocite.kernels import pairs
+
+        return pairs.meeting_times(table, first, second, out)
+
+    def _lookup(self) -> Any:
+        """The kernels that look up samples."""
+        from cocite.kernels import trees
+
+        return trees
+
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
+        """Add up over all walks that meet the node's."""
+        from cocite.kernels import trees
+
+        weights = weights_of(self.weight(settings).values)
+        sums, used, count = scratch.sums.reshape(-1), scratch.used, 0
+        for some in self.part.slices():
+            rows = self.table[some], np.uint32(node), weights, sums, used, count
+            count = int(trees.gather(*rows))
+            if count < 0:
+                raise self._damaged(some.start - 1 - count)
+        return count
+
+    def at_once(
+        self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> ListedHits | None:
+        """By one kernel, unless samples are of several graphs, or there are very many hits."""
+        part = self.part
+        one = part.weight == 1 and len(part.freshness.generations) == 1
+        if not one or k > _MOST_HITS:
+            return None
+        worth, span = self.weight(settings), self.span(settings)
+        weights, (level, rounding) = weights_of(worth.values), bets
+        most = math.ceil(span.most * GRAINS)
+        numbers = np.array([floor, level, *span, most, rounding])
+        ids, rows = np.empty(k, np.uint32), np.empty((k, 4))
+        progress = np.array([0, 0, part.at_once * part.nodes], np.uint64)
+        with borrowed(part.nodes) as scratch:
+            asked = self.table, np.uint32(node), weights, both_by_time(worth)
+            found = UNFINISHED
+            while found == UNFINISHED:
+                check()
+                found, certain, touched = self._answer(
+                    scratch, progress, *asked, numbers, ids, rows
+                )
+            if found < 0:
+                raise self._damaged(-1 - found)
+            self._note(scratch, touched)
+        return ListedHits(ids[:found], rows[:found], certain)
+
+    def _answer(
+        self, scratch: QueryScratch, progress: NDArray[np.uint64], *asked: Any
+    ) -> tuple[int, int, int]:
+        """What the kernel tells that answers at once: hits, how many are certain, nodes touched."""
+        from cocite.kernels import trees_answer
+
+        table, node, weights, worth, *rest = asked
+        arrays = scratch.sums.reshape(-1)[: self.part.nodes], scratch.used, progress
+        found: tuple[int, int, int] = trees_answer.answer(
+            table, node, weights, worth, arrays, *rest
+        )
+        return found
+
+    def _note(self, scratch: QueryScratch, touched: int) -> None:
+        """Tell the scratch what ``_answer`` touched."""
+        scratch.note_sums(touched)
+
+    def _damaged(self, sample: int) -> Damaged:
+        """What to raise for the sample of a place."""
+        return self.part.damaged(max(s.first for s in self.part.shards if s.first <= sample))
+
+    def places(self) -> NDArray[np.uint32]:
+        """uint32[nodes]: where each node stands in the first sample, 2**32 - 1 for nowhere.
+
+        Nodes next to each other there are mostly near each other in other samples, too.
+        """
+        shard = self.part.shards[0]
+        begin = int(shard.blobs[0, 0])
+        return shard.words[begin : begin + self.part.nodes]
+
+    def labels(self) -> Iterator[NDArray[np.uint8]]:
+        """uint8[members] of each sample: the labels in dendrogram order."""
+        for shard in self.part.shards:
+            for _, _, first, members in shard.blobs[:, :4].tolist():
+                yield labels_at(shard.words, first, members)
+
+    def related_many(
+        self,
+        nodes: NDArray[np.uint32],
+        floor: float,
+        allowed: NDArray[np.bool_],
+        settings: PartSettings,
+        out: tuple[NDArray[np.uint32], NDArray[np.float64]],
+    ) -> None:
+        """The best k of each of ``nodes``, all different, as ``gather`` finds them one by one.
+
+        ``floor`` is the least score in grains; ``allowed`` bool[nodes of the graph] says who may be
+        a hit, all if it is empty. ``out`` is uint32[len(nodes), k], filled with 2**32 - 1 behind
+        the last hit, and float64[len(nodes), k, 2]: grains and variances. The part's weight is not
+        heeded. Fastest for nodes in the order of ``places``.
+        """
+        from cocite.kernels import trees_batch
+
+        weights = weights_of(self.weight(settings).values)
+        weights = np.concatenate((weights, np.zeros((1, 2), np.uint64)))  # for those never met
+        with borrowed(self.part.nodes) as scratch:
+            arrays = scratch.sums, scratch.used, scratch.totals, scratch.touched
+            who = allowed, self._since
+            bad = int(
+                trees_batch.related_many(self.table, weights, nodes, floor, who, arrays, *out)
+            )
+            if bad != trees_batch.SOUND:
+                raise self._damaged(bad)
+            scratch.wear += self.part.nodes
+
+    @cached_property
+    def table(self) -> NDArray[np.uint64]:
+        """uint64[samples, 4]: addresses of positions, members, labels; the number of members."""
+        return table_of(self.part)
+
+    @cached_property
+    def _since(self) -> NDArray[np.uint32]:
+        """uint32[nodes]: how many samples, the first ones, do not know each node, or empty."""
+        return self.part.freshness.unknowing()
+
+
+def table_of(part: StoredPart, width: int = 4) -> NDArray[np.uint64]:
+    """The samples of a part, in the rows of ``width`` that kernels take, which begin with three
+    places in a shard: as addresses. The part keeps the files mapped.
+    """
+    rows = []
+    for shard in part.shards:
+        row = shard.blobs[:, :width].astype(np.uint64)
+        row[:, :3] = row[:, :3] * np.uint64(4) + np.uint64(shard.words.ctypes.data)
+        rows.append(row)
+    found: NDArray[np.uint64] = np.concatenate(rows)
+    found.flags.writeable = False
+    return found
+
+
+# -- reader ------------------------------------------------------------------------------
+
+
+class PackedReader(TreeReader):
+    """The layout ``packed``."""
+
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
+        """Add up over all walks that meet the node's."""
+        from cocite.kernels import runs_lookup
+
+        weights = weights_of(self.weight(settings).values)
+        for some in self.part.slices():
+            asked = self.table[some], np.uint32(node), weights
+            bad = int(runs_lookup.spread(*asked, scratch.changes, scratch.bytes))
+            if bad != runs_lookup.SOUND:
+                raise self._damaged(some.start + bad)
+        arrays = scratch.changes, scratch.bytes, scratch.eights, scratch.used
+        return int(runs_lookup.collect(*arrays))
+
+    _nodes_a_pair = 256
+
+    def _pair_times(self, table: Any, first: Ids, second: Ids, out: Times) -> Any:
+        from cocite.kernels import pairs
+
+        return pairs.packed_meeting_times(table, self.part.nodes, first, second, out)
+
+    def _lookup(self) -> Any:
+        from cocite.kernels import runs_lookup
+
+        return runs_lookup
+
+    def _answer(
+        self, scratch: QueryScratch, progress: NDArray[np.uint64], *asked: Any
+    ) -> tuple[int, int, int]:
+        from cocite.kernels import packed_answer
+
+        table, node, weights, worth, *rest = asked
+        changes = scratch.changes.reshape(-1)[: self.part.nodes + 1]
+        arrays = changes, scratch.bytes, scratch.eights, progress
+        found: tuple[int, int, int] = packed_answer.answer(
+            table, node, weights, worth, arrays, *rest
+        )
+        return found
+
+    def _note(self, scratch: QueryScratch, touched: int) -> None:
+        """Nodes are touched by the block, which is part of a page."""
+        from cocite.kernels.runs_lookup import BLOCK
+
+        scratch.wear += touched // BLOCK
+
+    def places(self) -> NDArray[np.uint32]:
+        """uint32[nodes]: where each node stands in the first sample, 2**32 - 1 for nowhere."""
+        member, _ = self._unpacked(0)
+        found = np.full(self.part.nodes, NOWHERE, np.uint32)
+        found[member] = np.arange(member.size, dtype=np.uint32)
+        return found
+
+    def labels(self) -> Iterator[NDArray[np.uint8]]:
+        """uint8[members] of each sample: the labels in dendrogram order."""
+        for sample in range(len(self.table)):
+            yield self._unpacked(sample)[1]
+
+    def _unpacked(self, sample: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """Members and labels of a sample."""
+        from cocite.kernels import runs
+
+        nodes = self.part.nodes
+        member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
+        members = int(runs.unpack(self.table[sample], member, joined))
+        if members == runs.DAMAGED:
+            raise self._damaged(sample)
+        return member[:members], joined[:members]
+
+    @cached_property
+    def table(self) -> NDArray[np.uint64]:
+        """uint64[samples, 6]: addresses of directory, order and runs; how many runs; the bits of a
+        node and of the number of a run.
+        """
+        return table_of(self.part, WIDTH)
+
+
+# -- reader ------------------------------------------------------------------------------
+
+
+class PathReader(WalkReader, TreeReader):
+    """The layout ``paths``."""
+
+    def _read_walks(self, shard: Shard, node: int, out: NDArray[np.uint32]) -> bool:
+        from cocite.kernels import paths
+
+        return bool(paths.follow_paths(shard.words, shard.blobs, np.uint32(node), out))
+
+
+# -- reader ------------------------------------------------------------------------------
+
+
+class CompactReader(WalkReader, ShardReader):
+    """The layout ``compact``."""
+
+    def _read_times(self, shard: Shard, node: int, others: Ids, out: Times) -> bool:
+        from cocite.kernels import paths
+
+        nodes = np.uint32(self.part.nodes), np.uint32(node)
+        return bool(paths.meeting_times(shard.words, shard.blobs, *nodes, others, out))
+
+    def _gather(self) -> Any:
+        from cocite.kernels import paths
+
+        return paths.gather
+
+    def _read_walks(self, shard: Shard, node: int, out: NDArray[np.uint32]) -> bool:
+        from cocite.kernels import paths
+
+        nodes = np.uint32(self.part.nodes), np.uint32(node)
+        return bool(paths.follow(shard.words, shard.blobs, *nodes, out))

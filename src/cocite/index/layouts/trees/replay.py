@@ -1,0 +1,151 @@
+"""Walks made again: those of two nodes, in the samples in which they are known to meet.
+
+A step is a function of (seed, sample, step, node) and of the links, so two walks out of millions
+can be made again without the others, by the steps that made them (``engine/walk.py``). The layout
+trees keeps when walks meet and not where; with the graph at hand, this says where.
+
+In an index that was refreshed the graph may be an older one, with ids of its own, and so is that of
+an index that keeps some pages only: nodes are looked up by their names, and pages that are gone, or
+are not kept, get ids behind those of all nodes.
+
+The walks must meet at the very steps that the index holds, or graph or index are damaged. Rows of
+links are looked at before a kernel gets them, as nobody has read the graph to check it.
+
+Cost: some 30 microseconds a step of a sample, and the rows of links at hubs; for the direction
+``out`` the links are turned round first, once for an open index.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.deadline import check
+from cocite.engine.walk import Mover
+from cocite.errors import Damaged
+from cocite.graph import Graph
+from cocite.graph.blocks import Links
+from cocite.graph.links import links_of
+from cocite.graph.names import open_names
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.trees.build import part_weights, step_bytes
+from cocite.index.whole_settings import WANTED
+from cocite.measures import LENGTH, SEED
+from cocite.resources import Resources
+from cocite.storage import Access, Scratch
+
+Points = NDArray[np.uint32]
+
+
+def part_mover(part: StoredPart, links: Links, means: Resources) -> Mover:
+    """What makes the steps of a part's walks, along ``links`` of its direction; what goes by
+    weights lies in a scratch file where the memory does not hold it beside them.
+    """
+    plan = part.plan
+    fits = links.nbytes + step_bytes(plan).taken(links) <= means.memory
+    scratch = Scratch(None) if fits else Scratch.beside(part.store.path)
+    weights = part_weights(links, plan, scratch)
+    seed = part.settings[SEED]
+    return Mover(links, plan.step, seed, turn=plan.turn, weights=weights, in_share=plan.in_share)
+
+
+class Replay:
+    """Makes walks of one part again, along the links of its graph."""
+
+    def __init__(self, part: StoredPart, graph: Graph, means: Resources) -> None:
+        """``graph`` is one that samples were drawn from (``search/source.py`` sees to it)."""
+        self._part, self._graph = part, graph
+        if part.plan.step.weighted:
+            graph.check()  # all weights are gone through, and not two rows alone
+        self._links: Links = links_of(graph, part.direction, means.memory, weighted=part.weighted)
+        self._move = part_mover(part, self._links, means)
+        graph.store.advise(Access.SCATTERED)  # two walks pass by a few rows
+        self._valid: set[tuple[bool, int]] = set()
+        self._newest = graph.digest == part.freshness.generations[-1].digest
+        self._newest &= not part.store.has(WANTED)
+        self._names = open_names(part.store)
+
+    def __call__(
+        self,
+        first: int,
+        second: int,
+        samples: NDArray[np.int64],
+        steps: NDArray[np.uint8],
+        gone: list[str],
+    ) -> tuple[Points, Points]:
+        """Two walks in the samples of these numbers, each up to the step of ``steps`` at which they
+        meet.
+
+        Returns
+        -------
+        two uint32[samples.size, length]
+            The nodes after each step; what is behind the meeting is 0. Names of pages that are
+            gone are put at the end of ``gone``.
+
+        Raises
+        ------
+        Damaged
+            They do not first meet then.
+        """
+        length = self._part.settings[LENGTH]
+        points = np.zeros((samples.size, length, 2), np.uint32)
+        first, second = self._there(first), self._there(second)
+        for row, (sample, last) in enumerate(zip(samples.tolist(), steps.tolist(), strict=True)):
+            check()
+            at = np.array([first, second], np.uint32)
+            for step in range(1, last + 1):
+                self._check(self._move.along(sample, step), at)
+                self._move(sample, step, at, points[row, step - 1])
+                at = points[row, step - 1]
+                together = at[0] == at[1]
+                if int(at.max()) >= self._links.nodes or together != (step == last):
+                    raise self._damaged()
+        if not self._newest:
+            walked = np.arange(length) < steps[:, None]
+            points[walked] = self._here(points[walked], gone)
+        return points[:, :, 0], points[:, :, 1]
+
+    def _there(self, node: int) -> int:
+        """A node of the index in the ids of the graph."""
+        if self._newest:
+            return node
+        found = self._graph.names.find(self._names.name(node))
+        if found is None:
+            raise self._damaged()
+        return found
+
+    def _here(self, nodes: Points, gone: list[str]) -> Points:
+        """Nodes of the graph in the ids of the index."""
+        different, rows = np.unique(nodes, return_inverse=True)
+        ids = np.empty(different.size, np.uint32)
+        for row, name in enumerate(self._graph.names.stored.names(different)):
+            found = self._names.find(name)
+            if found is None:
+                if name not in gone:
+                    gone.append(name)
+                found = len(self._names) + gone.index(name)
+            ids[row] = found
+        return ids[rows].reshape(nodes.shape)
+
+    def _check(self, links: Links, at: Points) -> None:
+        """See that the rows of two nodes are rows of nodes, ascending; where links are taken either
+        way, a node that is linked both ways stands there twice.
+        """
+        ascends = np.greater_equal if self._part.direction == "any" else np.greater
+        for node in at.tolist():
+            if (links is self._links, node) in self._valid:
+                continue
+            begin, end = links.offsets[node : node + 2].tolist()
+            row = links.neighbors[begin:end]
+            fine = begin <= end <= links.edges and bool(ascends(row[1:], row[:-1]).all())
+            if not fine or (row.size and int(row[-1]) >= links.nodes):
+                raise self._damaged()
+            self._valid.add((links is self._links, node))
+
+    def _damaged(self) -> Damaged:
+        index, graph = self._part.store.path, self._graph.path
+        return Damaged(
+            f"the walks of {graph} are not those of {index}, which was built from it: one of them "
+            f"is damaged. See: cocite verify {graph}; cocite verify {index}"
+        )

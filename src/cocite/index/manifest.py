@@ -1,0 +1,374 @@
+"""What a manifest says of an index, checked before anything is made of it.
+
+The parts of an index follow from its measure and, for each component, a direction, a layout and
+settings (``index/plan.py``). So a manifest is not believed: the parts that a build with the same
+choices would have are made, and the manifest must say the same of them. What the names of files
+begin with comes from the measure, never from the manifest.
+
+Cost: none but the manifest; no file is opened.
+
+What an index of SimRank may hold beside its samples: the diagonal that refined answers need.
+
+    in.diagonal   <f4[n, 1 + LIMITS]: D, and the limits of levels 1, 2, ...
+
+for the part of that direction, with what its certificate says in the manifest, under the name of
+the file. It depends on the graph and the decay only, not on the samples: few of those suffice
+beside it.
+
+The files of an index, compared with what its parts' layouts declare.
+
+    names...        those of the graph's kind of names (``graph/names.py``)
+    titles...       those of the graph, if it has any (``graph/name_files.py``)
+    since           of an index with samples of several graphs
+    wanted          of an index that keeps some pages of its graph only
+    in....          those of each part's layout; shards of samples by number
+    in.diagonal     where refined answers are ready
+
+Cost: none but the manifest; no file is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cocite.engine.certificate import LIMITS, Diagonal, SweepReport
+from cocite.errors import Damaged, UsageError
+from cocite.graph.blocks import Links
+from cocite.graph.graph import MAX_NODES
+from cocite.graph.name_files import take_title_files
+from cocite.graph.names import NAME_KINDS, sides_text, take_name_files
+from cocite.index.layouts.contract import SHARD, PartPlan, shard_number
+from cocite.index.layouts.reader import format_of, is_sampled, sampled_format
+from cocite.index.layouts.snapshots import SINCE, Generation, generations_of
+from cocite.index.plan import (
+    ASKS,
+    BuildOptions,
+    PageFilter,
+    component_parts,
+    page_filter,
+    query_settings,
+    saved_settings,
+)
+from cocite.index.whole_settings import WANTED
+from cocite.measures import (
+    BY,
+    DECAY,
+    SAMPLES,
+    Component,
+    Measure,
+    Value,
+    WholeSettings,
+    find_measure,
+)
+from cocite.measures.blend import overall_direction
+from cocite.resources import Resources
+from cocite.storage import ArrayWriter, DeclaredFiles, Entry, Facts, Journal, Manifest
+
+if TYPE_CHECKING:
+    from cocite.graph.sides import Sides
+
+
+DIAGONAL = "diagonal"
+
+
+def decay_of(plan: PartPlan) -> float:
+    """The decay that a part is made ready for."""
+    return plan.fixed.get(DECAY, DECAY.default)
+
+
+def diagonal_bytes(nodes: int) -> int:
+    """What it takes on disk, for one part."""
+    return 4 * (1 + LIMITS) * nodes
+
+
+def write_diagonal(
+    directory: Path,
+    plan: PartPlan,
+    rows: Links,
+    columns: Links,
+    means: Resources,
+    report: SweepReport,
+) -> tuple[dict[str, Entry], dict[str, Any]]:
+    """Make and write the diagonal of a part, for its decay or the default one; goes on where an
+    earlier run was interrupted.
+
+    Returns its entry and its facts, each under the name of the file.
+    """
+    from cocite.engine.diagonal import diagonal_room, make_diagonal
+
+    threads, decay = diagonal_room(rows, columns, means), decay_of(plan)
+    name = plan.prefix + DIAGONAL
+    with Journal(directory / (name + ".stages")) as journal:
+        reached = None
+        if journal.sizes:
+            words, begin = rows.nodes * (1 + LIMITS), journal.begins[-1]
+            table = np.fromfile(journal.path, np.float32, words, offset=begin)
+            reached = len(journal.sizes), table.reshape(-1, 1 + LIMITS)
+        made = make_diagonal(
+            rows,
+            columns,
+            decay,
+            threads=threads,
+            progress=report,
+            reached=reached,
+            keep=lambda table: journal.append(table.tobytes()),
+        )
+    with ArrayWriter(directory / name, np.float32, (1 + LIMITS,)) as writer:
+        writer.write(made.table)
+    facts = {"decay": made.decay, "low": made.low, "high": made.high}
+    return {name: writer.finished}, {name: facts}
+
+
+def read_diagonal(table: Any, facts: dict[str, Any]) -> Diagonal:
+    """The diagonal as it was written."""
+    return Diagonal(float(facts["decay"]), table, float(facts["low"]), float(facts["high"]))
+
+
+# -- facts -------------------------------------------------------------------------------
+
+
+PASSED_OVER = "passed_over"
+"""The fact of an index that counts them, if there are any."""
+_LARGEST_RESIDUAL = 1e9
+
+
+@dataclass(frozen=True)
+class IndexFacts:
+    """The facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
+    ``settings``; what is told of its ``graph``; its ``parts``, their ``generations``; what is
+    ``refined``, by the name of the file; of the pages that are ``kept``, if not all are; and what
+    questions go ``by`` unless they say; and ``asks``, what else they take then; how many pages are
+    ``passed_over``, as they have more links than tell something.
+    """
+
+    nodes: int
+    names: str
+    measure: Measure
+    direction: str
+    settings: WholeSettings
+    graph: dict[str, Any]
+    parts: tuple[PartPlan, ...]
+    generations: tuple[Generation, ...]
+    refined: dict[str, dict[str, float]]
+    kept: PageFilter | None
+    by: str | None
+    asks: dict[str, Value]
+    passed_over: int
+
+    @classmethod
+    def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
+        """Those of the index at ``path``; raises :class:`Damaged`."""
+        try:
+            return _read(Facts(told, f"{path}: the manifest"))
+        except (UsageError, OverflowError) as error:
+            raise Damaged(
+                f"{path}: the manifest's facts are not of their kind ({error}). Copy the index "
+                "again from where it was whole, or build it again"
+            ) from error
+
+
+def _read(facts: Facts) -> IndexFacts:
+    measure = find_measure(facts.text("measure"))
+    if measure.name != facts.text("measure"):
+        raise facts.refused("measure", f"written {measure.name}")
+    settings = measure.build_settings(facts.group("settings").values)
+    facts.group("settings").same_as(settings.to_json())
+    graph = _graph(facts.group("graph"))
+    parts, direction = _parts(facts, measure, settings)
+    counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
+    weighted = {plan.weighted for plan in parts if not plan.measure.texts}
+    mixed = len(weighted) > 1 and not measure.lenient
+    if len(counts) > 1 or mixed or (True in weighted and not graph["weighted"]):
+        raise facts.refused("parts", "parts of equally many samples, all by the weights or none")
+    nodes = facts.whole("nodes", 1, MAX_NODES)
+    sides_text(facts, nodes)
+    kept = page_filter(facts, nodes, MAX_NODES)
+    selects = all(is_sampled(p.layout) and sampled_format(p.layout).selects for p in parts)
+    if kept is not None and ("refined" in facts or not selects):
+        raise facts.refused("wanted", "for indexes of layouts that can keep some pages alone")
+    return IndexFacts(
+        nodes,
+        facts.text("names", NAME_KINDS),
+        measure,
+        facts.text("direction", (direction,)),
+        settings,
+        graph,
+        parts,
+        generations_of(facts, max(counts, default=0)),
+        _refined(facts, parts),
+        kept,
+        _by(facts, measure, parts),
+        _asks(facts, measure, parts),
+        facts.whole(PASSED_OVER) if PASSED_OVER in facts else 0,
+    )
+
+
+def _by(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> str | None:
+    """What meetings are worth by default, as it is written when it is kept."""
+    if BY.name not in facts:
+        return None
+    told = facts.text(BY.name)
+    if told != BY.checked(told):
+        raise facts.refused(BY.name, f"written {BY.checked(told)}")
+    query_settings(measure, parts, {BY.name: told})
+    return told
+
+
+def _asks(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> dict[str, Value]:
+    """What questions take unless they say otherwise, if any of that is kept."""
+    if ASKS not in facts:
+        return {}
+    told = facts.group(ASKS)
+    found = saved_settings(measure, parts, told.values, _by(facts, measure, parts))
+    told.same_as(found)
+    return found
+
+
+def _graph(facts: Facts) -> dict[str, Any]:
+    """Which graph it was built from."""
+    return {
+        "name": facts.text("name"),
+        "digest": facts.digest("digest"),
+        "edges": facts.whole("edges"),
+        "weighted": facts.flag("weighted"),
+        "path": facts.relative("path"),
+    }
+
+
+def _parts(
+    facts: Facts, measure: Measure, settings: WholeSettings
+) -> tuple[tuple[PartPlan, ...], str]:
+    """The parts of all components, and their direction."""
+    told = facts.groups("parts")
+    found: list[PartPlan] = []
+    ways = set()
+    for component in measure.components:
+        mine = told[len(found) : len(found) + 2]
+        if not mine:
+            raise facts.refused("parts", f"those of {measure.name}, which has more of them")
+        ways.add(way := _way(component, mine))
+        found += _component(component, way, settings, mine)
+    if len(found) != len(told):
+        raise facts.refused("parts", f"those of {measure.name}, which has {len(found)} of them")
+    return tuple(found), overall_direction(ways)
+
+
+def _way(component: Component, told: Sequence[Facts]) -> str:
+    """The direction of a component whose parts are the first of those told: its own, if it has one,
+    and else ``both`` if there are two of its number, in and out.
+    """
+    way = told[0].text("direction", component.measure.directions)
+    if way == "in" and not component.measure.joint and len(told) == 2:
+        number = told[1].whole("number") if component.label else component.number
+        if number == component.number and told[1].text("direction") == "out":
+            way = "both"
+    if component.direction not in (None, way):
+        raise told[0].refused("direction", f"that of a component with {component.direction}")
+    return way
+
+
+def _component(
+    component: Component, way: str, settings: WholeSettings, told: Sequence[Facts]
+) -> list[PartPlan]:
+    """The parts of a component, which are the first of those told."""
+    taken = component.measure.build
+    given = {s.name: settings[s] for s in taken if settings.get(s, s.default) != s.default}
+    layout = told[0].text("layout", component.measure.layouts)
+    made = component_parts(component, way, *component.choose(layout, given))
+    plans = []
+    for plan, each in zip(made, told, strict=False):
+        plans.append(replace(plan, weighted=each.flag("weighted")))
+        if plans[-1].weighted and not plan.measure.weighted:
+            raise each.refused("weighted", f"false for {plan.measure.name}")
+        each.same_as(plans[-1].to_json())
+    return plans
+
+
+def _refined(facts: Facts, parts: Sequence[PartPlan]) -> dict[str, dict[str, float]]:
+    """What is made ready for refined answers: of all parts, or of none."""
+    told = facts.group("refined") if "refined" in facts else Facts({}, "")
+    if told.values and set(told.values) != {plan.prefix + DIAGONAL for plan in parts}:
+        raise facts.refused("refined", "of all parts")
+    if told.values and not all(part.linearized for part in parts):
+        raise facts.refused("refined", "nothing for this measure")
+    found = {}
+    for name in told.values:
+        each = told.group(name)
+        decay = each.number("decay", 0, 1)
+        low, high = each.number("low", -1, 0), each.number("high", 0, _LARGEST_RESIDUAL)
+        if not 0 < decay < 1 or low == -1:
+            raise told.refused(name, "a decay between 0 and 1, and residuals above -1")
+        found[name] = {"decay": decay, "low": low, "high": high}
+    return found
+
+
+def index_facts(
+    nodes: int,
+    names: str,
+    options: BuildOptions,
+    graph: Mapping[str, Any],
+    kept: PageFilter | None,
+    sides: Sides | None,
+) -> dict[str, Any]:
+    """What the manifest of an index says; ``names`` is the kind of names, ``kept`` what is said of
+    the pages that are kept, if not all are, ``sides`` those of its nodes, if they have two.
+    """
+    facts: dict[str, Any] = {
+        "nodes": nodes,
+        "names": names,
+        "measure": options.measure.name,
+        "direction": options.direction,
+        "settings": options.settings.to_json(),
+        "parts": [plan.to_json() for plan in options.parts],
+        "graph": dict(graph),
+    }
+    facts |= {"first": options.first} if options.first else {}
+    facts |= {} if options.by is None else {BY.name: options.by}
+    facts |= {ASKS: dict(options.asks)} if options.asks else {}
+    facts |= {"sides": sides.to_json()} if sides else {}
+    return facts | ({"wanted": kept.to_json()} if kept else {})
+
+
+# -- files -------------------------------------------------------------------------------
+
+
+def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
+    """Raises :class:`Damaged` for a file that is missing, not as declared, or not declared."""
+    files = DeclaredFiles(path, manifest.files)
+    sizes = {"n": facts.nodes, "m": int(facts.graph["edges"])}
+    take_name_files(files, facts.names, facts.nodes)
+    take_title_files(files, facts.nodes)
+    if len(facts.generations) > 1:
+        files.take({SINCE: "<u4[n]"}, sizes, optional=(SINCE,))
+    if facts.kept is not None:
+        files.take({WANTED: "<u4[n]"}, sizes)
+    for plan in facts.parts:
+        if is_sampled(plan.layout):
+            _take_samples(files, path, facts, plan)
+        else:
+            files.take(format_of(plan.layout).files_of(plan), sizes, plan.prefix)
+        if facts.refined:
+            files.take({DIAGONAL: f"<f4[n, {1 + LIMITS}]"}, sizes, plan.prefix)
+    files.no_more()
+
+
+def _take_samples(files: DeclaredFiles, path: Path, facts: IndexFacts, plan: PartPlan) -> None:
+    """The files of a part of samples: its shards begin with numbers of samples, the first one with
+    the oldest.
+    """
+    layout = sampled_format(plan.layout)
+    files.take(layout.files, {"N": plan.settings[SAMPLES]}, plan.prefix)
+    names = files.starting(plan.prefix + SHARD)
+    files.take_all(names, layout.shard)
+    firsts = [shard_number(name.removeprefix(plan.prefix)) for name in names]
+    numbers = range(facts.generations[0].first, facts.generations[-1].numbers.stop)
+    if not all(first in numbers for first in firsts) or numbers.start not in firsts:
+        raise Damaged(
+            f"{path}: its shards of samples are not those of samples {numbers.start} to "
+            f"{numbers.stop - 1}. Copy the index again from where it was whole, or build it again"
+        )

@@ -1,0 +1,331 @@
+"""A part made sample by sample on all cores, written in shards, resumable at each shard.
+
+What is to be made is a value (``index/cluster.py``), done here on the threads of this process, or
+by the nodes of a cluster (``index/cluster.py``). A shard file appears under its name when its bytes
+are on the disk; a small note beside it is written after it. A build that stops, however it stops,
+loses the shard it was in. Run again with the same settings on the same graph it takes up what is
+there, whoever made it, and ends with the bytes it would have had: samples depend on (graph,
+measure, length, seed, number) only.
+
+Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its
+turn (``index/layouts/memory_plan.py``).
+
+A part made in one go: arrays written as streams, noted when they are whole.
+
+A build that was interrupted in such a part makes it again; one that was interrupted behind it finds
+the note and keeps it.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from cocite.cluster import in_order
+from cocite.compiled.clock import clock
+from cocite.engine.carriers import Traffic
+from cocite.errors import Damaged, UsageError
+from cocite.graph import Graph
+from cocite.graph.blocks import Links
+from cocite.index.cluster import ClusterBuild, Note, SampleWork, read_note, write_shard
+from cocite.index.layouts.batch_maker import Blob, Maker, WholeBuilder
+from cocite.index.layouts.contract import DIGESTS, MEMBERS, PartPlan
+from cocite.index.layouts.reader import sampled_format, whole_builder
+from cocite.index.part import PartBuild, PartEstimate, Progress
+from cocite.measures import SAMPLES
+from cocite.resources import Resources, Watch, own_memory
+from cocite.storage import ArrayWriter, Entry, checksum, disk, staged_file
+
+_SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
+MOST_SHARDS = 512
+"""Every shard is a mapped file, and a process may open about a thousand."""
+
+
+def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
+    """Samples in a shard: as asked, or what makes files of a sensible size and number."""
+    samples = plan.settings[SAMPLES]
+    blob = 4 * sampled_format(plan.layout).most_words(nodes, plan.settings)
+    shard = asked or max(
+        1, min(_SHARD_SAMPLES, _SHARD_BYTES // blob), -(-samples // (MOST_SHARDS // 2))
+    )
+    if -(-samples // shard) > MOST_SHARDS:
+        raise UsageError(
+            f"shard is {shard}; {samples:,} samples take shards of {-(-samples // MOST_SHARDS)} or "
+            f"more, as an index has at most {MOST_SHARDS} files"
+        )
+    return shard
+
+
+class FinishedShards(ABC):
+    """The older samples of a part that is refreshed (``index/refresh.py``)."""
+
+    numbers: range
+    """Those of its samples; what is drawn follows behind them."""
+    shards: Sequence[range]
+    """How they are cut into shards."""
+
+    @abstractmethod
+    def link(self, shard: range, path: Path) -> Note | None:
+        """Give the file of a shard that stays as it is the name ``path``; returns its note, None if
+        it does not stay.
+        """
+
+    @abstractmethod
+    def makers(self) -> list[Maker]:
+        """One a thread."""
+
+
+class ShardedPart(PartBuild):
+    """A part of samples: those of the ``work``, in shards of so many, and before them those
+    ``kept``. ``links`` gives those of the part's direction when they are needed, as parts share
+    them. With ``spread`` the nodes of a cluster draw them.
+    """
+
+    def __init__(
+        self,
+        work: SampleWork,
+        links: Callable[[], Links],
+        shard: int,
+        kept: FinishedShards | None = None,
+        spread: ClusterBuild | None = None,
+    ) -> None:
+        self._spread = spread
+        self.work, self.plan, self.units = work, work.plan, work.plan.settings[SAMPLES]
+        self._links, self._shard, self._cached = links, shard, kept
+        self.linked = 0
+        self.round = 0
+        self._makers: list[Maker] = []
+        self._notes: dict[int, Note] = {}
+
+    # -- what is there, what is to do -------------------------------------------------
+
+    def resume(self) -> None:
+        """Keep the shards whose bytes are whole."""
+        for shard in self._shards():
+            note = read_note(self.work.of(shard).shard, len(shard))
+            if note is not None:
+                self._notes[shard.start] = note
+
+    def link_finished(self) -> None:
+        """Take over the shards that stay as they are."""
+        if self._cached is None:
+            return
+        for shard in self._cached.shards:
+            note = self._cached.link(shard, self.work.of(shard).shard)
+            if note is not None:
+                self.linked += len(shard)
+                self._notes[shard.start] = note
+
+    @property
+    def done(self) -> int:
+        """Samples in finished shards."""
+        return self.units - sum(len(shard) for shard in self._missing())
+
+    def _shards(self) -> list[range]:
+        return [*(() if self._cached is None else self._cached.shards), *self._sampled_shards()]
+
+    def _sampled_shards(self) -> list[range]:
+        numbers, size = self.work.numbers, self._shard
+        return [numbers[low : low + size] for low in range(0, len(numbers), size)]
+
+    def _missing(self) -> list[range]:
+        return [shard for shard in self._shards() if shard.start not in self._notes]
+
+    def _ready_makers(self) -> list[Maker]:
+        if not self._makers:
+            links = self._links()
+            self.fit = self.work.fit(links)
+            self._makers = self.work.makers(links, self.fit)
+            self.round = len(self._makers) * self.fit.together
+        return self._makers
+
+    def estimate(self) -> PartEstimate:
+        """Size, memory and time, from pilot samples on this graph: as many as the makers make at
+        once, after another one each, which compiles the kernels and brings the graph into memory.
+
+        Memory is as planned, or what was taken for the pilots, if that is more: kernels that are
+        compiled for the first time take some.
+        """
+        watch = Watch()
+        makers = self._ready_makers()
+        count = max(1, min(self.round, len(self.work.numbers)))
+        first, end = self.work.numbers.start, self.work.numbers.stop
+        for _ in in_order(makers, range(end, end + len(makers))):  # alone, if they can
+            pass
+        begin = clock()
+        pilots = range(first, first + count)
+        size = sum(blob.nbytes for blob in in_order(makers, pilots)) / count
+        seconds = clock() - begin
+        left = sum(len(shard) for shard in self._sampled_shards() if shard.start not in self._notes)
+        seconds = seconds * -(-left // count) + self._carrying()
+        assert self.fit is not None
+        memory = max(self.fit.memory, watch.most - own_memory())
+        fit = replace(self.fit, memory=memory)
+        return PartEstimate(int(self.units * (size + 12)), fit, seconds)
+
+    def _carrying(self) -> float:
+        """Seconds that the samples kept will take, from one of them."""
+        missing = [shard for shard in self._missing() if shard.start < self.work.numbers.start]
+        if self._cached is None or not missing:
+            return 0.0
+        makers, sample = self._cached.makers(), missing[0].start
+        makers[0](sample)  # compiles the kernels
+        begin = clock()
+        makers[0](sample)
+        left = sum(map(len, missing))
+        return (clock() - begin) * -(-left // len(makers))
+
+    # -- the work ----------------------------------------------------------------------
+
+    def run(self, progress: Progress) -> None:
+        """Make the missing samples, shard by shard."""
+        if self._cached is not None:
+            self._make(self._cached.shards, self._cached.makers, progress)
+        if self._spread is None:
+            self._make(self._sampled_shards(), self._ready_makers, progress)
+        else:
+            self._make_elsewhere(self._spread, progress)
+
+    def _make_elsewhere(self, spread: ClusterBuild, progress: Progress) -> None:
+        """On the nodes of a cluster; whatever memory is taken is theirs."""
+        missing = [each for each in self._sampled_shards() if each.start not in self._notes]
+        if not missing:
+            return
+        done, sizes = self.done, {shard.start: len(shard) for shard in missing}
+        with closing(spread.shards(self.work, missing)) as found:  # type: ignore[type-var]
+            for made in found:
+                self._notes[made.first] = made.note
+                self.live_steps += made.live
+                done += sizes[made.first]
+                progress(done, self.units)
+
+    def _make(
+        self, shards: Sequence[range], makers: Callable[[], list[Maker]], progress: Progress
+    ) -> None:
+        missing = [shard for shard in shards if shard.start not in self._notes]
+        todo = [sample for shard in missing for sample in shard]
+        done = self.done
+        if not todo:
+            return
+        blobs = in_order(makers(), todo)
+        try:
+            for shard in missing:
+                with closing(self._written(shard, islice(blobs, len(shard)))) as written:
+                    for blob in written:
+                        done += 1
+                        self.live_steps += sum(blob.live)
+                        progress(done, self.units)
+        finally:
+            blobs.close()  # type: ignore[attr-defined]
+            self.close()  # before the next part takes memory of its own
+
+    def _written(self, shard: range, blobs: Iterator[Blob]) -> Generator[Blob]:
+        """Write one shard and its note; yields each blob as it is written."""
+        self._notes[shard.start] = yield from write_shard(self.work.of(shard).shard, blobs)
+
+    def close(self) -> None:
+        """The makers go, and their scratch with them."""
+        for maker in self._makers:
+            sent: Traffic | None = getattr(maker, "traffic", None)
+            if sent is not None:  # its blocks live apart
+                self.traffic = sent.plus_all(self.traffic)
+        self._makers = []
+
+    def publish(self) -> dict[str, Entry]:
+        """Gather the notes into two arrays."""
+        files = {}
+        members: list[int] = []
+        digests: list[int] = []
+        for shard in self._shards():
+            note = self._notes[shard.start]
+            name = self.work.of(shard).shard.name
+            files[name] = Entry.from_json(name, note["entry"])
+            members += note["members"]
+            digests += note["digests"]
+        for kind, dtype, values in (
+            (MEMBERS, np.uint32, members),
+            (DIGESTS, np.uint64, digests),
+        ):
+            name = self.plan.prefix + kind
+            with ArrayWriter(self.work.folder / name, dtype) as writer:
+                writer.write(np.array(values, dtype))
+            files[name] = writer.finished
+        return files
+
+
+# -- whole -------------------------------------------------------------------------------
+
+
+class WholePart(PartBuild):
+    """A part that is made in one go. ``links`` gives those of its direction."""
+
+    def __init__(
+        self,
+        plan: PartPlan,
+        graph: Graph,
+        links: Callable[[], Links],
+        directory: Path,
+        means: Resources,
+    ) -> None:
+        self.plan, self.units = plan, graph.nodes
+        self._graph, self._links, self._directory = graph, links, directory
+        self._means = means
+        self._files: dict[str, Entry] = {}
+        self._built: WholeBuilder | None = None
+
+    @property
+    def _note(self) -> Path:
+        return self._directory / (self.plan.prefix + "whole.json")
+
+    def _layout(self) -> WholeBuilder:
+        if self._built is None:
+            kind = whole_builder(self.plan.layout)
+            self._built = kind(self._graph, self._links(), self.plan, self._means)
+        return self._built
+
+    def resume(self) -> None:
+        """Keep the part if its note is there and every file is whole."""
+        try:
+            note = json.loads(self._note.read_bytes())
+            files = {name: Entry.from_json(name, value) for name, value in note.items()}
+            whole = all(checksum(self._directory / n, e) == e.xxh3_128 for n, e in files.items())
+        except (OSError, ValueError, AttributeError, Damaged):
+            return
+        self._files = files if whole else {}
+
+    @property
+    def done(self) -> int:
+        """All or nothing."""
+        return self.units if self._files else 0
+
+    def estimate(self) -> PartEstimate:
+        """As the layout says."""
+        if self._files:
+            size = sum(entry.nbytes for entry in self._files.values())
+            return PartEstimate(size, None, 0.0)
+        return self._layout().estimate()
+
+    def run(self, progress: Progress) -> None:
+        """Write the arrays, then the note."""
+        if self._files:
+            return
+        self._files = self._layout().write(self._directory, progress)
+        note = {name: entry.to_json() for name, entry in self._files.items()}
+        with staged_file(self._note) as file:
+            disk.write(file, json.dumps(note).encode())
+        self._built = None
+
+    def close(self) -> None:
+        """The links go, and what was made for an estimate."""
+        self._built = None
+
+    def publish(self) -> dict[str, Entry]:
+        """Nothing is left to do."""
+        return self._files

@@ -1,0 +1,280 @@
+"""What an index holds, and what making one took, as documents.
+
+What a stored graph or index holds, and whether its bytes are whole: for Python, as the command
+line tells it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from cocite.engine.carriers import Traffic
+from cocite.graph import Graph
+from cocite.graph.partitions import GraphDocument
+from cocite.graph.sides import Sides
+from cocite.index.build import GraphReport
+from cocite.index.layouts.snapshots import Generation
+from cocite.index.plan import PageFilter, links_in_words
+from cocite.index.stored import Lost, StoredIndex
+from cocite.index.verify import VerifyDocument
+from cocite.measures import Value
+from cocite.results import Document
+from cocite.storage import kind_of
+
+if TYPE_CHECKING:
+    from cocite.index.build import BuildReport, IndexBuild
+    from cocite.index.merge import Merge
+    from cocite.index.refresh import RefreshBuild
+
+
+@dataclass(frozen=True)
+class IndexDocument(Document):
+    """The facts of an index; ``links`` says in words which links its measure looks at, and
+    ``generations`` has those without samples, too. ``answering`` is how many samples answer, as
+    some are ``lost``; ``kept`` is None if all pages are. Questions go ``by`` that unless they say.
+    ``texts`` says of how many pages it has texts and how many words, None if it compares none.
+    ``sides`` are the two of an index of a bipartite graph.
+    """
+
+    path: str
+    measure: str
+    direction: str
+    links: str
+    layout: str
+    weighted: bool
+    parts: Sequence[dict[str, Any]]
+    nodes: int
+    settings: dict[str, Value]
+    graph: dict[str, Any]
+    generations: Sequence[Generation]
+    bytes: int
+    refined: dict[str, Any]
+    by: str | None
+    asks: dict[str, Value]
+    digest: str
+    answering: int | None
+    lost: Sequence[Lost]
+    kept: PageFilter | None
+    texts: dict[str, int] | None
+    sides: Sides | None
+
+    @classmethod
+    def of(cls, index: StoredIndex) -> Self:
+        """Gather what the manifest says."""
+        return cls(
+            str(index.store.path),
+            index.measure.name,
+            index.direction,
+            links_in_words(index.measure, index.direction),
+            _each_once(part.layout for part in index.parts),
+            index.weighted,
+            [part.to_json() for part in index.parts],
+            index.nodes,
+            index.settings.to_json(),
+            index.graph,
+            index.freshness.generations,
+            index.store.nbytes,
+            index.refined,
+            index.by,
+            index.asks,
+            index.digest,
+            index.samples,
+            index.lost,
+            index.kept,
+            index.texts,
+            index.names.sides,
+        )
+
+    @property
+    def samples(self) -> int:
+        """How many samples it has, 0 if it has none."""
+        return sum(generation.samples for generation in self.generations)
+
+    @property
+    def bytes_each(self) -> float:
+        """Bytes a node, and a sample, if it has samples."""
+        return self.bytes / (self.nodes * (self.samples or 1))
+
+    def facts(self) -> dict[str, Any]:
+        """What there is, without words for people."""
+        facts = {"kind": "index"} | super().facts()
+        del facts["links"]
+        if self.by is None:
+            del facts["by"]
+        if not self.asks:
+            del facts["asks"]
+        if not self.lost:
+            del facts["answering"], facts["lost"]
+        if self.kept is None:
+            del facts["kept"]
+        if self.texts is None:
+            del facts["texts"]
+        if self.sides is None:
+            del facts["sides"]
+        return facts | {"generations": [g.to_json() for g in self.generations if g.samples]}
+
+
+@dataclass(frozen=True)
+class BuildDocument(Document):
+    """A build that is done: of all ``units`` (samples, nodes, or parts where several are made in
+    one go) it ``made`` so many itself, if an earlier run had made the others; ``live_steps`` of
+    walks, a node of the graph and sample, are None without walks; ``links`` says which links the
+    measure looks at; ``numbers`` are those of its samples; ``kept`` is None if all pages are;
+    ``texts`` as in :class:`IndexDocument`; ``told`` is what is to be known of the graph;
+    ``traffic`` what blocks that live apart have sent each other.
+    """
+
+    index: str
+    measure: str
+    direction: str
+    layout: str
+    weighted: bool
+    settings: dict[str, Value]
+    links: str
+    nodes: int
+    unit: str
+    units: int
+    made: int
+    seconds: float
+    bytes: int
+    live_steps: float | None
+    refined: bool
+    by: str | None
+    asks: dict[str, Value]
+    numbers: range
+    kept: PageFilter | None
+    texts: dict[str, int] | None
+    told: GraphReport
+    traffic: Traffic | None = None
+
+    @classmethod
+    def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
+        """What ``work`` says when it has run."""
+        options, nodes, made = work.options, work.nodes, report.units
+        _, units, unit = work.finished
+        return cls(
+            output,
+            options.measure.name,
+            options.direction,
+            _each_once(plan.layout for plan in options.parts),
+            work.weighted,
+            options.settings.to_json(),
+            links_in_words(options.measure, options.direction),
+            nodes,
+            unit,
+            units,
+            report.finished,
+            report.seconds,
+            report.bytes,
+            report.live_steps / (work.graph.nodes * made) if report.live_steps else None,
+            work.options.refine,
+            work.options.by,
+            dict(work.options.asks),
+            work.options.numbers,
+            work.page_filter,
+            StoredIndex.open(output).texts,
+            GraphReport.of(work.graph, options),
+            report.traffic,
+        )
+
+    @property
+    def sampled(self) -> bool:
+        """Whether all of it is samples."""
+        return self.unit == "samples"
+
+    @property
+    def bytes_each(self) -> float:
+        """Bytes a node, and a sample, if all of it is samples."""
+        return self.bytes / (self.nodes * (self.units if self.sampled else 1))
+
+    def facts(self) -> dict[str, Any]:
+        """Settings stand beside the others; what is counted is in the titles."""
+        facts = {name: getattr(self, name) for name in ("index", "measure", "direction", "layout")}
+        facts |= {"weighted": self.weighted, **self.settings, f"{self.unit}_made": self.made}
+        facts |= {"seconds": self.seconds, "bytes": self.bytes}
+        facts["bytes_per_node" + "_and_sample" * self.sampled] = self.bytes_each
+        if self.sampled and self.live_steps is not None:
+            facts["live_steps_per_node"] = self.live_steps
+        facts |= {"refined": self.refined} | ({"by": self.by} if self.by else {})
+        facts |= {"asks": self.asks} if self.asks else {}
+        first = {"first": self.numbers.start} if self.numbers.start else {}
+        kept = {"nodes": self.nodes, "kept": self.kept} if self.kept else {}
+        texts = {"texts": self.texts} if self.texts else {}
+        told: dict[str, Any] = {"hubs": list(self.told.hubs), "without_links": self.told.without}
+        told |= {"passed_over": self.told.passed_over} if self.told.passed_over else {}
+        if self.traffic is not None:
+            told["sent"] = self.traffic.facts()
+        return facts | first | kept | texts | told
+
+
+@dataclass(frozen=True)
+class RefreshDocument(Document):
+    """A refresh that is done: how many samples were ``kept`` and ``drawn`` from ``graph``; none if
+    the index is ``already`` of that graph.
+    """
+
+    index: str
+    graph: str
+    kept: int
+    drawn: int
+    date: str
+    seconds: float
+    bytes: int
+    already: bool
+
+    @classmethod
+    def of(cls, work: RefreshBuild, report: BuildReport, index: str) -> Self:
+        """What ``work`` says when it has run."""
+        drawn, took = len(work.drawn), (report.seconds, report.bytes)
+        told = bool(work.already)
+        return cls(index, str(work.graph.path), work.kept, drawn, work.date, *took, told)
+
+
+@dataclass(frozen=True)
+class MergeDocument(Document):
+    """A merge that is done: the ``samples`` of the indexes ``merged``, from number ``first`` on."""
+
+    index: str
+    merged: Sequence[str]
+    samples: int
+    first: int
+    seconds: float
+    bytes: int
+
+    @classmethod
+    def of(cls, work: Merge, seconds: float, index: str) -> Self:
+        """What ``work`` says when it has run."""
+        merged, size = list(map(str, work.paths)), StoredIndex.open(index).store.nbytes
+        return cls(index, merged, len(work.numbers), work.numbers.start, seconds, size)
+
+
+def _each_once(names: Iterable[str]) -> str:
+    return " ".join(dict.fromkeys(names))
+
+
+# -- told --------------------------------------------------------------------------------
+
+
+def info(path: str | os.PathLike[str]) -> GraphDocument | IndexDocument:
+    """What the stored graph or index at ``path`` holds, as ``cocite info`` shows it: counts, sizes,
+    and of an index its measure and settings. ``to_json()`` gives it as plain values.
+
+    Raises :class:`~cocite.errors.StoreError` if there is none, or it cannot be read.
+    """
+    name = os.fspath(path)
+    if kind_of(name) == "index":
+        return IndexDocument.of(StoredIndex.open(name))
+    return GraphDocument.of(Graph.open(name))
+
+
+def verify(path: str | os.PathLike[str]) -> VerifyDocument:
+    """Read the stored graph or index at ``path`` in full and compare every file with its checksum,
+    as ``cocite verify`` does. ``faults`` of what is returned are in words, and empty if all is
+    whole; the time is that of reading all bytes once.
+
+    Raises :class:`~cocite.errors.StoreError` if there is none.
+    """
+    return VerifyDocument.of(path)

@@ -1,0 +1,198 @@
+"""A file that says what an index is made of, for people to change: measure, direction, settings.
+
+    measure = "psimrank"
+    direction = "both"              left out: the measure's own; so is layout
+    unweighted = true               left out: weights count, if there are any
+
+    [settings]
+    samples = 200                   of the index
+    hubs = "idf"
+    decay = 0.8                     of its questions: kept with the index, which takes it unless
+                                    a question says otherwise
+
+It is TOML. ``cocite tune`` writes it, with what it found in comments; ``cocite index --settings``
+takes it, and what is given beside it goes before it, but for another measure. What is not known is
+refused, with what is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cocite.errors import InputError, UsageError
+from cocite.graph.links import DIRECTIONS
+from cocite.index.plan import BuildOptions
+from cocite.measures import BY, DEFAULT, By, Measure, Value, find_measure
+
+_TEXTS = ("measure", "direction", "layout")
+_KEYS = (*_TEXTS, "unweighted", "settings")
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """What an index is made of; ``settings`` are those of building and of asking, by name."""
+
+    measure: str = DEFAULT
+    direction: str | None = None
+    layout: str | None = None
+    unweighted: bool = False
+    settings: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def building(self) -> dict[str, Value]:
+        """The settings of the index."""
+        asking = _query_settings(find_measure(self.measure))
+        return {name: value for name, value in self.settings.items() if name not in asking}
+
+    @property
+    def asks(self) -> dict[str, Value]:
+        """The settings of its questions, without ``by``."""
+        asking = _query_settings(find_measure(self.measure)) - {BY.name}
+        return {name: value for name, value in self.settings.items() if name in asking}
+
+    @property
+    def by(self) -> By | None:
+        """What meetings are worth, if it says."""
+        found = self.settings.get(BY.name)
+        return None if found is None else str(found)
+
+    def check(self) -> IndexSettings:
+        """Itself; raises :class:`UsageError` for what no index can be made of."""
+        found = find_measure(self.measure)
+        known = {s.name for s in (*found.build, *found.ask)}
+        strangers = [name for name in self.settings if name not in known]
+        if strangers:
+            raise UsageError(
+                f"{found.name} has no setting {strangers[0]!r}; it takes "
+                + (", ".join(sorted(known)) or "none")
+            )
+        BuildOptions.checked(
+            self.measure,
+            self.direction,
+            self.layout,
+            self.building,
+            by=self.by,
+            asks=self.asks,
+            texts="" if found.texts else None,  # where they are is said beside the file
+        )
+        return self
+
+    def text(self, remarks: Sequence[str] = ()) -> str:
+        """The file, with remarks on top, a line each."""
+        lines = [f"# {remark}".rstrip() for remark in remarks] + [""] * bool(remarks)
+        lines.append(f"measure = {_written(self.measure)}")
+        if self.direction is not None:
+            lines.append(f"direction = {_written(self.direction)}")
+        if self.layout is not None:
+            lines.append(f"layout = {_written(self.layout)}")
+        if self.unweighted:
+            lines.append("unweighted = true")
+        if self.settings:
+            lines += ["", "[settings]"]
+            lines += [f"{name} = {_written(value)}" for name, value in self.settings.items()]
+        return "\n".join(lines) + "\n"
+
+
+SettingsLike = IndexSettings | str | os.PathLike[str]
+"""What may be given for settings: a file, by its path, or what is in one."""
+
+
+def _settings_of(given: SettingsLike) -> IndexSettings:
+    """What is given, or what is in the file that is; raises :class:`UsageError`, ``InputError``."""
+    return given.check() if isinstance(given, IndexSettings) else read_settings(given)
+
+
+def chosen_options(
+    settings: SettingsLike | None,
+    measure: str | None,
+    direction: str | None,
+    layout: str | None,
+    given: Mapping[str, Value],
+    *,
+    unweighted: bool = False,
+    by: By | None = None,
+    **more: Any,
+) -> BuildOptions:
+    """What an index is made of: ``settings``, if there are some, and what is given beside them,
+    which goes before them; ``more`` is for :meth:`BuildOptions.checked`.
+
+    Raises :class:`UsageError` for a measure that is not theirs: settings are those of one.
+    """
+    if settings is None:
+        chosen = IndexSettings(DEFAULT if measure is None else measure)
+    else:
+        chosen = _settings_of(settings)
+    if measure is not None and find_measure(measure).name != find_measure(chosen.measure).name:
+        raise UsageError(
+            f"the settings are those of {chosen.measure}, and the measure given is {measure}. "
+            "Leave one of the two out"
+        )
+    return BuildOptions.checked(
+        chosen.measure,
+        chosen.direction if direction is None else direction,
+        chosen.layout if layout is None else layout,
+        {**chosen.building, **given},
+        unweighted=unweighted or chosen.unweighted,
+        by=chosen.by if by is None else by,
+        asks={name: value for name, value in chosen.asks.items() if name not in given},
+        **more,
+    )
+
+
+def read_settings(path: str | os.PathLike[str]) -> IndexSettings:
+    """What is in a file.
+
+    Raises :class:`~cocite.errors.InputError` if it cannot be read, or is no TOML, and
+    :class:`~cocite.errors.UsageError` for a key, a setting or a value that is not allowed.
+    """
+    try:
+        told = tomllib.loads(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(
+            f"{os.fspath(path)} cannot be read as settings of an index: {error}"
+        ) from error
+    try:
+        return _made(told).check()
+    except UsageError as error:
+        raise UsageError(f"{os.fspath(path)}: {error}") from error
+
+
+def _made(told: Mapping[str, object]) -> IndexSettings:
+    for key in told:
+        if key not in _KEYS:
+            raise UsageError(f"there is no key {key!r}; there are {', '.join(_KEYS)}")
+    if "measure" not in told:
+        raise UsageError('it names no measure; write measure = "psimrank", or another one')
+    for key in _TEXTS:
+        if not isinstance(told.get(key, ""), str):
+            raise UsageError(f"{key} is {told[key]!r}; it is a text, such as {_example(key)}")
+    settings, unweighted = told.get("settings", {}), told.get("unweighted", False)
+    if not isinstance(unweighted, bool):
+        raise UsageError(f"unweighted is {unweighted!r}; it is true or false")
+    if not isinstance(settings, dict):
+        raise UsageError("settings is no table; write [settings], and below it a line each")
+    for name, value in settings.items():
+        if not isinstance(value, bool | int | float | str):
+            raise UsageError(f"{name} is {value!r}; it is a number, a word, true or false")
+    texts = {key: str(told[key]) for key in _TEXTS if key in told}
+    return IndexSettings(**texts, unweighted=unweighted, settings=settings)
+
+
+def _example(key: str) -> str:
+    return {"measure": DEFAULT, "direction": " or ".join(DIRECTIONS)}.get(key, "trees")
+
+
+def _query_settings(measure: Measure) -> set[str]:
+    """The settings that a measure takes when it is asked only."""
+    return {s.name for s in measure.ask} - {s.name for s in measure.build}
+
+
+def _written(value: Value) -> str:
+    """A value as TOML has it: JSON's way of writing texts, numbers, true and false is TOML's."""
+    return json.dumps(value, ensure_ascii=False)

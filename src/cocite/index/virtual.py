@@ -1,0 +1,107 @@
+"""An index with one page more: as if a draft had been in the graph when the index was made.
+
+The draft gets the last id. What the samples say of it is drawn along the links with it, by the keys
+of the index's samples; links are read with it; lists, rings and features are made where they are
+needed (``layouts/drawn``). So answers are those of an index of the graph with the page.
+
+Of an index that was refreshed all samples are drawn from the newest graph. An index that keeps some
+pages only is refused: the draft may link to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from cocite.errors import Damaged, UsageError
+from cocite.graph import Graph
+from cocite.graph.blocks import Links
+from cocite.graph.graph import NamesAndOne, UnseenPage
+from cocite.graph.links import DIRECTIONS
+from cocite.index.layouts.on_the_fly import DraftEnds, DraftPart, Ends
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.snapshots import Freshness
+from cocite.index.stored import StoredIndex
+from cocite.resources import Resources
+
+
+class Drafts:
+    """What all drafts of an open index share: the links of its graph, and what is made of lists."""
+
+    def __init__(self, stored: StoredIndex, graph: Callable[[], Graph], means: Resources) -> None:
+        """``graph`` finds the newest graph of the index, when it is needed."""
+        if stored.kept is not None:
+            raise UsageError(
+                f"{stored.store.path} keeps {stored.kept.in_words(stored.nodes)}: a draft may link "
+                "to others. Ask an index of all pages"
+            )
+        self.stored, self.means = stored, means
+        self._graph, self._ends = graph, list[Ends]()
+        self._cached: list[dict[str, Any]] = [{} for _ in stored.parts]
+
+    def _links(self, way: str, weighted: bool) -> Links:
+        """Those of the graph."""
+        if not self._ends:
+            graph = self._graph()
+            graph.check()
+            self._ends.append(Ends(graph, self.means))
+        return self._ends[0](way, weighted)
+
+    def __call__(self, page: UnseenPage, name: str) -> UnseenIndex:
+        """The index with a page of this name."""
+        return UnseenIndex(self.stored, page, name, self._parts(page))
+
+    def _parts(self, page: UnseenPage) -> tuple[DraftPart, ...]:
+        shared = DraftEnds(self._links, page, self.means)
+        parts = []
+        for part, kept in zip(self.stored.parts, self._cached, strict=True):
+            ends = shared
+            if part.layout == "links":
+                ends = DraftEnds(_own(part), page, self.means)
+            facts = {name: getattr(part, name) for name in StoredPart.__dataclass_fields__}
+            facts |= {"nodes": part.nodes + 1, "freshness": _of_one(part.freshness)}
+            parts.append(DraftPart(**facts, ends=ends, built=part, kept=kept))
+        return tuple(parts)
+
+
+def _own(part: StoredPart) -> Callable[[str, bool], Links]:
+    """The links that a part holds."""
+    return lambda way, weighted: part.links(way)
+
+
+def _of_one(freshness: Freshness) -> Freshness:
+    """All samples are of the newest graph."""
+    numbers, newest = freshness.numbers, freshness.generations[-1]
+    whole = replace(newest, refresh=0, first=numbers.start, samples=len(numbers))
+    return replace(freshness, generations=(whole,), since=None)
+
+
+class UnseenIndex(StoredIndex):
+    """The index ``stored`` with one page more. It is never written."""
+
+    drafted = True
+
+    def __init__(
+        self, stored: StoredIndex, page: UnseenPage, name: str, parts: tuple[DraftPart, ...]
+    ) -> None:
+        self.__dict__.update(stored.__dict__)
+        self.names = NamesAndOne(stored.names, name)
+        self.nodes, self.page, self.parts = stored.nodes + 1, page, parts
+        self.freshness = _of_one(stored.freshness)
+
+    @property
+    def unlinked(self) -> str:
+        """The links that all its parts look at, in words, where the draft has none of these."""
+        ways = {part.measure.looks_at(part.direction) for part in self.parts}
+        found = " or ".join(DIRECTIONS[way] for way in DIRECTIONS if way in ways)
+        return "" if any(self.page.row(way)[0].size for way in ways) else found
+
+    @property
+    def graph_nodes(self) -> int:
+        """How many nodes its graph has: all but the draft."""
+        return self.nodes - 1
+
+    def without(self, file: str, fault: str) -> StoredIndex:
+        """Raises :class:`Damaged`: the index that it is of is to leave a shard out."""
+        raise Damaged(fault)

@@ -1,0 +1,205 @@
+"""Related pages, similarities and reasons in one call, of whatever holds links.
+
+What is no index is made one: in temporary directories, by the default measure, and forgotten. Who
+asks more than once keeps the index.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from cocite.graph.opening import is_said, open_graph
+from cocite.search import Index, build, open_index
+from cocite.search.hits import Hits, Score
+from cocite.search.stages import Why
+from cocite.storage import kind_of
+
+
+def related(
+    links: Any,
+    node: object,
+    k: int = 20,
+    *,
+    measure: str | None = None,
+    columns: Sequence[str | int] = (),
+    weight_column: str | int | None = None,
+    undirected: bool = False,
+    bipartite: bool = False,
+    sides: str | Sequence[str] | None = None,
+    skip_bad_rows: bool | str = False,
+    titles: Any = None,
+    title_columns: Sequence[str | int] = (),
+    side: str | None = None,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Hits:
+    """The nodes most related to ``node``, of links in memory or anywhere.
+
+    Parameters
+    ----------
+    links
+        An index, opened or as a path; a graph, likewise; or what :func:`cocite.ingest` takes: files
+        of links, pairs, an array, a table, a sparse matrix, a graph of another library. Of all but
+        an index one is built for this question: to ask several, build it once
+        (``index = cocite.build(cocite.ingest(links))``).
+    node, k
+        As for :meth:`Index.related`.
+    measure
+        What the index is made of, by default ``neighbourhood``; an index has one.
+    columns, weight_column, undirected, bipartite, sides, skip_bad_rows, titles, title_columns
+        As for :func:`cocite.ingest`, of what it takes.
+    side
+        Of a bipartite graph the side of ``node``, by its title, such as ``"user"``; by default the
+        right one, the items, unless ``node`` is called ``"user:NAME"``.
+    memory, threads
+        By default half of the memory that is available, and all cores.
+    options
+        What else :meth:`Index.related` takes, such as ``prefix`` or ``min_score``.
+
+    Returns
+    -------
+    Hits
+        A list, and a table.
+
+    Raises
+    ------
+    UnknownNode, UsageError, InputError, ResourceError, StoreError
+    """
+    of_links = {
+        "columns": columns,
+        "weight_column": weight_column,
+        "undirected": undirected,
+        "bipartite": bipartite,
+        "sides": sides,
+        "skip_bad_rows": skip_bad_rows,
+        "titles": titles,
+        "title_columns": title_columns,
+    }
+    index = _index(links, measure, memory, threads, of_links)
+    return index.related(_named(index, side, node), k, **options)
+
+
+def similarity(
+    links: Any,
+    a: object,
+    b: object,
+    *,
+    side: str | None = None,
+    measure: str | None = None,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Score:
+    """How similar two nodes are, by links in memory or anywhere.
+
+    Parameters
+    ----------
+    links, side, measure, memory, threads
+        As for :func:`related`.
+    a, b
+        As for :meth:`Index.similarity`.
+    options
+        Of the links what :func:`related` takes, such as ``columns`` or ``bipartite``, and what else
+        :meth:`Index.similarity` takes, such as ``refine``.
+
+    Returns
+    -------
+    Score
+
+    Raises
+    ------
+    UnknownNode, UsageError, InputError, ResourceError, StoreError
+    """
+    of_links = _of_links(options)
+    index = _index(links, measure, memory, threads, of_links)
+    return index.similarity(_named(index, side, a), _named(index, side, b), **options)
+
+
+def why(
+    links: Any,
+    a: object,
+    b: object,
+    k: int = 10,
+    *,
+    side: str | None = None,
+    measure: str | None = None,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Why:
+    """Which pages make two nodes similar, by links in memory or anywhere.
+
+    Parameters
+    ----------
+    links, side, measure, memory, threads
+        As for :func:`related`.
+    a, b, k
+        As for :meth:`Index.why`.
+    options
+        Of the links what :func:`related` takes, such as ``columns`` or ``bipartite``, and what else
+        :meth:`Index.why` takes.
+
+    Returns
+    -------
+    Why
+
+    Raises
+    ------
+    UnknownNode, UsageError, InputError, ResourceError, StoreError
+    """
+    of_links = _of_links(options)
+    index = _index(links, measure, memory, threads, of_links)
+    return index.why(_named(index, side, a), _named(index, side, b), k, **options)
+
+
+_OF_LINKS = (
+    *("columns", "weight_column", "undirected", "bipartite", "sides", "skip_bad_rows"),
+    *("titles", "title_columns"),
+)
+
+
+def _of_links(options: dict[str, Any]) -> dict[str, Any]:
+    """What is said of the links, taken out of the options."""
+    return {name: options.pop(name) for name in _OF_LINKS if name in options}
+
+
+def _named(index: Index, side: str | None, node: object) -> object:
+    """A node of a side as it is stored, or several."""
+    from cocite.errors import UsageError
+
+    if side is None:
+        return node
+    sides = index.nodes.sides
+    if sides is None:
+        raise UsageError("the graph is not bipartite: leave side out")
+    if isinstance(node, list):
+        return [_named(index, side, each) for each in node]
+    # The right side keeps its names as they are, whatever their type.
+    return sides.name(side, str(node)) if sides.named(side).start == 0 else node
+
+
+def _index(
+    links: Any,
+    measure: str | None,
+    memory: str | int | None,
+    threads: int | None,
+    of_links: dict[str, Any],
+) -> Index:
+    """What answers: the index itself, or one that is made of what is no index."""
+    from cocite.errors import UsageError
+
+    stored = isinstance(links, str | os.PathLike) and kind_of(os.fspath(links)) == "index"
+    if not stored and not isinstance(links, Index):
+        graph = open_graph(links, memory=memory, threads=threads, **of_links)
+        return build(graph, measure=measure, memory=memory, threads=threads)
+    if measure is not None:
+        raise UsageError("an index has its measure: leave it out, or give the graph")
+    if said := [name for name, value in of_links.items() if is_said(value)]:
+        raise UsageError(
+            f"{' and '.join(said)}: such options are for links that are not stored yet. Leave them "
+            "out"
+        )
+    return open_index(links, memory=memory, threads=threads) if stored else links

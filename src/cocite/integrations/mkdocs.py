@@ -1,0 +1,128 @@
+"""Related pages under every page of a site made by MkDocs: in ``mkdocs.yml``,
+
+    plugins:
+      - search
+      - cocite:
+          related: 5                  how many, at most
+          heading: Related pages      above them
+          exclude: ["news/*"]         pages that are neither asked nor listed (fnmatch)
+          measure: neighbourhood      a name of ``cocite measures``; by default an index's own
+          min_score: 0.15             pages of a lower score are not listed
+
+Links are those in the text of pages, as it is in HTML; menus do not count. Related pages are asked
+for when all pages have their text, and kept in ``.cache/plugin/cocite`` beside ``mkdocs.yml`` until
+a link changes. Lists are put under the texts when the search has read these, so that titles of
+related pages are not found as words of a page.
+
+Needs MkDocs (the extra ``mkdocs``).
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urljoin
+
+from mkdocs.config import config_options as options
+from mkdocs.config.base import Config
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
+from mkdocs.utils import get_relative_url
+
+from cocite.errors import CociteError
+from cocite.integrations.sites import MIN_SCORE, related_list, related_pages
+
+_SITE = "http://site/"
+_log = get_plugin_logger(__name__)
+
+
+class PluginSettings(Config):  # type: ignore[no-untyped-call]
+    """What ``mkdocs.yml`` may say."""
+
+    related = options.Type(int, default=5)
+    heading = options.Type(str, default="Related pages")
+    exclude = options.ListOfItems(options.Type(str), default=[])
+    measure = options.Optional(options.Type(str))
+    min_score = options.Type((int, float), default=MIN_SCORE)
+
+
+class RelatedPages(BasePlugin[PluginSettings]):  # type: ignore[no-untyped-call]
+    """The plug-in."""
+
+    dirty: bool
+    lists: dict[str, list[Any]]
+
+    def on_startup(self, *, command: str, dirty: bool) -> None:
+        """MkDocs begins."""
+        self.dirty = dirty
+
+    @event_priority(-100)  # behind plug-ins that change the text
+    def on_env(self, env: Any, *, config: Any, files: Any) -> None:
+        """All pages have their text: find links, and ask."""
+        self.lists = {}
+        if self.dirty:
+            _log.info("no related pages: they take a build of the whole site, without --dirty")
+            return
+        pages = {
+            file.src_uri: file.page
+            for file in files.documentation_pages()
+            if file.page is not None
+            and file.page.content is not None
+            and not any(fnmatch(file.src_uri, pattern) for pattern in self.config.exclude)
+        }
+        site = config.site_url or _SITE
+        named = {_address(site, page.url): name for name, page in pages.items()}
+        links = {name: _links(site, page.url, page.content, named) for name, page in pages.items()}
+        folder = Path(config.config_file_path or ".").absolute().parent / ".cache/plugin/cocite"
+        try:
+            found = related_pages(
+                links,
+                self.config.related,
+                measure=self.config.measure,
+                min_score=self.config.min_score,
+                folder=folder,
+            )
+        except CociteError as error:
+            raise PluginError(f"no related pages: {error}") from error
+        self.lists = {name: [pages[other] for other in found[name]] for name in pages}
+
+    @event_priority(-100)  # behind the search
+    def on_page_context(self, context: Any, *, page: Any, config: Any, nav: Any) -> None:
+        """Put a page's list under its text."""
+        listed = [  # titles of texts have entities, and those of mkdocs.yml may have none
+            (unescape(str(other.title)), get_relative_url(other.url or ".", page.url))
+            for other in self.lists.get(page.file.src_uri, [])
+        ]
+        page.content += related_list(self.config.heading, listed)
+
+
+class _References(HTMLParser):
+    """Collects where a page links to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Called for each tag."""
+        if tag == "a":
+            self.found += [value for name, value in attrs if name == "href" and value]
+
+
+def _address(site: str, url: str) -> str:
+    """The address of a page of a site, the same however it is written."""
+    found = unquote(urljoin(site, url).partition("#")[0].partition("?")[0])
+    return found.removesuffix("index.html")
+
+
+def _links(site: str, url: str, content: str, named: dict[str, str]) -> set[str]:
+    """The names of the pages that a text links to."""
+    parser = _References()
+    parser.feed(content)
+    parser.close()
+    here = urljoin(site, url)
+    found = {named.get(_address(here, each)) for each in parser.found}
+    return {name for name in found if name is not None}

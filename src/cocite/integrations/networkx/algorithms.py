@@ -1,0 +1,268 @@
+"""Link prediction: what two nodes have in common, for pairs of nodes.
+
+    jaccard_coefficient         |N(u) and N(v)| / |N(u) or N(v)|
+    adamic_adar_index           sum of 1 / log(degree(w)) over common neighbors w
+    resource_allocation_index   sum of 1 / degree(w)
+    preferential_attachment     degree(u) * degree(v)
+    common_neighbor_centrality  alpha * |common| + (1 - alpha) * n / distance(u, v)
+
+Convention: NetworkX's. u and v are no common neighbors of themselves, a link to itself counts
+twice in a degree, and without ``ebunch`` all pairs without a link are gone through, in NetworkX's
+order. Pairs may come from an iterator, too, of which NetworkX 3.6 makes nothing.
+
+Cost: the shorter row a pair (``kernels/networks.py``), some thousand pairs at a time; distances
+take a search from every u that is another than the one before, where NetworkX searches from all
+nodes.
+
+SimRank as NetworkX has it: s <- c A' s A with ones on the diagonal, A of column sums 1.
+
+NetworkX stops when no score of *any* pair has changed by more than ``tolerance`` (and 1e-5 of
+itself), whatever was asked for, so the scores of all pairs are needed here, too, and the steps are
+NetworkX's, with sparse products for its dense ones. Where they do not fit in memory it says so
+before it begins; an index of cocite answers there.
+
+Cost: 2 links * nodes a step, where NetworkX takes 2 nodes**3; three matrices of all pairs.
+Source: Jeh & Widom 2002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import ResourceError
+from cocite.extras import need
+from cocite.integrations.networkx.graph import BackendGraph
+from cocite.resources import available, format_size
+
+_PIECE = 1 << 12
+Ids = NDArray[np.int64]
+Pair = tuple[Any, Any]
+Scored = Iterator[tuple[Any, Any, Any]]
+
+
+def jaccard_coefficient(G: BackendGraph, ebunch: Any = None) -> Scored:
+    """As :func:`networkx.jaccard_coefficient`."""
+    sizes = np.diff(G.outs.offsets).astype(np.int64)
+
+    def predict(u: Ids, v: Ids) -> Iterable[Any]:
+        counts, _ = _shared(G, u, v, np.zeros(len(G)))
+        union = sizes[u] + sizes[v] - counts[:, 0]
+        return _plain(counts[:, 1] / np.maximum(union, 1))
+
+    return _scored(G, predict, ebunch)
+
+
+def resource_allocation_index(G: BackendGraph, ebunch: Any = None) -> Scored:
+    """As :func:`networkx.resource_allocation_index`."""
+    worth = 1 / np.maximum(G.degrees, 1)
+    return _scored(G, lambda u, v: _plain(_shared(G, u, v, worth)[1]), ebunch)
+
+
+def adamic_adar_index(G: BackendGraph, ebunch: Any = None) -> Scored:
+    """As :func:`networkx.adamic_adar_index`; a pair of a node and itself with a neighbor of degree
+    1 raises :class:`ZeroDivisionError` when it is its turn.
+    """
+    worth = 1 / np.log(np.maximum(G.degrees, 2))
+    worth[G.degrees < 2] = np.inf
+
+    def predict(u: Ids, v: Ids) -> Iterable[Any]:
+        for value in _plain(_shared(G, u, v, worth)[1]):
+            if value == np.inf:
+                raise ZeroDivisionError("float division by zero")
+            yield value
+
+    return _scored(G, predict, ebunch)
+
+
+def preferential_attachment(G: BackendGraph, ebunch: Any = None) -> Scored:
+    """As :func:`networkx.preferential_attachment`."""
+    degrees = G.degrees
+    return _scored(G, lambda u, v: (degrees[u] * degrees[v]).tolist(), ebunch)
+
+
+def common_neighbor_centrality(G: BackendGraph, ebunch: Any = None, alpha: float = 0.8) -> Scored:
+    """As :func:`networkx.common_neighbor_centrality`."""
+    far = _Distances(G) if alpha != 1 else None
+
+    def predict(u: Ids, v: Ids) -> Iterable[Any]:
+        counts, _ = _shared(G, u, v, np.zeros(len(G)))
+        common = counts[:, 1]
+        values: NDArray[Any] = common
+        if far is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values = alpha * common + (1 - alpha) * len(G) / far(u, v)
+        for same, value in zip((u == v).tolist(), values.tolist(), strict=True):
+            if same:
+                raise nx.NetworkXAlgorithmError("Self loops are not supported")
+            yield value
+
+    return _scored(G, predict, ebunch)
+
+
+class _Distances:
+    """Steps between nodes: the last search is kept, as pairs mostly come by their first node."""
+
+    def __init__(self, graph: BackendGraph) -> None:
+        self._rows = graph.ins
+        self._found = np.full(len(graph), -1, np.int32)
+        self._queue = np.empty(len(graph), np.uint32)
+        self._source, self._have = -1, 0
+
+    def __call__(self, u: Ids, v: Ids) -> NDArray[np.float64]:
+        """float64[pairs]; infinite where there is no way."""
+        from cocite.kernels.networks import reachable
+
+        out = np.empty(u.size)
+        for source in dict.fromkeys(u.tolist()):
+            if source != self._source:
+                self._found[self._queue[: self._have]] = -1
+                self._have = int(
+                    reachable(self._rows.offsets, self._rows.neighbors, source, *self._space)
+                )
+                self._source = source
+            mine = u == source
+            out[mine] = self._found[v[mine]]
+        out[out < 0] = np.inf
+        return out
+
+    @property
+    def _space(self) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+        return self._found, self._queue
+
+
+def _plain(values: NDArray[np.float64]) -> Iterable[Any]:
+    """Python's numbers; what is nothing is the whole number 0, as a sum of nothing is there."""
+    return (value or 0 for value in values.tolist())
+
+
+def _shared(
+    graph: BackendGraph, u: Ids, v: Ids, worth: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    from cocite.kernels.networks import meet
+
+    counts, out = np.empty((u.size, 2), np.int64), np.empty(u.size)
+    meet(graph.ins.offsets, graph.ins.neighbors, u, v, worth, counts, out)
+    return counts, out
+
+
+def _scored(
+    graph: BackendGraph, predict: Callable[[Ids, Ids], Iterable[Any]], ebunch: Any
+) -> Scored:
+    """(u, v, value) of every pair. Raises :class:`networkx.NodeNotFound` at once."""
+    if ebunch is None:
+        return _in_pieces(graph, predict, _unlinked(graph))
+    pairs = list(ebunch)
+    for u, v in pairs:
+        for node in (u, v):
+            if node not in graph:
+                raise nx.NodeNotFound(f"Node {node} not in G.")
+    return _in_pieces(graph, predict, iter(pairs))
+
+
+def _in_pieces(
+    graph: BackendGraph, predict: Callable[[Ids, Ids], Iterable[Any]], pairs: Iterator[Pair]
+) -> Scored:
+    while piece := list(islice(pairs, _PIECE)):
+        first, second = zip(*piece, strict=True)
+        values = predict(graph.ids(first), graph.ids(second))
+        for (u, v), value in zip(piece, values, strict=True):
+            yield u, v, value
+
+
+def _unlinked(graph: BackendGraph) -> Iterator[Pair]:
+    """All pairs without a link: by the same steps as ``networkx.non_edges``, whose order is that of
+    sets.
+    """
+    left = set(graph)
+    while left:
+        u = left.pop()
+        for v in left - set(graph.neighbors(u)):
+            yield (u, v)
+
+
+# -- simrank -----------------------------------------------------------------------------
+
+
+_SIMRANK_PIECE = 1 << 22
+_DENSE = 0.1
+"""From how many of all pairs linked dense products are faster."""
+Matrix = NDArray[np.float64]
+
+
+def simrank_similarity(
+    G: BackendGraph,
+    source: Any = None,
+    target: Any = None,
+    importance_factor: float = 0.9,
+    max_iterations: int = 1000,
+    tolerance: float = 0.0001,
+) -> Any:
+    """As :func:`networkx.simrank_similarity`.
+
+    Raises
+    ------
+    networkx.NodeNotFound, networkx.ExceededMaxIterations
+        As there.
+    ResourceError
+        Where the scores of all pairs do not fit in memory.
+    """
+    for title, node in (("Source", source), ("Target", target)):
+        if node is not None and node not in G:
+            raise nx.NodeNotFound(f"{title} node {node} not in G")
+    wanted, have = 3 * 8 * len(G) ** 2, available()
+    if wanted > have:
+        raise ResourceError(
+            f"the scores of all pairs of {len(G):,} nodes take {format_size(wanted)} of memory; "
+            f"{format_size(have)} are left. An index answers in less: "
+            "cocite.build(cocite.ingest(G), measure='simrank').related(source)"
+        )
+    scores = _all_pairs(G, importance_factor, max_iterations, tolerance)
+    if source is None:
+        return {u: G.by_node(row) for u, row in zip(G, scores, strict=True)}
+    row = scores[G.index[source]]
+    return G.by_node(row) if target is None else float(row[G.index[target]])
+
+
+def _all_pairs(graph: BackendGraph, c: float, most: int, tolerance: float) -> Matrix:
+    nodes = len(graph)
+    turned: Any = _transitions(graph)
+    if turned.nnz > _DENSE * nodes**2:
+        turned = turned.toarray()
+    scores = np.eye(nodes)
+    for step in range(1, most + 1):
+        before = scores
+        scores = np.ascontiguousarray((turned @ (turned @ before).T).T)
+        scores *= c
+        np.fill_diagonal(scores, 1.0)
+        # As there, what comes about in the last step is refused.
+        if step < most and _close(before, scores, tolerance):
+            return scores
+    raise nx.ExceededMaxIterations(f"simrank did not converge after {most} iterations.")
+
+
+def _transitions(graph: BackendGraph) -> Any:
+    """The matrix A': a row a node, its in-neighbors with their shares."""
+    sparse = need("scipy.sparse", "the backend of NetworkX", "scipy")
+    weights = graph.weights("weight")
+    values = weights if weights.size else np.ones(graph.outs.neighbors.size)
+    ends = graph.outs.neighbors.astype(np.int64), graph.sources.astype(np.int64)
+    found = sparse.csr_array((values, ends), shape=(len(graph), len(graph)))
+    sums = np.asarray(found.sum(axis=1))
+    sums[sums == 0] = 1
+    found.data /= np.repeat(sums, np.diff(found.indptr))
+    return found
+
+
+def _close(before: Matrix, after: Matrix, tolerance: float) -> bool:
+    """``numpy.allclose``, some rows at a time."""
+    rows = max(1, _SIMRANK_PIECE // max(1, len(after)))
+    return all(
+        np.allclose(before[low : low + rows], after[low : low + rows], atol=tolerance)
+        for low in range(0, len(after), rows)
+    )

@@ -1,0 +1,269 @@
+"""From a graph of NetworkX to one of the backend, and back.
+
+NetworkX keeps what was converted on its graph (``G.__networkx_cache__``) and drops it when the
+graph is changed by its methods; what is kept serves every function that needs no more attributes.
+So ``weight`` always comes along: ``simrank_similarity`` and others read it without saying so.
+
+Order is kept: of nodes, of each node's neighbors, of parallel links.
+
+Cost: there, some 0.2 microseconds a link, and as much for every attribute; back, a dictionary a
+link.
+
+A graph of the backend of links as they come: pairs of nodes, one after another.
+
+What comes of it is what ``G.add_edge`` makes of the same links: nodes in the order in which they
+are named, neighbors in the order in which they are linked first, a link that is named again with
+the attributes of the last time, or, in a multigraph, once more.
+
+Cost: a dictionary of the nodes, and two sorts of the links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.extras import need
+from cocite.integrations.networkx.graph import MISSING, BackendGraph, Column, column_of
+
+
+def convert_from_nx(
+    graph: Any,
+    *,
+    edge_attrs: dict[Any, Any] | None = None,
+    node_attrs: dict[Any, Any] | None = None,
+    preserve_edge_attrs: bool = False,
+    preserve_node_attrs: bool = False,
+    preserve_graph_attrs: bool = False,
+    name: str | None = None,
+    graph_name: str | None = None,
+) -> BackendGraph:
+    """The graph of the backend, with the attribute ``weight`` and those asked for.
+
+    Parameters
+    ----------
+    graph
+        A graph of NetworkX.
+    edge_attrs, preserve_edge_attrs
+        Which attributes of links, or all.
+    node_attrs, preserve_node_attrs
+        The same of nodes.
+    preserve_graph_attrs
+        Whether those of the graph come along.
+    name, graph_name
+        Which function asks, for which argument.
+    """
+    networkx = need("networkx", "the backend of NetworkX", "networkx")
+    if isinstance(graph, BackendGraph):
+        return graph
+    if not isinstance(graph, networkx.Graph):
+        raise TypeError(f"{name}: {graph_name} is {type(graph).__name__}; it is a graph")
+    nodes, adjacent = list(graph), graph._adj
+    rows = [adjacent[node] for node in nodes]
+    index = dict(zip(nodes, range(len(nodes)), strict=True))
+    multigraph = graph.is_multigraph()
+    keys: list[Any] | None = None
+    if multigraph:
+        parallel = list(chain.from_iterable(row.values() for row in rows))
+        counts = [sum(map(len, row.values())) for row in rows]
+        ends: Iterable[Any] = (end for row in rows for end, links in row.items() for _ in links)
+        data = list(chain.from_iterable(links.values() for links in parallel))
+        if any(list(links) != list(range(len(links))) for links in parallel):
+            keys = list(chain.from_iterable(parallel))
+    else:
+        counts = list(map(len, rows))
+        ends = chain.from_iterable(rows)
+        data = list(chain.from_iterable(row.values() for row in rows))
+    offsets = np.zeros(len(nodes) + 1, np.uint64)
+    np.cumsum(counts, out=offsets[1:], dtype=np.uint64)
+    neighbors = np.fromiter(map(index.__getitem__, ends), np.uint32, len(data))
+    found = BackendGraph(
+        nodes,
+        offsets,
+        neighbors,
+        directed=graph.is_directed(),
+        multigraph=multigraph,
+        columns=_columns(data, edge_attrs, preserve_edge_attrs),
+        keys=keys,
+        graph=dict(graph.graph) if preserve_graph_attrs else None,
+        node_data=_node_data(graph, node_attrs, preserve_node_attrs),
+    )
+    found.__dict__["index"] = index
+    return found
+
+
+def _columns(data: list[Any], wanted: dict[Any, Any] | None, every: bool) -> dict[Any, Column]:
+    names: dict[Any, None] = dict.fromkeys(chain(("weight",), wanted or ()))
+    if every:
+        names.update(dict.fromkeys(chain.from_iterable(data)))
+    found = {name: column_of([d.get(name, MISSING) for d in data]) for name in names}
+    return {name: column for name, column in found.items() if column is not None}
+
+
+def _node_data(
+    graph: Any, wanted: dict[Any, Any] | None, every: bool
+) -> list[dict[Any, Any]] | None:
+    if every:
+        return [dict(told) for told in graph._node.values()]
+    if not wanted:
+        return None
+    return [
+        {
+            name: told.get(name, default)
+            for name, default in wanted.items()
+            if default is not None or name in told
+        }
+        for told in graph._node.values()
+    ]
+
+
+def convert_to_nx(obj: Any, *, name: str | None = None) -> Any:
+    """The graph of NetworkX that a graph of the backend stands for; anything else as it is."""
+    if not isinstance(obj, BackendGraph):
+        return obj
+    networkx = need("networkx", "the backend of NetworkX", "networkx")
+    kind = f"{'Multi' * obj.is_multigraph()}{'Di' * obj.is_directed()}Graph"
+    found = getattr(networkx, kind)()
+    found.graph.update(obj.graph)
+    found.add_nodes_from(obj.nodes)
+    for node, told in zip(obj.nodes, obj.node_data or (), strict=False):
+        found._node[node].update(told)
+    _link(obj, found)
+    return found
+
+
+def _link(graph: BackendGraph, found: Any) -> None:
+    """Fill the rows of NetworkX's graph: its own methods would look everything up twice."""
+    nodes, adjacent = graph.nodes, found._adj
+    data = _data(graph)
+    sources, targets = graph.sources.tolist(), graph.outs.neighbors.tolist()
+    keys = graph.keys
+    directed, before = graph.is_directed(), found._pred if graph.is_directed() else None
+    for link, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        u, v = nodes[source], nodes[target]
+        back = not directed and target < source  # that row is there already
+        if not graph.is_multigraph():
+            adjacent[u][v] = adjacent[v][u] if back else data[link]
+        elif back:
+            adjacent[u][v] = adjacent[v][u]
+        else:
+            links = adjacent[u].setdefault(v, {})
+            links[len(links) if keys is None else keys[link]] = data[link]
+    if before is not None:
+        order = range(len(sources)) if graph.arrived is None else np.argsort(graph.arrived).tolist()
+        for link in order:
+            u, v = nodes[sources[link]], nodes[targets[link]]
+            before[v][u] = adjacent[u][v]
+
+
+def _data(graph: BackendGraph) -> list[dict[Any, Any]]:
+    """The attributes of every link."""
+    found: list[dict[Any, Any]] = [{} for _ in range(graph.outs.neighbors.size)]
+    for name, column in graph.columns.items():
+        values = column.values.tolist()
+        have = range(len(found)) if column.missing is None else np.flatnonzero(~column.missing)
+        for link in have:
+            found[link][name] = values[link]
+    return found
+
+
+# -- making ------------------------------------------------------------------------------
+
+
+Ids = NDArray[np.int64]
+
+
+def interleaved(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
+    """The ends of links, in the order in which they are named."""
+    return list(chain.from_iterable(zip(first, second, strict=True)))
+
+
+def numbered(ends: list[Any]) -> tuple[list[Any], Ids]:
+    """(nodes, the number of each end): nodes in the order in which they come.
+
+    Raises ValueError for None, TypeError for what can be no key, as NetworkX does.
+    """
+    index = dict.fromkeys(ends)
+    if None in index:
+        raise ValueError("None cannot be a node")
+    nodes = list(index)
+    index = dict(zip(nodes, range(len(nodes)), strict=True))
+    return nodes, np.fromiter(map(index.__getitem__, ends), np.int64, len(ends))
+
+
+def numbered_whole(ends: Ids) -> tuple[list[Any], Ids]:
+    """The same of whole numbers, by a sort."""
+    found, first, place = np.unique(ends, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(order.size, np.int64)
+    rank[order] = np.arange(order.size)
+    return found[order].tolist(), rank[place]
+
+
+def linked(
+    nodes: list[Any],
+    sources: Ids,
+    targets: Ids,
+    columns: dict[Any, Column],
+    *,
+    directed: bool,
+    multigraph: bool,
+) -> BackendGraph:
+    """The graph of links between ``nodes``, by number; a column has a cell a link."""
+    count = len(nodes)
+    came = np.arange(sources.size)
+    if not directed:  # both ways; a link of a node to itself is one way
+        back = sources != targets
+        sources, targets, came = (
+            np.concatenate((sources, targets[back])),
+            np.concatenate((targets, sources[back])),
+            np.concatenate((came, came[back])),
+        )
+    pairs = sources * np.int64(max(count, 1)) + targets
+    order = np.lexsort((came, pairs))
+    pairs, came = pairs[order], came[order]
+    starts = np.flatnonzero(np.concatenate(([True], pairs[1:] != pairs[:-1]))[: pairs.size])
+    ends = np.concatenate((starts[1:], [pairs.size]))[: starts.size]
+    first = came[starts]
+    if multigraph:
+        lead = np.repeat(first, ends - starts)
+        last = came
+    else:
+        pairs, lead = pairs[starts], first
+        last = _last(columns, came, starts, ends)
+    rows = pairs // max(count, 1)
+    order = np.lexsort((last if multigraph else lead, lead, rows))
+    offsets = np.zeros(count + 1, np.uint64)
+    np.cumsum(np.bincount(rows, minlength=count), out=offsets[1:], dtype=np.uint64)
+    return BackendGraph(
+        nodes,
+        offsets,
+        (pairs[order] % max(count, 1)).astype(np.uint32),
+        directed=directed,
+        multigraph=multigraph,
+        columns={name: column.take(last[order]) for name, column in columns.items()},
+        arrived=lead[order],
+    )
+
+
+def _last(columns: dict[Any, Column], came: Ids, starts: Ids, ends: Ids) -> Ids:
+    """The last time that each link was named; what an attribute was not given then, it is taken
+    from the time before.
+    """
+    last = came[ends - 1]
+    for name, column in columns.items():
+        missing = column.missing
+        if missing is None:
+            continue
+        values, gone = column.values.copy(), missing.copy()
+        for begin, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            here = came[end - 1]
+            given = [link for link in came[begin:end].tolist() if not missing[link]]
+            if gone[here] and given:
+                values[here], gone[here] = values[given[-1]], False
+        columns[name] = Column(values, gone if gone.any() else None)
+    return last

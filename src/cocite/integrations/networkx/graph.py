@@ -1,0 +1,233 @@
+"""The graph of the backend: NetworkX's nodes, and arrays for links.
+
+    node i          nodes[i], whatever it is, in NetworkX's order
+    its neighbors  neighbors[offsets[i] : offsets[i + 1]], in the order in which NetworkX has them
+
+Undirected, a link is there both ways, and one from a node to itself once; parallel links of a
+multigraph stand side by side. Attributes of links are columns: arrays as long as ``neighbors``.
+A graph never changes, so that what is made of it is kept: the index of nodes, links by their other
+end.
+
+Memory: 8 bytes a node and 4 a link, the list of nodes, 8 a link for every column; twice that with
+links by their other end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Node = Hashable
+_NONE = np.empty(0)
+
+
+class _Missing:
+    """What stands where a link does not have an attribute."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
+
+
+class AdjacencyRows(NamedTuple):
+    """Links by one end: ``offsets`` uint64[nodes + 1], ``neighbors`` uint32[links], and which link
+    of the graph each is, None where they are in its order.
+    """
+
+    offsets: NDArray[np.uint64]
+    neighbors: NDArray[np.uint32]
+    links: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """An attribute of links: ``values`` int64, float64, bool or object[links]; ``missing``
+    bool[links], or None if every link has it.
+    """
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None = None
+
+    def take(self, links: Any) -> Column:
+        """That of some links."""
+        return Column(self.values[links], None if self.missing is None else self.missing[links])
+
+    def cells(self, default: Any = 1) -> NDArray[Any]:
+        """The values, and the default where there is none."""
+        if self.missing is None:
+            return self.values
+        found = self.values.astype(object)
+        found[self.missing] = default
+        return found
+
+
+def column_of(values: list[Any]) -> Column | None:
+    """A column of Python's objects, ``MISSING`` where there is none; None if there is none at
+    all.
+    """
+    missing = None
+    kinds = set(map(type, values))
+    if _Missing in kinds:
+        missing = np.fromiter((value is MISSING for value in values), np.bool_, len(values))
+        if missing.all():
+            return None
+        kinds.discard(_Missing)
+        filler: Any = next(kind() for kind in kinds) if kinds <= {int, float, bool} else None
+        values = [filler if value is MISSING else value for value in values]
+    dtype = {int: np.int64, float: np.float64, bool: np.bool_}.get(next(iter(kinds), object))
+    if dtype is not None and len(kinds) == 1:
+        try:
+            return Column(np.array(values, dtype), missing)
+        except OverflowError:
+            pass
+    found = np.empty(len(values), object)
+    found[:] = values
+    return Column(found, missing)
+
+
+class BackendGraph:
+    """A graph that NetworkX's functions take with ``backend="cocite"``, or by themselves.
+
+    ``columns`` are attributes of links by name, ``keys`` those of parallel links if they are not 0,
+    1, ...; ``arrived`` int64[links], in which order links came, where that is known; ``graph`` and
+    ``node_data`` attributes of the graph and of its nodes.
+    """
+
+    __networkx_backend__ = "cocite"
+
+    def __init__(
+        self,
+        nodes: list[Any],
+        offsets: NDArray[np.uint64],
+        neighbors: NDArray[np.uint32],
+        *,
+        directed: bool,
+        multigraph: bool,
+        columns: dict[Any, Column] | None = None,
+        keys: list[Any] | None = None,
+        arrived: NDArray[np.int64] | None = None,
+        graph: dict[Any, Any] | None = None,
+        node_data: list[dict[Any, Any]] | None = None,
+    ) -> None:
+        self.nodes, self.outs = nodes, AdjacencyRows(offsets, neighbors)
+        self.columns, self.keys, self.arrived = columns or {}, keys, arrived
+        self.graph, self.node_data = graph or {}, node_data
+        self._directed, self._multigraph = directed, multigraph
+        self.__networkx_cache__: dict[str, Any] = {}
+
+    # -- what NetworkX and its users ask of a graph ------------------------------------------
+
+    def is_directed(self) -> bool:
+        """Whether links have a direction."""
+        return self._directed
+
+    def is_multigraph(self) -> bool:
+        """Whether there may be parallel links."""
+        return self._multigraph
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.nodes)
+
+    def __contains__(self, node: object) -> bool:
+        try:
+            return node in self.index
+        except TypeError:
+            return False
+
+    def number_of_nodes(self) -> int:
+        """How many nodes."""
+        return len(self.nodes)
+
+    def number_of_edges(self) -> int:
+        """How many links; undirected, each once."""
+        links = self.outs.neighbors.size
+        return links if self._directed else (links + int(self.loops.sum())) // 2
+
+    def neighbors(self, node: Any) -> Iterator[Any]:
+        """The nodes that a node links to; raises KeyError for one that is not there."""
+        at = self.index[node]
+        begin, end = self.outs.offsets[at : at + 2]
+        return (self.nodes[i] for i in dict.fromkeys(self.outs.neighbors[begin:end].tolist()))
+
+    def has_edge(self, u: Any, v: Any) -> bool:
+        """Whether u links to v."""
+        return u in self and v in self and any(v == other for other in self.neighbors(u))
+
+    def __repr__(self) -> str:
+        kind = f"{'Multi' * self._multigraph}{'Di' * self._directed}Graph"
+        return f"<cocite {kind}: {len(self):,} nodes, {self.number_of_edges():,} edges>"
+
+    # -- what functions of the backend are made of ---------------------------------------------
+
+    @cached_property
+    def index(self) -> dict[Any, int]:
+        """The number of every node."""
+        return dict(zip(self.nodes, range(len(self.nodes)), strict=True))
+
+    def ids(self, nodes: Any) -> NDArray[np.int64]:
+        """The numbers of nodes that are there."""
+        return np.fromiter(map(self.index.__getitem__, nodes), np.int64)
+
+    @cached_property
+    def sources(self) -> NDArray[np.uint32]:
+        """uint32[links]: where each link begins."""
+        rows = np.arange(len(self.nodes), dtype=np.uint32)
+        return np.repeat(rows, np.diff(self.outs.offsets).astype(np.int64))
+
+    @cached_property
+    def loops(self) -> NDArray[np.int64]:
+        """int64[nodes]: links from each node to itself."""
+        own = self.outs.neighbors[self.sources == self.outs.neighbors]
+        return np.bincount(own, minlength=len(self.nodes))
+
+    @cached_property
+    def ins(self) -> AdjacencyRows:
+        """Links by the other end, ascending. Undirected, these are the rows sorted."""
+        from cocite.kernels.networks import turn_rows
+
+        begins = np.empty(len(self.nodes) + 1, np.uint64)
+        sources = np.empty(self.outs.neighbors.size, np.uint32)
+        links = np.empty(sources.size, np.int64)
+        turn_rows(self.outs.offsets, self.outs.neighbors, begins, sources, links)
+        return AdjacencyRows(begins, sources, links)
+
+    @cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        """int64[nodes]: as NetworkX counts, in and out, undirected a link to itself twice."""
+        outs = np.diff(self.outs.offsets).astype(np.int64)
+        if self._directed:
+            return outs + np.diff(self.ins.offsets).astype(np.int64)
+        return outs + self.loops
+
+    def cells(self, weight: Any) -> NDArray[Any] | None:
+        """The attribute of every link as it is, 1 where a link has none; None if none has any."""
+        column = None if weight is None else self.columns.get(weight)
+        return None if column is None else column.cells()
+
+    def weights(self, weight: Any, rows: AdjacencyRows | None = None) -> NDArray[np.float64]:
+        """The attribute as float64, by the links of the graph or of ``rows``; empty if no link has
+        any, so that all count 1.
+        """
+        cells = self.cells(weight)
+        if cells is None:
+            return _NONE
+        found = cells.astype(np.float64)
+        return found if rows is None or rows.links is None else found[rows.links]
+
+    def vector(self, values: Any, default: float = 0) -> NDArray[np.float64]:
+        """float64[nodes] of a dictionary by node."""
+        return np.array([values.get(node, default) for node in self.nodes], dtype=float)
+
+    def by_node(self, values: NDArray[np.float64]) -> dict[Any, float]:
+        """A dictionary by node, of Python's floats."""
+        return dict(zip(self.nodes, values.tolist(), strict=True))

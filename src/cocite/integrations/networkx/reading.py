@@ -1,0 +1,335 @@
+"""Readers that make a graph of the backend at once: there never is a dictionary a node and a link.
+
+    read_edgelist             lines of text, as NetworkX reads them
+    from_scipy_sparse_array   a matrix
+    from_pandas_edgelist      columns of a data frame
+
+NetworkX asks for them with ``backend="cocite"``, or where ``NETWORKX_BACKEND_PRIORITY_GENERATORS``
+says so. What comes of it goes into all functions of the backend as it is.
+
+Cost: some 2 microseconds a line of text, 0.4 where all lines are pairs of whole numbers, which are
+read at once; a matrix of a million links takes a fifth of a second.
+
+Which calls are left to NetworkX, and why: those whose arguments the backend does not take, and
+those that it would be slower at.
+
+NetworkX asks ``can_run`` before any call, and ``should_run`` as well unless the backend was named;
+what they say instead of True is in its log (``logging.getLogger("networkx")``).
+"""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from collections.abc import Callable, Iterator
+from io import BytesIO, StringIO
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.integrations.networkx.convert import interleaved, linked, numbered, numbered_whole
+from cocite.integrations.networkx.graph import MISSING, BackendGraph, Column, column_of
+from cocite.integrations.networkx.info import FUNCTIONS
+
+KINDS: dict[Any, tuple[bool, bool]] = {
+    None: (False, False),
+    nx.Graph: (False, False),
+    nx.DiGraph: (True, False),
+    nx.MultiGraph: (False, True),
+    nx.MultiDiGraph: (True, True),
+}
+"""What ``create_using`` may be: whether links have a direction, and may be parallel."""
+_NUMBERS = b"0123456789 \t\r\n"
+_DIGITS = 18
+"""Of a number that fits into 64 bits for certain."""
+Ids = NDArray[np.int64]
+
+
+def read_edgelist(
+    path: Any,
+    comments: str | None = "#",
+    delimiter: str | None = None,
+    create_using: Any = None,
+    nodetype: Any = None,
+    data: Any = True,
+    edgetype: Any = None,
+    encoding: str = "utf-8",
+) -> BackendGraph:
+    """As :func:`networkx.read_edgelist`; ``path`` is an open file, NetworkX has opened it."""
+    if nodetype is int and delimiter is None and hasattr(path, "read"):
+        text = path.read()
+        whole = _pairs(text, comments, encoding)
+        if whole is not None:
+            nodes, numbers = numbered_whole(whole)
+            return _graph(nodes, numbers[::2], numbers[1::2], {}, create_using)
+        path = BytesIO(text) if isinstance(text, bytes) else StringIO(text)
+    ends: list[Any] = []
+    told: list[dict[Any, Any]] = []
+    for u, v, rest in _rows(path, comments, delimiter, encoding):
+        if nodetype is not None:
+            try:
+                u, v = nodetype(u), nodetype(v)  # noqa: PLW2901
+            except Exception as error:
+                raise TypeError(f"Failed to convert nodes {u},{v} to type {nodetype}.") from error
+        ends.append(u)
+        ends.append(v)
+        if rest and data is not False:
+            told.extend({} for _ in range(len(ends) // 2 - 1 - len(told)))
+            told.append(_attributes(rest, data, delimiter))
+    told.extend({} for _ in range(len(ends) // 2 - len(told)) if told)
+    nodes, numbers = numbered(ends)
+    names = dict.fromkeys(name for row in told for name in row)
+    columns = {name: column_of([row.get(name, MISSING) for row in told]) for name in names}
+    return _graph(nodes, numbers[::2], numbers[1::2], columns, create_using)
+
+
+def _pairs(text: Any, comments: str | None, encoding: str) -> Ids | None:
+    """Both ends of every line, if all that there is below some lines of comments are pairs of whole
+    numbers; else None.
+    """
+    sign = (comments or "").encode()
+    if encoding.lower() not in ("utf-8", "utf8", "ascii"):
+        return None
+    if comments == "" or set(sign) & set(_NUMBERS):
+        return None
+    data = text.encode() if isinstance(text, str) else text
+    begin = 0
+    while sign and data.startswith(sign, begin):
+        end = data.find(b"\n", begin)
+        begin = len(data) if end < 0 else end + 1
+    data = data[begin:]
+    if data.translate(None, _NUMBERS):
+        return None
+    digit = np.frombuffer(b" " + data + b" ", np.uint8) >= ord("0")
+    begins = np.flatnonzero(digit[1:] & ~digit[:-1])
+    ends = np.flatnonzero(digit[:-1] & ~digit[1:])
+    breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    on_line = np.bincount(np.searchsorted(breaks, begins)) if begins.size else begins
+    if ((on_line != 0) & (on_line != 2)).any() or (ends - begins).max(initial=0) > _DIGITS:
+        return None
+    return np.fromstring(data, np.int64, sep=" ") if begins.size else begins
+
+
+def _rows(
+    path: Any, comments: str | None, delimiter: str | None, encoding: str
+) -> Iterator[tuple[str, str, list[str]]]:
+    """(source, target, what else there is) of every line that has both."""
+    for raw in path:
+        line = raw if isinstance(raw, str) else raw.decode(encoding)
+        if comments is not None:
+            begin = line.find(comments)
+            if begin >= 0:
+                line = line[:begin]
+        row = line.rstrip("\n").split(delimiter)
+        if len(row) >= 2:
+            yield row[0], row[1], row[2:]
+
+
+def _attributes(cells: list[str], data: Any, delimiter: str | None) -> dict[Any, Any]:
+    """The attributes of one line, in NetworkX's two ways of writing them."""
+    if data is True:
+        try:
+            text = ("," if delimiter == "," else " ").join(cells)
+            return dict(literal_eval(text.strip()))
+        except Exception as error:
+            raise TypeError(f"Failed to convert edge data ({cells}) to dictionary.") from error
+    if len(cells) != len(data):
+        raise IndexError(f"Edge data {cells} and data_keys {data} are not the same length")
+    found = {}
+    for (name, kind), cell in zip(data, cells, strict=True):
+        try:
+            found[name] = kind(cell)
+        except Exception as error:
+            raise TypeError(f"Failed to convert {name} data {cell} to type {kind}.") from error
+    return found
+
+
+def from_scipy_sparse_array(
+    A: Any, parallel_edges: bool = False, create_using: Any = None, edge_attribute: Any = "weight"
+) -> BackendGraph:
+    """As :func:`networkx.from_scipy_sparse_array`."""
+    directed, multigraph = KINDS[create_using]
+    rows, columns = A.shape
+    if rows != columns:
+        raise nx.NetworkXError(f"Adjacency matrix not square: nx,ny={A.shape}")
+    sources, targets, values = _cells(A)
+    if A.dtype.kind in "iu" and multigraph and parallel_edges:
+        times = np.maximum(values, 0).astype(np.int64)
+        sources, targets = np.repeat(sources, times), np.repeat(targets, times)
+        values = np.ones(sources.size, np.int64)
+    if multigraph and not directed:
+        once = sources <= targets
+        sources, targets, values = sources[once], targets[once], values[once]
+    column = column_of(values.tolist())
+    weights = {} if column is None else {edge_attribute: column}
+    return linked(
+        list(range(rows)), sources, targets, weights, directed=directed, multigraph=multigraph
+    )
+
+
+def _cells(A: Any) -> tuple[Ids, Ids, NDArray[Any]]:
+    """(rows, columns, values), in the order in which NetworkX goes through a format."""
+    if A.format in ("csr", "csc"):
+        major = np.repeat(np.arange(A.indptr.size - 1), np.diff(A.indptr))
+        minor = A.indices.astype(np.int64)
+        ends = (major, minor) if A.format == "csr" else (minor, major)
+        return *ends, A.data
+    if A.format == "dok":
+        cells = list(A.items())
+        places = np.array([place for place, _ in cells], np.int64).reshape(-1, 2)
+        return places[:, 0], places[:, 1], np.array([value for _, value in cells], A.dtype)
+    A = A.tocoo()
+    return A.row.astype(np.int64), A.col.astype(np.int64), A.data
+
+
+def from_pandas_edgelist(
+    df: Any,
+    source: Any = "source",
+    target: Any = "target",
+    edge_attr: Any = None,
+    create_using: Any = None,
+    edge_key: Any = None,
+) -> BackendGraph:
+    """As :func:`networkx.from_pandas_edgelist`, but for ``edge_key``."""
+    names = _headings(df, source, target, edge_attr)
+    try:
+        cells = {name: df[name].tolist() for name in names}
+    except (KeyError, TypeError) as error:
+        raise nx.NetworkXError(f"Invalid edge_attr argument: {edge_attr}") from error
+    nodes, numbers = numbered(interleaved(df[source].tolist(), df[target].tolist()))
+    columns = {name: column_of(values) for name, values in cells.items()}
+    return _graph(nodes, numbers[::2], numbers[1::2], columns, create_using)
+
+
+def _headings(df: Any, source: Any, target: Any, edge_attr: Any) -> list[Any]:
+    """The columns that are attributes."""
+    if edge_attr is None:
+        return []
+    if edge_attr is True:
+        names = [name for name in df.columns if name not in (source, target)]
+    else:
+        names = list(edge_attr) if isinstance(edge_attr, list | tuple) else [edge_attr]
+    if not names:
+        raise nx.NetworkXError(f"Invalid edge_attr argument: No columns found with name: {names}")
+    return names
+
+
+def _graph(
+    nodes: list[Any],
+    sources: Ids,
+    targets: Ids,
+    columns: dict[Any, Column | None],
+    create_using: Any,
+) -> BackendGraph:
+    directed, multigraph = KINDS[create_using]
+    have = {name: column for name, column in columns.items() if column is not None}
+    return linked(nodes, sources, targets, have, directed=directed, multigraph=multigraph)
+
+
+# -- deciding ----------------------------------------------------------------------------
+
+
+OLDEST = (3, 6)
+_SMALL = 2_000
+"""Links below which converting a graph, and loading compiled kernels, take longer than NetworkX."""
+_SMALL_NODES = 100
+"""The same for SimRank, which takes a matrix of all pairs in NetworkX."""
+
+
+def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
+    """True, or why not."""
+    if name not in FUNCTIONS:
+        return "cocite does not have it"
+    version = tuple(int(part) for part in nx.__version__.split(".")[:2])
+    if version < OLDEST:
+        return f"cocite speaks for NetworkX 3.6 and later, this is {nx.__version__}"
+    reason = _REASONS.get(name)
+    try:
+        return True if reason is None else reason(*args, **kwargs) or True
+    except (TypeError, AttributeError):
+        return True  # the call itself is wrong, and says so
+
+
+def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
+    """True, or why not: a graph that is small, and not converted yet."""
+    graph = args[0] if args else kwargs.get("G")
+    if not isinstance(graph, nx.Graph) or isinstance(graph, BackendGraph):
+        return True
+    if "cocite" in getattr(graph, "__networkx_cache__", {}).get("backends", {}):
+        return True
+    if name == "simrank_similarity":
+        few, what, have = _SMALL_NODES, "nodes", graph.number_of_nodes()
+    else:
+        few, what, have = _SMALL, "edges", graph.number_of_edges()
+    if have >= few:
+        return True
+    return f"the graph has {have:,} {what}: below {few:,} NetworkX is as fast"
+
+
+def _nstart(G: Any, *args: Any, nstart: Any = None, **options: Any) -> str:
+    if nstart is None or (len(nstart) == len(G) and all(node in G for node in nstart)):
+        return ""
+    return "nstart has another value than one for each node"
+
+
+def _eigenvector(
+    G: Any, max_iter: Any = None, tol: Any = None, nstart: Any = None, weight: Any = None
+) -> str:
+    return _nstart(G, nstart=nstart)
+
+
+def _katz(
+    G: Any,
+    alpha: Any = None,
+    beta: Any = None,
+    max_iter: Any = None,
+    tol: Any = None,
+    nstart: Any = None,
+    normalized: Any = None,
+    weight: Any = None,
+) -> str:
+    return _nstart(G, nstart=nstart)
+
+
+def _kind(create_using: Any) -> str:
+    if create_using is None or (isinstance(create_using, type) and create_using in KINDS):
+        return ""
+    return "create_using is none of the four plain classes of graphs"
+
+
+def _read_edgelist(
+    path: Any, comments: Any = None, delimiter: Any = None, create_using: Any = None, *rest: Any,
+    **options: Any,
+) -> str:  # fmt: skip
+    return _kind(create_using)
+
+
+def _from_scipy(
+    A: Any, parallel_edges: Any = None, create_using: Any = None, edge_attribute: Any = None
+) -> str:
+    if A.dtype.kind not in "biuf":
+        return f"the matrix holds {A.dtype}, and no real numbers"
+    return _kind(create_using)
+
+
+def _from_pandas(
+    df: Any,
+    source: Any = None,
+    target: Any = None,
+    edge_attr: Any = None,
+    create_using: Any = None,
+    edge_key: Any = None,
+) -> str:
+    if edge_key is not None:
+        return "edge_key names parallel links, and the backend numbers them"
+    return _kind(create_using)
+
+
+_REASONS: dict[str, Callable[..., str]] = {
+    "eigenvector_centrality": _eigenvector,
+    "katz_centrality": _katz,
+    "read_edgelist": _read_edgelist,
+    "from_scipy_sparse_array": _from_scipy,
+    "from_pandas_edgelist": _from_pandas,
+}

@@ -1,0 +1,169 @@
+"""From the links among a site's pages to the related pages of each.
+
+Links are those that authors wrote into texts. Pages that are linked with more than a quarter of the
+site (:func:`everywhere`), such as a front page or a reference of everything, tell nothing apart:
+they are left out, and so are hits of little score, so that a page of which nothing is known gets no
+list. Measured on the documentation of Click (38 pages, 62 links in texts), Flask (76, 158) and
+Sphinx (151, 606): the reference of the API is left out of the first two, two references and that of
+settings of the third. Below a score of 0.15 (``MIN_SCORE``, of the default measure) lists were
+filled up with pages that are some links away and on other subjects.
+
+An index is built in memory and asked for every page; what it said is kept in one file, under a
+digest of all it depends on: the links, the options, the release. A build of a site whose links did
+not change reads that file and nothing else.
+
+Cost: that of ingest, index and a question a page: a second or two for a thousand pages, once.
+
+The list of related pages under a page, in HTML.
+
+No style of its own: a heading and a list look as those of the site's theme do, of which some (that
+of Read the Docs) style lists in sections alone. A ``class`` is there for who wants another one.
+Titles and addresses are text of the site, and escaped.
+
+Related pages for generators of sites: what their plug-ins (``cocite.integrations.sphinx``,
+``cocite.integrations.mkdocs``) have in common.
+
+    related.py    from who links whom to the related pages of each, kept between builds
+    list.py       the list that stands under a page
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+import xxhash
+
+from cocite import __version__
+from cocite.errors import UsageError
+
+
+def related_list(heading: str, pages: Sequence[tuple[str, str]]) -> str:
+    """HTML of a heading and (title, address) pairs; nothing if there are none."""
+    if not pages:
+        return ""
+    items = "".join(
+        f'<li><a class="reference internal" href="{escape(address)}">{escape(title)}</a></li>\n'
+        for title, address in pages
+    )
+    return (
+        f'\n<nav class="cocite-related" aria-label="{escape(heading)}">\n<section>\n'
+        f"<h2>{escape(heading)}</h2>\n<ul>\n{items}</ul>\n</section>\n</nav>\n"
+    )
+
+
+# -- related -----------------------------------------------------------------------------
+
+
+MIN_SCORE = 0.15
+"""Below it, hits of the default measure are what is far away."""
+
+_SHARE, _LEAST = 0.25, 8
+_KEPT = "related-pages.json"
+
+Links = Mapping[str, Collection[str]]
+
+
+def related_pages(
+    links: Links,
+    k: int,
+    *,
+    measure: str | None = None,
+    min_score: float = MIN_SCORE,
+    folder: str | os.PathLike[str] | None = None,
+) -> dict[str, list[str]]:
+    """The pages most related to each.
+
+    Parameters
+    ----------
+    links
+        For each page the pages that its text links to; links to others than these, and of a page to
+        itself, are left out.
+    k
+        How many related pages, at most; fewer where fewer have anything in common with a page.
+    measure
+        Of ``cocite measures``; by default that of an index.
+    min_score
+        Pages of a lower score are left out.
+    folder
+        Where answers are kept between builds.
+
+    Returns
+    -------
+    dict
+        Of every page a list, best first; empty where a page has no links either way, or is linked
+        with :func:`everywhere`.
+
+    Raises
+    ------
+    UsageError
+        For a measure that is none, or a ``k`` that is not 1 or more.
+    """
+    if type(k) is not int or k < 1:
+        raise UsageError(f"the number of related pages is {k!r}; it is 1 or more")
+    left_out = everywhere(links)
+    pairs = sorted(
+        (page, to)
+        for page in links.keys() - left_out
+        for to in {*links[page]} & (links.keys() - left_out - {page})
+    )
+    depends = json.dumps([__version__, k, measure, min_score, sorted(links), pairs])
+    digest = xxhash.xxh3_128_hexdigest(depends.encode())
+    kept = None if folder is None else Path(folder) / _KEPT
+    found = _read(kept, digest, links)
+    if found is None:
+        found = _ask(pairs, links, k, measure, min_score)
+        if kept is not None:
+            _write(kept, digest, found)
+    return found
+
+
+def everywhere(links: Links) -> set[str]:
+    """The pages that link to more than a quarter of the site, or that as many link to: 8 at least,
+    as on a small site a quarter is next to nothing.
+    """
+    least = max(_SHARE * len(links), _LEAST)
+    of = {page: {*tos} & links.keys() - {page} for page, tos in links.items()}
+    into = Counter(to for tos in of.values() for to in tos)
+    return {page for page in links if max(len(of[page]), into[page]) > least}
+
+
+def _ask(
+    pairs: list[tuple[str, str]], pages: Collection[str], k: int, measure: str | None, least: float
+) -> dict[str, list[str]]:
+    from cocite.io.ingest import ingest
+    from cocite.search import build
+
+    found: dict[str, list[str]] = {page: [] for page in pages}
+    if pairs:
+        index = build(ingest(pairs), measure=measure)
+        asked = sorted({page for pair in pairs for page in pair})
+        for page, hits in zip(asked, index.related_many(asked, k, min_score=least), strict=True):
+            found[page] = [str(hit.node) for hit in hits]
+    return found
+
+
+def _read(kept: Path | None, digest: str, pages: Collection[str]) -> dict[str, list[str]] | None:
+    """What is kept for this digest; a file that is not whole counts as none."""
+    if kept is None:
+        return None
+    try:
+        found = json.loads(kept.read_bytes())
+        related = found["related"]
+        if found["digest"] != digest or set(related) != set(pages):
+            return None
+        return {page: [str(each) for each in related[page]] for page in related}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write(kept: Path, digest: str, related: Mapping[str, list[str]]) -> None:
+    """Keep it; another build may do so at the same time, so that it is put there whole."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    beside = kept.with_name(f"{kept.name}.{os.getpid()}")
+    beside.write_text(json.dumps({"digest": digest, "related": related}), "utf-8")
+    beside.replace(kept)

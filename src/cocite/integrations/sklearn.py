@@ -1,0 +1,296 @@
+"""Nearest pages by links, as scikit-learn's tools take them.
+
+    LinkNeighbors(n_neighbors=10).fit_transform(adjacency)
+
+is in the manner of ``KNeighborsTransformer`` a sparse graph of each page's nearest, made of a
+sparse adjacency matrix A: A[i, j] is the link from page i to page j, its value a weight.
+Clustering, UMAP, t-SNE with ``metric="precomputed"`` take its distances, spectral methods its
+similarities.
+
+    similarity = score            distance = 1 - score, from 0 to 1
+
+Pages that have nothing to do with a page score 0, so all of them are at distance 1. As tools need
+the same number of neighbors everywhere, those complete a page's list of distances, by their
+number; similarities have none of them.
+
+Cost: an index, and a question a page, on all cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.cluster import in_order
+from cocite.errors import UsageError
+from cocite.extras import need
+from cocite.graph import Graph
+from cocite.search import Index, build
+from cocite.search.batch.question import Question
+
+_PURPOSE = "LinkNeighbors"
+_validation = need("sklearn.utils.validation", _PURPOSE, "sklearn")
+_sparse = need("scipy.sparse", _PURPOSE, "sklearn")
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+else:
+    _base = need("sklearn.base", _PURPOSE, "sklearn")
+    BaseEstimator, TransformerMixin = _base.BaseEstimator, _base.TransformerMixin
+    ClassNamePrefixFeaturesOutMixin = _base.ClassNamePrefixFeaturesOutMixin
+
+
+MODES = ("distance", "connectivity", "similarity")
+_PIECE = 256
+_SLACK = 1e-9
+"""Scores are rounded to 12 decimals; what is above 1 by more than this is no rounding."""
+
+
+class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Transform an adjacency matrix into a sparse graph of nearest pages.
+
+    Parameters
+    ----------
+    n_neighbors
+        How many neighbors a page has.
+    mode
+        ``"distance"``: 1 - score, of each page itself, explicitly, and of ``n_neighbors`` others;
+        ``"connectivity"``: 1, of itself and ``n_neighbors - 1`` others; ``"similarity"``: the
+        score, of at most ``n_neighbors`` others that have one above 0.
+    measure, direction
+        As for :func:`cocite.build`: by default ``neighbourhood``.
+    settings
+        What the measure takes, such as ``{"samples": 200, "seed": 1}``. Equal ones give equal
+        results, on any number of cores.
+    n_jobs
+        How many cores; by default all.
+
+    Attributes
+    ----------
+    n_features_in_, n_samples_fit_
+        The number of pages.
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        mode: str = "distance",
+        measure: str | None = None,
+        direction: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.mode = mode
+        self.measure = measure
+        self.direction = direction
+        self.settings = settings
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the index, which is made again when it is needed."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_index", None)
+        return state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Make an index of the links.
+
+        Parameters
+        ----------
+        X
+            Sparse or dense, [pages, pages], 0 or more; 0 is no link. Links from a page to itself do
+            not count.
+        y
+            Ignored.
+
+        Raises
+        ------
+        ValueError
+            For a matrix that is not square, or has values below 0, infinite ones or NaN.
+        """
+        if self.mode not in MODES:
+            raise UsageError(f"mode is {self.mode!r}; it is " + ", ".join(MODES))
+        self._requested(self.n_neighbors)
+        found = self._checked(X, reset=True)
+        if found.shape[0] != found.shape[1]:
+            raise UsageError(
+                f"X has the shape {found.shape}; it is square, with a row and a column a page"
+            )
+        self.n_samples_fit_ = self._n_features_out = found.shape[0]
+        self._fit_X = found
+        self._index = self._built()
+        return self
+
+    def kneighbors(
+        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """The nearest pages of each.
+
+        Parameters
+        ----------
+        X
+            None for the pages that it was fitted to, each without itself. Else [q, pages], the
+            links of new pages to these; or the matrix that it was fitted to, which is its pages
+            again, each nearest to itself.
+        n_neighbors
+            By default that of the estimator.
+        return_distance
+            Whether distances are wanted, too.
+
+        Returns
+        -------
+        distances
+            float64[q, n_neighbors], ascending, if they are wanted.
+        indices
+            int64[q, n_neighbors].
+        """
+        _validation.check_is_fitted(self)
+        count = self._requested(self.n_neighbors if n_neighbors is None else n_neighbors)
+        itself, rows = self._queried(X)
+        others = count - itself
+        most = self.n_samples_fit_ - (X is None or itself)
+        if others > most:
+            raise UsageError(
+                f"n_neighbors is {count}; of {self.n_samples_fit_} pages there are "
+                f"{most + itself} at most"
+            )
+        ids = np.empty((self._rows(rows), count), np.int64)
+        distances = np.zeros(ids.shape)
+        for row, (own, found, scores) in enumerate(self._nearest(rows, max(1, others))):
+            near, far = found[:others], _distances(scores[:others])
+            missing = others - near.size
+            if missing:
+                near = np.concatenate((near, self._separate(near, own, missing)))
+                far = np.concatenate((far, np.ones(missing)))
+            if itself:
+                ids[row, 0] = own
+            ids[row, itself:], distances[row, itself:] = near, far
+        return (distances, ids) if return_distance else ids
+
+    def transform(self, X: Any) -> Any:
+        """The graph of the nearest pages.
+
+        Parameters
+        ----------
+        X
+            The matrix that it was fitted to, for its pages; or [q, pages], the links of new pages
+            to these. A new page has no self, and one neighbor more in its place.
+
+        Returns
+        -------
+        csr_matrix
+            float64[q, pages], as ``mode`` says.
+        """
+        _validation.check_is_fitted(self)
+        shape = self._checked(X, reset=False).shape
+        if self.mode == "similarity":
+            found = list(self._nearest(self._queried(X)[1], self._requested(self.n_neighbors)))
+            ids, values = [near for _, near, _ in found], [scores for _, _, scores in found]
+            counts = np.array([near.size for near in ids])
+            columns, data = np.concatenate(ids), np.concatenate(values)
+        else:
+            more = self.mode == "distance"
+            distances, near = self.kneighbors(X, self.n_neighbors + more)
+            counts = np.full(shape[0], near.shape[1])
+            columns = near.ravel()
+            data = distances.ravel() if more else np.ones(near.size)
+        begins = np.concatenate(([0], np.cumsum(counts)))
+        return _sparse.csr_matrix((data, columns, begins), shape=(shape[0], self.n_samples_fit_))
+
+    # -- what is inside ----------------------------------------------------------------
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        found = _validation.validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=np.float64
+        )
+        found = _sparse.csr_array(found)
+        found.sum_duplicates()
+        found.eliminate_zeros()
+        _validation.check_non_negative(found, "LinkNeighbors")
+        return found
+
+    def _built(self) -> Index:
+        graph = Graph.from_scipy(self._fit_X, threads=self.n_jobs)
+        chosen = {"measure": self.measure, "direction": self.direction, "threads": self.n_jobs}
+        options: dict[str, Any] = chosen | dict(self.settings or {})
+        return build(graph, **options)
+
+    def _requested(self, count: object) -> int:
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            raise UsageError(f"n_neighbors is {count!r}; it is a whole number, 1 or more")
+        return int(count)
+
+    def _queried(self, X: Any) -> tuple[int, Any]:
+        """1 if each page counts among its own neighbors, else 0; and the rows of new pages, None
+        for those that it was fitted to.
+        """
+        if X is None:
+            return 0, None
+        rows, known = self._checked(X, reset=False), self._fit_X
+        same = rows.shape == known.shape and (rows != known).nnz == 0
+        return (1, None) if same else (0, rows)
+
+    def _rows(self, rows: Any) -> int:
+        return self.n_samples_fit_ if rows is None else int(rows.shape[0])
+
+    def _nearest(
+        self, rows: Any, count: int
+    ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
+        """Of each page its number, -1 if it is new, its best ``count`` others, their scores."""
+        if not hasattr(self, "_index"):
+            self._index = self._built()
+        index: Index = self._index.now
+        if rows is not None:
+            for row in range(rows.shape[0]):
+                yield (-1, *self._of_new(index, rows[[row]], count))
+            return
+        question = Question(index, count)
+        step = _PIECE if question.together else 1
+        pieces = [
+            np.arange(low, min(low + step, self.n_samples_fit_), dtype=np.uint32)
+            for low in range(0, self.n_samples_fit_, step)
+        ]
+        node = 0
+        for found in in_order([question.answer] * min(index.means.threads, len(pieces)), pieces):
+            ends = np.cumsum(found.counts)
+            for begin, end in zip(ends - found.counts, ends, strict=True):
+                scores = np.ascontiguousarray(found.numbers[begin:end, 0])
+                yield node, found.ids[begin:end].astype(np.int64), scores
+                node += 1
+
+    def _of_new(
+        self, index: Index, row: Any, count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The nearest of a page with the links of ``row``; none if it has no link."""
+        if not row.nnz:
+            return np.empty(0, np.int64), np.empty(0)
+        weights = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
+        draft = index.with_draft(weights if index.stored.weighted else list(weights))
+        found = Question(draft, count).answer(np.array([self.n_samples_fit_], np.uint32))
+        return found.ids.astype(np.int64), np.ascontiguousarray(found.numbers[:, 0])
+
+    def _separate(self, near: NDArray[np.int64], own: int, count: int) -> NDArray[np.int64]:
+        """The first ``count`` pages that are neither near nor the page itself."""
+        taken = {*near.tolist(), own}
+        free = (page for page in range(self.n_samples_fit_) if page not in taken)
+        return np.fromiter(free, np.int64, count)
+
+
+def _distances(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    if scores.size and scores[0] > 1 + _SLACK:
+        raise UsageError(
+            f"a score is {scores[0]:g}: those of the measure are not from 0 to 1, so there is no "
+            "distance. Take mode='similarity', or another measure"
+        )
+    return np.clip(1.0 - scores, 0.0, 1.0)

@@ -1,0 +1,149 @@
+"""Related pages under every page of a site made by Sphinx: ``extensions =
+["cocite.integrations.sphinx"]``.
+
+    cocite_related = 5                      how many, at most
+    cocite_heading = "Related pages"        above them
+    cocite_exclude = ["changes/*"]          pages that are neither asked nor listed (fnmatch)
+    cocite_measure = None                   a name of ``cocite measures``; by default an index's own
+    cocite_min_score = 0.15                 pages of a lower score are not listed
+
+Links are those in the text of pages; tables of contents (``toctree``), of which themes make their
+menus, are not. They are kept in Sphinx's environment, so that only pages that changed are looked at
+again. Related pages are asked for when all pages have been read, and a page whose list changed is
+written again.
+
+Cost: the references of a changed page are resolved twice. Needs Sphinx (the extra ``sphinx``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.util import logging
+from sphinx.util.display import progress_message
+
+from cocite import __version__
+from cocite.errors import CociteError
+from cocite.integrations.sites import MIN_SCORE, related_list, related_pages
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+
+_log = logging.getLogger(__name__)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """What Sphinx calls."""
+    # No rebuild: pages whose list is another one are named below.
+    app.add_config_value("cocite_related", 5, "", int)
+    app.add_config_value("cocite_heading", "Related pages", "html", str)
+    app.add_config_value("cocite_exclude", [], "", list)
+    app.add_config_value("cocite_measure", None, "", (str, type(None)))
+    app.add_config_value("cocite_min_score", MIN_SCORE, "", float)
+    app.connect("env-purge-doc", _evict)
+    app.connect("env-merge-info", _merge)
+    app.connect("env-updated", _ask)
+    app.connect("html-page-context", _show)
+    return {
+        "version": __version__,
+        "env_version": 1,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }
+
+
+def _links(env: BuildEnvironment) -> dict[str, set[str]]:
+    """Page -> pages it links to, of those that were looked at; kept in the environment."""
+    if not hasattr(env, "cocite_links"):
+        env.cocite_links = {}  # type: ignore[attr-defined]
+    return env.cocite_links  # type: ignore[attr-defined, no-any-return]
+
+
+def _related(env: BuildEnvironment) -> dict[str, list[str]]:
+    return getattr(env, "cocite_pages", {})
+
+
+def _evict(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    _links(env).pop(docname, None)
+
+
+def _merge(app: Sphinx, env: BuildEnvironment, docnames: Iterable[str], other: Any) -> None:
+    _links(env).update(getattr(other, "cocite_links", {}))
+
+
+def _shown(app: Sphinx) -> bool:
+    """Whether what is made has a page of HTML a page."""
+    return app.builder.format == "html" and app.builder.name not in ("epub", "singlehtml")
+
+
+def _ask(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """All pages have been read: find links, ask, and name the pages that are to be written."""
+    if not _shown(app):
+        return []
+    links = _links(env)
+    named = {app.builder.get_target_uri(page): page for page in env.found_docs}
+    for page in sorted(env.found_docs - set(links)):
+        links[page] = _links_of(app, page, named)
+    excluded = app.config.cocite_exclude
+    asked = {
+        page: links[page]
+        for page in sorted(env.found_docs)
+        if not any(fnmatch(page, pattern) for pattern in excluded)
+    }
+    before = _related(env)
+    try:
+        with progress_message("relating pages by their links"):
+            found = related_pages(
+                asked,
+                app.config.cocite_related,
+                measure=app.config.cocite_measure,
+                min_score=app.config.cocite_min_score,
+                folder=Path(app.doctreedir) / "cocite",
+            )
+    except CociteError as error:
+        _log.warning("no related pages: %s", error, type="cocite")
+        found = {}
+    env.cocite_pages = found  # type: ignore[attr-defined]
+    return [page for page in sorted(env.found_docs) if found.get(page) != before.get(page)]
+
+
+def _links_of(app: Sphinx, page: str, named: Mapping[str, str]) -> set[str]:
+    """The pages that a page's text links to; tables of contents are navigation."""
+    env, builder = app.env, app.builder
+    doctree = env.get_doctree(page)
+    for toctree in list(doctree.findall(addnodes.toctree)):
+        toctree.parent.remove(toctree)
+    with logging.suppress_logging():  # what is wrong is told when the page is written
+        env.resolve_references(doctree, page, builder)
+    here = builder.get_target_uri(page)
+    found = set()
+    for node in doctree.findall(nodes.reference):
+        address = node.get("refuri", "").partition("#")[0]
+        if node.get("internal") and address:
+            found.add(named.get(_from_root(here, address)))
+    return {other for other in found if other is not None and other != page}
+
+
+def _from_root(here: str, address: str) -> str:
+    """An address relative to a page, from the root of the site."""
+    return urljoin(f"http://site/{here}", address).removeprefix("http://site/")
+
+
+def _show(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Put the list under the text."""
+    if doctree is None or "body" not in context or not _shown(app):
+        return
+    pages = [
+        (app.env.titles[other].astext(), app.builder.get_relative_uri(page, other))
+        for other in _related(app.env).get(page, [])
+        if other in app.env.titles
+    ]
+    context["body"] += related_list(app.config.cocite_heading, pages)

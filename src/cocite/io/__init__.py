@@ -1,0 +1,1 @@
+"""Links in and results out: readers, ingestion, databases, remote files, writers."""

@@ -1,0 +1,414 @@
+"""Databases by address: read for links, and written with results.
+
+    sqlite:///site.db, sqlite:site.db    a file of SQLite, relative; four slashes are absolute
+    duckdb:///site.duckdb, duckdb:...    a file of DuckDB
+    postgres://user@host/db              a server of PostgreSQL (postgresql://, any URI of libpq)
+
+A table of it stands behind a ``#``: ``sqlite:///site.db#related``, in a schema ``#web.related``.
+Where no address can be mistaken for something else, a file of SQLite or DuckDB may be named as it
+is, and is told by what it begins with, or by its ending if it is yet to be made.
+
+Connections are those of the drivers (DB-API): ``sqlite3`` of Python, ``duckdb``, ``psycopg``, which
+is an extra. Those for reading cannot write.
+
+A database is a stranger's: what it holds is read, and nothing else. DuckDB loads no extensions, its
+configuration is locked, and it opens the files that it is opened with and no others: a view that
+reads a file is refused. A path is a path, and never a pattern (:func:`file_literal`).
+
+A password stands in the address of a server and nowhere else: ``label`` and ``repr`` leave it out,
+and :func:`reported` takes it out of what drivers say. Better leave it to ``~/.pgpass`` or
+``PGPASSWORD``, where other users' ``ps`` does not show it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from cocite.errors import CociteError, InputError, ResourceError, UsageError
+from cocite.extras import need
+
+FORMS = "sqlite:///FILE, duckdb:///FILE, postgres://USER@HOST/DATABASE"
+"""How addresses look, for messages and help."""
+
+_SCHEMES = {
+    "sqlite": "sqlite",
+    "duckdb": "duckdb",
+    "postgres": "postgres",
+    "postgresql": "postgres",
+}
+_TITLES = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL"}
+_ENDINGS = {
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
+    ".db3": "sqlite",
+    ".duckdb": "duckdb",
+    ".ddb": "duckdb",
+}
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.I)
+_PART = re.compile(r'"(?:[^"\0]|"")+"|[^".\0]+')
+_NAME = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
+_MEMORY_ALONE = ":memory:"
+_PATTERN = re.compile(r"[*?\[]")
+_HIDDEN = "***"
+_PATIENCE = 10
+"""Seconds for a server to answer, unless its address says (``connect_timeout``)."""
+_LEAST_MEMORY = 80 << 20
+_EXTENSION = re.compile(r"\bextension\b")
+_REFUSED = (
+    "A view reads the tables of its own database, and a query (--sql) the files that it names in "
+    "quotes: no other file, server, extension or setting. Store what is needed as a table, and "
+    "read that: CREATE TABLE t AS FROM v"
+)
+
+
+@dataclass(frozen=True)
+class Address:
+    """A database: its ``kind`` (sqlite, duckdb or postgres), the ``place`` (the path of a file, or
+    the URI of a server with all that is in it), and a ``table`` of it, "" for none.
+    """
+
+    kind: str
+    place: str = field(repr=False)
+    table: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it is a database of: SQLite, DuckDB, PostgreSQL."""
+        return _TITLES[self.kind]
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file, and no server."""
+        return self.kind != "postgres"
+
+    @property
+    def label(self) -> str:
+        """What messages call it: without the password and other parameters."""
+        if self.is_file:
+            return self.place
+        split = urlsplit(self.place)
+        user, host = split.netloc.rpartition("@")[::2]
+        user = user.split(":", 1)[0]
+        return f"postgres://{user + '@' if user else ''}{host}{split.path}"
+
+    @property
+    def secrets(self) -> list[str]:
+        """Passwords in it, as they are written and as they are meant; the longest first."""
+        if self.is_file:
+            return []
+        split = urlsplit(self.place)
+        found = [split.netloc.rpartition("@")[0].partition(":")[2]]
+        found += [value for key, value in parse_qsl(split.query) if "password" in key.lower()]
+        found += [quote(value, safe="") for value in found] + [unquote(value) for value in found]
+        return sorted({value for value in found if value}, key=len, reverse=True)
+
+    def masked(self, text: object) -> str:
+        """A text without the passwords of this address, on one line."""
+        said = " ".join(str(text).split())
+        for secret in self.secrets:
+            said = said.replace(secret, _HIDDEN)
+        return said
+
+
+def is_address(text: str) -> bool:
+    """Whether it begins as an address of a database: ``sqlite:``, ``duckdb:``, ``postgres:``."""
+    scheme = _SCHEME.match(text)
+    return scheme is not None and scheme[1].lower() in _SCHEMES
+
+
+def address_of(text: str, *, files: bool = False) -> Address:
+    """The database that is named; with ``files`` a file of SQLite or DuckDB as it is, too.
+
+    Raises :class:`~cocite.errors.UsageError` for what is no address, with the password left out.
+    """
+    if not is_address(text):
+        if files:
+            return _file(text)
+        raise UsageError(f"{text!r} is no address of a database; such are {FORMS}")
+    scheme, rest = text.split(":", 1)
+    kind = _SCHEMES[scheme.lower()]
+    if kind == "postgres":
+        return _server(rest)
+    path = rest
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        if host not in ("", "localhost") or not slash:
+            raise UsageError(
+                f"{text!r}: a file has three slashes, {kind}:///FILE, or four if it is absolute"
+            )
+    place, table = _behind(path)
+    if not place or place == _MEMORY_ALONE:
+        raise UsageError(f"{text!r} names no file; it takes {kind}:///FILE")
+    return Address(kind, place, table)
+
+
+def database_named(text: str) -> Address | None:
+    """The database that is named: by an address, or as a file of SQLite or DuckDB, with a
+    table behind a # or without; None for any other file.
+
+    Raises :class:`UsageError` for an address that is wrong.
+    """
+    if is_address(text):
+        return address_of(text)
+    place = text if os.path.isfile(text) else text.rpartition("#")[0]
+    try:
+        with open(place, "rb") as file:
+            begins = file.read(16)
+    except (OSError, ValueError):
+        return None
+    stored = begins.startswith(b"SQLite format 3\0") or begins[8:12] == b"DUCK"
+    return address_of(text, files=True) if stored else None
+
+
+def _file(text: str) -> Address:
+    place, table = (text, "") if Path(text).is_file() else _behind(text)
+    path = Path(place)
+    if path.is_file():
+        try:
+            with path.open("rb") as file:
+                begins = file.read(16)
+        except OSError as error:
+            raise InputError(f"{place} cannot be read: {error.strerror}") from error
+        if begins.startswith(b"SQLite format 3\0"):
+            return Address("sqlite", place, table)
+        if begins[8:12] == b"DUCK":
+            return Address("duckdb", place, table)
+        if begins:
+            raise UsageError(f"{place} is no database of SQLite or DuckDB")
+    kind = _ENDINGS.get(path.suffix.lower())
+    if kind is None:
+        raise UsageError(
+            f"{text!r} is no file of SQLite or DuckDB, and no address of a database; such are "
+            + FORMS
+        )
+    return Address(kind, place, table)
+
+
+def _server(rest: str) -> Address:
+    if not rest.startswith("//"):
+        raise UsageError("an address of PostgreSQL is postgres://USER@HOST/DATABASE")
+    place, table = _behind(rest)
+    try:
+        split = urlsplit("postgres:" + place)
+    except ValueError as error:  # it may quote the password
+        raise UsageError(
+            "an address of PostgreSQL is postgres://USER@HOST/DATABASE, with [ ] around an address "
+            "of IPv6 and other signs in names as %XX"
+        ) from error
+    if split.fragment or "\0" in place:
+        raise UsageError("an address of PostgreSQL has one # at most, before a table")
+    return Address("postgres", "postgresql:" + place, table)
+
+
+def _behind(path: str) -> tuple[str, str]:
+    """A place, and the table behind the last #."""
+    place, mark, table = path.rpartition("#")
+    if not mark:
+        return path, ""
+    if not table.strip():
+        raise UsageError("there is no table behind the #; leave it out, or name one")
+    return place, table.strip()
+
+
+def quoted(name: str) -> str:
+    """The name of a table as SQL takes it, in all three: a point cuts schema and table, unless it
+    is within double quotes. Raises :class:`~cocite.errors.UsageError`.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of a table; with dots in it: '\"a.b\"'")
+    parts = (part[0] for part in _PART.finditer(name))
+    return ".".join(part if part.startswith('"') else f'"{part}"' for part in parts)
+
+
+def literal(text: str) -> str:
+    """A text as SQL takes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def file_pattern(path: str | os.PathLike[str]) -> str:
+    """The pattern of DuckDB that matches the file ``path`` alone.
+
+    Raises :class:`~cocite.errors.InputError` for a path that no pattern matches.
+    """
+    whole = os.path.join(os.getcwd(), path)  # "~/a" and "s3:/a" are files here, too
+    if not _PATTERN.search(whole):
+        return whole
+    if "\\" in whole:
+        raise InputError(
+            f"{os.fspath(path)}: DuckDB cannot read a path that has a backslash and one of * ? [. "
+            "Rename the file"
+        )
+    return _PATTERN.sub(r"[\g<0>]", whole)
+
+
+def file_literal(path: str | os.PathLike[str]) -> str:
+    """A file as DuckDB takes it where it reads; it would take a plain path for a pattern."""
+    return literal(file_pattern(path))
+
+
+def matches(pattern: str) -> list[str]:
+    """The files that DuckDB finds by a pattern; none of a plain path, or of a server."""
+    import duckdb
+
+    if not _PATTERN.search(pattern):
+        return []
+    with suppress(duckdb.Error), duckdb.connect(config=_ALONE) as connection:
+        return [path for (path,) in connection.execute("FROM glob(?)", [pattern]).fetchall()]
+    return []
+
+
+def connect(
+    address: Address,
+    *,
+    write: bool = False,
+    memory: int | None = None,
+    threads: int | None = None,
+    spill: str | None = None,
+    files: Iterable[str] = (),
+) -> Any:
+    """A connection of the driver, which is to be closed.
+
+    Parameters
+    ----------
+    address
+        Of the database.
+    write
+        Whether it is to be written: a file that is missing is made then. Otherwise it can only be
+        read, and a file must be there.
+    memory, threads, spill
+        What DuckDB may take: bytes, threads, a directory for what does not fit.
+    files
+        What DuckDB may open beside the database: files, and folders, which end in a slash.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened, or is not there.
+    MissingLibrary
+        If it is of PostgreSQL and psycopg is not installed; the message names the command.
+    """
+    if address.is_file and not write and not Path(address.place).is_file():
+        raise InputError(f"{address.place}: no such file")
+    with reported(address):
+        if address.kind == "postgres":
+            return _postgres(address, write)
+        if address.kind == "duckdb":
+            return _duckdb(address, write, memory, threads, spill, files)
+        return _sqlite(address, write)
+
+
+def _sqlite(address: Address, write: bool) -> sqlite3.Connection:
+    path = Path(address.place).absolute().as_posix()
+    mode = "rwc" if write else "ro"
+    connection = sqlite3.connect(f"file:{quote(path)}?mode={mode}", uri=True)
+    if not write:
+        connection.execute("PRAGMA query_only = 1")
+        connection.execute("PRAGMA trusted_schema = 0")  # its views call no function that acts
+    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # sees what it is
+    return connection
+
+
+_ALONE: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+}
+
+
+def open_duckdb(
+    place: str, config: dict[str, Any], *, read_only: bool = False, files: Iterable[str] = ()
+) -> Any:
+    """A connection of DuckDB that opens ``place``, ``files`` and where it spills, and no other
+    file: folders among them end in a slash. It loads no extension, sees no variable of Python, and
+    nothing that it reads changes that.
+
+    It draws no bars of its own: it does wherever it takes Python for a prompt, as in notebooks and
+    ``python -c``, among what is printed.
+    """
+    import duckdb
+
+    place = place if place == _MEMORY_ALONE else os.path.join(os.getcwd(), place)
+    more = {"read_only": True} if read_only else {}
+    connection = duckdb.connect(place, config=_ALONE | config, **more)
+    with suppress(duckdb.InvalidInputException):  # in a notebook that could not draw one anyhow
+        connection.execute("SET enable_progress_bar = false")
+    each = list(dict.fromkeys(files))
+    folders = [path for path in each if path.endswith("/")]
+    connection.execute("SET python_enable_replacements = false")
+    connection.execute("SET allowed_paths = ?", [[path for path in each if path not in folders]])
+    connection.execute("SET allowed_directories = ?", [folders])
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _duckdb(
+    address: Address,
+    write: bool,
+    memory: int | None,
+    threads: int | None,
+    spill: str | None,
+    files: Iterable[str],
+) -> Any:
+    config: dict[str, Any] = {}
+    if memory is not None:
+        config["memory_limit"] = f"{max(memory, _LEAST_MEMORY)}B"
+    if threads is not None:
+        config["threads"] = threads
+    if spill is not None:
+        config["temp_directory"] = spill
+    if write and address.place != _MEMORY_ALONE:  # its log, and rows on their way
+        files = [*files, f"{Path(address.place).absolute().parent}/"]
+    return open_duckdb(address.place, config, read_only=not write, files=files)
+
+
+def _postgres(address: Address, write: bool) -> Any:
+    psycopg = need("psycopg", "a database of PostgreSQL", "postgres")
+    given = psycopg.conninfo.conninfo_to_dict(address.place)
+    usual = {"application_name": "cocite", "connect_timeout": _PATIENCE}
+    connection = psycopg.connect(**(usual | given))
+    connection.read_only = not write
+    return connection
+
+
+@contextmanager
+def reported(
+    address: Address, error_type: Callable[[str], CociteError] = InputError
+) -> Iterator[None]:
+    """Turn what a driver raises into an error that names the database, without its password; out of
+    memory is a :class:`~cocite.errors.ResourceError`.
+    """
+    try:
+        yield
+    except Exception as error:
+        kinds = _errors(address.kind)
+        if not isinstance(error, kinds):
+            raise
+        said = f"{address.label}: {address.masked(error)}"
+        if type(error).__name__ == "OutOfMemoryException":
+            raise ResourceError(f"{said}. Give more with --memory") from None
+        if type(error).__name__ == "PermissionException" or _EXTENSION.search(said):
+            said += f". {_REFUSED}"
+        raise error_type(said) from None  # what is behind it may have the password
+
+
+def _errors(kind: str) -> tuple[type[Exception], ...]:
+    """The root of what a driver raises."""
+    if kind == "sqlite":
+        return (sqlite3.Error,)
+    if kind == "duckdb":
+        import duckdb
+
+        return (duckdb.Error,)
+    psycopg = need("psycopg", "a database of PostgreSQL", "postgres")
+    return (psycopg.Error,)

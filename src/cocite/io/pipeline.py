@@ -1,0 +1,387 @@
+"""Inputs on their way into the tables: each read by its reader, those of one kind together.
+
+A reader that says how to (``ReadsMany``) is given all files of its kind at once, and hands them
+over some hundred at a time, so that thousands of small files cost what one of their size does;
+other readers get one after another. Whatever the order in which inputs are read, ids are those of
+the names, and what was found is told in the order in which inputs were named.
+
+What is given to ingest: files of links, of nodes and of titles, or what a database gives; and
+options as they may be written.
+
+Cost: a look at the first bytes of each.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from cocite.errors import InputError, UnrecognizedInput, UsageError
+from cocite.io.database import database_named
+from cocite.io.readers import (
+    Found,
+    Job,
+    LinkReader,
+    ReadOptions,
+    ReadsMany,
+    Source,
+    expand,
+    reader_of,
+)
+from cocite.io.readers.crawl.captures import CrawlFound
+from cocite.io.readers.html.reader import SiteFound
+from cocite.io.readers.parquet import ParquetInput
+from cocite.io.readers.sql import SqlSource
+from cocite.io.readers.text import TextInput
+from cocite.io.readers.titles import title_sources
+from cocite.io.readers.wiki import WikiFound
+from cocite.storage import disk
+
+if TYPE_CHECKING:
+    from cocite.io.tables import Tables
+
+
+_EACH = 100
+"""Inputs of which each is told by itself."""
+_EXAMPLES = 5
+_COUNTS = ("rows", "comments", "blank_lines")
+_SINGLE: dict[type, dict[str, Any]] = {TextInput: {"comments": 0, "first": ()}}
+"""What texts that are read alike may differ in, and say."""
+
+
+def load_all(
+    tables: Tables,
+    to_job: Callable[..., Job],
+    sources: Sequence[Source],
+    wanted: int,
+    options: ReadOptions,
+) -> list[Found]:
+    """Load inputs, of which ``wanted`` is 2 for links and 1 for names of nodes; returns what was
+    found in each, or in those of a kind that is read in one go. ``to_job`` makes a job of the rest.
+    """
+    found: list[Found | None] = [None] * len(sources)
+    for told, places in _groups(sources, options, wanted):
+        some = [sources[place] for place in places]
+        with tables.reading() as database:
+            job = to_job(database=database, source=some[0], wanted=wanted, options=options)
+            disk.make_own_folder(job.scratch)
+            reader = told or reader_of(job.source, options, wanted)
+            if getattr(reader, "together", False):
+                job = replace(job, inputs=tuple(some))
+            elif wanted == 2:
+                job = replace(job, inputs=tuple(sources))
+            if not (len(some) > 1 and hasattr(reader, "read_many")):
+                read = reader.read(job)
+                found[places[0]] = read.found
+                _check_few_bad(job.source, read.found, options)
+                job.progress("loading " + job.source.short, 0, 0)
+                tables.load(read.rows, wanted, read.found.integers)
+                if read.nodes and options.sides and wanted == 2:
+                    raise InputError(
+                        f"{read.found.file} says which nodes there are, and not on which side: a "
+                        "bipartite table is a text, a Parquet file, JSON lines or a query, with a "
+                        "column a side"
+                    )
+                if read.nodes:
+                    tables.load(read.nodes, 1, read.found.integers)
+            else:
+                place_of = {id(source): place for source, place in zip(some, places, strict=True)}
+                for rows, part, those in cast(ReadsMany, reader).read_many(job, some):
+                    for source, one in zip(part, those, strict=True):
+                        _check_few_bad(source, one, options)
+                        found[place_of.pop(id(source))] = one
+                    tables.load(rows, wanted, all(one.integers for one in those))
+                assert not place_of
+        disk.remove_tree(job.scratch)
+    return [one for one in found if one is not None]
+
+
+def _groups(
+    sources: Sequence[Source], options: ReadOptions, wanted: int
+) -> list[tuple[LinkReader | None, list[int]]]:
+    """Places of the inputs that are read together, in the order of the first of each; with their
+    reader, which of a pipe is told when its turn comes.
+    """
+    groups: list[tuple[LinkReader | None, list[int]]] = []
+    many: dict[int, list[int]] = {}
+    for place, source in enumerate(sources):
+        reader = None if source.is_pipe else reader_of(source, options, wanted)
+        if reader is not None:
+            source.evict()
+        many_at_once = hasattr(reader, "read_many") or getattr(reader, "together", False)
+        if reader is None or not many_at_once:
+            groups.append((reader, [place]))
+        elif id(reader) in many:
+            many[id(reader)].append(place)
+        else:
+            many[id(reader)] = [place]
+            groups.append((reader, many[id(reader)]))
+    return groups
+
+
+def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
+    bad = sum(found.bad_rows.values())
+    if bad > found.rows and options.skip_bad_rows != "all":
+        raise InputError(
+            f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: this may be no "
+            "list of links, or one that is to be read in another way. The first is "
+            f"{found.examples[0]}. To leave them out all the same: --skip-all-bad-rows "
+            "(skip_bad_rows='all')"
+        )
+
+
+def check_some(read: Sequence[Found]) -> None:
+    """See that there is a row in some input; raises :class:`UnrecognizedInput` with what there
+    is.
+    """
+    if any(found.rows for found in read):
+        return
+    said = []
+    for found in read[:3]:
+        kinds = [(sum(found.bad_rows.values()), "bad row")]
+        if isinstance(found, TextInput):
+            kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
+        rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
+        if isinstance(found, SiteFound | CrawlFound | WikiFound):
+            said.append(found.describe().replace(": ", " has ", 1))
+            continue
+        said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
+    more = f" (and {len(read) - 3:,} more)" if len(read) > 3 else ""
+    raise UnrecognizedInput(
+        f"there is no link: {', '.join(said)}{more}. Name files with a row a link"
+    )
+
+
+def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
+    """What the manifest says of the inputs: of more than a hundred, those that were read alike are
+    one entry, which says how many ``files`` they are, so that opening a graph does not take as long
+    as reading them. Where even so there are more than a hundred, those of a kind are one.
+    """
+    if len(read) <= _EACH:
+        return [_report(found, asdict(found)) for found in read]
+    entries = _together([(_way(found), found) for found in read], "files as")
+    if len(entries) > _EACH:
+        entries = _together([(_kind(found), found) for found in read], "files, the first as")
+    return entries
+
+
+def _kind(found: Found) -> tuple[object, ...]:
+    return type(found), getattr(found, "format", ""), getattr(found, "what", "")
+
+
+def _way(found: Found) -> tuple[object, ...]:
+    if not isinstance(found, TextInput | ParquetInput):
+        return _kind(found)
+    return type(found), replace(found, file="", **_SINGLE.get(type(found), {})).describe()
+
+
+def _together(read: Sequence[tuple[tuple[object, ...], Found]], words: str) -> list[dict[str, Any]]:
+    """An entry for each key: that of the first input which has it, with what all of them counted;
+    what differs among them and is no number is empty.
+    """
+    entries: dict[tuple[object, ...], dict[str, Any]] = {}
+    firsts: dict[tuple[object, ...], Found] = {}
+    for key, found in read:
+        if key not in entries:
+            firsts[key] = found
+            entries[key] = asdict(found) | dict.fromkeys(_counted(found), 0)
+            entries[key] |= {"files": 0, "examples": []} | {name: {} for name in _shares(found)}
+        _add(entries[key], found)
+    for key, entry in entries.items():
+        first, files = firsts[key], entry["files"]
+        if not isinstance(first, TextInput | ParquetInput):  # which say what they counted
+            known = asdict(first)
+            first = cast(Any, type(first))(**{name: entry[name] for name in known})
+        _report(first, entry)
+        if files > 1:
+            entry["read_as"] = f"{files:,} {words} {entry['read_as']}"
+    return list(entries.values())
+
+
+def _counted(found: Found) -> list[str]:
+    """The fields that are numbers of what was found, and not how it was read."""
+    if isinstance(found, TextInput | ParquetInput):
+        return [name for name in _COUNTS if hasattr(found, name)]
+    return [name for name, value in asdict(found).items() if type(value) is int]
+
+
+def _shares(found: Found) -> list[str]:
+    """The fields that are numbers of what was found, by what it is."""
+    return [name for name, value in asdict(found).items() if isinstance(value, dict)]
+
+
+def _add(entry: dict[str, Any], found: Found) -> None:
+    """Count one more input in an entry."""
+    entry["files"] += getattr(found, "files", 1)
+    entry["integers"] &= found.integers
+    entry["examples"] += [f"{Path(found.file).name}: {each}" for each in found.examples]
+    del entry["examples"][_EXAMPLES:]
+    for name in _counted(found):
+        if name != "files":
+            entry[name] += getattr(found, name)
+    for name in _shares(found):
+        entry[name] = dict(Counter(entry[name]) + Counter(getattr(found, name)))
+    for name, value in asdict(found).items():
+        if isinstance(value, str) and name != "file" and value != entry[name]:
+            entry[name] = ""
+
+
+def _report(found: Found, value: dict[str, Any]) -> dict[str, Any]:
+    """Of one input its base name, not where it lay on this machine."""
+    value |= {"file": Path(found.file).name or found.file, "read_as": found.describe()}
+    value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)
+    return value
+
+
+# -- inputs ------------------------------------------------------------------------------
+
+
+_THREAD_BYTES = 1 << 18
+"""Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
+
+_SIZES = 20
+"""How much larger than a file what is made of it may be, meanwhile."""
+
+
+class Query(NamedTuple):
+    """What is asked of a database in the place of files, as users say it."""
+
+    sql: str | None
+    database: str | None
+    table: str | None
+
+    def source(self, inputs: Any, memory: int, **files: tuple[object, object]) -> SqlSource | None:
+        """It as an input, None if there is none; raises :class:`~cocite.errors.UsageError` if there
+        are ``inputs``, too, or options of ``files`` that are not what they usually are.
+        """
+        if self == (None, None, None):
+            return None
+        if inputs is not None:
+            raise UsageError(
+                "links are either in files or given by a database (--sql, --database): leave one "
+                'of the two out. A query reads files itself, as in --sql "select src, dst from '
+                "'a.parquet'\""
+            )
+        for title, (value, usual) in files.items():
+            if value != usual:
+                raise UsageError(f"{title} is for files: leave it out for what a database gives")
+        return SqlSource.checked(self.sql, self.database, self.table, memory)
+
+
+def database_in(inputs: Any) -> str | None:
+    """The database that stands in the place of files, if the only input is one."""
+    if isinstance(inputs, list | tuple) and len(inputs) == 1:
+        inputs = inputs[0]
+    if not isinstance(inputs, str | os.PathLike) or os.path.isdir(inputs):
+        return None
+    text = os.fspath(inputs)
+    return text if isinstance(text, str) and database_named(text) is not None else None
+
+
+class Inputs(NamedTuple):
+    """The files that are read: of links, of names of nodes, of titles."""
+
+    links: list[Source]
+    nodes: list[Source]
+    titles: list[Source]
+
+    @classmethod
+    def checked(
+        cls, links: Any, nodes: Any, titles: Any, options: ReadOptions, memory: int
+    ) -> Inputs:
+        """Those that are named, each of a kind that there is a reader for; ``memory`` is what
+        DuckDB may take for titles in a database of its own.
+        """
+        found = cls(_sources(links), _sources(nodes), title_sources(titles, memory))
+        if sum(source.is_stdin for source in found.all) > 1:
+            raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
+        readers: list[LinkReader] = []
+        for sources, wanted in ((found.links, 2), (found.nodes, 1)):
+            for source in sources:
+                if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
+                    readers.append(reader_of(source, options, wanted))
+                    source.evict()
+        if not any(source.is_pipe for source in found.links):
+            _check_request(readers[: len(found.links)], options)
+        return found
+
+    @property
+    def all(self) -> list[Source]:
+        """All of them."""
+        return self.links + self.nodes + self.titles
+
+
+def _check_request(readers: list[LinkReader], options: ReadOptions) -> None:
+    """See that some input does what is asked for."""
+    if options.pages.listed and not any(getattr(each, "restricts", False) for each in readers):
+        raise UsageError(
+            "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
+            "is none in the input"
+        )
+    if options.pages.fetch and not any(getattr(each, "fetches", False) for each in readers):
+        raise UsageError(
+            "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs, and there is "
+            "none in the input"
+        )
+
+
+def _sources(named: Any) -> list[Source]:
+    if isinstance(named, SqlSource):
+        return [named]
+    return [] if named is None else expand(named)
+
+
+def size_of(sources: list[Source]) -> int | None:
+    """What storing them takes at most, where that can be told: not of what is packed."""
+    if any(s.path is None or s.is_pipe or s.is_directory or s.packed for s in sources):
+        return None
+    return _SIZES * sum(source.nbytes for source in sources)
+
+
+def threads_for(sources: list[Source], most: int) -> int:
+    """As many threads as there is work for, where its size is known: DuckDB starts them all."""
+    if any(s.path is None or s.is_pipe or s.is_directory for s in sources):
+        return most
+    return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
+
+
+# -- options --------------------------------------------------------------------------
+
+
+def weight_of(weight_column: str | int | None, count_duplicates: bool) -> str:
+    """The column of weights, "" for none."""
+    weight = "" if weight_column is None else str(weight_column).strip()
+    if weight_column is not None and not weight:
+        raise UsageError("weight_column is empty; it is a title or a number from 1")
+    if weight and count_duplicates:
+        raise UsageError(
+            "count_duplicates (--count-duplicates) makes weights, and weight_column "
+            "(--weight-column) reads them, adding up those of duplicates. Leave one of the two out"
+        )
+    return weight
+
+
+def split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
+    """Columns, as a list or with commas between them."""
+    each = columns.split(",") if isinstance(columns, str) else map(str, columns)
+    return tuple(column.strip() for column in each)
+
+
+def numbers_of(namespaces: str | Iterable[str | int]) -> tuple[int, ...]:
+    """Numbers of namespaces, each once."""
+    each = split(namespaces)
+    strange = [text for text in each if not text.isdecimal() or len(text) > 9]
+    if strange:
+        raise UsageError(f"namespaces has {strange[0]!r}; it is numbers, such as 0,14")
+    return tuple(dict.fromkeys(map(int, each)))
+
+
+def see_no_text(**options: tuple[str, str]) -> None:
+    """See that options of texts are what they are by default."""
+    for title, (value, usual) in options.items():
+        if value != usual:
+            raise UsageError(f"{title} is for files: leave it out for what is in memory")

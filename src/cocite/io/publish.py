@@ -1,0 +1,152 @@
+"""Outputs at a URL: a store is made here, then sent as one publication; so is a file.
+
+    1   sending.json     which files are on their way: who finds it without the next knows of a kill
+    2   manifest.json    of a store that is replaced goes: from now on there is none
+    3   the files
+    4   manifest.json    is the last, so that a reader never sees half a store
+    5   what the old store had more goes, and sending.json
+
+While it is made it lies beside the copies of stores (``io/remote.py``: ``COCITE_COPIES`` says
+where), where a build that was interrupted goes on. What was sent stays there as a copy until others
+need the room, so that whoever opens it here reads nothing over the network.
+
+Who reads a store while it is replaced may get files of both: their checksums tell. Where several
+machines send to one URL at a time, nobody keeps them apart; of two runs on one machine the second
+is refused.
+
+Stores that lie elsewhere: copied once into a local cache, checked, and files put there.
+
+urls.py      places by URL, of whatever fsspec reaches (the extra ``cluster``)
+cache.py     copies of stores on this machine: once, whole, bounded
+sending.py   stores that are made here and sent there, as one publication
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import xxhash
+
+from cocite.errors import CociteError, Damaged, NotAStore, OutputExists
+from cocite.io.remote import Remote, adopted, cache_folder, is_url, name_of
+from cocite.storage.manifest import MANIFEST, Manifest
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_SENDING = "sending.json"
+_SMALL = 1 << 24
+
+
+class Sending:
+    """A store of a ``kind`` that is to be at ``url``: make it at ``path``, then :meth:`send` it."""
+
+    def __init__(self, url: str, kind: str, overwrite: bool) -> None:
+        """Raises :class:`UsageError` for what is no URL that can be reached,
+        :class:`OutputExists` if something is there, :class:`NotAStore` if that is something else
+        than such a store, and :class:`StoreError`.
+        """
+        self._remote, self._kind, self._overwrite = Remote(url), kind, overwrite
+        self._earlier()
+        self.url = self._remote.url
+        folder = cache_folder() / f"{xxhash.xxh3_128_hexdigest(self.url.encode())}.out"
+        folder.mkdir(0o700, exist_ok=True)
+        self.path = folder / name_of(self.url)
+
+    def _earlier(self) -> set[str]:
+        """The files that are there and may go: of a store, or of a run that was killed."""
+        stated = self._remote.read(MANIFEST, _SMALL)
+        mark = self._remote.read(_SENDING, _SMALL)
+        found = set() if mark is None else set(_listed(mark))
+        url, names = self._remote.url, self._remote.names()
+        if stated is not None:
+            if not self._overwrite:
+                raise OutputExists(
+                    f"{url} exists. Choose another output, or pass --overwrite (overwrite=True) to "
+                    "replace it when the new one is complete"
+                )
+            kind, files = _stated(stated)
+            if kind != self._kind:
+                raise NotAStore(
+                    f"{url} exists and is no stored {self._kind}: it will not be overwritten. "
+                    "Choose another output"
+                )
+            found |= files
+        elif mark is None and names:
+            raise OutputExists(
+                f"{url} holds what is no stored {self._kind}, such as {sorted(names)[0]}. Choose "
+                "another output"
+            )
+        return found & set(names)
+
+    def send(self) -> Path:
+        """Send what was made; returns where it stays here, as a copy."""
+        try:
+            self._send()
+        except CociteError as error:
+            error.add_note(f"What was made is whole in {self.path}")
+            raise
+        folder = self.path.parent
+        found = adopted(self.url, self.path)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+        return found
+
+    def _send(self) -> None:
+        remote, files = self._remote, set(Manifest.read(self.path, self._kind).files)
+        earlier = self._earlier()
+        remote.write(_SENDING, json.dumps(sorted(files | earlier)).encode())
+        remote.remove(MANIFEST)
+        for name in sorted(files):
+            remote.put(self.path / name, name)
+        remote.write(MANIFEST, (self.path / MANIFEST).read_bytes())
+        remote.remove(*sorted(earlier - files), _SENDING)
+
+
+def _listed(mark: bytes) -> list[str]:
+    try:
+        return [str(name) for name in json.loads(mark)]
+    except (ValueError, TypeError):
+        return []
+
+
+def _stated(manifest: bytes) -> tuple[str, set[str]]:
+    """The kind of a store, and its files."""
+    try:
+        told = json.loads(manifest)
+        return str(told["cocite"]), set(map(str, told["files"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(
+            f"a manifest that is to be replaced cannot be read: {error}. Remove it, and what is "
+            "beside it"
+        ) from error
+
+
+def sent(kind: str, opened: Callable[[Path], Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Have a function that makes a store of a ``kind`` at its ``output`` take a URL there, too.
+    What it returns then is what is ``opened`` from the copy that stays here.
+    """
+
+    def decorate(make: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(make)
+
+        @wraps(make)
+        def made(*given: P.args, **options: P.kwargs) -> R:
+            bound = signature.bind_partial(*given, **options)
+            output = bound.arguments.get("output")
+            if not is_url(output):
+                return make(*given, **options)
+            sending = Sending(output, kind, bool(bound.arguments.get("overwrite")))
+            bound.arguments |= {"output": sending.path, "overwrite": True}
+            make(*bound.args, **bound.kwargs)
+            found: R = opened(sending.send())
+            return found
+
+        return made
+
+    return decorate

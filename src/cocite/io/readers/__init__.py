@@ -1,0 +1,41 @@
+"""Readers: each turns one kind of input into clean rows for the tables of ``ingest``.
+
+A new kind is a file in this folder with a ``READER`` (``io/readers/contract.py`` says what that
+is), and a line of the table in ``io/readers/formats.py``.
+"""
+
+from cocite.io.readers.contract import (
+    Found,
+    Job,
+    LinkReader,
+    PageOptions,
+    Read,
+    ReadOptions,
+    ReadsMany,
+)
+from cocite.io.readers.formats import FORMATS, Format, reader_of, readers
+from cocite.io.readers.packages import RowsFound, clean_rows
+from cocite.io.readers.sources import Beginning, Source, expand
+from cocite.io.readers.tables import Labeled, PairRows, read_columns
+
+__all__ = [
+    "FORMATS",
+    "Beginning",
+    "Format",
+    "Found",
+    "Job",
+    "Labeled",
+    "LinkReader",
+    "PageOptions",
+    "PairRows",
+    "Read",
+    "ReadOptions",
+    "ReadsMany",
+    "RowsFound",
+    "Source",
+    "clean_rows",
+    "expand",
+    "read_columns",
+    "reader_of",
+    "readers",
+]

@@ -1,0 +1,238 @@
+"""Common Crawl's web graphs of hosts and domains: ``*vertices*.txt.gz`` and ``*edges*.txt.gz``.
+
+    0   com.example   (17)        vertices: id, name with its labels reversed, hosts of a domain
+    0   1                         edges: ids of source and target
+
+Edges may be named alone: the vertices beside them are found by their name. Vertices that are named,
+too, may lie elsewhere, or be several files. Nodes are named as people write them: ``example.com``.
+
+Cost: that of text for both files, and one join in DuckDB.
+https://commoncrawl.org/web-graphs
+
+Adjacency lists: a node a row, then those it links to.
+
+    Zebra: Lion Horse          0 1 2 3          a,b,c
+
+Between names stand tabs, commas, semicolons or blanks; behind the first one a colon may. A node
+alone on its row is one without links to others. A list of a graph without direction names each
+link once, as NetworkX writes it: that is ``--undirected``.
+
+Cost: a microsecond a name; memory for one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cocite.errors import InputError, MalformedRow
+from cocite.io.readers import signs
+from cocite.io.readers.contract import DELIMITERS, Job, Read, ReadOptions
+from cocite.io.readers.packages import RowsFound, RowWriter
+from cocite.io.readers.sources import Source, unpack_errors
+from cocite.io.readers.text import (
+    TextInput,
+    clean_relation,
+    clean_text,
+    new_clean_file,
+    relation_of,
+)
+
+_LONGEST = 1 << 28
+_NODES = "nodes.tsv"
+
+
+class AdjacencyReader:
+    """Adjacency lists."""
+
+    title = "an adjacency list"
+    described = (
+        "a node a row, then those it links to (a: b c, or a b c, between tabs, commas, semicolons "
+        "or blanks); lists of graphs without direction need --undirected"
+    )
+    streams = True
+
+    def read(self, job: Job) -> Read:
+        """All links, and all nodes that begin a row."""
+        if job.options.weight:
+            raise InputError(
+                f"{job.source.label} is an adjacency list, whose links have no weights. Leave "
+                "--weight-column out"
+            )
+        by = _separator(job)
+        with new_clean_file(job) as out, new_clean_file(job, _NODES) as other:
+            links, nodes = RowWriter(job, out, job.wanted), RowWriter(job, other, 1)
+            for line, names in _rows(job, by):
+                nodes.add(names[:1], line)
+                for name in names[1:]:
+                    if job.wanted == 2:
+                        links.add((names[0], name), line)
+                    else:
+                        links.add((name,), line)
+            read, heads = links.finish(), nodes.finish()
+        found = RowsFound.of(read, self.title, "each row links its first node to the others")
+        found.integers = read.integers and heads.integers
+        kind = "UBIGINT" if found.integers else "VARCHAR"
+        rows = clean_relation(job, found.integers)
+        named = relation_of(job, {"a": kind}, _NODES)
+        if job.wanted == 1:
+            found.rows += heads.rows
+            return Read(f"{rows} UNION ALL {named}", found)
+        return Read(rows, found, named)
+
+
+ADJACENCY_READER = AdjacencyReader()
+
+
+def _separator(job: Job) -> str:
+    if job.options.delimiter != "auto":
+        return DELIMITERS[job.options.delimiter]
+    beginning = job.source.beginning()
+    rows = "".join(beginning.rows)
+    return signs.separator(beginning) or next((by for by in signs.SEPARATORS if by in rows), " ")
+
+
+def _rows(job: Job, by: str) -> Iterator[tuple[int, list[str]]]:
+    """(line, names) of each row that is neither blank nor a comment."""
+    stream, raw = job.source.open()
+    try:
+        line = 0
+        while data := stream.readline(_LONGEST):
+            line += 1
+            if line % 4096 == 0:
+                job.progress("reading " + job.source.short, raw.tell(), job.source.nbytes)
+            if len(data) == _LONGEST:
+                raise InputError(
+                    f"{job.source.label}:{line}: a row of more than {_LONGEST:,} bytes"
+                )
+            text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").strip()
+            if not text or text.startswith(("%", job.options.comment or "%")):
+                continue
+            names = [name.strip() for name in text.split(None if by == " " else by)]
+            if len(names) > 1 and not names[-1]:
+                names.pop()  # as rows may end with what stands between names
+            if len(names[0]) > 1:
+                names[0] = names[0].removesuffix(":")
+            yield line, names
+    except unpack_errors() as error:
+        raise InputError(f"{job.source.label} cannot be read to its end: {error}") from error
+    finally:
+        stream.close()
+        raw.close()
+
+
+# -- common crawl ------------------------------------------------------------------------
+
+
+_NAME = "array_to_string(list_reverse(string_split(b::VARCHAR, '.')), '.')"
+
+
+class CommonCrawlReader:
+    """Vertices and edges."""
+
+    title = "a web graph of Common Crawl"
+    described = (
+        "a web graph of Common Crawl, vertices.txt.gz and edges.txt.gz side by side, of which "
+        "the edges are to be named; com.example becomes example.com"
+    )
+    streams = True
+
+    def read(self, job: Job) -> Read:
+        """The edges by names, and all vertices; of vertices alone, these."""
+        if job.options.weight:
+            raise InputError(
+                f"{job.source.label} is a web graph of Common Crawl, whose links have no weights. "
+                "Leave --weight-column out"
+            )
+        if _is_vertices(job.source):
+            count = self._vertices(job, [job.source])
+            found = RowsFound(job.source.label, self.title, integers=False, note="vertices")
+            nodes = "SELECT name AS a FROM reading.vertices"
+            if job.wanted == 1:
+                found.rows = count
+                return Read(nodes, found)
+            return Read("SELECT name AS a, name AS b FROM reading.vertices LIMIT 0", found, nodes)
+        self._vertices(job, _vertices_of(job))
+        edges, _ = _load(job, job.source, "edges", ReadOptions("tab", "no", ("1", "2"), ""))
+        note = "named by the vertices beside it"
+        found = RowsFound.of(edges, self.title, note)
+        found.integers = False
+        known = "(SELECT id FROM reading.vertices)"
+        lost = f"a::UBIGINT NOT IN {known} OR b::UBIGINT NOT IN {known}"
+        query = f"SELECT rowid + 1, a, b FROM reading.edges WHERE {lost} ORDER BY rowid LIMIT 1"
+        unknown = job.database.execute(query).fetchone()
+        if unknown is not None:
+            row, a, b = unknown
+            what = "a link to or from a vertex that is not there"
+            raise MalformedRow(
+                job.source.label, int(row), what, f"{a} -> {b}", "Are these its vertices?"
+            )
+        rows = (
+            "SELECT s.name AS a, t.name AS b FROM reading.edges e JOIN reading.vertices s ON s.id "
+            "= e.a::UBIGINT JOIN reading.vertices t ON t.id = e.b::UBIGINT"
+        )
+        return Read(rows, found, "SELECT name AS a FROM reading.vertices")
+
+    def _vertices(self, job: Job, sources: list[Source]) -> int:
+        """Load vertices as (id, name); how many there are."""
+        job.database.execute("CREATE TABLE reading.vertices (id UBIGINT, name VARCHAR)")
+        options = ReadOptions("tab", "no", ("1", "2"), "")
+        for source in sources:
+            _load(job, source, "raw", options)
+            bad = job.database.execute(
+                "SELECT rowid + 1, a FROM reading.raw WHERE TRY_CAST(a AS UBIGINT) IS NULL LIMIT 1"
+            ).fetchone()
+            if bad is not None:
+                what = "the id of a vertex is no whole number"
+                raise MalformedRow(source.label, int(bad[0]), what, str(bad[1]))
+            job.database.execute(
+                f"INSERT INTO reading.vertices SELECT a::UBIGINT, {_NAME} FROM reading.raw"
+            )
+            job.database.execute("DROP TABLE reading.raw")
+        twice = job.database.execute(
+            "SELECT id FROM reading.vertices GROUP BY id HAVING count(*) > 1 ORDER BY id LIMIT 1"
+        ).fetchone()
+        if twice is not None:
+            raise InputError(
+                f"{sources[0].label} has vertex {twice[0]} more than once: name the files of one "
+                "graph only"
+            )
+        count: Any = job.database.execute("SELECT count(*) FROM reading.vertices").fetchone()
+        return int(count[0])
+
+
+READER = CommonCrawlReader()
+
+
+def _is_vertices(source: Source) -> bool:
+    return source.path is not None and "vertices" in source.path.name
+
+
+def _vertices_of(job: Job) -> list[Source]:
+    """The files of vertices of these edges: those that are named, else the one beside."""
+    named = [Source(source.path) for source in job.inputs if _is_vertices(source)]
+    if named:
+        return named
+    path = job.source.path
+    beside = None if path is None else path.with_name(path.name.replace("edges", "vertices"))
+    if beside is None or beside == path or not beside.is_file():
+        raise InputError(
+            f"{job.source.label} has no vertices beside it. Name them, too: cocite ingest "
+            "VERTICES EDGES -o DIR"
+        )
+    return [Source(Path(beside))]
+
+
+def _load(job: Job, source: Source, table: str, options: ReadOptions) -> tuple[TextInput, Job]:
+    """Load two columns of a file into a table of the schema ``reading``."""
+    skip = job.options.skip_bad_rows if table == "edges" else False
+    alone = replace(job, wanted=2, options=replace(options, skip_bad_rows=skip))
+    with new_clean_file(alone) as out:
+        read = clean_text(source, 2, alone.options, out, job.progress)
+    if table == "edges" and not read.integers:
+        raise InputError(f"{source.label} has ids of vertices that are no whole numbers")
+    relation = clean_relation(alone, read.integers)
+    job.database.execute(f"CREATE TABLE reading.{table} AS {relation}")
+    return read, alone

@@ -1,0 +1,319 @@
+"""BVGraph, as LAW publishes its web graphs: ``NAME.graph`` and ``NAME.properties``.
+
+Either file may be named, or NAME alone. The graph is read from its front to its end, so that
+``NAME.offsets``, which tells where each list begins, is not needed. Nodes are the integers from 0
+on; where ``NAME.urls`` lies beside it (plain or packed), a name a line in order of node, nodes are
+named by that.
+
+Cost: 60 nanoseconds of decoding a link (``kernels/bvgraph.py``), and as much again to load it;
+memory for some MB and the longest lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import InputError, ResourceError
+from cocite.io.readers.contract import Job, Read, ReadOptions
+from cocite.io.readers.sources import Source, unpack_errors
+from cocite.io.readers.text import clean_relation, clean_text, new_clean_file
+
+_PIECE = 1 << 22
+_LINKS = 1 << 20
+_ROWS = 1 << 18
+_MOST_NODES = 2**32 - 1
+_PACKINGS = ("", ".gz", ".bz2", ".xz", ".zst")
+_PARTS = {
+    "OUTDEGREES": "GAMMA",
+    "REFERENCES": "UNARY",
+    "BLOCK_COUNT": "GAMMA",
+    "BLOCKS": "GAMMA",
+    "RESIDUALS": "ZETA",
+}
+"""The kinds of numbers, in the order of the rules, and their codes unless flags say else."""
+
+
+@dataclass
+class BVGraphInput:
+    """What was found in one graph: goes into the manifest."""
+
+    file: str
+    nodes: int
+    rows: int = 0
+    named_by: str = ""
+    bad_rows: dict[str, int] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
+    integers: bool = True
+
+    def describe(self) -> str:
+        """One line for people."""
+        names = f"named by {self.named_by}" if self.named_by else "numbered from 0"
+        return f"{self.file}: BVGraph, {self.nodes:,} nodes, {names}"
+
+
+class BVGraphReader:
+    """Graphs of WebGraph."""
+
+    title = "a BVGraph"
+    described = (
+        "a graph of WebGraph, as LAW publishes them: NAME.graph and NAME.properties, of which "
+        "either may be named, or NAME; nodes are numbered from 0, or named by NAME.urls if that "
+        "is there"
+    )
+    streams = False
+
+    def read(self, job: Job) -> Read:
+        """All links, and all nodes."""
+        path = job.source.path
+        assert path is not None
+        base = path.with_suffix("") if path.suffix in (".graph", ".properties") else path
+        properties = _Properties(base)
+        found = BVGraphInput(str(path), properties.nodes)
+        _refuse_weights(job)
+        names = _load_names(job, base, properties.nodes)
+        if names is not None:
+            found.named_by, found.integers = names
+        job.database.execute("CREATE TABLE reading.links (a UBIGINT, b UBIGINT)")
+        if job.wanted == 2:
+            for sources, targets in _links(Source(base.with_suffix(".graph")), properties, job):
+                _insert(job, sources, targets)
+                found.rows += len(targets)
+            if found.rows != properties.arcs:
+                raise InputError(
+                    f"{base}.graph has {found.rows:,} links, where {base}.properties says "
+                    f"{properties.arcs:,}: one of the two is damaged, or of another graph"
+                )
+        kind = "UBIGINT" if found.integers else "VARCHAR"
+        nodes = f"SELECT range::UBIGINT AS a FROM range({properties.nodes})"
+        rows = "FROM reading.links"
+        if names is not None:
+            nodes = f"SELECT a::{kind} AS a FROM reading.names"
+            rows = (
+                f"SELECT s.a::{kind} AS a, t.a::{kind} AS b FROM reading.links l JOIN "
+                "reading.names s ON s.rowid = l.a JOIN reading.names t ON t.rowid = l.b"
+            )
+        if job.wanted == 1:
+            found.rows = properties.nodes
+            return Read(nodes, found)
+        return Read(rows, found, nodes)
+
+
+READER = BVGraphReader()
+
+
+def _refuse_weights(job: Job) -> None:
+    if job.options.weight:
+        raise InputError(
+            f"{job.source.label} is a BVGraph, whose links have no weights. Leave --weight-column "
+            "out"
+        )
+
+
+def _insert(job: Job, sources: NDArray[np.uint64], targets: NDArray[np.uint64]) -> None:
+    job.database.register("piece", {"a": sources, "b": targets})
+    job.database.execute("INSERT INTO reading.links SELECT a, b FROM piece")
+    job.database.unregister("piece")
+
+
+# -- what the properties say -------------------------------------------------------------
+
+
+class _Properties:
+    """The rules by which a graph is decoded, from ``BASE.properties``."""
+
+    def __init__(self, base: Path) -> None:
+        self.file = f"{base}.properties"
+        for file in (self.file, f"{base}.graph"):
+            if not Path(file).is_file():
+                raise InputError(
+                    f"{file} is not there: a BVGraph is two files, {base.name}.graph and "
+                    f"{base.name}.properties"
+                )
+        text = Path(self.file).read_bytes()[: 1 << 20].decode("latin-1")
+        self._values = dict(
+            re.findall(r"(?m)^[ \t]*([^#!\s=:]+)[ \t]*[=:][ \t]*(.*?)[ \t\r]*$", text)
+        )
+        kind = self._values.get("graphclass", "").removeprefix("class ").rpartition(".")[2]
+        if kind != "BVGraph":
+            raise InputError(
+                f"{self.file} is of a graph of class {kind or 'unknown'!r}; of WebGraph's, cocite "
+                "reads BVGraph. Write it as one: java it.unimi.dsi.webgraph.BVGraph FROM TO"
+            )
+        if self._values.get("endianness", "big") != "big" or self.number("version", 0) != 0:
+            raise InputError(
+                f"{self.file} is of a BVGraph of version {self._values.get('version')}, "
+                f"{self._values.get('endianness', 'big')}-endian; cocite reads version 0, "
+                "big-endian"
+            )
+        self.nodes, self.arcs = self.number("nodes"), self.number("arcs")
+        if self.nodes > _MOST_NODES:
+            raise ResourceError(
+                f"{self.file} says {self.nodes:,} nodes; a graph can have {_MOST_NODES:,}"
+            )
+        self.rules = self._rules()
+
+    def number(self, key: str, otherwise: int | None = None) -> int:
+        """A whole number."""
+        text = self._values.get(key, "" if otherwise is None else str(otherwise))
+        if not text.isascii() or not text.isdecimal() or len(text) > 18:
+            raise InputError(f"{self.file}: {key} is {text!r}; it is a whole number")
+        return int(text)
+
+    def _rules(self) -> NDArray[np.int64]:
+        from cocite.kernels import bvgraph as k
+
+        codes = dict(_PARTS)
+        for flag in filter(None, re.split(r"[|\s]+", self._values.get("compressionflags", ""))):
+            part, _, code = flag.rpartition("_")
+            if part not in (*codes, "OFFSETS") or code not in k.CODES:
+                raise InputError(f"{self.file}: compressionflags has {flag!r}, which is no code")
+            codes |= {part: code} if part in codes else {}
+        rules = np.zeros(k.RULES, np.int64)
+        rules[k.NODES], rules[k.WINDOW] = self.nodes, self.number("windowsize")
+        rules[k.LEAST], rules[k.K] = self.number("minintervallength"), self.number("zetak", 3)
+        if rules[k.WINDOW] > 1 << 16 or rules[k.LEAST] > 1 << 32 or not 0 < rules[k.K] < 1 << 32:
+            raise InputError(f"{self.file}: windowsize, minintervallength or zetak cannot be so")
+        rules[k.DEGREE : k.RESIDUAL + 1] = [k.CODES[code] for code in codes.values()]
+        return rules
+
+
+# -- links -------------------------------------------------------------------------------
+
+
+def _links(
+    source: Source, properties: _Properties, job: Job
+) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
+    """(sources, targets), piece by piece."""
+    stream, raw = source.open()
+    try:
+        decoder = _Decoder(properties.rules)
+        while True:
+            status = decoder.run()
+            yield from decoder.taken(all_of_it=status == decoder.k.DONE)
+            if status == decoder.k.DONE:
+                return
+            if status == decoder.k.DAMAGED:
+                node, bit = decoder.place()
+                raise InputError(
+                    f"{source.label} is damaged, or not of this graph: the successors of node "
+                    f"{node:,}, at byte {bit // 8:,}, are none that a BVGraph can have"
+                )
+            if status == decoder.k.MORE_BITS:
+                decoder.feed(stream.read(_PIECE))
+                job.progress("reading " + job.source.short, raw.tell(), source.nbytes)
+            else:
+                decoder.grow()
+    except unpack_errors() as error:
+        raise InputError(f"{source.label} cannot be read to its end: {error}") from error
+    finally:
+        stream.close()
+        raw.close()
+
+
+class _Decoder:
+    """The kernel with its arrays: bits that are fed, links that are taken."""
+
+    def __init__(self, rules: NDArray[np.int64], links: int = _LINKS, rows: int = _ROWS) -> None:
+        from cocite.kernels import bvgraph as k
+
+        self.k: Any = k
+        self._rules = rules
+        self._state = np.zeros(k.STATE, np.int64)
+        self._begins = np.zeros(2 * (rows + int(rules[k.WINDOW])) + 1, np.int64)
+        self._links = np.empty(links, np.uint32)
+        self._parts = np.empty(links // 4, np.uint32)
+        self._bytes, self._read = b"", 0
+        self._words = np.zeros(2, np.uint64)
+        self._taken = 0
+
+    def run(self) -> int:
+        """Decode as far as bits and room go."""
+        arrays = (self._begins, self._links, self._parts)
+        return int(self.k.decode(self._words, self._rules, self._state, *arrays))
+
+    def place(self) -> tuple[int, int]:
+        """The node that is read, and the bit at which its list begins."""
+        state = self._state
+        return int(state[self.k.NEXT]), self._read * 8 + int(state[self.k.POSITION])
+
+    def feed(self, more: bytes) -> None:
+        """Put ``more`` behind what is not decoded yet; nothing at the end."""
+        k, state = self.k, self._state
+        done = int(state[k.POSITION]) // 64 * 8
+        self._bytes = self._bytes[done:] + more
+        self._read += done
+        state[k.POSITION] -= done * 8
+        state[k.BITS] = len(self._bytes) * 8
+        state[k.LAST] = not more
+        padded = self._bytes + bytes(16 + -len(self._bytes) % 8)
+        self._words = np.frombuffer(padded, ">u8").astype(np.uint64)
+
+    def taken(self, *, all_of_it: bool) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
+        """The links decoded since last time, once there are many; the window's lists stay."""
+        k, state = self.k, self._state
+        rows = int(state[k.NEXT] - state[k.FIRST])
+        few = state[k.USED] * 2 < self._links.size and rows * 2 < self._begins.size
+        if (few and not all_of_it) or state[k.NEXT] == self._taken:
+            return
+        first, used = self._taken - int(state[k.FIRST]), int(state[k.USED])
+        degrees = np.diff(self._begins[first : rows + 1])
+        nodes = np.arange(self._taken, int(state[k.NEXT]), dtype=np.uint64)
+        targets = self._links[int(self._begins[first]) : used].astype(np.uint64)
+        if targets.size:
+            yield np.repeat(nodes, degrees), targets
+        kept = min(rows, int(self._rules[k.WINDOW]))
+        low = int(self._begins[rows - kept])
+        self._links[: used - low] = self._links[low:used].copy()
+        self._begins[: kept + 1] = self._begins[rows - kept : rows + 1] - low
+        state[k.FIRST], state[k.USED] = state[k.NEXT] - kept, used - low
+        self._taken = int(state[k.NEXT])
+
+    def grow(self) -> None:
+        """Make room for the list that did not fit, if it still would not."""
+        k, state = self.k, self._state
+        need = int(state[k.USED] + state[k.LONGEST])
+        if need > self._links.size:
+            more = np.empty(max(need, 2 * self._links.size), np.uint32)
+            more[: int(state[k.USED])] = self._links[: int(state[k.USED])]
+            self._links = more
+        if int(state[k.LONGEST]) > self._parts.size:
+            self._parts = np.empty(2 * int(state[k.LONGEST]), np.uint32)
+
+
+# -- names -------------------------------------------------------------------------------
+
+
+def _load_names(job: Job, base: Path, nodes: int) -> tuple[str, bool] | None:
+    """Load ``BASE.urls``, whose rows are the nodes': (its name, whether names are integers); None
+    if there is none.
+    """
+    files = [base.with_name(f"{base.name}.urls{packing}") for packing in _PACKINGS]
+    file = next(filter(Path.is_file, files), None)
+    if file is None:
+        return None
+    alone = replace(job, wanted=1, options=ReadOptions("tab", "no", comment=""))
+    with new_clean_file(alone) as out:
+        read = clean_text(Source(file), 1, alone.options, out, job.progress)
+    if read.rows != nodes or read.blank_lines:
+        raise InputError(
+            f"{file} has {read.rows:,} names and {read.blank_lines:,} blank lines, where the graph "
+            f"has {nodes:,} nodes: it is of another graph. Move it away, and nodes are numbered"
+        )
+    relation = clean_relation(alone, read.integers)
+    job.database.execute(f"CREATE TABLE reading.names AS {relation}")
+    twice = job.database.execute(
+        "SELECT a FROM reading.names GROUP BY a HAVING count(*) > 1 ORDER BY min(rowid) LIMIT 1"
+    ).fetchone()
+    if twice is not None:
+        raise InputError(
+            f"{file} has {str(twice[0])!r} more than once, and so names several nodes by it. Move "
+            "it away, and nodes are numbered"
+        )
+    return file.name, read.integers

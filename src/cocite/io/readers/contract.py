@@ -1,0 +1,517 @@
+"""How input is to be read: the options that all readers share, checked once.
+
+One way to write a URL, so that a page has one name: what ``--normalize-urls`` does to names.
+
+Only names that are URLs of http or https are changed, by rules that no server tells apart:
+
+    parsed as by a browser (WHATWG, ada-url)    HTTP://Example.COM:80/a/../b -> http://example.com/b
+    no fragment                                 http://a.org/b#c     -> http://a.org/b
+    letters, digits and -._~ not escaped,       http://a.org/%7eb%c3 -> http://a.org/~b%C3
+    the digits of other escapes large
+    no parameters of :data:`TRACKING`           http://a.org/?utm_source=x&p=1 -> http://a.org/?p=1
+
+All else stays, as a server may tell it apart: http and https, www., a slash at the end, index.html,
+the case of the path, the order of other parameters, a user's name. What begins as such a URL and is
+none stays as it is.
+
+Cost: 4 µs a name.
+
+How far many files are read, as one stage of progress.
+
+Cost: a call a file.
+
+Titles on their way from a reader to the tables: a file of rows that DuckDB loads.
+
+A row a title: its place among all titles, the name of the node, the title; where a node has
+several, the one with the first place stands. A reader of links that meets titles hands each over:
+
+    job.titles.add(name, title)
+
+Titles are trimmed, every run of blanks, line ends, control characters and signs that turn the
+direction of text (``graph/spelling.py``) in them is one blank, and one of more than 65,535 bytes is
+refused. A title without anything in it is none.
+
+Cost: a microsecond a title, constant memory.
+
+What a reader of links must be able to do: load an input of its kind (``io/readers/formats.py``).
+
+A reader turns one input into a *relation*, a query that DuckDB can run, with the columns
+
+    a, b    source and destination of a link, or a alone for an input that names nodes
+    w       the weight as DOUBLE, if weights are asked for
+
+where every name is clean: not empty, in UTF-8, without control characters, at most 65,535 bytes;
+integers (UBIGINT) if all names are canonical integers below 2**64, else text. Rows that are not
+clean are refused or, where they are to be skipped, counted by their kind. A format that has no
+faster way hands its rows to ``clean_rows`` (``io/readers/packages.py``), which does all of that.
+
+A format that says which nodes there are gives them by a second relation, so that those without
+links are nodes, too. Tables that a reader needs on the way it makes in the schema ``reading`` of
+the database: all that is in there is dropped when the input is loaded.
+
+What is wrong with a file that a library cannot read, in words for those who have the file.
+
+A library says what it met while it read; users need to know what has become of their file, and
+what to do. What it said stands behind, its first line, for those who look for it.
+
+Where steps lead in the end: redirects to redirects, copies of copies; in DuckDB, out of core.
+
+    a -> b, b -> c        a -> c, b -> c        what is in a circle, or leads into one, has no end
+
+Every step is replaced by two at a time, so that chains of any length take log2 of it many joins.
+An end that is not reached in a round that reached none never is: ends at twice the distance come
+round by round.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Protocol, Self
+
+from cocite.errors import SKIP_ADVICE, InputError, UsageError
+from cocite.extras import need
+from cocite.graph.spelling import REFUSED, trimmed
+from cocite.io.readers.sources import Source
+from cocite.storage import disk
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+IS_WEB = r"^\s*[hH][tT][tT][pP][sS]?:"
+"""The names that are looked at, as a pattern that DuckDB and Python read alike."""
+
+TRACKING = (
+    *("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "utm_id"),
+    *("gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid", "twclid"),
+    *("ttclid", "igshid", "mc_cid", "mc_eid"),
+)
+"""Parameters that say how a reader came to a page: of Google, Meta, Microsoft, Yandex, Mailchimp,
+..."""
+
+_WEB = re.compile(IS_WEB)
+_TRACKED = re.compile(rf"(?:^|&)(?:{'|'.join(TRACKING)})(?:=[^&]*)?(?=&|$)")
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+def normalizer() -> Callable[[str], str]:
+    """What turns a name into the one way to write it; raises
+    :class:`~cocite.extras.MissingLibrary` without ada-url.
+    """
+    ada = need("ada_url", "--normalize-urls", "html")
+
+    def normal(name: str) -> str:
+        if not _WEB.match(name):
+            return name
+        try:
+            url: str = ada.normalize_url(name)
+        except ValueError:
+            return name
+        url = url.partition("#")[0]
+        if "%" in url:
+            url = _ESCAPE.sub(_escape, url)
+        page, mark, query = url.partition("?")
+        if query and _TRACKED.search(query):
+            query = _TRACKED.sub("", query).removeprefix("&")
+            mark = "?" if query else ""
+        return page + mark + query
+
+    return normal
+
+
+def _escape(match: re.Match[str]) -> str:
+    letter = chr(int(match[1], 16))
+    return letter if letter in _PLAIN else match[0].upper()
+
+
+# -- options -----------------------------------------------------------------------------
+
+
+DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+
+Progress = Callable[[str, int, int], None]
+"""Called with (stage, done, total); total is 0 where it is not known."""
+
+
+def no_progress(stage: str, done: int, total: int) -> None:
+    """The callback of those who do not want to know."""
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """How HTML pages are read. ``links``: all, or main, without navigation; ``tags``: which count,
+    of a, area and frame; ``site``: the URL at which a folder is published, "" if that is to be
+    found out; ``canonical``: whether a page that says it is a copy of another one is that one;
+    ``external``: whether pages that are not in the folder are nodes, too; ``listed``: the file, a
+    sitemap or a list of URLs, that names the pages to take, "" for all; ``fetch``: whether the
+    pages of such a file are fetched, with a ``delay`` in seconds between two requests to a host.
+    """
+
+    links: str = "all"
+    tags: tuple[str, ...] = ("a", "area", "frame")
+    site: str = ""
+    canonical: bool = True
+    external: bool = False
+    listed: str = ""
+    fetch: bool = False
+    delay: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.delay <= 3600:
+            raise UsageError(f"delay is {self.delay}; it is 0 to 3600 seconds")
+        if self.links not in ("all", "main"):
+            raise UsageError(f"links is {self.links!r}; it is one of all, main")
+        strange = [tag for tag in self.tags if tag not in ("a", "area", "frame")]
+        if strange or not self.tags:
+            found = repr(strange[0]) if strange else "empty"
+            raise UsageError(f"link_tags is {found}; it is some of a, area, frame")
+        if self.site and not self.site.startswith(("http://", "https://")):
+            raise UsageError(
+                f"site is {self.site!r}; it is the URL of the folder, such as "
+                "https://www.example.org/docs/"
+            )
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """``delimiter``: auto or a key of DELIMITERS; ``header``: auto, yes or no; ``columns``: the
+    two columns that hold source and target, as names or numbers from 1; ``weight``: the column of
+    the links' weights, "" for none; ``comment``: the character that begins a comment line, "" for
+    none; ``skip_bad_rows``: whether to leave bad rows out, if they are at most half of an input, or
+    ``"all"``, however many they are; ``format``: auto, or what the reader is called
+    (``io/readers/formats.py``); ``undirected``: whether every link is stored both ways afterwards,
+    so that a link without direction need not be given both ways; ``pages``: how HTML is read;
+    ``sheet``: that of a spreadsheet, "" for the only one with rows; ``sides``: what the two kinds
+    of nodes of a bipartite table are called.
+    """
+
+    delimiter: str = "auto"
+    header: str = "auto"
+    columns: tuple[str, ...] = ()
+    comment: str = "#"
+    skip_bad_rows: bool | str = False
+    weight: str = ""
+    format: str = "auto"
+    undirected: bool = False
+    pages: PageOptions = PageOptions()
+    namespaces: tuple[int, ...] = (0,)
+    normalize_urls: bool = False
+    sheet: str = ""
+    sides: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.delimiter not in ("auto", *DELIMITERS):
+            raise UsageError(
+                f"delimiter {self.delimiter!r} is not known; it is one of auto, "
+                + ", ".join(DELIMITERS)
+            )
+        if self.header not in ("auto", "yes", "no"):
+            raise UsageError(f"header is {self.header!r}; it is one of auto, yes, no")
+        if self.skip_bad_rows not in (False, True, "all"):
+            raise UsageError(f"skip_bad_rows is {self.skip_bad_rows!r}; it is True, False or 'all'")
+        if len(self.comment) > 1 or not self.comment.isascii():
+            raise UsageError(f"comment is {self.comment!r}; it is one ASCII character, or empty")
+        if self.header == "no" and not all(map(str.isdecimal, self.columns_named)):
+            raise UsageError(
+                f"columns {','.join(self.columns_named)} are titles, but header is no; "
+                "number them from 1"
+            )
+        if not self.namespaces or min(self.namespaces) < 0:
+            raise UsageError("namespaces are numbers from 0 on, such as 0,14: at least one")
+        if len(set(self.columns_named)) != len(self.columns_named):
+            raise UsageError(f"columns {','.join(self.columns_named)} names one column twice")
+
+    @property
+    def called(self) -> Callable[[str], str]:
+        """What a node of this name is called."""
+        return normalizer() if self.normalize_urls else str
+
+    @property
+    def columns_named(self) -> tuple[str, ...]:
+        """All columns that are asked for by title or number."""
+        return (*self.columns, self.weight) if self.weight else self.columns
+
+    def for_nodes(self) -> ReadOptions:
+        """The same for a file of nodes, whose first column is the name."""
+        return ReadOptions(self.delimiter, "auto", (), self.comment, self.skip_bad_rows)
+
+
+def bad_row_advice(bad: int, rows: int) -> str:
+    """What to do about the first bad row, where ``bad`` of ``rows`` were found so far: leaving them
+    out is advised only where they are few.
+    """
+    if bad * 2 <= rows and bad <= 1 + rows // 10:
+        return SKIP_ADVICE
+    return (
+        f"So are {bad:,} of the first {rows:,} rows: this may be no list of links, or one that is "
+        "to be read in another way. See --delimiter, --columns and --header in cocite ingest --help"
+        if bad > 1
+        else "A list of links has a row a link: the source, then the target. See cocite ingest "
+        "--help"
+    )
+
+
+# -- together ----------------------------------------------------------------------------
+
+
+_FEW = 10
+"""Files that are named one by one."""
+
+
+class Together:
+    """Progress of ``sources``: of few each is a stage, of many all are one."""
+
+    def __init__(self, progress: Progress, sources: Sequence[Source]) -> None:
+        self._progress, self._few = progress, len(sources) <= _FEW
+        self._stage = f"reading {len(sources):,} files"
+        self._total = 0 if self._few else sum(source.nbytes for source in sources)
+        self._done = 0
+
+    @contextmanager
+    def of(self, *sources: Source) -> Iterator[Progress]:
+        """The progress of some of them, which are read now."""
+        if self._few:
+            yield self._progress
+            return
+        yield lambda stage, done, total: self._progress(
+            self._stage, min(self._done + done, self._total), self._total
+        )
+        self._done += sum(source.nbytes for source in sources)
+        self._progress(self._stage, min(self._done, self._total), self._total)
+
+
+# -- title file --------------------------------------------------------------------------
+
+
+TITLE_COLUMNS = {"place": "UBIGINT", "name": "VARCHAR", "title": "VARCHAR"}
+_CONTROL = re.compile(f"[{REFUSED}\u2028\u2029]+")
+_MOST = 65_535
+_HELD = 1 << 16
+"""Bytes that are held before they are written."""
+
+
+class TitleFile:
+    """The titles of one run from places ``first`` on; without a ``path`` they are passed over.
+    ``called`` says what the node of a name is called.
+    """
+
+    def __init__(
+        self, path: Path | None = None, first: int = 0, called: Callable[[str], str] = str
+    ) -> None:
+        self.path, self.count, self.empty = path, 0, 0
+        self._called = called
+        self._place = first
+        self._held = bytearray()
+        self._out: BinaryIO | None = None
+
+    def add(self, name: str, title: str) -> None:
+        """The title of the node that is called so, if there is one; raises :class:`InputError`."""
+        if self.path is None:
+            return
+        text = " ".join(_CONTROL.sub(" ", title).split())
+        if not text:
+            self.empty += 1
+            return
+        encoded = text.encode("utf-8", "replace")
+        if len(encoded) > _MOST:
+            raise InputError(
+                f"the title of {name!r} has {len(encoded):,} bytes; a title has {_MOST:,} at most"
+            )
+        name = self._called(trimmed(name))
+        if _CONTROL.search(name):  # no node is called so
+            name = _CONTROL.sub("\x1a", name)
+        self._held += b"%d\t%b\t%b\n" % (self._place, name.encode("utf-8", "replace"), encoded)
+        self._place += 1
+        self.count += 1
+        if len(self._held) >= _HELD:
+            self._write()
+
+    def _write(self) -> None:
+        if self._out is None:
+            assert self.path is not None
+            self._out = disk.rewrite(self.path)
+        disk.write(self._out, bytes(self._held))
+        self._held = bytearray()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._held and kind is None:
+            self._write()
+        if self._out is not None:
+            self._out.close()
+            self._out = None
+
+
+# -- reader ------------------------------------------------------------------------------
+
+
+Reported = Callable[[str, str, str, str], None]
+"""Called with (page, what is wrong, what was written there, where that leads)."""
+
+
+def no_report(page: str, what: str, written: str, url: str) -> None:
+    """For those who do not want to know."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One input to read: ``wanted`` is 2 for links and 1 for names of nodes.
+
+    ``scratch`` is a directory for files that the relation needs; ``database`` is the one that will
+    run it. It may read those files and the inputs, and nothing else. ``inputs`` are all that are
+    read for links, of those that belong together. ``titles`` takes the titles of pages, from a
+    reader that meets some: ``job.titles.add(name, title)``; ``threads`` are those a reader may use,
+    ``memory`` the bytes that the whole run may take, and ``report`` takes links that lead nowhere.
+    """
+
+    source: Source
+    wanted: int
+    options: ReadOptions
+    scratch: Path
+    database: duckdb.DuckDBPyConnection
+    progress: Progress
+    inputs: tuple[Source, ...] = ()
+    titles: TitleFile = field(default_factory=TitleFile)
+    threads: int = 1
+    memory: int = 1 << 30
+    report: Reported = no_report
+
+
+class Found(Protocol):
+    """How an input was read and what was in it: a dataclass, which goes into the manifest."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def file(self) -> str:
+        """What messages call the input."""
+
+    @property
+    def rows(self) -> int:
+        """Rows that the relation has."""
+
+    @property
+    def bad_rows(self) -> dict[str, int]:
+        """Rows left out, by what is wrong with them."""
+
+    @property
+    def examples(self) -> list[str]:
+        """The first of them."""
+
+    @property
+    def integers(self) -> bool:
+        """Whether all names are integers."""
+
+    def describe(self) -> str:
+        """One line for people, which begins with ``file``."""
+
+
+class Read(NamedTuple):
+    """What a reader makes of an input: the relation ``rows``, of links or of names, what was found,
+    and the relation of the ``nodes`` (column a) of an input of links that says which there are.
+    """
+
+    rows: str
+    found: Found
+    nodes: str = ""
+
+
+class ReadMany(NamedTuple):
+    """What a reader makes of several inputs: one relation of all of their rows, which they are, and
+    what was found in each.
+    """
+
+    rows: str
+    sources: list[Source]
+    found: list[Found]
+
+
+class LinkReader(Protocol):
+    """A kind of input. ``title`` is its name in messages, ``described`` in help. One that has a
+    true ``together`` reads all inputs of its kind in one go: they are the ``inputs`` of its job.
+    One that ``restricts`` takes the pages that are listed only, and one that ``fetches`` may do so.
+    """
+
+    title: str
+    described: str
+    streams: bool
+    """Whether it reads a pipe, which can be read once and from the front only."""
+
+    def read(self, job: Job) -> Read:
+        """The relations, and what was found.
+
+        Raises :class:`~cocite.errors.MalformedRow` at the first bad row unless they are to be
+        skipped, :class:`~cocite.errors.InputError` for an input that cannot be read at all, and
+        :class:`~cocite.errors.UsageError` for options that do not go with it.
+        """
+
+
+class ReadsMany(LinkReader, Protocol):
+    """A reader that takes many files at once, so that each by itself costs little."""
+
+    def read_many(self, job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
+        """What is found in ``sources``, some of them at a time: what was given before is loaded
+        when the next is asked for. ``job.source`` is the first of them. Raises as ``read`` does, of
+        the file that is at fault.
+        """
+
+
+# -- damage ------------------------------------------------------------------------------
+
+
+_PARTS = (
+    (r"magic bytes|too small|footer", "its end is missing: it was cut, or is still being written"),
+    (r"corrupt|thrift|decompress|snappy|zstd|gzip|brotli|checksum", "it is damaged"),
+)
+"""What is in the words of DuckDB -> what that means."""
+
+
+def not_parquet(source: Source, error: Exception) -> InputError:
+    """The error of a Parquet file of which DuckDB says ``error``."""
+    first = str(error).partition("\n")[0]
+    what = next((told for sign, told in _PARTS if re.search(sign, first, re.I)), "")
+    return InputError(
+        f"{source.label} cannot be read as Parquet: {what or 'it is damaged, or of another kind'}. "
+        f"Copy it again, or write it anew (DuckDB: {first})"
+    )
+
+
+# -- chains ------------------------------------------------------------------------------
+
+
+def follow(database: duckdb.DuckDBPyConnection, table: str) -> int:
+    """Replace the steps of ``table`` (a, b; each a once) by where they lead in the end; returns how
+    many lead nowhere, as they go in circles. Those are dropped.
+    """
+
+    def count(where: str) -> int:
+        row = database.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()
+        return int(row[0]) if row else 0
+
+    every, before = count("true"), -1
+    while True:
+        database.execute(
+            f"CREATE TABLE {table}_on AS SELECT s.a, coalesce(t.b, s.b) AS b, t.a IS NULL AS ended "
+            f"FROM {table} s LEFT JOIN {table} t ON t.a = s.b"
+        )
+        database.execute(f"DROP TABLE {table}")
+        database.execute(f"ALTER TABLE {table}_on RENAME TO {table.rpartition('.')[2]}")
+        ended = count("ended")
+        if ended in (every, before):
+            break
+        before = ended
+    database.execute(f"DELETE FROM {table} WHERE NOT ended")
+    return every - ended

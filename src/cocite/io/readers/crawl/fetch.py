@@ -1,0 +1,450 @@
+"""Pages fetched from their servers, politely: httpx, robots.txt (RFC 9309, by Protego), a delay.
+
+* A host gets one request at a time, and the next one not before the delay is over; that of its
+  robots.txt, if it is longer (to a minute). Hosts are asked side by side, eight at most.
+* Nothing is asked that robots.txt forbids to "cocite". Where there is none (400 to 499), all is
+  allowed; where it cannot be read (500 to 599, no answer), nothing is.
+* Only hosts that were named are asked: redirects to others are noted, and not followed. A redirect
+  is a URL of its own. After ten of them in a row no more are followed.
+* A body is cut off at 32 MiB. An answer that does not begin, or stands still, ends after 30
+  seconds, and every answer after two minutes, from finding the host to the last byte. "Too many
+  requests" and "unavailable" (429, 503) are asked once more, after what they say, if that is a
+  minute at most.
+* A run takes ten minutes and ten seconds a page at most, beside the delays; what was not fetched by
+  then is lost, and counted.
+
+Nothing is sent but the address, what is understood and the name of the program: no cookies, no
+referrer. Proxies are those of the environment.
+
+Requests run in a thread of their own, on one event loop. An interrupt, or an end of the iteration,
+cancels them at once. Pages in memory: eight.
+
+A sitemap or a list of URLs as an input: its pages are fetched, if that is asked for.
+
+    files (sitemap.py) -> more sitemaps -> pages -> parsed (../html/reader.py) -> captures.py
+
+Without ``--fetch`` nothing is asked of any server: such a file names pages, and no links, and what
+to do with it is said. Nodes, redirects, copies and what is counted are as in web archives.
+
+Cost: the delay between two requests to a host; a page in memory for each thread, and the URLs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+import time
+import zlib
+from collections import defaultdict, deque
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, suppress
+from http.cookiejar import Cookie, CookieJar
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from cocite import __version__
+from cocite.errors import InputError, UnrecognizedInput
+from cocite.extras import need
+from cocite.io.readers.contract import Job, Read
+from cocite.io.readers.crawl.captures import (
+    ERROR,
+    LARGEST,
+    REDIRECTS,
+    Captures,
+    CrawlFound,
+    Responses,
+)
+from cocite.io.readers.crawl.records import Message, body_of
+from cocite.io.readers.crawl.sitemap import Listed, listed_in, read_listed
+from cocite.io.readers.crawl.warc import refuse_columns
+from cocite.io.readers.html.page import joined
+from cocite.io.readers.html.reader import HtmlPage, Pages
+from cocite.io.readers.packages import clean_rows
+from cocite.io.readers.sources import Source
+
+_HOPS = 10
+_HOSTS = 8
+_TIMEOUT, _WHOLE = 30.0, 120.0
+_RUN, _EACH = 600.0, 10.0
+_LONGEST_DELAY = 60.0
+_ROBOTS = 500 << 10
+"""Bytes of a robots.txt that are read, as RFC 9309 has it."""
+_HEADER = {
+    "User-Agent": f"cocite/{__version__}",
+    "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.5",
+    "Accept-Encoding": "gzip, deflate",
+    "Connection": "close",
+}
+
+
+class Fetched(NamedTuple):
+    """What came of a URL: a message, or ``why`` there is none. ``at`` is when, as text."""
+
+    url: str
+    at: str
+    message: Message | None
+    why: str = ""
+
+
+class Fetcher:
+    """``for fetched in Fetcher(delay).fetch(urls)``; ``delay`` is in seconds."""
+
+    def __init__(self, delay: float) -> None:
+        self._httpx = need("httpx", "--fetch", "fetch")
+        self._robots_of = need("protego", "--fetch", "fetch").Protego
+        self._delay = delay
+        self._rules: dict[str, Any] = {}
+        self._next: dict[str, float] = {}
+
+    def fetch(self, urls: Iterable[str]) -> Generator[Fetched, None, None]:
+        """Fetch pages, and those that they are redirected to, each once; in the order in which
+        they come.
+        """
+        run = _Run(self, urls)
+        thread = threading.Thread(target=run.run, name="cocite-fetch", daemon=True)
+        thread.start()
+        try:
+            while (fetched := run.found.get()) is not None:
+                if isinstance(fetched, BaseException):
+                    raise fetched
+                yield fetched
+                run.taken()
+        finally:
+            run.cancel()
+            thread.join(1.0)  # a name that is being looked up cannot be cancelled
+
+    async def one(self, client: Any, host: str, url: str, run: _Run) -> Fetched:
+        """One page, when its host's turn has come."""
+        rules = await self._rules_of(client, host, url, run)
+        if rules is None:
+            return Fetched(url, _now(), None, "its host has no robots.txt that can be read")
+        if not rules.can_fetch(url, "cocite"):
+            return Fetched(url, _now(), None, "robots.txt forbids it")
+        told = rules.crawl_delay("cocite") or 0.0
+        delay = max(self._delay, min(float(told), _LONGEST_DELAY))
+        fetched = await self._ask(client, host, url, run, delay)
+        if fetched.message is not None and fetched.message.status in (429, 503):
+            after = fetched.message.header.get("retry-after", "")
+            if after.isdecimal() and int(after) <= _LONGEST_DELAY:
+                self._next[host] += max(0.0, float(after) - delay)
+                fetched = await self._ask(client, host, url, run, delay)
+        return fetched
+
+    async def _rules_of(self, client: Any, host: str, url: str, run: _Run) -> Any:
+        """What robots.txt says, read once; None if it cannot be read. Redirects of it are followed
+        on the same host.
+        """
+        if host not in self._rules:
+            where: str | None = f"{urlsplit(url).scheme}://{host}/robots.txt"
+            found: Any = None
+            for _ in range(5):
+                if where is None or _host(where) != host:
+                    break
+                fetched = await self._ask(client, host, where, run, self._delay, _ROBOTS)
+                message = fetched.message
+                if message is None:
+                    break
+                if message.status in REDIRECTS:
+                    where = _leads(fetched)
+                    continue
+                if 200 <= message.status < 300:
+                    found = self._robots_of.parse(message.body.decode("utf-8", "replace"))
+                elif 400 <= message.status < 500:
+                    found = self._robots_of.parse("")
+                break
+            self._rules[host] = found
+        return self._rules[host]
+
+    async def _ask(
+        self, client: Any, host: str, url: str, run: _Run, delay: float, most: int | None = None
+    ) -> Fetched:
+        """One request, of which ``most`` bytes are read. A host is asked by one task at a time."""
+        await run.wait(self._next.get(host, 0.0) - time.monotonic())
+        at = _now()
+        try:
+            async with asyncio.timeout(_WHOLE), client.stream("GET", url) as answer:
+                header: dict[str, str] = {}
+                for name, value in answer.headers.multi_items():
+                    header.setdefault(name.lower(), " ".join(value.split()))
+                header.pop("transfer-encoding", None)  # is undone
+                body = await _body(answer, LARGEST if most is None else most)
+                return Fetched(url, at, Message(answer.status_code, header, body))
+        except TimeoutError:
+            return Fetched(url, at, None, f"it takes longer than {_WHOLE:g} seconds")
+        except (self._httpx.HTTPError, self._httpx.InvalidURL, OSError, ValueError) as error:
+            why = str(error) or type(error).__name__
+            return Fetched(url, at, None, f"it cannot be fetched ({why})")
+        finally:
+            self._next[host] = time.monotonic() + delay
+
+    def client(self) -> Any:
+        """What asks, without redirects and cookies; a connection each, as a server may end one that
+        waits for the delay.
+        """
+        httpx = self._httpx
+        return httpx.AsyncClient(
+            headers=_HEADER,
+            cookies=_NoCookies(),
+            timeout=httpx.Timeout(_TIMEOUT, pool=None),
+            limits=httpx.Limits(max_keepalive_connections=0),
+        )
+
+
+class _Run:
+    """The requests of one iteration: they put what they find into ``found``, then None."""
+
+    def __init__(self, fetcher: Fetcher, urls: Iterable[str]) -> None:
+        self.found: SimpleQueue[Fetched | BaseException | None] = SimpleQueue()
+        self._fetcher = fetcher
+        self._waiting: dict[str, deque[tuple[str, int]]] = defaultdict(deque)
+        for url in dict.fromkeys(urls):
+            self._waiting[_host(url)].append((url, 0))
+        self._seen = {url for each in self._waiting.values() for url, _ in each}
+        self._busy: set[str] = set()
+        self._queried: dict[str, str] = {}
+        self._loop = asyncio.new_event_loop()
+        self._room = asyncio.Semaphore(_HOSTS)
+        self._task: asyncio.Task[None] | None = None
+        self._ended = False
+
+    def run(self) -> None:
+        """All of it, in the thread that calls."""
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._fetch())
+        except asyncio.CancelledError:
+            pass
+        except BaseException as error:
+            self.found.put(error)
+        finally:
+            self.found.put(None)
+
+    def taken(self) -> None:
+        """Let another page come: the last one was taken out of ``found``."""
+        self._tell(self._room.release)
+
+    def cancel(self) -> None:
+        """End all requests; called from another thread."""
+        self._ended = True
+        self._tell(lambda: self._task and self._task.cancel())
+
+    def _tell(self, what: Any) -> None:
+        with suppress(RuntimeError):  # it has ended
+            self._loop.call_soon_threadsafe(what)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for a host's turn, which is no part of what a run may take."""
+        if seconds > 0:
+            self._extend(seconds)
+            await asyncio.sleep(seconds)
+
+    def _extend(self, seconds: float) -> None:
+        when = self._until.when()
+        assert when is not None
+        self._until.reschedule(when + seconds)
+
+    async def _fetch(self) -> None:
+        self._task = asyncio.current_task()
+        if self._ended:
+            return
+        try:
+            async with asyncio.timeout(_RUN + _EACH * len(self._seen)) as self._until:
+                async with self._fetcher.client() as client, asyncio.TaskGroup() as group:
+                    for host in list(self._waiting):
+                        self._begin(group, client, host)
+        except TimeoutError:
+            late = [
+                *self._queried.values(),
+                *(u for each in self._waiting.values() for u, _ in each),
+            ]
+            for url in late:
+                self.found.put(Fetched(url, _now(), None, "the time of the run was over"))
+
+    def _begin(self, group: asyncio.TaskGroup, client: Any, host: str) -> None:
+        self._busy.add(host)
+        group.create_task(self._host(group, client, host))
+
+    async def _host(self, group: asyncio.TaskGroup, client: Any, host: str) -> None:
+        """All pages of a host, one after another."""
+        while self._waiting[host]:
+            await self._room.acquire()
+            url, hops = self._waiting[host].popleft()
+            self._queried[host] = url
+            fetched = await self._fetcher.one(client, host, url, self)
+            del self._queried[host]
+            to = _leads(fetched)
+            if to and to not in self._seen and _host(to) in self._waiting and hops < _HOPS:
+                self._seen.add(to)
+                self._extend(_EACH)
+                self._waiting[_host(to)].append((to, hops + 1))
+                if _host(to) not in self._busy:
+                    self._begin(group, client, _host(to))
+            self.found.put(fetched)
+        self._busy.discard(host)
+
+
+class _NoCookies(CookieJar):
+    """Answers set none."""
+
+    def set_cookie(self, cookie: Cookie) -> None:
+        """Nothing."""
+
+
+async def _body(answer: Any, most: int) -> bytes:
+    """The body as it was sent, or its first ``most`` + 1 bytes."""
+    parts, size = list[bytes](), 0
+    async for piece in answer.aiter_raw():
+        parts.append(piece)
+        size += len(piece)
+        if size > most:
+            break
+    return b"".join(parts)[: most + 1]
+
+
+def _leads(fetched: Fetched) -> str | None:
+    """Where a redirect leads; None of what is none."""
+    message = fetched.message
+    if message is None or message.status not in REDIRECTS or not message.header.get("location"):
+        return None
+    to = joined(message.header["location"], fetched.url)
+    return to if to is not None and to.startswith(("http:", "https:")) else None
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+
+
+# -- listed ------------------------------------------------------------------------------
+
+
+class ListReader:
+    """Sitemaps and lists of URLs."""
+
+    title = "a sitemap or a list of URLs"
+    described = (
+        "a sitemap, an index of sitemaps, or a list of URLs, one a line: its pages are fetched "
+        "(--fetch), or it names those of a folder or archive (--pages)"
+    )
+    streams = True
+    together = True
+    fetches = True
+
+    def read(self, job: Job) -> Read:
+        """The links between the pages, and the pages."""
+        refuse_columns(job, self.title)
+        sources = job.inputs
+        skip = bool(job.options.skip_bad_rows)
+        if job.wanted == 1:
+            named = (read_listed(source, skip=skip).pages for source in sources)
+            return clean_rows(job, self.title, ((url,) for pages in named for url in pages))
+        every = [read_listed(source, skip=skip, beside=False) for source in sources]
+        if not job.options.pages.fetch:
+            raise UnrecognizedInput(_advice(job.source, every[0]))
+        found = CrawlFound(job.source.label, len(sources), "fetched")
+        found.bad_rows = {"no URL": bad} if (bad := sum(each.bad for each in every)) else {}
+        found.examples = [example for each in every for example in each.examples][:5]
+        with Captures(job, found) as captures, ExitStack() as stack:
+            pages = stack.enter_context(Pages(job.threads, "fetching pages", "fetch"))
+            fetching = _Fetching(job, captures, Fetcher(job.options.pages.delay))
+            fetching.parse(pages, fetching.pages(every))
+            found.records = dict(sorted(fetching.left_out.items()))
+            return captures.finish()
+
+
+READER = ListReader()
+
+
+def _advice(source: Source, listed: Listed) -> str:
+    urls = listed.pages or listed.sitemaps
+    hosts = {urlsplit(url).netloc for url in urls}
+    where = next(iter(hosts)) if len(hosts) == 1 else f"{len(hosts):,} hosts"
+    what = "pages" if listed.pages or not urls else "sitemaps"
+    return (
+        f"{source.label} is a sitemap or a list of URLs: it names {len(urls):,} {what} of {where}, "
+        "and no links. To fetch them from there: --fetch. If the pages are in a folder or a web "
+        f"archive, read that: cocite ingest FOLDER --pages {source.label} -o DIR. If these are "
+        "names of nodes: --nodes"
+    )
+
+
+class _Fetching(Responses):
+    """The pages of some lists."""
+
+    def __init__(self, job: Job, captures: Captures, fetcher: Fetcher) -> None:
+        super().__init__(job, captures)
+        self._fetcher = fetcher
+
+    def pages(self, every: list[Listed]) -> Iterator[HtmlPage]:
+        """What is fetched, and HTML."""
+        whole = Listed()
+        for listed in every:
+            whole.pages |= listed.pages
+            whole.sitemaps |= listed.sitemaps
+        self._sitemaps(whole)
+        total = len(whole.pages)
+        for done, fetched in enumerate(self._fetcher.fetch(whole.pages), 1):
+            self._job.progress("fetching pages", min(done, total), total)
+            message = fetched.message
+            if message is None:
+                self._lose(fetched)
+                continue
+            page = self.page_of(message, fetched.url, fetched.at, long=len(message.body) > LARGEST)
+            if page is not None:
+                yield page
+
+    def _lose(self, fetched: Fetched) -> None:
+        forbidden = fetched.why.startswith("robots.txt")
+        what = "page that robots.txt forbids" if forbidden else "page that could not be fetched"
+        self.left_out[what] += 1
+        self._job.report(fetched.url, fetched.why, "", "")
+        self.captures.capture(ERROR, fetched.url, fetched.at)
+
+    def _sitemaps(self, listed: Listed) -> None:
+        """Fetch the sitemaps of an index, and theirs; of hosts that the files name."""
+        hosts = {urlsplit(url).netloc for url in (*listed.sitemaps, *listed.pages)}
+        seen: set[str] = set()
+        while waiting := [url for url in listed.sitemaps if url not in seen]:
+            seen.update(waiting)
+            strange = [url for url in waiting if urlsplit(url).netloc not in hosts]
+            self.left_out["sitemap of another host"] += len(strange)
+            own = set(waiting) - set(strange)
+            for fetched in self._fetcher.fetch(url for url in waiting if url in own):
+                self._job.progress("fetching sitemaps", 0, 0)
+                self._add(fetched, listed)
+        self.left_out += type(self.left_out)()  # without those that are 0
+
+    def _add(self, fetched: Fetched, listed: Listed) -> None:
+        message, skip = fetched.message, bool(self._job.options.skip_bad_rows)
+        if message is not None and 300 <= message.status < 400:
+            return  # where it leads comes, too
+        body = None
+        if message is not None and 200 <= message.status < 300:
+            body = body_of(message, LARGEST)
+        if body is not None and body.startswith(b"\x1f\x8b"):
+            body = _unpacked(body)
+        if body is None:
+            why = fetched.why or f"status {message.status}" if message is not None else fetched.why
+            if not skip:
+                raise InputError(
+                    f"the sitemap {fetched.url} cannot be read ({why or 'it is damaged'}). "
+                    "--skip-bad-rows goes on without it"
+                )
+            self.left_out["sitemap that could not be fetched"] += 1
+            return
+        xml = body.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<")
+        listed_in(io.BytesIO(body), fetched.url, listed, xml=xml, skip=skip)
+
+
+def _unpacked(body: bytes) -> bytes | None:
+    unpacker = zlib.decompressobj(31)
+    try:
+        found = unpacker.decompress(body, LARGEST + 1)
+    except zlib.error:
+        return None
+    return found if unpacker.eof and len(found) <= LARGEST else None

@@ -1,0 +1,145 @@
+"""Sitemaps and lists of URLs: the pages that they name. They may be packed.
+
+    <urlset><url><loc>https://a.org/b</loc></url>...            a sitemap (sitemaps.org)
+    <sitemapindex><sitemap><loc>https://a.org/1.xml.gz</loc></sitemap>...     an index of sitemaps
+    https://a.org/b                                             a list: a URL a line, # for comments
+
+``loc`` elements of extensions (images, videos) name no pages. What is no URL of http or https is
+refused with its line.
+
+Cost: a microsecond a URL; memory for those that are named, each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from cocite.errors import InputError, MalformedRow
+from cocite.io.readers.graphs.xml import parse_stream
+from cocite.io.readers.html.page import joined
+from cocite.io.readers.sources import Beginning, Source, unpack_errors
+
+_LONGEST = 65_535
+
+
+class Listed:
+    """URLs in the order in which they are named, each once: of ``pages``, and of more
+    ``sitemaps``.
+    """
+
+    def __init__(self) -> None:
+        self.pages: dict[str, None] = {}
+        self.sitemaps: dict[str, None] = {}
+        self.bad = 0
+        self.examples: list[str] = []
+
+
+class _Locs:
+    """What expat tells of a sitemap."""
+
+    def __init__(self, add: Callable[[str, bool, int], None]) -> None:
+        self.wants_text = False
+        self._add, self._path, self._line = add, list[str](), 0
+
+    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
+        """An element begins."""
+        self._path.append(name)
+        self._line = line
+        self.wants_text = name == "loc" and self._path[-2:-1] in (["url"], ["sitemap"])
+
+    def end(self, name: str, text: str) -> None:
+        """An element ends."""
+        if self.wants_text and name == "loc":
+            self._add(text, self._path[-2] == "sitemap", self._line)
+        self._path.pop()
+        self.wants_text = False
+
+
+def is_list(beginning: Beginning) -> bool:
+    """Whether every line is a URL of http or https and nothing else."""
+    return bool(beginning.rows) and all(
+        row.lower().startswith(("http://", "https://")) and not set(row) & set("\t ,;|")
+        for row in beginning.rows
+    )
+
+
+def listed_in(
+    stream: IO[bytes],
+    label: str,
+    listed: Listed,
+    *,
+    xml: bool,
+    base: str = "",
+    skip: bool = False,
+) -> None:
+    """Add what a sitemap (``xml``) or a list names to ``listed``; lines of a list are URLs as seen
+    from ``base``, if that is one. Raises :class:`MalformedRow` and :class:`InputError`.
+    """
+
+    def add(text: str, of_sitemap: bool, line: int) -> None:
+        text = text.strip()
+        url = joined(text, base) if base else joined("", text)
+        if url is None or not url.startswith(("http:", "https:")) or len(url) > _LONGEST:
+            if not skip:
+                raise MalformedRow(label, line, "what is no URL of http or https", text[:100])
+            listed.bad += 1
+            listed.examples.append(f"line {line}: no URL of http or https: {text[:100]!r}")
+            del listed.examples[5:]
+            return
+        (listed.sitemaps if of_sitemap else listed.pages).setdefault(url)
+
+    if xml:
+        parse_stream(stream, label, _Locs(add))
+        return
+    try:
+        for number, row in enumerate(stream, 1):
+            line = row.decode("utf-8-sig" if number == 1 else "utf-8", "replace").strip()
+            if line and not line.startswith("#"):
+                add(line, False, number)
+    except unpack_errors() as error:
+        raise InputError(f"{label} cannot be read to its end: {error}") from error
+
+
+def read_listed(
+    source: Source, *, base: str = "", skip: bool = False, beside: bool = True
+) -> Listed:
+    """What a file names; with ``beside``, the sitemaps of an index are files beside it, of the
+    names that their URLs end in. Raises :class:`InputError` for one that is not there.
+    """
+    listed = Listed()
+    _add_file(source, listed, base, skip)
+    waiting, seen = list(listed.sitemaps) if beside else [], set[str]()
+    while waiting:
+        url = waiting.pop(0)
+        if url in seen:
+            continue
+        seen.add(url)
+        name = urlsplit(url).path.rpartition("/")[2]
+        path = None if source.path is None else source.path.with_name(name or "sitemap.xml")
+        found = _there(path)
+        if found is None:
+            raise InputError(
+                f"{source.label} is an index of sitemaps, and {url} is not beside it, as "
+                f"{name or 'sitemap.xml'}. Put it there"
+            )
+        _add_file(Source(found), listed, base, skip)
+        waiting = [more for more in listed.sitemaps if more not in seen]
+    return listed
+
+
+def _there(path: Path | None) -> Path | None:
+    """The file, or the same unpacked or packed."""
+    if path is None:
+        return None
+    other = path.with_name(path.name.removesuffix(".gz"))
+    return next((p for p in (path, other, path.with_name(path.name + ".gz")) if p.is_file()), None)
+
+
+def _add_file(source: Source, listed: Listed, base: str, skip: bool) -> None:
+    stream, raw = source.open()
+    with raw, stream:
+        xml = source.beginning().text.lstrip().startswith("<")
+        listed_in(stream, source.label, listed, xml=xml, base=base, skip=skip)

@@ -1,0 +1,511 @@
+"""How a text is read: its delimiter and its header, found out from its first lines, or asked about.
+
+* delimiter: the first of tab, comma, semicolon, bar and blanks that cuts all lines into the same
+  number of columns, two at least (comma first for ``.csv``);
+* header: the first line, unless one of its names is in the rows below it, if
+
+  - the columns taken have well-known titles (``source``, ``Links to``, ``follower``, ...),
+  - or it has words above a column of numbers and no number above any,
+  - or its words have no digit, sign or capital where every row below them has some;
+* columns: those whose titles name the ends of links (``io/readers/dialect.py``), else the first
+  two.
+
+A name with blanks in it looks like several columns, and an arrow like a node: where blanks cut
+lines into more than two, or arrows stand between names, that is asked about. A column of weights
+that begins with a word which is no title of weights is a header or a link with a bad weight: the
+row is malformed, and whoever reads that can say which.
+
+Which columns hold the ends of links, by their titles: ``id,source,target`` has them second and
+third, and so has ``id,page,reference``: a first column that tells rows apart is none of two others
+whose titles are those of ends.
+
+Titles are compared by their letters and digits alone, in any case. A pair of :data:`_WAYS` says
+which end is which, so that ``target,source`` is read backwards; one of :data:`_SIDES` does not, and
+its columns are taken as they stand. Of several pairs the first of the tables is taken. A first
+column without a title, whose cells are 0, 1, 2, ..., is the index that pandas writes.
+
+The titles of a bipartite table may be those of its sides: ``item,user`` is read backwards.
+
+Cost: that of a few comparisons; nothing but the first lines is looked at.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from cocite.errors import UnrecognizedInput
+from cocite.io.readers.contract import DELIMITERS
+from cocite.io.readers.sources import LOOK, lines_of
+
+OTHERS = " (if others are: --columns SOURCE,TARGET)"
+"""What is said where nothing but their places tells which columns are the link."""
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    words = [pair.split("-") for pair in text.split()]
+    return tuple((source, target) for source, target in words)
+
+
+_WAYS = _pairs(
+    """source-target src-dst src-dest src-target source-destination source-dest from-to
+    sourceid-targetid srcid-dstid fromid-toid fromnodeid-tonodeid sourcenode-targetnode
+    fromnode-tonode sourcepage-targetpage frompage-topage sourceurl-targeturl srcurl-dsturl
+    fromurl-tourl sourcetitle-targettitle linksource-linktarget origin-destination origin-dest
+    citing-cited citingid-citedid citingpaper-citedpaper citingpaperid-citedpaperid
+    follower-followee follower-followed followerid-followeeid followerid-followedid
+    sender-receiver sender-recipient caller-callee importer-imported referrer-referred
+    user-item userid-itemid user-product userid-productid customer-product customer-item
+    customerid-productid userid-movieid user-movie reader-book userid-bookid
+    page-linksto page-linkto page-linkedpage pageid-linksto page-target page-link pageid-target
+    url-link url-target article-link article-target paper-reference document-reference
+    subject-object
+    quelle-ziel von-nach origen-destino fuente-destino source-cible origine-destination"""
+)
+"""Titles of source and target."""
+_SIDES = _pairs(
+    """node1-node2 page1-page2 nodea-nodeb parent-child head-tail start-end user-friend
+    userid-friendid follower-following user-follows"""
+)
+"""Titles of two ends of which it is not clear, or does not matter, which is which."""
+
+
+TITLES = frozenset(
+    [
+        "source",
+        "target",
+        "src",
+        "dst",
+        "dest",
+        "destination",
+        "from",
+        "to",
+        "origin",
+        "start",
+        "end",
+        "begin",
+        "head",
+        "tail",
+        "citing",
+        "cited",
+        "cites",
+        "reference",
+        "node",
+        "node1",
+        "node2",
+        "id",
+        "name",
+        "label",
+        "page",
+        "pageid",
+        "url",
+        "uri",
+        "link",
+        "links",
+        "linksto",
+        "linkto",
+        "linkedto",
+        "linkedpage",
+        "linkedpages",
+        "title",
+        "article",
+        "related",
+        "document",
+        "linksource",
+        "linktarget",
+        "fromnodeid",
+        "tonodeid",
+        "fromid",
+        "toid",
+        "fromnode",
+        "tonode",
+        "frompage",
+        "topage",
+        "fromurl",
+        "tourl",
+        "sourceid",
+        "targetid",
+        "sourcenode",
+        "targetnode",
+        "sourcepage",
+        "targetpage",
+        "sourceurl",
+        "targeturl",
+        "sourcetitle",
+        "targettitle",
+        "pagetitle",
+        "srcid",
+        "dstid",
+        "srcurl",
+        "dsturl",
+        "follower",
+        "followee",
+        "follows",
+        "following",
+        "followed",
+        "parent",
+        "child",
+        "sender",
+        "receiver",
+        "recipient",
+        "caller",
+        "callee",
+        "importer",
+        "imported",
+        "imports",
+        "subject",
+        "object",
+        "user",
+        "friend",
+        "product",
+        "item",
+        "customer",
+        "userid",
+        "itemid",
+        "customerid",
+        "productid",
+        "quelle",
+        "ziel",
+        "von",
+        "nach",
+        "seite",
+        "verweis",
+        "verweist",
+        "verlinkt",
+        "origen",
+        "destino",
+        "fuente",
+        "origine",
+        "cible",
+    ]
+)
+"""Titles of the columns of a link, letters and digits only."""
+_NUMBERS = frozenset(
+    ["id", "rowid", "index", "key", "pk", "nr", "no", "number", "linkid", "edgeid"]
+)
+"""Titles of a first column that may only tell rows apart."""
+_ABOUT = frozenset(["name", "label", "title", "url", "uri"])
+"""Titles of what is said of the node in such a column."""
+
+_ANSWERS = {
+    ("node", "rank", "related", "score"): (
+        "what cocite related-all wrote",
+        "node,related",
+    ),
+    ("rank", "node", "score", "stderr"): ("what cocite related wrote", ""),
+    ("node", "rank"): ("what cocite rank wrote", ""),
+    ("node", "hits"): ("what cocite related-all wrote", ""),
+}
+"""Titles that tables of answers begin with -> what they are, and which columns could be links."""
+
+
+def answer_in(titles: Sequence[str]) -> str:
+    """Why a table with these titles is no list of links, but an answer of ours, and what to do; ""
+    if it is none.
+    """
+    plain = [title.strip().lower() for title in titles]
+    plain = [title for title in plain if title != "title"]
+    for begun, (what, columns) in _ANSWERS.items():
+        if tuple(plain[: len(begun)]) == begun and (len(begun) > 2 or len(plain) == 2):
+            told = f"is {what}, and no list of links. Ask what it was made of in its place"
+            return told + (f"; to take its hits as links: --columns {columns}" if columns else "")
+    return ""
+
+
+def plain_title(title: str) -> str:
+    """The letters and digits of a title, in small letters."""
+    return re.sub(r"[\W_]", "", title.lower())
+
+
+def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tuple[int, int] | None:
+    """The columns of source and target, from 0 on, as their titles name them; None if they name
+    none, or one of them twice. Those that are called as the ``sides`` of a bipartite table, with
+    ``id`` behind or not, go before all others.
+    """
+    plain = [plain_title(title) for title in titles]
+    if sides is not None:
+        left, right = (
+            [i for i, title in enumerate(plain) if title in (side, f"{side}id")]
+            for side in map(plain_title, sides)
+        )
+        if len(left) == len(right) == 1:
+            return left[0], right[0]
+    for (first, second), ways in [(p, True) for p in _WAYS] + [(p, False) for p in _SIDES]:
+        if plain.count(first) == 1 and plain.count(second) == 1:
+            source, target = plain.index(first), plain.index(second)
+            return (source, target) if ways or source < target else (target, source)
+    if len(plain) > 2 and plain[0] in _NUMBERS and plain[1] != plain[2]:
+        return (1, 2) if {plain[1], plain[2]} <= TITLES - _NUMBERS - _ABOUT else None
+    return None
+
+
+def unread_weights(titles: Sequence[object], taken: Sequence[object]) -> str:
+    """The column that is called as weights are, and is none of those ``taken``; "" if none is."""
+    found = [each for each in map(str, titles) if plain_title(each) in ("weight", "weights")]
+    return next((each for each in found if each not in map(str, taken)), "")
+
+
+def weights_note(unread: str) -> str:
+    """What is said of such a column."""
+    name = unread if re.fullmatch(r"\w+", unread) else repr(unread)
+    return f"; {unread!r} is ignored (as weights: --weight-column {name})" if unread else ""
+
+
+def without_index(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
+    """The two columns behind an index that pandas wrote; None if the first column is none."""
+    if len(rows) < 2 or len(rows[0]) < 3 or rows[0][0].strip():
+        return None
+    cells = [row[0].strip() for row in rows[1:] if row]
+    return (1, 2) if cells == [str(i) for i in range(len(cells))] else None
+
+
+# -- dialect -----------------------------------------------------------------------------
+
+
+_SAMPLE_LINES = 100
+_LEAST_SHAPE = 3
+"""Rows from which on what they have in common says something."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_WEIGHTS = _words(
+    """weight weights w count counts n number value frequency freq times strength score amount total
+    cost capacity probability similarity distance gewicht anzahl poids peso"""
+)
+_LABELS = _words(
+    """label labels category categories class classes group groups topic topics tag tags community
+    cluster subject genre type kind field section theme kategorie klasse gruppe thema categoria"""
+)
+"""Titles of a column of labels."""
+_NO_TITLES = _words("nan na null none nil inf infinity missing unknown true false")
+_OPENED = re.compile(r'(?:^|[,;\t])\s*"')
+"""A field that is quoted begins."""
+_CLOSED = re.compile(r"\s*(?:[,;\t]|$)")
+_ARROW = re.compile(r"<?[-=~]*>|<[-=~]+|[-=]{2,}|[←→↔⇐⇒⟵⟶⟹]")
+_ARROWS = re.compile(r"(.*\S)\s+(<?[-=~]+>|<[-=~]+|[←→↔⇐⇒⟵⟶⟹])\s+(\S.*)")
+
+
+def sample(head: bytes, comment: str) -> list[str]:
+    """The first lines that hold data; the last one is left out if it may be cut."""
+    text = head[:LOOK].decode("utf-8", "replace")
+    lines = lines_of(text)
+    if len(head) > LOOK and len(lines) > 1:
+        lines.pop()
+    marks = (comment,) if comment else ()
+    held: list[str] = []
+    for line in _joined(lines):
+        bare = line.strip()
+        if bare and not bare.startswith(marks):
+            held.append(line)
+            if len(held) == _SAMPLE_LINES:
+                break
+    return held
+
+
+def _joined(lines: list[str]) -> Iterator[str]:
+    """Lines with those that a quoted field of theirs goes on over."""
+    at = 0
+    while at < len(lines):
+        end, line = at + 1, lines[at]
+        if '"' in line and _OPENED.search(line) and line.count('"') % 2:
+            while end < min(len(lines), at + _SAMPLE_LINES) and line.count('"') % 2:
+                line, end = line + "\n" + lines[end], end + 1
+            if line.count('"') % 2 or not _CLOSED.match(line, line.rindex('"') + 1):
+                end, line = at + 1, lines[at]
+        yield line
+        at = end
+
+
+def fields(line: str, delimiter: str) -> list[str]:
+    """The columns of a line."""
+    if delimiter == "space":
+        return line.split()
+    if delimiter in ("comma", "semicolon"):
+        sign = DELIMITERS[delimiter]
+        try:
+            return next(csv.reader([line], delimiter=sign, skipinitialspace=True), [])
+        except csv.Error:  # lines that only another delimiter joins
+            return line.split(sign)
+    return line.split(DELIMITERS[delimiter])
+
+
+def _width(line: str, delimiter: str) -> int:
+    """The number of columns of a line."""
+    if delimiter in ("tab", "pipe"):
+        return line.count(DELIMITERS[delimiter]) + 1
+    return len(fields(line, delimiter))
+
+
+def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
+    """The delimiter of a file of links (``wanted`` is 2) or of names of nodes (1)."""
+    order = ["tab", "comma", "semicolon", "pipe", "space"]
+    if comma_first:
+        order = ["comma", "semicolon", "tab", "pipe", "space"]
+    if wanted == 1:  # one name a line, blanks belonging to it, unless the file is a table
+        order = order[:1] if comma_first else ["tab"]
+    for delimiter in order:
+        counts = {_width(line, delimiter) for line in lines}
+        if len(counts) == 1 and counts.pop() >= 2:
+            return delimiter
+    for delimiter in order:  # not regular: read on, and name the first row that does not fit
+        if lines and len(fields(lines[0], delimiter)) >= 2:
+            return delimiter
+    return order[0]
+
+
+# -- what is asked about ---------------------------------------------------------------
+
+
+def in_doubt(lines: list[str], delimiter: str) -> str:
+    """Why lines cut by a guessed ``delimiter`` are not surely links, and what to say; "" if they
+    are. ``{file}`` stands for what prints them.
+    """
+    rows = [fields(line, delimiter) for line in lines]
+    if not rows:
+        return ""
+    middle = [row[1].strip() for row in rows if len(row) == 3]
+    if len(middle) == len(rows) and all(map(_ARROW.fullmatch, middle)):
+        back = all(arrow.startswith("<") and ">" not in arrow for arrow in middle)
+        return (
+            f"has arrows between its names, such as {lines[0].strip()[:60]!r}. Say which columns "
+            f"are source and target: --columns {'3,1' if back else '1,3'}"
+        )
+    if delimiter != "space" and all(len(row) == 2 for row in rows):
+        return ""
+    arrows = [
+        match[2] for match in map(_ARROWS.fullmatch, (line.strip() for line in lines)) if match
+    ]
+    if len(arrows) * 2 > len(lines):
+        arrow = Counter(arrows).most_common(1)[0][0]
+        order = "$2, $1" if arrow.startswith("<") and ">" not in arrow else "$1, $2"
+        return (
+            f"has arrows between its names, such as {lines[0].strip()[:60]!r}. Put tabs in their "
+            f"place: {{file}} | awk -F ' *{arrow} *' -v OFS='\\t' '{{ print {order} }}' | cocite "
+            "ingest - -o DIR"
+        )
+    lengths = Counter(map(len, rows))
+    if delimiter == "space" and (len(rows[0]) > 2 or lengths.most_common(1)[0][0] > 2):
+        least, most = min(lengths), max(lengths)
+        many = f"{most}" if least == most else f"{least} to {most}"
+        return (
+            f"has {many} columns between blanks, such as {lines[0].strip()[:60]!r}; which are "
+            "source and target is not clear. If the first two are: --columns 1,2. If names have "
+            "blanks in them, put a tab between source and target; where there are two blanks or "
+            "more between them: {file} | awk -F '   *' -v OFS='\\t' '{ print $1, $2 }' | cocite "
+            "ingest - -o DIR"
+        )
+    return ""
+
+
+# -- the header ------------------------------------------------------------------------
+
+
+def titled_ends(
+    rows: list[list[str]], header: str, sides: tuple[str, str] | None = None
+) -> tuple[int, int] | None:
+    """The columns that hold the ends of links, as titles in the first of ``rows`` say; None if that
+    holds none, or they say nothing. ``header`` is what was said of them: yes, no or auto.
+    """
+    if not rows or header == "no":
+        return None
+    named = ends_of(rows[0], sides)
+    if named is not None and (
+        header == "yes" or has_header(rows, named, None) or _of_sides(rows, named, sides)
+    ):
+        return named
+    return without_index(rows)
+
+
+def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, str] | None) -> bool:
+    """Whether the titles of the ``ends`` are those of sides, and no names in the rows below."""
+    titles = {rows[0][i].strip() for i in ends}
+    if sides is None or ends_of([rows[0][i] for i in ends], sides) != (0, 1):
+        return False
+    wanted = {plain_title(side) for side in sides}
+    told = {plain_title(title).removesuffix("id") for title in titles}
+    below = {row[i].strip() for row in rows[1:] for i in ends if len(row) > i}
+    return told <= wanted | {side.removesuffix("id") for side in wanted} and not titles & below
+
+
+def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None) -> bool:
+    """Whether the first of ``rows`` holds titles, where links are in the columns ``taken`` and
+    their weights, if any, in ``weight``.
+    """
+    if not rows or len(rows[0]) <= max(taken):
+        return False
+    first, below = [cell.strip() for cell in rows[0]], rows[1:]
+    titles = [first[i] for i in taken]
+    columns = [[row[i].strip() for row in below if len(row) > i] for i in range(len(first))]
+    if {name for i in taken for name in columns[i]} & set(titles):
+        return False  # a node may be called "source"
+    numbers = [i for i, cells in enumerate(columns) if cells and all(map(_numeric, cells))]
+    if any(_numeric(first[i]) for i in numbers):
+        return False
+    if len(first) > 1 and all(map(_known, titles)):
+        return True
+    above = [i for i in numbers if _worded(first[i])]
+    if weight is not None and weight in above and not set(above) & set(taken):
+        return plain_title(first[weight]) in _WEIGHTS
+    return bool(above) or _of_another_shape(titles, [columns[i] for i in taken])
+
+
+def has_label_header(rows: list[list[str]], taken: tuple[int, int]) -> bool:
+    """Whether the first of ``rows`` holds titles, where names and labels are in ``taken``."""
+    if not rows or len(rows[0]) <= max(taken):
+        return False
+    name, label = (rows[0][i].strip() for i in taken)
+    below = {row[i].strip() for row in rows[1:] for i in taken if len(row) > i}
+    named = _known(name) and plain_title(label) in _LABELS and not {name, label} & below
+    return named or has_header(rows, taken, None)
+
+
+def _known(title: str) -> bool:
+    return plain_title(title) in TITLES
+
+
+def _worded(cell: str) -> bool:
+    """Whether it could be a title, and is no number gone wrong."""
+    return bool(re.match(r"[^\W\d]", cell.lstrip("_"))) and cell.lower() not in _NO_TITLES
+
+
+def _of_another_shape(titles: list[str], columns: list[list[str]]) -> bool:
+    """Whether every title is letters alone, and every name below it has something that it has not:
+    a digit, a sign of addresses and files, or a capital.
+    """
+    digit, address = re.compile(r"\d"), re.compile(r"[:/.?=&#@_]")
+    for title, cells in zip(titles, columns, strict=True):
+        if len(cells) < _LEAST_SHAPE or not re.fullmatch(r"[^\W\d_]+(?:[ -][^\W\d_]+)*", title):
+            return False
+        capital = title[0].islower() and all(cell[:1].isupper() for cell in cells)
+        if not (capital or all(map(digit.search, cells)) or all(map(address.search, cells))):
+            return False
+    return True
+
+
+def _numeric(text: str) -> bool:
+    return re.fullmatch(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?", text) is not None
+
+
+def see_no_titles(clean: bytes, titles: tuple[str, ...], file: str) -> None:
+    """See that titles which were found, and not told, are no nodes in clean rows: names between
+    tabs, a row a line. Raises :class:`~cocite.errors.UnrecognizedInput`.
+    """
+    for title in titles:
+        name = title.encode()
+        first, second = name + b"\t", b"\t" + name
+        if name in clean and (
+            clean.startswith(first)
+            or b"\n" + first in clean
+            or second + b"\n" in clean
+            or second + b"\t" in clean
+        ):
+            shown = " and ".join(map(repr, titles))
+            raise UnrecognizedInput(
+                f"{file}: the first row, {shown}, seems to hold titles, but {title!r} is a node in "
+                "other rows, too. Say which it is: --header yes, or --header no"
+            )

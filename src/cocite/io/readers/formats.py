@@ -1,0 +1,370 @@
+"""Formats by their content: one table of what an input may be, how that is told, what to do then.
+
+The first line of :data:`FORMATS` whose sign is found decides. A line has either the module of a
+``reader`` (``io/readers/contract.py`` says what that is), or ``advice`` for what none reads: such
+an input is refused by its name, so that no file of another format ever becomes a graph of nonsense.
+What no line tells is text. Whoever knows better names the reader by what it is ``called``.
+
+A new reader is a file in this folder, and its module here in the place of the advice.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from cocite.errors import UnrecognizedInput, UsageError
+from cocite.io.readers import signs
+from cocite.io.readers.contract import LinkReader, ReadOptions
+from cocite.io.readers.crawl.sitemap import is_list
+from cocite.io.readers.html.site import is_site
+from cocite.io.readers.signs import Sign, begins, begins_text, has_line, json_value, tagged
+from cocite.io.readers.sources import Source
+from cocite.storage import kind_of
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of input: its name in messages, its sign, and its reader or what to do without one.
+
+    In the advice, ``{file}`` is the file, ``{content}`` a command that prints it, and ``{ingest}``
+    one that reads what is printed. A format that is not ``sure`` is what it seems only where nobody
+    said how the rows are to be read. A reader is ``called`` by one word; several lines may have it.
+    """
+
+    name: str
+    sign: Sign
+    advice: str = ""
+    reader: str = ""
+    sure: bool = True
+    called: str = ""
+
+
+TEXT = "cocite.io.readers.text:READER"
+"""The reader of all that no line tells."""
+
+_ROWS = "Write its links as rows of source and target, such as a tab between them"
+_NETWORKX = (
+    _ROWS + ", for example with NetworkX: nx.write_edgelist(nx.{call}, 'links.tsv', "
+    "delimiter='\\t', data=False)"
+)
+_UNPACK = "Unpack it, and name the files in it that hold links"
+_RECODE = "cocite reads UTF-8. Convert it first, for example with: "
+_NO_LINKS = "It holds no list of links"
+
+
+def _read_by(call: str) -> str:
+    return _NETWORKX.replace("{call}", call)
+
+
+PARQUET = Format(
+    "Parquet", begins(b"PAR1"), reader="cocite.io.readers.parquet:READER", called="parquet"
+)
+
+HTML = Format(
+    "a folder of HTML pages",
+    lambda beginning: False,
+    reader="cocite.io.readers.html.reader:READER",
+    called="html",
+)
+"""Known by what is in the folder (``io/readers/html/site.py``), not by its beginning."""
+_ARCHIVE = "cocite.io.readers.html.archive:READER"
+_WEBGRAPH = "cocite.io.readers.bvgraph:READER"
+_LISTED = "cocite.io.readers.crawl.fetch:READER"
+
+FORMATS: tuple[Format, ...] = (
+    PARQUET,
+    HTML,
+    # -- by name
+    Format("a BVGraph", signs.webgraph, reader=_WEBGRAPH, called="bvgraph"),
+    Format(
+        "what belongs to a BVGraph",
+        signs.of_webgraph,
+        "Name the graph: the file in .graph beside it, which needs it not",
+    ),
+    Format(
+        "a web graph of Common Crawl",
+        signs.common_crawl,
+        reader="cocite.io.readers.adjacency:READER",
+        called="common-crawl",
+    ),
+    Format(
+        "a web archive", signs.warc, reader="cocite.io.readers.crawl.warc:READER", called="warc"
+    ),
+    Format(
+        "a dump of MediaWiki",
+        signs.wiki,
+        reader="cocite.io.readers.wiki:READER",
+        called="mediawiki",
+    ),
+    # -- bytes
+    Format("packed twice", signs.packed_twice, "Unpack it once: {content} > unpacked"),
+    Format(
+        "a spreadsheet (xlsx)",
+        signs.zip_with(b"xl/", b"[Content_Types].xml"),
+        reader="cocite.io.readers.packages:SPREADSHEET_READER",
+        called="spreadsheet",
+    ),
+    Format(
+        "a spreadsheet (ods)",
+        signs.zip_with(b"mimetypeapplication/vnd.oasis.opendoc"),
+        reader="cocite.io.readers.packages:SPREADSHEET_READER",
+        called="spreadsheet",
+    ),
+    Format("arrays of NumPy (npz)", signs.zip_with(b".npy"), _ROWS),
+    Format("a zip archive", signs.zip_archive, reader=_ARCHIVE, called="archive"),
+    Format("a tar archive", signs.tar, reader=_ARCHIVE, called="archive"),
+    Format("a 7z archive", begins(b"7z\xbc\xaf\x27\x1c"), _UNPACK),
+    Format("a rar archive", begins(b"Rar!\x1a\x07"), _UNPACK),
+    Format("packed by lz4", begins(b"\x04\x22\x4d\x18"), "Unpack it: lz4 -d {file}"),
+    Format("packed by compress", begins(b"\x1f\x9d"), "Unpack it: uncompress {file}"),
+    Format("packed by lzip", begins(b"LZIP", words=True), "Unpack it: lzip -d {file}"),
+    Format(
+        "a spreadsheet (xls)",
+        begins(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+        reader="cocite.io.readers.packages:SPREADSHEET_READER",
+        called="spreadsheet",
+    ),
+    Format(
+        "a database of SQLite",
+        begins(b"SQLite format 3\0"),
+        "Name it as one: cocite ingest --database {file} --table links -o DIR",
+    ),
+    Format(
+        "a database of DuckDB",
+        begins(b"DUCK", at=8, words=True),
+        "Name it as one: cocite ingest --database {file} --table links -o DIR",
+    ),
+    Format(
+        "Arrow or Feather", begins(b"ARROW1", b"FEA1", words=True), "Write it as Parquet or CSV"
+    ),
+    Format("ORC", begins(b"ORC", words=True), "Write it as Parquet or CSV"),
+    Format("Avro", begins(b"Obj\x01"), "Write it as Parquet or CSV"),
+    Format("HDF5", begins(b"\x89HDF\r\n\x1a\n"), "Write its links as Parquet or CSV"),
+    Format("a MATLAB file", begins(b"MATLAB 5.0 MAT-file", words=True), _ROWS),
+    Format("arrays of NumPy (npy)", begins(b"\x93NUMPY"), _ROWS),
+    Format(
+        "a pickle of Python",
+        begins(*(bytes([0x80, protocol]) for protocol in range(2, 6))),
+        _ROWS + ", in Python",
+    ),
+    Format("a PDF", begins_text("%pdf-"), _NO_LINKS),
+    Format("PostScript", begins(b"%!PS"), _NO_LINKS),
+    Format(
+        "an image",
+        begins(
+            *(b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"RIFF"),
+            *(b"\0\0\1\0", b"8BPS"),
+            words=True,
+        ),
+        _NO_LINKS,
+    ),
+    Format("a program", begins(b"\x7fELF", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe"), _NO_LINKS),
+    Format(
+        "text with columns between characters of code 1",
+        signs.hive,
+        "Put tabs in their place: {content} | tr '\\001' '\\t' | {ingest}",
+    ),
+    Format("binary data", signs.binary, _NO_LINKS + " in text"),
+    Format(
+        "text in another encoding than UTF-8",
+        signs.other_text,
+        _RECODE + "{content} | iconv -f WINDOWS-1252 -t UTF-8 | {ingest}",
+    ),
+    # -- text
+    Format(
+        "GraphML", tagged("graphml"), reader="cocite.io.readers.graphs.xml:READER", called="graphml"
+    ),
+    Format(
+        "GEXF", tagged("gexf"), reader="cocite.io.readers.graphs.xml:GEXF_READER", called="gexf"
+    ),
+    Format(
+        "a dump of a wiki's texts (XML)",
+        tagged("mediawiki"),
+        "Its links are in the tables beside it: page, pagelinks, linktarget and redirect (.sql.gz)",
+    ),
+    Format(
+        "an HTML page",
+        signs.html,
+        "To read the links of a site's pages name the folder that they are in",
+    ),
+    Format("a sitemap", tagged("urlset", "sitemapindex"), reader=_LISTED, called="sitemap"),
+    Format("XML", tagged(), _ROWS),
+    Format(
+        "a lock file of packages",
+        signs.lock,
+        reader="cocite.io.readers.packages:READER",
+        called="packages",
+    ),
+    Format(
+        "JSON of nodes and links",
+        signs.node_link,
+        reader="cocite.io.readers.graphs.text:NODE_LINK_READER",
+        called="node-link",
+    ),
+    Format(
+        "JSON lines",
+        signs.json_rows,
+        reader="cocite.io.readers.json_lines:READER",
+        called="json-lines",
+    ),
+    Format("JSON", json_value, _ROWS + ", for example with jq and its @tsv"),
+    Format(
+        "a list of packages (pip freeze)",
+        signs.frozen,
+        "It says which packages there are, and not what each needs. Lock files do (poetry.lock, "
+        "uv.lock, pdm.lock), and so does pip: pip inspect | cocite ingest - -o DIR",
+    ),
+    Format("GML", signs.gml, reader="cocite.io.readers.graphs.text:READER", called="gml"),
+    Format(
+        "Matrix Market",
+        lambda beginning: beginning.text[:14].lower() == "%%matrixmarket",
+        reader="cocite.io.readers.matrix_market:READER",
+        called="matrix-market",
+    ),
+    Format(
+        "Pajek",
+        has_line(
+            r"\*(?:vertices\s+\d.*|network\b[^\t]*|arcs|edges|arcslist|edgeslist|matrix)", "*"
+        ),
+        _read_by("read_pajek({python})"),
+    ),
+    Format(
+        "Graphviz (DOT)",
+        has_line(
+            r'(?:strict\s+)?(?:di)?graph(?:\s+(?:"[^"]*"|\w+))?\s*\{(?:.*(?:--|->|;|\[).*)?',
+            heads="sdg",
+            first=5,
+        ),
+        _ROWS + """, for example with gvpr 'E { printf("%s\\t%s\\n", tail.name, head.name) }'""",
+    ),
+    Format("DIMACS", has_line(r"p\s+(?:sp|edge|col|max|min)\s+\d+\s+\d+", "p"), _ROWS),
+    Format("GDF", begins_text("nodedef>"), _ROWS),
+    Format("graph6", begins_text(">>graph6<<", ">>sparse6<<", ">>digraph6<<"), _ROWS),
+    Format("RDF", signs.ntriples, _ROWS),
+    Format(
+        "SQL",
+        has_line(r"(?:create table|insert into) [^\t]*\(.*|drop table if exists [^\t]*;", "cid"),
+        "Load it into a database, and print its table of links as rows",
+    ),
+    Format("rich text (RTF)", begins_text("{\\rtf"), _NO_LINKS),
+    Format("a list of URLs", is_list, reader=_LISTED, sure=False, called="sitemap"),
+    Format(
+        "an adjacency list",
+        lambda beginning: signs.separator(beginning) != "",
+        reader="cocite.io.readers.adjacency:ADJACENCY_READER",
+        called="adjacency",
+        sure=False,
+    ),
+)
+
+
+def readers() -> dict[str, str]:
+    """What each reader is called -> its module, in the order in which they are tried."""
+    return {line.called: line.reader for line in FORMATS if line.reader} | {"text": TEXT}
+
+
+def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkReader:
+    """The reader of ``source``, of which ``wanted`` is 2 for links and 1 for names of nodes.
+
+    Raises :class:`UnrecognizedInput` if there is none for what it holds, and :class:`UsageError` if
+    one is named that is not there.
+    """
+    known = source.reader or source.readers.get((options, wanted))
+    if known is None:
+        known = source.readers[options, wanted] = _found(source, options, wanted)
+    return cast(LinkReader, known)
+
+
+def _found(source: Source, options: ReadOptions, wanted: int) -> LinkReader:
+    named = readers()
+    if options.format not in ("auto", *named):
+        raise UsageError(
+            f"no reader is called {options.format!r}; it is one of auto, " + ", ".join(named)
+        )
+    if source.is_directory:
+        return _of_directory(source, options)
+    beginning = source.beginning()
+    if options.format != "auto":
+        return _streamed(source, reader_at(named[options.format]))
+    said = wanted == 1 or options.delimiter != "auto" or bool(options.columns_named)
+    lines = (line for line in FORMATS if line.sure or not said)
+    found = next((line for line in lines if line.sign(beginning)), None)
+    if found is None:
+        return reader_at(TEXT)
+    if found.reader:
+        return _streamed(source, reader_at(found.reader))
+    source.close()
+    raise UnrecognizedInput(
+        f"{source.label} is {found.name}{_packed(source)}, which cocite does not read so. "
+        + _filled(found.advice, source)
+    )
+
+
+def format_of(source: Source) -> Format | None:
+    """The format that an input surely has, if it is another one than rows of text."""
+    beginning = source.beginning()
+    return next((line for line in FORMATS if line.sure and line.sign(beginning)), None)
+
+
+def _streamed(source: Source, reader: LinkReader) -> LinkReader:
+    """The reader, if it can read what the source is."""
+    packed = source.packed
+    if reader.streams or not (source.is_pipe or packed):
+        return reader
+    source.close()
+    if not packed:
+        raise UnrecognizedInput(
+            f"{source.label} is {reader.title}, which cannot be read as a stream: name the file"
+        )
+    raise UnrecognizedInput(
+        f"{source.label} is {reader.title}{_packed(source)}, which cocite does not read so. Name "
+        f"the file, unpacked: {source.printed_by} > unpacked"
+    )
+
+
+def _packed(source: Source) -> str:
+    packed = source.beginning().packed
+    return f" (packed by {packed})" if packed else ""
+
+
+def reader_at(place: str) -> LinkReader:
+    """Return the reader at ``module:name``."""
+    module, _, name = place.partition(":")
+    return cast(LinkReader, getattr(import_module(module), name))
+
+
+def _filled(advice: str, source: Source) -> str:
+    """Advice with the file and commands of one source in it."""
+    file = "FILE" if source.path is None else str(source.path)
+    commands = {
+        "{file}": file if source.path is None else shlex.quote(file),
+        "{python}": repr(file),
+        "{content}": source.printed_by,
+        "{ingest}": "cocite ingest - -o DIR",
+    }
+    for mark, command in commands.items():
+        advice = advice.replace(mark, command)
+    return advice
+
+
+def _of_directory(source: Source, options: ReadOptions) -> LinkReader:
+    path = source.path
+    assert path is not None
+    kind = kind_of(path)
+    if kind == "graph":
+        raise UnrecognizedInput(
+            f"{path} is a stored graph already. Make an index of it (cocite index {path} -o DIR), "
+            f"or ask it: cocite related {path} PAGE. To leave pages out of it: --exclude-nodes FILE"
+        )
+    if kind is not None:
+        raise UnrecognizedInput(
+            f"{path} is a stored {kind} of cocite. Ask it: cocite related {path} PAGE"
+        )
+    if options.format == HTML.called or (options.format == "auto" and is_site(path)):
+        return reader_at(HTML.reader)
+    raise UnrecognizedInput(
+        f"{path} is a directory without HTML pages; name its files of links, as in '{path}/*'"
+    )

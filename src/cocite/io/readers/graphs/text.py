@@ -1,0 +1,220 @@
+"""GML: a graph in brackets, of nodes with ids and labels.
+
+    graph [ directed 1  node [ id 0 label "Zebra" ]  edge [ source 0 target 1 value 2 ] ]
+
+Links are without direction unless the graph says ``directed 1``. ``--weight-column`` is a key of
+links, such as ``value`` or ``weight``. Text is UTF-8, with the entities of HTML in it.
+
+Cost: a microsecond a word, and that of :mod:`~cocite.io.readers.graphs.document`.
+Himsolt, "GML: a portable graph file format", University of Passau, 1997.
+
+JSON of nodes and links: NetworkX's node-link data, and what d3 draws.
+
+    {"directed": true, "nodes": [{"id": "a"}, ...], "links": [{"source": "a", "target": "b"}, ...]}
+
+``edges`` may stand for ``links``. A node's label is its ``label``, ``name`` or ``title``. Where
+nodes have no ids, links name them by their numbers from 0, as d3 does. Links have the direction
+that they are written in, unless ``"directed": false`` stands beside them. ``--weight-column`` is a
+key of links, such as ``value`` or ``weight``.
+
+Cost: some microseconds a node and link, and that of :mod:`~cocite.io.readers.graphs.document`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+
+from cocite.errors import InputError
+from cocite.io.readers.contract import Job, Read
+from cocite.io.readers.graphs.document import GraphWriter
+from cocite.io.readers.json_values import JSONText
+from cocite.io.readers.sources import unpack_errors
+
+_PIECE = 1 << 18
+_LONGEST = 1 << 22
+_WORD = re.compile(r'\s+|#[^\n]*|"([^"]*)"|([\[\]])|([^\s\[\]"#]+)')
+_DEEPEST = 1000
+
+
+class GMLReader:
+    """GML of any program."""
+
+    title = "GML"
+    described = (
+        "GML; nodes are named by their labels if all have one of their own, else by their ids"
+    )
+    streams = True
+
+    def read(self, job: Job) -> Read:
+        """All links, and all nodes."""
+        with GraphWriter(job, self.title) as out:
+            return out.finish(all_both=not _Graph(job, out).run())
+
+
+READER = GMLReader()
+
+
+class _Graph:
+    """The nesting of keys; what is in a node or a link is kept until it is closed."""
+
+    def __init__(self, job: Job, out: GraphWriter) -> None:
+        self._job, self._out = job, out
+        self._directed = False
+        self._open: list[str] = []
+        self._values: dict[str, str] = {}
+        self._begun = 0
+
+    def run(self) -> bool:
+        """Push all nodes and links; whether links have a direction."""
+        key, line = "", 1
+        for line, kind, text in _words(self._job):
+            if not key and kind == "key":
+                key = text.lower()
+            elif text == "]" and kind == "mark" and not key and self._open:
+                self._close()
+            elif not key or (kind == "mark" and text == "]"):
+                raise self._wrong(line, f"{text[:60]!r} is not where a key is to be")
+            else:
+                self._value(key, kind, text, line)
+                key = ""
+        if self._open or key:
+            raise self._wrong(line, "it ends within brackets")
+        return self._directed
+
+    def _wrong(self, line: int, what: str) -> InputError:
+        return InputError(f"{self._job.source.label}:{line}: {what}: this is not GML")
+
+    def _value(self, key: str, kind: str, text: str, line: int) -> None:
+        if kind == "mark":
+            self._open.append(key)
+            if len(self._open) > _DEEPEST:
+                raise self._wrong(line, f"more than {_DEEPEST:,} brackets in each other")
+            if self._open in (["graph", "node"], ["graph", "edge"]):
+                self._values, self._begun = {}, line
+        elif len(self._open) == 2:
+            self._values.setdefault(key, text)
+        elif self._open == ["graph"] and key == "directed":
+            self._directed = text == "1"
+
+    def _close(self) -> None:
+        values = self._values
+        if self._open == ["graph", "node"]:
+            self._out.node(values.get("id", ""), values.get("label"), self._begun)
+        elif self._open == ["graph", "edge"]:
+            weight = values.get(self._job.options.weight.lower(), "")
+            ends = values.get("source", ""), values.get("target", "")
+            self._out.link(*ends, weight, False, self._begun)
+        self._open.pop()
+
+
+def _words(job: Job) -> Iterator[tuple[int, str, str]]:
+    """(line, key or text or mark, the word) of all words."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+    stream, raw = job.source.open()
+    rest, line, last = "", 1, False
+    try:
+        while not last:
+            piece = stream.read(_PIECE)
+            last = not piece
+            text = rest + decoder.decode(piece, last)
+            job.progress("reading " + job.source.short, raw.tell(), job.source.nbytes)
+            at = 0
+            while at < len(text):
+                found = _WORD.match(text, at)
+                if not last and (found is None or found.end() == len(text)):
+                    break  # it may go on in the next piece
+                if found is None:
+                    raise InputError(
+                        f"{job.source.label}:{line}: a text that is not closed: this is not GML"
+                    )
+                if found[1] is not None:
+                    yield line, "text", unescape(found[1]) if "&" in found[1] else found[1]
+                elif found[2] is not None:
+                    yield line, "mark", found[2]
+                elif found[3] is not None:
+                    yield line, "key", found[3]
+                line += text.count("\n", at, found.end())
+                at = found.end()
+            rest = text[at:]
+            if len(rest) > _LONGEST:
+                raise InputError(
+                    f"{job.source.label}:{line}: a text of more than {_LONGEST:,} characters: this "
+                    "is not GML"
+                )
+    except unpack_errors() as error:
+        raise InputError(f"{job.source.label} cannot be read to its end: {error}") from error
+    finally:
+        stream.close()
+        raw.close()
+
+
+# -- node link ---------------------------------------------------------------------------
+
+
+_LABELS = ("label", "name", "title")
+
+
+class NodeLinkReader:
+    """Node-link data."""
+
+    title = "JSON of nodes and links"
+    described = (
+        "JSON of nodes and links (NetworkX, d3); nodes are named by their labels (label, name or "
+        "title) if all have one of their own, else by their ids"
+    )
+    streams = True
+
+    def read(self, job: Job) -> Read:
+        """All links, and all nodes."""
+        directed, number = True, 0
+        with GraphWriter(job, self.title) as out, JSONText(job) as text:
+            for key, value, line in text.members():
+                if key == "directed":
+                    directed = value is not False
+                elif key == "nodes":
+                    _node(out, value, number, line)
+                    number += 1
+                elif key in ("links", "edges"):
+                    _link(out, value, job.options.weight, line)
+            if text.peek():
+                raise text.wrong("more than one value of JSON")
+            return out.finish(all_both=not directed)
+
+
+NODE_LINK_READER = NodeLinkReader()
+
+
+def name_of(value: Any) -> str | None:
+    """A text or a whole number as a name; None of anything else."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _node(out: GraphWriter, value: Any, number: int, line: int) -> None:
+    given = value if isinstance(value, dict) else {"id": value}
+    name = name_of(given.get("id", number))
+    if name is None:
+        out.bad_node("node", line, "a node whose id is no text or whole number", str(value)[:100])
+        return
+    labels = (name_of(given[key]) for key in _LABELS if key in given)
+    out.node(name, next(filter(None, labels), None), line)
+
+
+def _link(out: GraphWriter, value: Any, weight: str, line: int) -> None:
+    ends: list[Any] = []
+    if isinstance(value, dict):
+        ends = [value.get("source"), value.get("target"), value.get(weight, "")]
+    elif isinstance(value, list) and len(value) >= 2:
+        ends = [*value[:2], value[2] if len(value) > 2 else ""]
+    # d3 puts the node itself in the place of its id while it draws
+    names = [name_of(end.get("id") if isinstance(end, dict) else end) for end in ends[:2]]
+    if len(names) < 2 or None in names:
+        out.bad_link("link", line, "no link of a source and a target", str(value)[:100])
+        return
+    source, target = map(str, names)
+    out.link(source, target, "" if ends[2] is None else str(ends[2]), False, line)

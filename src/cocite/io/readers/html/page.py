@@ -1,0 +1,209 @@
+"""One HTML page: the links on it, as a browser finds them. Run as a script, it answers for pages.
+
+The page is parsed as the HTML standard says (lexbor), so that nothing is malformed: what cannot be
+meant is put right as in a browser. Of it are taken
+
+    links       a[href], area[href], and frames: frame[src], iframe[src]; each with the URL that it
+                leads to, without its fragment
+    base        the first <base href>, against which all URLs are resolved (WHATWG, ada-url)
+    same as     <link rel=canonical>, and <meta http-equiv=refresh> that leads elsewhere
+    title       the first <title>, runs of blanks as one, its first thousand characters
+
+The encoding is what a byte order mark says, else what the server said (``charset``), else
+``<meta charset>`` in the first 1,024 bytes; what says nothing is UTF-8, or windows-1252 if it
+is not. A link is of the page's navigation if it stands in ``nav``, ``aside``, or the header or
+footer of the whole page (or elements with their roles); where there is a ``main``, if it stands
+beside it.
+
+Parsers written in C have crashed on hostile input, so pages are parsed in a process that may die
+(``io/readers/html/reader.py``). It is this file as a script: it imports nothing of cocite, reads
+requests from standard input and writes answers to standard output, each its length (8 bytes,
+little-endian) and then its bytes. A request is a line of JSON and the page; an answer is JSON.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+TAGS = ("a", "area", "frame")
+"""What links are told apart by; an ``iframe`` is a frame."""
+
+_ATTRIBUTE = {"a": "href", "area": "href", "frame": "src", "iframe": "src"}
+_NAVIGATION = (
+    "nav, aside, header, footer, [role=navigation i], [role=banner i], [role=contentinfo i], "
+    "[role=complementary i], [role=search i]"
+)
+_MAIN = "main, [role=main i]"
+_TITLE = 1000
+_PARTS = ("main", "article", "section")
+"""What has headers and footers of its own."""
+_LINKS = ", ".join(_ATTRIBUTE)
+_CHARSET = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.I)
+_COMMENT = re.compile(rb"<!--.*?-->", re.S)
+_REFRESH = re.compile(r"\s*[0-9.]*\s*[;,\s]\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(\S.*))", re.I)
+_LATIN1 = (
+    *("iso-8859-1", "iso8859-1", "latin1", "latin-1", "l1", "ascii", "us-ascii", "cp1252"),
+    *("x-cp1252", "x-user-defined"),
+)
+_LABELS = dict.fromkeys(_LATIN1, "cp1252") | {
+    # What the WHATWG's labels mean, where Python's names mean something else.
+    "iso-8859-9": "cp1254",
+    "latin5": "cp1254",
+    "iso-8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "x-gbk": "gb18030",
+    "shift_jis": "cp932",
+    "shift-jis": "cp932",
+    "sjis": "cp932",
+    "x-sjis": "cp932",
+    "ks_c_5601-1987": "cp949",
+    "euc-kr": "cp949",
+    "big5": "big5hkscs",
+    "x-x-big5": "big5hkscs",
+    "x-mac-roman": "mac_roman",
+    "macintosh": "mac_roman",
+    "x-euc-jp": "euc_jp",
+    # A page that could be read thus far is not in UTF-16.
+    "utf-16": "utf-8",
+    "utf-16le": "utf-8",
+    "utf-16be": "utf-8",
+}
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def decoded(content: bytes, charset: str = "") -> str:
+    """The text of a page, of which ``charset`` is what the server said."""
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return content[len(mark) :].decode(encoding, "replace")
+    declared = _CHARSET.search(_COMMENT.sub(b"", content[:1024]))
+    for label in (charset, declared[1].decode("ascii") if declared else ""):
+        encoding = _encoding(label)
+        if encoding:
+            return content.decode(encoding, "replace")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")
+
+
+def _encoding(label: str) -> str:
+    label = label.strip().lower()
+    label = _LABELS.get(label, label)
+    try:
+        found = codecs.lookup(label)
+    except (LookupError, ValueError):
+        return ""
+    # Codecs such as base64 turn bytes into bytes.
+    return str(found.name) if getattr(found, "_is_text_encoding", True) else ""
+
+
+def joined(url: str, base: str) -> str | None:
+    """The URL as seen from ``base``, without its fragment; None for what is none."""
+    import ada_url
+
+    try:
+        found: str = ada_url.join_url(base, url)
+    except ValueError:
+        return None
+    return found.split("#", 1)[0]
+
+
+def links_of(content: bytes, url: str, charset: str = "") -> dict[str, Any]:
+    """What is on the page at ``url``: its ``title``, the URLs that say what it is the ``same`` as
+    (by ``canonical`` and ``refresh``; those that are there), and its ``links``: a list of [number
+    of the tag in :data:`TAGS`, whether it is of the content and not of the navigation, the URL or
+    None if it is malformed, what was written].
+    """
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(decoded(content, charset))
+    base = url
+    for node in tree.css("base[href]")[:1]:
+        found: str | None = joined(node.attributes.get("href") or "", url)
+        if found is not None and not found.startswith(("data:", "javascript:")):
+            base = found
+    titles = (node for node in tree.css("title") if node.parent and node.parent.tag != "svg")
+    title = next((" ".join(node.text().split())[:_TITLE] for node in titles), "")
+    return {"title": title, "same": _same(tree, url, base), "links": _links(tree, base)}
+
+
+def _links(tree: Any, base: str) -> list[tuple[int, bool, str | None, str]]:
+    beside = _in(node for node in tree.css(_NAVIGATION) if not _of_a_part(node))
+    mains = tree.css(_MAIN)
+    inside = _in(mains) if mains else None
+    links = []
+    for node in tree.css(_LINKS):
+        attributes = node.attributes
+        written = attributes.get(_ATTRIBUTE[node.tag])
+        if written is None and node.tag == "a":
+            written = attributes.get("xlink:href")  # of SVG
+        if written is None or (node.tag.endswith("frame") and not written.strip()):
+            continue
+        main = node.mem_id not in beside and (inside is None or node.mem_id in inside)
+        tag = TAGS.index(node.tag.removeprefix("i"))
+        links.append((tag, main, joined(written, base), written))
+    return links
+
+
+def _in(elements: Iterable[Any]) -> set[int]:
+    """The links in these elements."""
+    # Not by one selector: lexbor finds children by ":is(...) :is(...)", and no grandchildren.
+    return {node.mem_id for element in elements for node in element.css(_LINKS)}
+
+
+def _of_a_part(node: Any) -> bool:
+    """Whether it is the header or footer of a part, and not of the whole page."""
+    if node.tag not in ("header", "footer"):
+        return False
+    above = node.parent
+    while above is not None and above.tag not in _PARTS:
+        above = above.parent
+    return above is not None
+
+
+def _same(tree: Any, url: str, base: str) -> dict[str, str]:
+    same = {}
+    for node in tree.css("link[href]"):
+        if "canonical" in (node.attributes.get("rel") or "").lower().split():
+            found = joined(node.attributes.get("href") or "", base)
+            if found is not None:
+                same["canonical"] = found
+                break
+    for node in tree.css("meta[http-equiv=refresh i]"):
+        where = refresh_of(node.attributes.get("content") or "", base)
+        if where is not None and where != url:
+            same["refresh"] = where
+            break
+    return same
+
+
+def refresh_of(content: str, base: str) -> str | None:
+    """Where ``<meta http-equiv=refresh>`` sends a browser; None if nowhere."""
+    match = _REFRESH.match(content)
+    return joined(next(filter(None, match.groups()), ""), base) if match else None
+
+
+def serve() -> None:
+    """Answer requests until there are no more."""
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    while len(size := requests.read(8)) == 8:
+        line, _, content = requests.read(int.from_bytes(size, "little")).partition(b"\n")
+        answer = json.dumps(links_of(content, **json.loads(line))).encode()
+        answers.write(len(answer).to_bytes(8, "little") + answer)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,276 @@
+"""A folder, or an archive of one, as a web site: which files are pages, and which page a URL leads
+to.
+
+Pages are files that end in .html, .htm, .xhtml or .shtml (also with a query behind, as ``wget``
+calls them), and those without an ending, or with one of programs such as .php, that begin as HTML
+does. A page is called by its path in the folder. A URL's path leads to
+
+    the file of that name, with the query first (``p.php?id=2``), else without it;
+    else, where there is a folder of that name, to its index.html (index.htm, ...);
+    else to the file of that name with .html behind, as the hosts of static sites have it.
+
+The root of the site is the folder, unless ``root`` is the URL at which it is published. Nothing is
+looked for on the disk: all files are listed first, and what is not listed is not there, so that no
+link leads out of the folder. Links of the file system inside the folder are other names of what
+they lead to; those that lead out of it, in a circle or nowhere are left out, and counted. Names
+that begin with a dot are passed over, as web servers do.
+
+A page has at most :data:`LARGEST` bytes, as it is in memory whole.
+
+Cost: a few hundred bytes a file, in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote, unquote
+
+from cocite.errors import InputError
+from cocite.io.readers import signs
+from cocite.io.readers.sources import Beginning
+
+HERE = "http://this.folder.invalid/"
+"""The root of a site of which no other is known."""
+
+_ENDINGS = (".html", ".htm", ".xhtml", ".xht", ".shtml")
+_PROGRAMS = ("", ".php", ".asp", ".aspx", ".jsp", ".cgi", ".pl")
+_INDEXES = dict.fromkeys("index" + ending for ending in _ENDINGS)
+_TABLES = (".tsv", ".csv", ".parquet", ".pq", ".edges", ".el", ".jsonl", ".ndjson")
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_HOPS = 40
+"""Links of the file system followed for one path, as by Linux."""
+LARGEST = 1 << 25
+"""Bytes of a page that are read."""
+NOWHERE = "link of the file system that leads nowhere"
+OUTSIDE = "link of the file system out of the folder"
+_LONGEST_PATH = 4096
+"""Characters of a path; no file system has longer ones."""
+
+
+def is_page_name(name: str) -> bool:
+    """Whether a file of this name is a page, whatever is in it."""
+    return name.lower().partition("?")[0].endswith(_ENDINGS)
+
+
+def may_be_page(name: str) -> bool:
+    """Whether a file of this name is a page, if it begins as HTML does."""
+    return is_page_name(name) or os.path.splitext(name)[1].lower() in _PROGRAMS
+
+
+def is_site(folder: Path) -> bool:
+    """Whether a folder holds pages, and not rather files of links: more of them, or an index."""
+    return any((folder / name).is_file() for name in _INDEXES) or _more_pages(_names_in(folder))
+
+
+def holds_pages(paths: Collection[str]) -> bool:
+    """The same of a folder that has these files."""
+    return any(name in paths for name in _INDEXES) or _more_pages(paths)
+
+
+def _names_in(folder: Path) -> Iterator[str]:
+    for _, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from names
+
+
+def _more_pages(names: Iterable[str]) -> bool:
+    pages = tables = 0
+    for name in names:
+        plain = name.lower()
+        for packed in _PACKED:
+            plain = plain.removesuffix(packed)
+        pages += is_page_name(name)
+        tables += plain.endswith(_TABLES)
+    return pages > tables
+
+
+def listing(folder: Path) -> tuple[int, int, str]:
+    """The bytes of all files of a folder, when the last one changed (in nanoseconds), and a digest
+    of their names, sizes and times: another one if any page was changed.
+    """
+    digest, total, last = hashlib.sha256(), 0, 0
+    for above, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = os.path.join(above, name)
+            try:
+                found = os.lstat(path)
+            except OSError:
+                continue
+            total, last = total + found.st_size, max(last, found.st_mtime_ns)
+            digest.update(os.fsencode(os.path.relpath(path, folder)) + b"\0")
+            digest.update(b"%d %d\0" % (found.st_size, found.st_mtime_ns))
+    return total, last, digest.hexdigest()
+
+
+class Tree(Protocol):
+    """The files of a site by their paths."""
+
+    @property
+    def files(self) -> Collection[str]:
+        """Paths of files."""
+
+    @property
+    def folders(self) -> Collection[str]:
+        """Paths of folders; "" is the root."""
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Other names of files and folders."""
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """What is none of these, counted by why."""
+
+    def read(self, path: str, most: int) -> bytes:
+        """The first bytes of a file; raises OSError if it is gone."""
+
+
+class Folder:
+    """The files of a folder of the disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.left_out: Counter[str] = Counter()
+        self.files: set[str] = set()
+        self.folders: set[str] = {""}
+        self.names: dict[str, str] = {}
+        self._top = os.path.realpath(path)
+        links = list(self._walk())
+        for link in links:
+            self._link(link)
+
+    def _walk(self) -> Iterator[str]:
+        """List files and folders; yields links of the file system."""
+        waiting = [""]
+        while waiting:
+            above = waiting.pop()
+            try:
+                entries = list(os.scandir(self.path / above))
+            except FileNotFoundError:
+                self.left_out["gone while it was read"] += 1
+                continue
+            except OSError as error:
+                raise InputError(f"{self.path / above} cannot be read: {error.strerror}") from error
+            for entry in entries:
+                path = f"{above}/{entry.name}" if above else entry.name
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_symlink():
+                    yield path
+                elif entry.is_dir(follow_symlinks=False):
+                    self.folders.add(path)
+                    waiting.append(path)
+                elif entry.is_file(follow_symlinks=False):
+                    self.files.add(path)
+                else:
+                    self.left_out["no file"] += 1
+
+    def _link(self, path: str) -> None:
+        """Take a link of the file system for another name of what it leads to."""
+        try:
+            real = os.path.realpath(self.path / path, strict=True)
+        except OSError:
+            self.left_out[NOWHERE] += 1
+            return
+        inside = os.path.relpath(real, self._top)
+        inside = "" if inside == "." else inside
+        if inside in self.files or inside in self.folders:
+            self.names[path] = inside
+        else:
+            self.left_out[OUTSIDE] += 1
+
+    def read(self, path: str, most: int) -> bytes:
+        """The first bytes of a file, which is not to have become a link of the file system."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with os.fdopen(os.open(self.path / path, flags), "rb") as file:
+            return file.read(most)
+
+
+def real_path(tree: Tree, path: str) -> str:
+    """The path without links of the file system."""
+    for _ in range(_HOPS if tree.names else 0):
+        if path in tree.files or path in tree.folders:
+            break
+        end = len(path)
+        while end > 0 and path[:end] not in tree.names:
+            end = path.rfind("/", 0, end)
+        if end <= 0:
+            break
+        path = (tree.names[path[:end]] + path[end:]).removeprefix("/")
+    return path
+
+
+class Site:
+    """The files of a ``tree``. ``pages`` are the paths of the pages, in order; ``left_out`` counts
+    what is no page and no file beside them.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.root = HERE
+        self.left_out = tree.left_out.copy()
+        pages = (path for path in tree.files if self._is_page(path))
+        self.pages = sorted(pages, key=os.fsencode)
+        self._pages = set(self.pages)
+
+    def _is_page(self, path: str) -> bool:
+        if os.fsencode(path).decode("utf-8", "replace") != path:
+            self.left_out["name that is not UTF-8"] += 1
+            return False
+        if is_page_name(path):
+            return True
+        if not may_be_page(path):
+            return False
+        try:
+            return signs.html(Beginning(self.tree.read(path, 1 << 14)))
+        except OSError:
+            return False
+
+    # -- its URLs -----------------------------------------------------------------------
+
+    def url_of(self, path: str) -> str:
+        """The URL of a page."""
+        return self.root + quote(path)
+
+    def is_inside(self, url: str) -> bool:
+        """Whether a URL is one of this site."""
+        return _plain(url).startswith(_plain(self.root))
+
+    def page_at(self, url: str) -> str | None:
+        """The page to which a URL of this site leads; "" for a file that is no page, None if there
+        is nothing.
+        """
+        path, _, query = _plain(url)[len(_plain(self.root)) :].partition("?")
+        path = unquote(path, errors="surrogateescape")
+        tried = []
+        if query:
+            tried.append(f"{path}?{unquote(query, errors='surrogateescape')}")
+        tried.append(path)
+        for name in tried:
+            found = self._found(name)
+            if found is not None:
+                return found if found in self._pages else ""
+        return None
+
+    def _found(self, path: str) -> str | None:
+        tree, plain = self.tree, path.rstrip("/")
+        if len(plain) > _LONGEST_PATH:
+            return None
+        plain = real_path(tree, plain)
+        tries = [plain] if not path.endswith("/") else []
+        if plain in tree.folders:
+            inside = f"{plain}/" if plain else ""
+            tries = [tree.names.get(inside + name, inside + name) for name in _INDEXES]
+        tries += [plain + ending for ending in _ENDINGS[:2]]
+        return next((name for name in tries if name in tree.files), None)
+
+
+def _plain(url: str) -> str:
+    """http and https are one: which of them a site is read by changes no page of it."""
+    return "http:" + url[6:] if url.startswith("https:") else url

@@ -1,0 +1,234 @@
+"""Matrix Market: an entry of a square matrix is a link from its row to its column.
+
+Rows and columns are numbered from 1, and so are the nodes. An entry of a symmetric matrix stands
+for both of its places. A matrix with a number of columns other than of rows has two kinds of nodes,
+and is refused. The value of an entry is its link's weight, as its third column, or ``value``.
+
+Cost: that of text (``io/readers/text.py``); the entries go through the same kernel.
+Boisvert, Pozo, Remington, "The Matrix Market exchange formats", NISTIR 5935, 1996.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
+from cocite.io.readers.contract import Job, Read
+from cocite.io.readers.packages import RowsFound
+from cocite.io.readers.sources import Source, unpack_errors
+from cocite.io.readers.text import Cleaner, TextInput, clean_relation, new_clean_file
+from cocite.resources import format_size
+
+_HEAD = 1 << 20
+_MOST = 2**32 - 1
+_ROW = 16
+"""Bytes of a node without links, in the arrays of a graph."""
+_BANNER = re.compile(r"%%MatrixMarket\s+matrix\s+(\w+)\s+(\w+)\s+([\w-]+)\s*", re.I)
+_VALUES = {"pattern": 0, "integer": 1, "real": 1, "double": 1, "complex": 2}
+_SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
+
+
+@dataclass(frozen=True)
+class _MatrixHeader:
+    """What stands above the entries: ``lines`` of it, ``size`` rows and columns, ``entries``."""
+
+    field: str
+    symmetry: str
+    lines: int
+    size: int
+    entries: int
+
+
+class MatrixReader:
+    """Matrices in coordinates."""
+
+    title = "Matrix Market"
+    described = (
+        "a square matrix in coordinates: a link from each entry's row to its column, both ways if "
+        "symmetric; nodes are numbered from 1; --weight-column value takes the values"
+    )
+    streams = True
+
+    def read(self, job: Job) -> Read:
+        """The entries as links, and all rows as nodes."""
+        label = job.source.label
+        stream, raw = job.source.open()
+        try:
+            head = stream.read(_HEAD)
+            header, rest = _header(job.source, head)
+            _check_weight(job, header)
+            _check_rows(job, header)
+            entries = _Entries(rest, stream, raw, len(head) < _HEAD)
+            options = replace(job.options, comment="%")
+            cleaner = _EntryCleaner(job.source, options, header)
+            with new_clean_file(job) as out:
+                read = cleaner.run(entries, out, job.progress)
+        except unpack_errors() as error:
+            raise InputError(f"{label} cannot be read to its end: {error}") from error
+        finally:
+            stream.close()
+            raw.close()
+        nodes = f"SELECT range::UBIGINT AS a FROM range(1, {header.size + 1})"
+        note = "rows link to columns, and are numbered from 1"
+        found = RowsFound.of(read, self.title, note)
+        every = read.rows + sum(read.bad_rows.values())
+        if every != header.entries:
+            raise InputError(
+                f"{label} has {every:,} entries, where line {header.lines} says "
+                f"{header.entries:,}: it is cut, or changed"
+            )
+        job.database.execute(
+            f"CREATE TABLE reading.links AS {clean_relation(replace(job, wanted=2), read.integers)}"
+        )
+        _check_range(job, header, found)
+        if job.wanted == 1:
+            found.rows = header.size
+            return Read(nodes, found)
+        weight = ", w" if job.options.weight else ""
+        rows = f"SELECT a::UBIGINT AS a, b::UBIGINT AS b{weight} FROM reading.links"
+        if header.symmetry != "general":
+            found.note += "; the matrix is symmetric, so that all links are both ways"
+            if not job.options.undirected:
+                other = "FROM reading.links WHERE a != b"
+                count: Any = job.database.execute(f"SELECT count(*) {other}").fetchone()
+                found.rows += int(count[0])
+                rows += f" UNION ALL SELECT b::UBIGINT AS a, a::UBIGINT AS b{weight} {other}"
+        return Read(rows, found, nodes)
+
+
+READER = MatrixReader()
+
+
+def _header(source: Source, head: bytes) -> tuple[_MatrixHeader, bytes]:
+    """What the first lines say, and what is behind them."""
+    at, lines, banner = 0, 0, None
+    for line in re.finditer(rb"([^\r\n]*)(?:\r\n|\n|\r|$)", head.removeprefix(b"\xef\xbb\xbf")):
+        text = line[1].decode("utf-8", "replace").strip()
+        at, lines = line.end(), lines + 1
+        if banner is None:
+            banner = _BANNER.fullmatch(text)
+            if banner is None:
+                raise InputError(
+                    f"{source.label}:1: {text[:60]!r} is no first line of Matrix Market, such as "
+                    "'%%MatrixMarket matrix coordinate pattern general'"
+                )
+            form, field, symmetry = (word.lower() for word in banner.groups())
+            if form != "coordinate" or field not in _VALUES or symmetry not in _SYMMETRIES:
+                raise UnrecognizedInput(
+                    f"{source.label} is a matrix that is {form}, {field} and {symmetry}; cocite "
+                    "reads those that are coordinate (and not array), "
+                    f"{', '.join(_VALUES)}, and {', '.join(_SYMMETRIES)}"
+                )
+        elif text and not text.startswith("%"):
+            return _sized(source, text, lines, field, symmetry), head.removeprefix(b"\xef\xbb\xbf")[
+                at:
+            ]
+        if line.end() == len(head):
+            break
+    raise InputError(f"{source.label}:{lines}: there is no line with rows, columns and entries")
+
+
+def _sized(source: Source, text: str, line: int, field: str, symmetry: str) -> _MatrixHeader:
+    words = text.split()
+    if len(words) != 3 or not all(w.isascii() and w.isdecimal() and len(w) < 19 for w in words):
+        raise InputError(
+            f"{source.label}:{line}: {text[:60]!r} is not the numbers of rows, columns and entries"
+        )
+    rows, columns, entries = map(int, words)
+    if rows != columns:
+        raise UnrecognizedInput(
+            f"{source.label} is a matrix of {rows:,} rows and {columns:,} columns: row 1 and "
+            "column 1 are not the same node. Links are entries of a square matrix; for two kinds "
+            "of nodes write rows of two names, such as user1 and item1"
+        )
+    if rows > _MOST:
+        raise ResourceError(f"{source.label} has {rows:,} rows; a graph can have {_MOST:,} nodes")
+    return _MatrixHeader(field, symmetry, line, rows, entries)
+
+
+def _check_rows(job: Job, header: _MatrixHeader) -> None:
+    """See that memory holds the rows that no entry names: some bytes can claim billions of them."""
+    need = _ROW * (header.size - 2 * header.entries)
+    if need > job.memory:
+        raise ResourceError(
+            f"{job.source.label}:{header.lines}: {header.size:,} rows, and {header.entries:,} "
+            f"entries: the nodes without links alone need {format_size(need)} of memory; "
+            f"{format_size(job.memory)} may be used. Correct the number of rows, or give more with "
+            "--memory"
+        )
+
+
+def _check_weight(job: Job, header: _MatrixHeader) -> None:
+    weight = job.options.weight
+    if not weight:
+        return
+    if weight.lower() not in ("3", "value", "weight"):
+        raise UsageError(
+            f"{job.source.label} has no column {weight!r}; the value of an entry is column 3, or "
+            "value"
+        )
+    if _VALUES[header.field] != 1 or header.symmetry not in ("general", "symmetric"):
+        raise UsageError(
+            f"{job.source.label} is a matrix that is {header.field} and {header.symmetry}: it has "
+            "no values that could be weights. Leave --weight-column out"
+        )
+
+
+def _check_range(job: Job, header: _MatrixHeader, found: RowsFound) -> None:
+    """See that entries are within the matrix."""
+    within = " AND ".join(
+        f"coalesce(TRY_CAST({end} AS UBIGINT) BETWEEN 1 AND {header.size}, false)" for end in "ab"
+    )
+    outside = job.database.execute(
+        f"SELECT rowid + 1, a, b FROM reading.links WHERE NOT ({within}) ORDER BY rowid"
+    ).fetchmany(5)
+    if outside:
+        what = f"an entry that is not within {header.size:,} rows and columns"
+        number, a, b = outside[0]
+        if not job.options.skip_bad_rows:
+            where = f"{job.source.label}, entry"
+            raise MalformedRow(where, number, what, f"{a} {b}")
+        deleted: Any = job.database.execute(f"DELETE FROM reading.links WHERE NOT ({within})")
+        count = int(deleted.fetchone()[0])
+        found.rows -= count
+        found.bad_rows["outside"] = count
+        found.examples += [f"entry {n}: {what}: '{a} {b}'" for n, a, b in outside]
+        del found.examples[5:]
+    found.integers = True
+
+
+class _EntryCleaner(Cleaner):
+    """Lines of two numbers and a value."""
+
+    def __init__(self, source: Source, options: Any, header: _MatrixHeader) -> None:
+        super().__init__(source, 2, options)
+        self._tally[self._k.T_LINES] = header.lines
+        self._values = _VALUES[header.field]
+
+    def decide(self, head: bytes) -> None:
+        self.found = TextInput(self.found.file, "space", columns=2 + self._values)
+        self.found.weight = 2 if self.options.weight else None
+
+
+@dataclass
+class _Entries:
+    """What is left of the first piece, then the rest; an empty piece would end it."""
+
+    rest: bytes
+    stream: Any
+    raw: Any
+    whole: bool
+
+    def read(self, size: int) -> bytes:
+        """Some of it."""
+        piece, self.rest = self.rest, b""
+        if piece or self.whole:
+            return piece
+        found: bytes = self.stream.read(size)
+        return found
+
+    def tell(self) -> int:
+        """How much was read."""
+        return int(self.raw.tell())

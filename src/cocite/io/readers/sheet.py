@@ -1,0 +1,141 @@
+"""One sheet of a spreadsheet as text with commas. Run as a script, it prints that text.
+
+A sheet is made by whoever sent it: a cell at XFD1048576, or one of a gigabyte in a zip archive of a
+megabyte, takes more memory than there is, and calamine then aborts its process. So sheets are read
+in a process of their own (``io/readers/packages.py``), which may take ``limit`` bytes of addresses
+beyond what it begins with. It is this file as a script, and imports nothing of cocite:
+
+    {"path": path, "named": name, "limit": bytes}
+
+is the line of JSON that it reads; without a name, the sheet is the only one with rows. It prints
+lines of JSON, then the rows. ``{"reading": name}`` stands before a sheet is read,
+``{"sheet": name}`` before the rows of the one that is taken. ``{"error": kind, "text": ...}`` says
+what is wrong. A process that a signal ends took too much.
+
+The system holds the limit (``RLIMIT_AS``) where it tells how many addresses a process has (Linux).
+The sizes that members of a zip archive claim are held to it everywhere.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+_PIECE = 1 << 20
+
+
+class Refused(Exception):
+    """What is wrong with the file, or with what is asked of it: ``kind``, and a text."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+def print_sheet(path: str, named: str, limit: int) -> None:
+    """Print the sheet ``named`` within ``limit`` bytes; raises :class:`Refused`."""
+    import python_calamine as calamine
+
+    _bound(limit)
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                if sum(entry.file_size for entry in archive.infolist()) > limit:
+                    raise MemoryError
+        sheet = _sheet(calamine.CalamineWorkbook.from_path(path), named)
+    except (Refused, MemoryError):
+        raise
+    except calamine.PasswordError as error:
+        text = "is a spreadsheet with a password. Save it without one"
+        raise Refused("damaged", text) from error
+    except BaseException as error:  # faults of calamine are no Exception: PanicException
+        raise Refused("damaged", f"cannot be read as a spreadsheet: {error}") from error
+    _print({"sheet": sheet.name})
+    for piece in text_of(sheet.iter_rows()):
+        sys.stdout.buffer.write(piece)
+
+
+def _bound(limit: int) -> None:
+    """Take at most ``limit`` bytes more."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        import resource
+    except (OSError, ImportError):
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = pages * resource.getpagesize() + limit
+    if hard == resource.RLIM_INFINITY or most < hard:
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _sheet(book: Any, named: str) -> Any:
+    """The sheet that is named, or the only one with rows."""
+    shown = ", ".join(map(repr, book.sheet_names))
+    if named:
+        if named not in book.sheet_names:
+            raise Refused("unknown", f"has no sheet {named!r}; it has {shown}")
+        return _read(book, named)
+    full = [name for name in book.sheet_names if _read(book, name).height]
+    if not full:
+        raise Refused("unclear", f"has only empty sheets: {shown}")
+    if len(full) > 1:
+        raise Refused(
+            "unclear",
+            f"has {len(full)} sheets with rows: {', '.join(map(repr, full))}. Say which holds the "
+            f"links: --sheet {full[0]!r}",
+        )
+    return _read(book, full[0])
+
+
+def _read(book: Any, name: str) -> Any:
+    _print({"reading": name})
+    return book.get_sheet_by_name(name)
+
+
+def text_of(rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    """Rows as text with commas, a line each; a row without anything in it is a blank line."""
+    out = io.StringIO()
+    write = csv.writer(out, lineterminator="\n").writerow
+    quote = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
+    for row in rows:  # those above the first with anything in it are among them
+        cells = [_written(value) for value in row]
+        if any(cell != cell.strip(" ") for cell in cells):
+            quote(cells)  # blanks at the ends go where merges are counted
+        elif any(cells):
+            write(cells)
+        else:
+            out.write("\n")
+        if out.tell() >= _PIECE:
+            yield out.getvalue().encode("utf-8", "surrogatepass")
+            out.seek(0)
+            out.truncate()
+    yield out.getvalue().encode("utf-8", "surrogatepass")
+
+
+def _written(value: Any) -> str:
+    """A cell as a text would have it."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return " ".join(str(value).splitlines()) if isinstance(value, str) else str(value)
+
+
+def _print(what: dict[str, str]) -> None:
+    sys.stdout.buffer.write(json.dumps(what).encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    try:
+        print_sheet(**json.loads(sys.stdin.buffer.readline()))
+    except Refused as refused:
+        _print({"error": refused.kind, "text": str(refused)})
+    except MemoryError:
+        os.abort()  # as calamine does

@@ -1,0 +1,339 @@
+"""What formats begin with: each function here takes a :class:`Beginning` and tells one format.
+
+Formats of bytes are told by their magic numbers, those of text by how their first lines are made.
+A list of links may hold any text, so a sign is one that rows of two columns do not have: a tag that
+is closed, a first value that JSON reads to the end of its line, a header line of the format's own.
+
+Cost: one look at 64 KiB. ``io/readers/formats.py`` says in which order they are asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from cocite.io.readers.dialect import ends_of
+from cocite.io.readers.sources import CONTROL, PACKED, Beginning, bad_lines, is_utf8
+
+Sign = Callable[[Beginning], bool]
+
+_XML = re.compile(r"<(?:\?xml\b|!--|!doctype\b|[a-z][\w.:-]*(?:\s[^<>]*)?/?>)", re.I)
+_HTML = re.compile(
+    r"(?:<\?xml[^>]*\?>|<!--.*?-->|\s)*<(?:!doctype\s+html|html|head|body|title|meta|link|script"
+    r"|table|div|span|ul|ol|p|a|h[1-6]|nav|main|article|section)\b[^<>]*>",
+    re.I | re.S,
+)
+_CLOSED = re.compile(r"</[a-z]|/>|\?>|<!doctype", re.I)
+
+
+# -- bytes -----------------------------------------------------------------------------
+
+
+def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
+    """Whether one of these stands at the byte ``at``; of ``words``, which a text may begin with,
+    only where no text follows.
+    """
+
+    def found(beginning: Beginning) -> bool:
+        content = beginning.content
+        return content.startswith(magic, at) and not (words and not CONTROL.search(content))
+
+    return found
+
+
+def hive(beginning: Beginning) -> bool:
+    """Columns between characters of code 1."""
+    return bool(beginning.lines) and all(
+        "\x01" in line and not CONTROL.search(line.replace("\x01", "").encode())
+        for line in beginning.lines
+    )
+
+
+def zip_with(*names: bytes) -> Sign:
+    """Whether it is a zip archive with such a name near its front."""
+
+    def found(beginning: Beginning) -> bool:
+        content = beginning.content
+        return content.startswith(b"PK\x03\x04") and any(name in content for name in names)
+
+    return found
+
+
+_PROPERTIES = re.compile(rb"(?m)^graphclass\s*[=:]\s*(?:class )?it\.unimi\.dsi\.")
+
+
+def webgraph(beginning: Beginning) -> bool:
+    """A graph of WebGraph, or its properties: both files are there."""
+    path = beginning.path
+    graph = path is not None and path.suffix == ".graph" and _has_properties(path)
+    content = beginning.content
+    return graph or (b"graphclass" in content and bool(_PROPERTIES.search(content)))
+
+
+def of_webgraph(beginning: Beginning) -> bool:
+    """What lies beside a graph of WebGraph, to find its lists, or statistics."""
+    path = beginning.path
+    endings = (".offsets", ".obl", ".ef", ".dcf", ".stats", ".indegree", ".outdegree")
+    return path is not None and path.suffix in endings and _has_properties(path)
+
+
+def _has_properties(path: Path) -> bool:
+    try:
+        with path.with_suffix(".properties").open("rb") as file:
+            return bool(_PROPERTIES.search(file.read(1 << 16)))
+    except OSError:
+        return False
+
+
+def zip_archive(beginning: Beginning) -> bool:
+    """A zip archive, of something or of nothing."""
+    return beginning.content.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+
+
+def tar(beginning: Beginning) -> bool:
+    """A tar archive: the sum of the first header's bytes is what it says (so do old ones)."""
+    head = beginning.content[:512]
+    digits = head[148:156].strip(b"\0 ")
+    if len(head) < 512 or not re.fullmatch(b"[0-7]{1,7}", digits):
+        return False
+    return sum(head) - sum(head[148:156]) + 8 * 32 == int(digits, 8)
+
+
+def packed_twice(beginning: Beginning) -> bool:
+    """What was unpacked is packed itself."""
+    return any(packing.begins.match(beginning.content) for packing in PACKED.values())
+
+
+def binary(beginning: Beginning) -> bool:
+    """Most lines hold control characters: no text."""
+    return bad_lines(beginning.content, beginning.whole, CONTROL)
+
+
+def other_text(beginning: Beginning) -> bool:
+    """Most lines are not UTF-8, or none is that is more than ASCII, and nothing else is wrong."""
+    if is_utf8(beginning.content) or CONTROL.search(beginning.content):
+        return False
+    lines = beginning.content.split(b"\n")
+    if not beginning.whole and len(lines) > 1:
+        lines.pop()
+    beyond = [line for line in lines if not line.isascii()]
+    wrong = sum(not is_utf8(line) for line in beyond)
+    return bad_lines(beginning.content, beginning.whole, None) or (
+        wrong > 1 and wrong == len(beyond)
+    )
+
+
+def warc(beginning: Beginning) -> bool:
+    """A record of a web archive; packed by lz4, or by Zstandard with a dictionary in front, by the
+    name.
+    """
+    content, path = beginning.content, beginning.path
+    if path is not None and content.startswith((b"\x04\x22\x4d\x18", b"\x5d\x2a\x4d\x18")):
+        return bool(re.search(r"\.(?:warc|wat)\.(?:lz4|zst)$", path.name, re.I))
+    return bool(re.match(rb"\s*WARC/[01]\.\d+\r?\n", content))
+
+
+_WIKI_COLUMNS = (b"pl_from", b"page_namespace", b"lt_namespace", b"rd_interwiki")
+_WIKI = re.compile(rb"create\s+table\s[^;]*[`\"](?:" + b"|".join(_WIKI_COLUMNS) + rb")[`\"]", re.I)
+
+
+def wiki(beginning: Beginning) -> bool:
+    """One of the tables of a wiki's database that say what links to what."""
+    content = beginning.content
+    return any(name in content for name in _WIKI_COLUMNS) and bool(_WIKI.search(content))
+
+
+_WORD = 100
+"""Letters that any of the words by which texts begin has at most."""
+
+_LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
+
+
+# -- text ------------------------------------------------------------------------------
+
+
+def begins_text(*words: str) -> Sign:
+    """Whether the text begins with one of these words, in any case, behind blanks and comments."""
+
+    def found(beginning: Beginning) -> bool:
+        text = beginning.text.lstrip()[:_WORD].lower()
+        rows = beginning.rows
+        return text.startswith(words) or bool(rows and rows[0].lower().startswith(words))
+
+    return found
+
+
+def has_line(pattern: str, heads: str, first: int = 100) -> Sign:
+    """Whether one of the ``first`` lines, 100 at most, is like this, all of it, in any case; such a
+    line begins with one of the letters ``heads``.
+    """
+    whole = re.compile(pattern, re.I)
+
+    def found(beginning: Beginning) -> bool:
+        if not any(head in beginning.heads for head in heads):
+            return False  # most inputs: without a look at each line
+        return any(whole.fullmatch(line) for line in beginning.rows[:first])
+
+    return found
+
+
+def html(beginning: Beginning) -> bool:
+    """Begins with an element that only HTML begins with, and closes one."""
+    return bool(_HTML.match(beginning.text) and _CLOSED.search(beginning.text))
+
+
+def tagged(*roots: str) -> Sign:
+    """Whether it is XML; with ``roots``, with one of these elements near its front."""
+    wanted = re.compile(rf"<(?:\w+:)?(?:{'|'.join(roots)})\b", re.I) if roots else None
+
+    def found(beginning: Beginning) -> bool:
+        text = beginning.text
+        if not _XML.match(text.lstrip()) or not _CLOSED.search(text):
+            return False
+        return wanted is None or bool(wanted.search(text[:8192]))
+
+    return found
+
+
+def _json(beginning: Beginning) -> tuple[bool, bool]:
+    """Whether the first value is JSON, and whether another one follows on a line of its own."""
+    text = beginning.text.lstrip()
+    if not text.startswith(("{", "[")):
+        return False, False
+    try:
+        _, end = json.JSONDecoder().raw_decode(text)
+    except RecursionError:
+        return True, False
+    except ValueError:
+        # Broken, or cut here: JSON all the same, if it begins as nothing else does.
+        return bool(re.match(r'\{\s*"[^"]*"\s*:|\[\s*[\[{]?\s*("[^"]*"|-?\d+)\s*[,:]', text)), False
+    rest = re.match(r"[ \t,]*(?:\r\n|\n|\r|$)\s*(.?)", text[end:])
+    return rest is not None, rest is not None and rest[1] in tuple("{[")
+
+
+def json_value(beginning: Beginning) -> bool:
+    """Whether it is JSON."""
+    return _json(beginning)[0]
+
+
+def node_link(beginning: Beginning) -> bool:
+    """Nodes and links in one object; of a long one, either may be behind what is looked at."""
+    if not beginning.text.lstrip().startswith("{"):
+        return False
+    keys = ("nodes", "links|edges")
+    found = [bool(re.search(rf'"(?:{key})"\s*:\s*\[', beginning.text)) for key in keys]
+    return _json(beginning)[0] and (all(found) or (any(found) and not beginning.whole))
+
+
+def json_rows(beginning: Beginning) -> bool:
+    """A value of JSON a line, or a list of objects or of lists of names. One line alone is a row if
+    the file is called so, or its keys name the ends of a link.
+    """
+    one, more = _json(beginning)
+    if more:
+        return True
+    if one and _LIST_OF_ROWS.match(beginning.text.lstrip()):
+        return True
+    if not (one and beginning.whole and len(beginning.lines) == 1):
+        return False
+    called = beginning.path is not None and set(beginning.path.suffixes) & {".jsonl", ".ndjson"}
+    if called:
+        return True
+    value = json.loads(beginning.text)
+    return isinstance(value, dict) and ends_of(list(value)) is not None
+
+
+def ntriples(beginning: Beginning) -> bool:
+    """RDF: lines of three terms that end in a point, or prefixes."""
+    rows = beginning.rows
+    if rows and re.match(r"@?(?:prefix|base)\s+\S*\s*<.*>", rows[0], re.I):
+        return True
+    triple = re.compile(r"(?:<[^>]*>|_:\S+)\s+<[^>]*>\s+.*\.")
+    return bool(rows) and all(triple.fullmatch(row) for row in rows[:100])
+
+
+def gml(beginning: Beginning) -> bool:
+    """A graph in brackets, with nodes in brackets."""
+    text = beginning.text
+    if "[" not in text:
+        return False
+    opened = re.search(r"(?:\A|[\r\n])\s*graph\s*\[\s*[\w#]", text[:8192], re.I)
+    return bool(opened and (re.search(r"\bnode\s*\[", text, re.I) or not beginning.whole))
+
+
+SEPARATORS = ("\t", ",", ";", " ")
+
+
+def separator(beginning: Beginning) -> str:
+    """What stands between the names of an adjacency list; "" if it is none."""
+    found = (by for by in SEPARATORS if adjacency(by)(beginning))
+    return next(found, "")
+
+
+def lock(beginning: Beginning) -> bool:
+    """What a manager of packages has chosen, in TOML or JSON, or what pip has installed."""
+    text = beginning.text
+    if text.lstrip().startswith("{"):
+        npm = re.search(r'"lockfileVersion"\s*:\s*\d', text)
+        pip = re.search(r'"pip_version"\s*:', text) and re.search(r'"installed"\s*:\s*\[', text)
+        return bool(npm or pip)
+    if "[[package]]" not in text:
+        return False
+    return bool(re.search(r'(?m)^\[\[package\]\]\s*[\r\n]+name = "', text))
+
+
+def frozen(beginning: Beginning) -> bool:
+    """Names of packages with their versions, a package a line, and nothing else."""
+    line = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,.-]+\])?\s*(?:==|>=|~=|@ )\s*\S.*|-[a-z-].*")
+    rows = beginning.rows
+    return bool(rows) and all(map(line.fullmatch, rows)) and any("==" in row for row in rows)
+
+
+def common_crawl(beginning: Beginning) -> bool:
+    """Vertices, or edges with vertices beside them, by their names and their rows."""
+    path = beginning.path
+    if path is None or not beginning.lines:
+        return False
+    if "vertices" in path.name:
+        row = re.compile(r"\d+\t[^\t]+(?:\t\d+)?")
+    elif "edges" in path.name and path.with_name(path.name.replace("edges", "vertices")).is_file():
+        row = re.compile(r"\d+\t\d+")
+    else:
+        return False
+    return all(map(row.fullmatch, beginning.lines))
+
+
+def adjacency(separator: str) -> Sign:
+    """Whether it is a node a row, then its neighbors: rows of different lengths, whose first names
+    differ.
+
+    Where the names that follow are not found in front of any row, only lists of integers that have
+    three different lengths are taken for one.
+    """
+
+    def found(beginning: Beginning) -> bool:
+        if separator not in beginning.text:
+            return False
+        rows = beginning.rows[:1000]
+        if separator != " " and len({row.count(separator) for row in rows}) < 2:
+            return False
+        cut = [row.split(None if separator == " " else separator) for row in rows]
+        lengths = Counter(map(len, cut))
+        if len(lengths) < 2 or max(lengths) < 3:
+            return False
+        # Links, with or without more columns, and some rows that are none.
+        if lengths[2] * 2 > len(cut) or max(lengths.values()) * 10 > len(cut) * 8:
+            return False
+        heads = Counter(row[0].strip().rstrip(":") for row in cut)
+        if len(heads) * 10 < len(cut) * 9:
+            return False
+        others = [name.strip() for row in cut for name in row[1:]]
+        known = sum(name in heads for name in others)
+        numbers = all(name.isdecimal() for name in (*heads, *others))
+        colons = all(row[0].strip().endswith(":") for row in cut)
+        return colons or known * 2 >= len(others) or (numbers and len(lengths) >= 3)
+
+    return found

@@ -1,0 +1,559 @@
+"""What the user named as input: files, globs, standard input; plain or packed.
+
+Packing is recognized by the first bytes of the content, never by the name: gzip, bzip2, xz and
+Zstandard; so is text of 2 or 4 bytes a letter, which is read as UTF-8 (``io/readers/sources.py``).
+What an input begins with (:class:`Beginning`) is looked at unpacked, and is still there to be read
+afterwards, of a pipe too.
+
+A packed input unpacks to at most :data:`MOST_RATIO` times its size, or :data:`ALWAYS_UNPACKED`
+bytes if that is more; then reading it ends with an error. Unpacking takes a few hundred megabytes
+at most: xz with a larger dictionary is refused, as the libraries of the other packings do.
+
+UTF-16 and UTF-32, as spreadsheets save them: told by their mark, or by their zeros, and read as
+UTF-8.
+
+Cost: that of Python's codecs, some nanoseconds a letter.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import os
+import re
+import shlex
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+from cocite.errors import InputError, UsageError
+from cocite.io.readers.patterns import glob_files
+from cocite.resources import format_size
+
+CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+_CONTROLS = bytes(code for code in range(256) if CONTROL.match(bytes([code])))
+_MARKS = {
+    "UTF-32": (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"),
+    "UTF-16": (b"\xff\xfe", b"\xfe\xff"),
+}
+_WITHOUT = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
+
+
+def encoding_of(content: bytes, whole: bool) -> str:
+    """The encoding of 2 or 4 bytes a letter that a text begins in: by its mark, or as it makes no
+    lines in UTF-8 and has zeros where such an encoding has them. "" if it is none.
+    """
+    for name, marks in _MARKS.items():
+        if content.startswith(marks):
+            return name
+    if not bad_lines(content, whole, CONTROL):
+        return ""
+    for name in _WITHOUT:
+        size = 2 if name.startswith("UTF-16") else 4
+        letters = content[: len(content) // size * size]
+        if letters and not (whole and letters != content) and _reads_as(letters, name):
+            return name
+    return ""
+
+
+def _reads_as(content: bytes, codec: str) -> bool:
+    size, first = (2 if codec.startswith("UTF-16") else 4), 0 if codec.endswith("BE") else -1
+    zeros = [content[i::size].count(0) for i in range(size)]
+    if first == -1:
+        zeros.reverse()
+    # The high bytes are zero in Latin text and in every blank and line end; hardly a low one is.
+    letters = len(content) // size
+    if (
+        zeros[0] * 20 < letters
+        or zeros[-1] * 10 > zeros[0]
+        or (size == 4 and zeros[1] * 2 < letters)
+    ):
+        return False
+    try:
+        text = content.decode(codec)
+    except UnicodeDecodeError as error:
+        text = content[: error.start].decode(codec)
+        if len(content) - error.start > 4:
+            return False
+    return not CONTROL.search(text.encode("utf-8", "replace"))
+
+
+def has_control(content: bytes) -> bool:
+    """Whether :data:`CONTROL` is found in it, five times as fast."""
+    return len(content.translate(None, _CONTROLS)) < len(content)
+
+
+def bad_lines(content: bytes, whole: bool, bad: re.Pattern[bytes] | None) -> bool:
+    """Whether most lines hold such a byte; or, without a pattern, are not UTF-8."""
+    if not has_control(content) if bad is CONTROL else bad is None and is_utf8(content):
+        return False  # most inputs: without a look at each line
+    lines = [line for line in re.split(b"\r\n|\n|\r", content) if line.strip()]
+    if not whole and len(lines) > 1:
+        lines.pop()
+    wrong = sum(bool(bad.search(line)) if bad else not is_utf8(line) for line in lines)
+    return wrong * 2 > len(lines)
+
+
+def is_utf8(line: bytes) -> bool:
+    """Whether it is well-formed."""
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+class Recoded(io.RawIOBase):
+    """A stream of another encoding as UTF-8. Halves of letters stay what no UTF-8 has, so that the
+    row they are in is malformed.
+    """
+
+    def __init__(self, stream: Any, encoding: str) -> None:
+        self._stream, self._encoding = stream, encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
+        self._ready = b""
+        self._last = False
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Some bytes; none at the end."""
+        while not self._ready and not self._last:
+            data = self._stream.read(1 << 16)
+            self._last = not data
+            self._ready = self._decoded(data)
+        piece, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def _decoded(self, data: bytes) -> bytes:
+        try:
+            return self._decoder.decode(data, self._last).encode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            if self._last:
+                return b"\xff"
+            raise OSError(f"bytes that are not {self._encoding} ({error.reason})") from error
+
+    def close(self) -> None:
+        """Close the stream below, too."""
+        self._stream.close()
+        super().close()
+
+
+# -- sources -----------------------------------------------------------------------------
+
+
+LOOK = 1 << 16
+"""Bytes of the content, unpacked, by which its format is recognized."""
+_STEP = 1 << 13
+MOST_RATIO = 200
+"""Times its size to which a packed input may unpack. Links and pages unpack to 3 to 50 times it."""
+ALWAYS_UNPACKED = 1 << 28
+"""Bytes to which any packed input may unpack."""
+_XZ_MEMORY = 256 << 20
+"""Bytes for unpacking xz: ``xz -9`` takes 65 MiB."""
+
+
+@dataclass(frozen=True)
+class _Packing:
+    """What its files begin with, what opens them, and the command that unpacks them."""
+
+    begins: re.Pattern[bytes]
+    open: Callable[[io.BufferedReader], Any]
+    command: str
+
+
+PACKED = {
+    "gzip": _Packing(re.compile(rb"\x1f\x8b"), lambda raw: gzip.GzipFile(fileobj=raw), "gzip -dc"),
+    "Zstandard": _Packing(
+        re.compile(rb"\x28\xb5\x2f\xfd"), lambda raw: _zstd().ZstdFile(raw), "zstd -dc"
+    ),
+    "bzip2": _Packing(re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), bz2.BZ2File, "bzip2 -dc"),
+    "xz": _Packing(
+        re.compile(rb"\xfd7zXZ\x00"), lambda raw: io.BufferedReader(_Xz(raw), 1 << 17), "xz -dc"
+    ),
+}
+"""The packings that are undone on the way, by name."""
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, which end in LF, CR or both."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.split("\n")
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What an input begins with, unpacked: ``whole`` if that is all of it, ``packed`` by what, the
+    ``path`` of one that is a file, and its ``encoding`` if that has 2 or 4 bytes a letter.
+    """
+
+    content: bytes
+    whole: bool = True
+    packed: str = ""
+    path: Path | None = None
+    encoding: str = ""
+
+    @cached_property
+    def text(self) -> str:
+        """As UTF-8, whatever it is, without a byte order mark."""
+        return self.content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines without the blank ones, trimmed; not the last one if it is cut."""
+        lines = lines_of(self.text)
+        if not self.whole and len(lines) > 1:
+            lines.pop()
+        return [line for line in map(str.strip, lines) if line]
+
+    @cached_property
+    def rows(self) -> list[str]:
+        """The lines that are no comments: those that begin with # or %."""
+        return [line for line in self.lines if not line.startswith(("#", "%"))]
+
+    @cached_property
+    def heads(self) -> str:
+        """The first letters of the first hundred rows, in small letters."""
+        return "".join({row[0] for row in self.rows[:100]}).lower()
+
+
+class Source:
+    """One input: ``path`` is None for standard input. A pipe is opened once, by whoever looks at it
+    first, and what was looked at is still there to be read.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.shared = False
+        self._beginning: Beginning | None = None
+        self._reported: tuple[str, str] | None = None
+        self.reader: Any = None
+        """What it is read by, where that is no question."""
+        self.readers: dict[Any, Any] = {}
+        """What it is read by, once that is known (``io/readers/formats.py``)."""
+        self._begun: tuple[IO[bytes], BinaryIO] | None = None
+
+    @property
+    def is_stdin(self) -> bool:
+        """Whether it is standard input."""
+        return self.path is None and self.is_pipe
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return "standard input" if self.path is None else str(self.path)
+
+    @property
+    def short(self) -> str:
+        """The same without the folder, for where there is little room; with it, if another input is
+        called the same.
+        """
+        return self.label if self.path is None or self.shared else self.path.name or self.label
+
+    @property
+    def printed_by(self) -> str:
+        """The command that prints its content, for messages that say what to type."""
+        packed = self.packed
+        file = "FILE" if self.path is None else shlex.quote(str(self.path))
+        return f"{PACKED[packed].command if packed else 'cat'} {file}"
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Size as stored; 0 where it is not known."""
+        return self.path.stat().st_size if self.path is not None else 0
+
+    @cached_property
+    def is_directory(self) -> bool:
+        """Whether it is a directory."""
+        return self.path is not None and self.path.is_dir()
+
+    @cached_property
+    def is_pipe(self) -> bool:
+        """Whether it can be read once only, and from the front."""
+        return self.path is None or not (self.is_directory or self.path.is_file())
+
+    def beginning(self) -> Beginning:
+        """The first :data:`LOOK` bytes, unpacked; none of a directory.
+
+        A packed input that is damaged gives what comes before: whoever reads it meets the damage.
+        """
+        if self._beginning is None:
+            self._beginning = self._look()
+            self._reported = self._beginning.encoding, self._beginning.packed
+        return self._beginning
+
+    @property
+    def encoding(self) -> str:
+        """That of a text with 2 or 4 bytes a letter, "" of others."""
+        return (self._reported or self._look_once())[0]
+
+    @property
+    def packed(self) -> str:
+        """By what it is packed, "" if it is not."""
+        return (self._reported or self._look_once())[1]
+
+    def _look_once(self) -> tuple[str, str]:
+        self.beginning()
+        assert self._reported is not None
+        return self._reported
+
+    def evict(self) -> None:
+        """Give back what was looked at, where it can be read again: thousands of files take room.
+        What they are is remembered.
+        """
+        if self._begun is None:
+            self._beginning = None
+
+    def _look(self) -> Beginning:
+        if self.is_directory:
+            return Beginning(b"")
+        try:
+            stream, raw, packed = self._unpacked()
+        except OSError as error:
+            raise InputError(f"{self.label} cannot be read: {error.strerror}") from error
+        content, damage = b"", None
+        try:
+            while len(content) < LOOK and (piece := stream.read1(_STEP)):
+                content += piece
+        except unpack_errors() as error:
+            damage = error
+        if self.is_pipe:
+            rest = _Rejoined(content, stream, damage)
+            self._begun = cast(IO[bytes], io.BufferedReader(rest, 1 << 20)), raw
+        else:
+            stream.close()
+            raw.close()
+        whole = len(content) < LOOK
+        encoding = encoding_of(content[:LOOK], whole)
+        if encoding:
+            content = content[:LOOK].decode(encoding, "replace").encode("utf-8", "replace")
+        return Beginning(content[:LOOK], whole, packed, self.path, encoding)
+
+    def close(self) -> None:
+        """Give back what :meth:`beginning` opened."""
+        if self._begun is not None:
+            for stream in self._begun:
+                stream.close()
+            self._begun = None
+
+    def _unpacked(self) -> tuple[Any, BinaryIO, str]:
+        """A buffered stream of the content, the raw stream below it, how it is packed."""
+        inner = sys.stdin.buffer if self.path is None else self.path.open("rb", buffering=0)
+        counted = _Counted(inner)
+        raw = io.BufferedReader(cast(Any, counted), 1 << 20)
+        head = raw.peek(16)
+        if len(head) < 16:  # of a pipe, maybe, that gives a little at a time
+            rest = _Rejoined(raw.read(16), raw, None)
+            raw = io.BufferedReader(rest, 1 << 20)
+            head = raw.peek(16)
+        for name, packing in PACKED.items():
+            if packing.begins.match(head):
+                bounded = _Bounded(self, packing.open(raw), counted)
+                stream = io.BufferedReader(cast(Any, bounded), 1 << 17)
+                return stream, cast(BinaryIO, counted), name
+        return raw, cast(BinaryIO, counted), ""
+
+    def open(self) -> tuple[IO[bytes], BinaryIO]:
+        """(unpacked stream, the raw stream below it, whose ``tell`` shows progress)."""
+        encoding = "" if self.is_directory else self.encoding
+        if self._begun is not None:
+            (stream, raw), self._begun = self._begun, None
+        else:
+            stream, raw, _ = self._unpacked()
+        if encoding:
+            stream = cast(IO[bytes], io.BufferedReader(Recoded(stream, encoding), 1 << 20))
+        return stream, raw
+
+
+class _Rejoined(io.RawIOBase):
+    """What was read of a stream already, then the rest of it, then the damage that was met."""
+
+    def __init__(self, begun: bytes, stream: Any, damage: Exception | None) -> None:
+        self._begun, self._stream, self._damage = begun, stream, damage
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._begun:
+            piece, self._begun = self._begun[: len(buffer)], self._begun[len(buffer) :]
+        elif self._damage is not None:
+            raise self._damage
+        else:
+            piece = self._stream.read1(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _Counted(io.RawIOBase):
+    """A raw stream that counts what was read, for inputs that cannot tell. Bytes go straight to
+    whoever reads: a copy takes a third of the time that reading a plain file does.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self._count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        size: int = self._inner.readinto(buffer)
+        self._count += size
+        return size
+
+    def tell(self) -> int:
+        return self._count
+
+    def close(self) -> None:
+        if self._inner is not sys.stdin.buffer:
+            self._inner.close()
+        super().close()
+
+
+class _Xz(io.RawIOBase):
+    """What is packed by xz, unpacked in bounded memory, as :class:`lzma.LZMAFile` does not."""
+
+    def __init__(self, packed: io.BufferedReader) -> None:
+        self._packed, self._rest = packed, b""
+        self._unpacker = self._begin()
+
+    @staticmethod
+    def _begin() -> lzma.LZMADecompressor:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            if self._unpacker.eof:  # several may follow each other, with zeros between
+                rest = self._unpacker.unused_data.lstrip(b"\0")
+                while not rest and (piece := self._packed.read1(_STEP)):
+                    rest = piece.lstrip(b"\0")
+                if not rest:
+                    return 0
+                self._unpacker, self._rest = self._begin(), rest
+            if self._unpacker.needs_input and not self._rest:
+                self._rest = self._packed.read1(1 << 16)
+                if not self._rest:
+                    raise EOFError("it ends before its end-of-stream marker")
+            piece = self._unpacker.decompress(self._rest, len(buffer))
+            self._rest = b""
+            if piece:
+                buffer[: len(piece)] = piece
+                return len(piece)
+
+    def close(self) -> None:
+        self._packed.close()
+        super().close()
+
+
+class _Bounded(io.RawIOBase):
+    """An unpacked stream that ends with an error where it is more than its size explains."""
+
+    def __init__(self, source: Source, stream: Any, packed: _Counted) -> None:
+        self._source, self._stream, self._packed, self._count = source, stream, packed, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        size: int = self._stream.readinto1(buffer)
+        self._count += size
+        if self._count > ALWAYS_UNPACKED:
+            whole = 0 if self._source.is_pipe else self._source.nbytes
+            most = most_unpacked(max(whole, self._packed.tell()))
+            if self._count > most:
+                command = PACKED[self._source.packed].command
+                raise unpacks_to_more(self._source, most, command)
+        return size
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def most_unpacked(nbytes: int) -> int:
+    """Bytes to which ``nbytes`` that are packed may unpack."""
+    return max(ALWAYS_UNPACKED, MOST_RATIO * nbytes)
+
+
+def unpacks_to_more(source: Source, most: int, command: str) -> InputError:
+    """The error of an input that unpacks to more than ``most`` bytes."""
+    file = "FILE" if source.path is None else shlex.quote(str(source.path))
+    return InputError(
+        f"{source.label} unpacks to more than {format_size(most)}. What is packed may unpack to "
+        f"{MOST_RATIO} times its size, or to {format_size(ALWAYS_UNPACKED)} if that is more. If "
+        f"you trust it, unpack it first: {command} {file}"
+    )
+
+
+def _zstd() -> Any:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
+
+
+def unpack_errors() -> tuple[type[Exception], ...]:
+    """What reading an unpacked stream raises if the packed one is cut or damaged."""
+    return (EOFError, OSError, zlib.error, lzma.LZMAError, _zstd().ZstdError)
+
+
+def _pair(name: str) -> list[str]:
+    """The graph of a name without ending, by which WebGraph calls its two files."""
+    both = [name + ".graph", name + ".properties"]
+    return both[:1] if all(map(os.path.isfile, both)) else []
+
+
+def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Source]:
+    """The inputs, globs expanded in sorted order; ``-`` is standard input.
+
+    Raises :class:`UsageError` if there is none and :class:`InputError` for one that is missing.
+    """
+    if isinstance(inputs, str | os.PathLike):
+        inputs = [inputs]
+    sources: list[Source] = []
+    inputs = list(inputs)
+    if not all(isinstance(entry, str | os.PathLike) for entry in inputs):
+        raise UsageError(
+            "inputs are paths of files, or links that are in memory, and not some of both"
+        )
+    for name in [os.fspath(entry) for entry in inputs]:
+        if name == "-":
+            sources.append(Source(None))
+            continue
+        exists = os.path.exists(name)  # Path.exists raises for over-long names
+        matches = [name] if exists else glob_files(name) or _pair(name)
+        if not matches:
+            raise InputError(f"{name}: no such file, and no file matches it as a pattern")
+        for match in matches:
+            if os.fsencode(match).decode(errors="replace") != match:
+                raise InputError(f"{match!r}: the file's name is not UTF-8. Rename it")
+            sources.append(Source(Path(match)))
+    if not sources:
+        raise UsageError("no input: name files of links, or - for standard input")
+    if [source.path for source in sources].count(None) > 1:
+        raise UsageError("standard input (-) is named twice")
+    often = Counter(source.short for source in sources)
+    for source in sources:
+        source.shared = often[source.short] > 1
+    return sources

@@ -1,0 +1,338 @@
+"""What a database gives: the rows of a query, or of a table, with the columns of links.
+
+    --sql "select src, dst from 'clicks.parquet'"             DuckDB, of files
+    --database site.sqlite --table links                      a table; its file is not changed
+    --database postgres://user@host/web --sql "select ..."    a query of a server
+
+Source and target are the columns named with ``--columns``, else those whose names say so
+(``io/readers/dialect.py``), else the first two; names are whole numbers or text. Rows of SQLite and
+PostgreSQL stream through the kernel that checks those of text (``io/readers/packages.py``); what
+DuckDB finds goes to a Parquet file first, which is then read as any other. Rows are counted from 1
+on in messages.
+
+Only one query is run, and one that reads: connections are read-only. Of a database it sees its own
+tables; DuckDB opens the files that the query names in quotes, and no others (``io/database.py``).
+
+Cost: some microseconds a row; of DuckDB, that of its query and of Parquet. Memory for some thousand
+rows, and what DuckDB may take.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from cocite.errors import InputError, UsageError
+from cocite.io.database import Address, address_of, connect, literal, matches, quoted, reported
+from cocite.io.readers.contract import Job, Read
+from cocite.io.readers.dialect import OTHERS, ends_of, unread_weights, weights_note
+from cocite.io.readers.packages import RowsFound, RowWriter
+from cocite.io.readers.parquet import read_file
+from cocite.io.readers.sources import Source
+from cocite.io.readers.text import clean_relation, new_clean_file
+
+_FETCHED = 1 << 12
+_SHOWN = 10
+_CURSOR = "cocite"
+_EXAMPLE = "select source, target from links"
+_QUOTED = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)"|([^\s'"(),;]*\.[^\s'"(),;]*)""")
+_ONE = "sql (--sql) is one query that reads, such as"
+
+
+class SqlSource(Source):
+    """A query of a database, in the place of a file: of ``address``, or of DuckDB alone if it is
+    None. ``memory`` is what DuckDB may take.
+    """
+
+    def __init__(self, address: Address | None, sql: str, memory: int) -> None:
+        super().__init__(None)
+        self.address, self.sql, self.memory = address, sql, memory
+        self.reader = SqlReader()
+        self.is_pipe = self.is_directory = False
+        self.nbytes = 0
+        self._reported = "", ""  # neither packed nor in another encoding
+
+    @classmethod
+    def checked(
+        cls, sql: str | None, database: str | None, table: str | None, memory: int
+    ) -> SqlSource:
+        """What is asked for; raises :class:`~cocite.errors.UsageError` for what is no query."""
+        address = None if database is None else address_of(database, files=True)
+        table = table or (address.table if address is not None else "")
+        if address is not None:
+            address = replace(address, table=table)
+        if sql is None and address is None:
+            raise UsageError("table (--table) is one of a database: name that, too (--database)")
+        if sql is not None and table:
+            raise UsageError(
+                "sql (--sql) and table (--table) both say what is read: leave one of them out"
+            )
+        if table:
+            quoted(table)
+        if sql is not None and not sql.strip().strip(";"):
+            raise UsageError(f"sql (--sql) is empty; it is a query such as: {_EXAMPLE}")
+        return cls(address, (sql or "").strip().rstrip(";"), memory)
+
+    @property
+    def label(self) -> str:
+        """What messages call it: never with a password, or the query, which may have one."""
+        if self.address is None:
+            return "the query"
+        table = self.address.table
+        return self.address.label + (f"#{table}" if table else "")
+
+    @property
+    def short(self) -> str:
+        """The same."""
+        return self.label
+
+
+class SqlReader:
+    """What a database gives."""
+
+    title = "a database"
+    described = "a query or a table of SQLite, DuckDB or PostgreSQL"
+    streams = True
+
+    def read(self, job: Job) -> Read:
+        """The rows, whatever it is a database of."""
+        source = job.source
+        assert isinstance(source, SqlSource)
+        address = source.address or Address("duckdb", ":memory:")
+        job.progress("reading " + source.short, 0, 0)
+        memory = None if address.kind != "duckdb" else source.memory
+        with closing(
+            connect(
+                address,
+                write=source.address is None,  # DuckDB without a database
+                memory=memory,
+                threads=job.threads,
+                spill=str(job.scratch / "spill"),
+                files=[str(_result(job)), *_files_of(source.sql)] if memory is not None else (),
+            )
+        ) as connection:
+            query = source.sql or _of_table(connection, address, source, job)
+            if address.kind == "duckdb":
+                return _by_duckdb(connection, query, source, job)
+            return _by_rows(connection, query, source, job)
+
+
+def _result(job: Job) -> Path:
+    """Where what DuckDB finds goes; whole, as older ones know what they may open."""
+    return job.scratch.resolve() / "query.parquet"
+
+
+def _files_of(query: str) -> Iterator[str]:
+    """What a query may open: all that it has in quotes, and words with a point. A pattern is one of
+    the files that match it now.
+    """
+    for text, name, word in _QUOTED.findall(query):
+        path = text.replace("''", "'") or name.replace('""', '"') or word
+        if "\0" not in path:
+            for match in (path, *matches(path)):
+                yield from _spelled(match)
+
+
+def _spelled(path: str) -> Iterator[str]:
+    """As it is written, and where it lies; a folder ends in a slash."""
+    home = os.path.expanduser(path)
+    slash = "/" if os.path.isdir(home) else ""
+    for each in (path, os.path.abspath(home), os.path.realpath(home)):
+        yield each.rstrip("/") + slash if slash else each
+
+
+# -- tables ----------------------------------------------------------------------------
+
+
+def _tables(connection: Any, address: Address) -> list[str]:
+    """The tables that there are, as they can be named."""
+    if address.kind == "sqlite":
+        query = "SELECT '', name FROM sqlite_master WHERE type IN ('table', 'view') "
+        query += "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
+    else:
+        query = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema "
+        query += "NOT IN ('pg_catalog', 'information_schema') ORDER BY table_schema, table_name"
+    with reported(address):
+        found = connection.execute(query).fetchall()
+    usual = ("", "main", "public")
+    each = (name if "." not in name else f'"{name}"' for _, name in found)
+    return [
+        name if schema in usual else f"{schema}.{name}"
+        for (schema, _), name in zip(found, each, strict=True)
+    ]
+
+
+def table_query(connection: Any, address: Address, hint: str) -> str:
+    """The query of all columns of the table that is named, or of the only one; ``hint`` tells what
+    to do where there are several. Raises :class:`UsageError`.
+    """
+    there = _tables(connection, address)
+    table = address.table
+    shown = ", ".join(there[:_SHOWN]) + (", ..." if len(there) > _SHOWN else "")
+    if not table:
+        if len(there) != 1:
+            many = f"{len(there):,} tables" if there else "no table"
+            raise UsageError(f"{address.label} has {many}{': ' + shown if there else ''}. {hint}")
+        table = there[0]
+    plain = table.replace('"', "")
+    if plain.lower() not in {name.replace('"', "").lower() for name in there} and "." not in plain:
+        raise UsageError(
+            f"{address.label} has no table {table!r}" + (f"; it has {shown}" if there else "")
+        )
+    return f"SELECT * FROM {quoted(table)}"
+
+
+def _of_table(connection: Any, address: Address, source: SqlSource, job: Job) -> str:
+    """The query of the columns that are needed of the table that is named, or the only one."""
+    hint = "Name one, or a query: --table NAME, or --sql 'select source, target from ...'"
+    query = table_query(connection, address, hint)
+    with reported(address):
+        described = connection.execute(f"{query} LIMIT 0").description
+    names = [str(column[0]) for column in described or ()]
+    columns = (names[place] for place in _places(source, names, job))
+    columns = (f'"{name.replace(chr(34), chr(34) * 2)}"' for name in columns)
+    return query.replace("*", ", ".join(columns), 1)
+
+
+def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
+    """Which columns are taken, of the ends and of the weight, from 0 on."""
+    options, wanted = job.options, job.wanted
+    if len(names) < wanted:
+        raise InputError(f"{source.label} has {len(names)} columns; {wanted} are needed")
+    ends = ends_of(names, job.options.sides) or (0, 1)
+    places = [_find(source, names, column) for column in options.columns] or list(ends)
+    if options.weight:
+        places.append(_find(source, names, options.weight))
+    if len(set(places)) != len(places):
+        named = ",".join(options.columns_named)
+        raise UsageError(
+            f"{source.label}: {named} names a column of the link twice; its columns are "
+            + ", ".join(map(repr, names))
+        )
+    return places
+
+
+def _find(source: SqlSource, names: list[str], column: str) -> int:
+    plain = [name.lower() for name in names]
+    if column.lower() in plain:
+        return plain.index(column.lower())
+    if column.isdecimal() and 1 <= int(column) <= len(names):
+        return int(column) - 1
+    raise UsageError(
+        f"{source.label} has no column {column!r}; it has " + ", ".join(map(repr, names))
+    )
+
+
+# -- queries ---------------------------------------------------------------------------
+
+
+def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
+    """By way of a Parquet file."""
+    import duckdb
+
+    address = source.address or Address("duckdb", "the query")
+    path = _result(job)
+    with reported(address):
+        statements = duckdb.extract_statements(query)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise UsageError(f"{_ONE}: {_EXAMPLE}")
+        connection.execute(
+            f"COPY ({query}\n) TO {literal(str(path))} (FORMAT parquet, USE_TMP_FILE false)"
+        )
+    rows, found = read_file(job.database, source, path, job.wanted, job.options)
+    note = f"columns {' and '.join(map(repr, found.columns))}"
+    note += f" with the weight in {found.weight!r}" if found.weight else ""
+    note += _unless(found.columns, job)
+    counted = found.rows, found.bad_rows, found.examples, found.integers
+    return Read(rows, RowsFound(source.label, "a query of DuckDB", *counted, note))
+
+
+def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
+    """Row by row."""
+    address = source.address
+    assert address is not None
+    weighted = bool(job.options.weight)
+    with (
+        new_clean_file(job) as out,
+        reported(address),
+        closing(rows_of(connection, query, address)) as rows,
+    ):
+        writer = RowWriter(job, out, job.wanted, weighted=weighted, unit="row")
+        names = next(rows)
+        places = _places(source, names, job)
+        for number, row in enumerate(rows, 1):
+            values = [cell_text(row[place]) for place in places]
+            if weighted:
+                values[-1] = str(row[places[-1]])
+            if None in values:
+                shown = ", ".join(str(row[place]) for place in places)
+                what = _no_name(row[places[values.index(None)]])
+                writer.leave_out("no name", number, what, shown[:100])
+            else:
+                writer.add([str(value) for value in values], number)
+        read = writer.finish()
+    titles = [names[place] for place in places]
+    note = f"columns {' and '.join(map(repr, titles[: job.wanted]))}"
+    note += f" with the weight in {titles[-1]!r}" if weighted else ""
+    note += _unless(titles[: job.wanted], job)
+    note += "" if weighted or job.wanted != 2 else weights_note(unread_weights(names, titles))
+    found = RowsFound.of(read, f"a {'query' if source.sql else 'table'} of {address.title}", note)
+    return Read(clean_relation(job, read.integers), found)
+
+
+def _unless(titles: Sequence[str], job: Job) -> str:
+    """What to do if these columns, which were taken by their places, are not the link."""
+    return (
+        OTHERS
+        if job.wanted == 2 and not job.options.columns and not ends_of(titles, job.options.sides)
+        else ""
+    )
+
+
+def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, None, None]:
+    """The names of the columns, then row after row, some thousand of which are held."""
+    if address.kind == "sqlite":
+        connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+        cursor = connection.execute(query)
+    else:
+        cursor = connection.cursor(name=_CURSOR)  # at the server
+        cursor.itersize = _FETCHED
+        try:
+            cursor.execute(query)
+        except Exception:
+            cursor.close()
+            raise
+    try:
+        if cursor.description is None:
+            raise UsageError(f"{_ONE}: {_EXAMPLE}")
+        yield [str(column[0]) for column in cursor.description]
+        yield from cursor
+    finally:
+        cursor.close()
+
+
+def cell_text(value: Any) -> str | None:
+    """A value as a name; None of one that is none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
+        return str(int(value))
+    return str(value) if isinstance(value, UUID) else None
+
+
+def _no_name(value: Any) -> str:
+    if value is None:
+        return "a null in the place of a name"
+    return (
+        f"a name of type {type(value).__name__}: nodes are whole numbers or text, so convert it in "
+        "the query, as in cast(x as text)"
+    )

@@ -1,0 +1,512 @@
+"""Text edge lists: look at the first lines, decide how to read, then clean the whole.
+
+Delimiter and header, where they are not given, are found out or asked about by
+``io/readers/dialect.py``; the columns of a link are those whose titles say so, else the first two,
+unless others are named.
+
+A file of nodes is one name a line, or a table if tabs (commas in ``.csv``) cut it into columns.
+
+Every decision is reported in the manifest and by the command line; none is silent. The cleaning
+itself is ``kernels/text.py``.
+
+What text comes from, and clean files, what becomes of it: rows that DuckDB loads without a
+question.
+
+A row a line, fields between tabs, LF at the end, no titles, no quotes, as ``kernels/text.py``
+writes them. A clean file begins with a byte order mark, so that no name's U+FEFF is taken for one.
+
+Weights with a decimal comma, 0,5 or 1.234,5, as spreadsheets write them in much of Europe: told
+as what they are, with the command that writes them with a point.
+
+They are not read as they stand: 1,234 may be a thousand and more, and nothing in a row tells.
+
+Cost: nothing but for the first bad row.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
+from cocite.graph.spelling import turn_in
+from cocite.io.database import file_literal
+from cocite.io.readers.contract import (
+    DELIMITERS,
+    Found,
+    Job,
+    Progress,
+    Read,
+    ReadMany,
+    ReadOptions,
+    Together,
+    bad_row_advice,
+)
+from cocite.io.readers.dialect import (
+    OTHERS,
+    answer_in,
+    fields,
+    guess_delimiter,
+    has_header,
+    in_doubt,
+    sample,
+    see_no_titles,
+    titled_ends,
+    unread_weights,
+    weights_note,
+)
+from cocite.io.readers.sources import LOOK, Source, lines_of, unpack_errors
+from cocite.storage import disk
+
+_NAME = "clean.tsv"
+
+
+@contextmanager
+def new_clean_file(job: Job, name: str = _NAME) -> Iterator[BinaryIO]:
+    """A clean file of an input, to be written to."""
+    with disk.rewrite(job.scratch / name) as out:
+        disk.write(out, codecs.BOM_UTF8)
+        yield out
+
+
+def clean_relation(job: Job, integers: bool) -> str:
+    """The relation (``io/readers/contract.py``) of the clean file that was written."""
+    kind = "UBIGINT" if integers else "VARCHAR"
+    columns = dict.fromkeys("ab"[: job.wanted], kind)
+    return relation_of(job, columns | ({"w": "DOUBLE"} if job.options.weight else {}))
+
+
+def relation_of(job: Job, columns: dict[str, str], name: str = _NAME) -> str:
+    """The relation of a clean file with these columns, name -> type."""
+    typed = ", ".join(f"'{column}': '{kind}'" for column, kind in columns.items())
+    path = file_literal(Path(job.scratch, name).resolve())
+    return (
+        f"SELECT * FROM read_csv({path}, delim = '\t', header = false, auto_detect = false, "
+        "quote = '', escape = '', comment = '', new_line = '\\n', nullstr = '\x01', "
+        f"columns = {{{typed}}})"
+    )
+
+
+class Lines(Protocol):
+    """A stream of text."""
+
+    def read(self, size: int) -> bytes:
+        """Some of it; nothing at the end."""
+
+    def tell(self) -> int:
+        """How many bytes of the input were read for it."""
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """An unpacked stream above the packed one."""
+
+    stream: IO[bytes]
+    raw: BinaryIO
+
+    def read(self, size: int) -> bytes:
+        """Some of it."""
+        return self.stream.read(size)
+
+    def tell(self) -> int:
+        """How many bytes were read, packed."""
+        return self.raw.tell()
+
+
+# -- commas ------------------------------------------------------------------------------
+
+
+_COMMA = re.compile(r"\+?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+),[0-9]+")
+
+
+def with_comma(row: str, at: int | None, delimiter: str, printed_by: str) -> tuple[str, str]:
+    """What is wrong with a row whose weight, in column ``at`` from 0 on, is a number but for its
+    comma, and what to do about it; ``printed_by`` is the command that prints the table. Two empty
+    texts for any other row.
+    """
+    cells = fields(row, delimiter)
+    weight = cells[at].strip() if at is not None and at < len(cells) else ""
+    if at is None or not _COMMA.fullmatch(weight):
+        return "", ""
+    what = f"a weight with a comma, {weight}"
+    point = weight.replace(".", "").replace(",", ".")
+    told = f"Weights have a point, as in {point}. "
+    if delimiter in ("comma", "space"):
+        return what, told + "Write the table so, or leave the weights out"
+    sign, column = DELIMITERS[delimiter].replace("\t", "\\t"), f"${at + 1}"
+    return what, told + (
+        f"To write them so: {printed_by} | awk -F '{sign}' -v OFS='{sign}' "
+        f'\'{{ gsub("[.]", "", {column}); sub(",", ".", {column}) }} 1\' | '
+        f"cocite ingest - -o DIR --weight-column {at + 1}"
+    )
+
+
+# -- text --------------------------------------------------------------------------------
+
+
+_PIECE = 1 << 23
+_MAX_LINE = 1 << 22
+_KEPT_EXAMPLES = 5
+_TOGETHER = 1 << 26
+"""Bytes of clean rows of several texts that are loaded at once."""
+_TOLD = re.compile(r'"?sep=([,;|\t])"?', re.I)
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+@dataclass
+class TextInput:
+    """How one text was read and what was found: goes into the manifest."""
+
+    file: str
+    delimiter: str = "tab"
+    header: bool = False
+    columns: int = 2
+    taken: tuple[int, ...] = (0, 1)
+    weight: int | None = None
+    rows: int = 0
+    comments: int = 0
+    blank_lines: int = 0
+    bad_rows: dict[str, int] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
+    integers: bool = True
+    first: tuple[str, ...] = ()
+    guessed = False  # the columns; is no field, as it is not kept
+    unread = ""  # a column of weights that is not read; likewise
+
+    def describe(self) -> str:
+        """One line for people."""
+        kind = {"space": "blank-separated"}.get(self.delimiter, f"{self.delimiter}-separated")
+        text = f"{self.file}: {kind}, {'a header' if self.header else 'no header'}"
+        if self.header and self.first:
+            titles = ", ".join(map(repr, self.first))
+            text += f" ({titles}; if these are a link: --header no)"
+        if self.comments:
+            text += f", {self.comments:,} comment line{'s' * (self.comments > 1)}"
+        if len(self.taken) == 2 and (self.columns > 2 or self.taken != (0, 1)):
+            first, second = (i + 1 for i in self.taken)
+            text += f", {self.columns} columns of which {first} and {second} are the link"
+            text += "" if self.weight is None else f" and {self.weight + 1} its weight"
+            unused = self.columns > 2 + (self.weight is not None)
+            if self.guessed and (unused or self.taken != (0, 1)):
+                text += OTHERS
+            text += weights_note(self.unread)
+        if (
+            self.first and not self.header and not self.integers
+        ):  # titles could be mistaken for names: show them
+            text += f"; the first link is {' -> '.join(self.first)}"
+        return text
+
+
+class TextReader:
+    """Text of any of the dialects above."""
+
+    title = "text"
+    described = "rows of columns between tabs, commas, semicolons, bars or blanks"
+    streams = True
+
+    def read(self, job: Job) -> Read:
+        """Write the clean rows to a file, and load that."""
+        with new_clean_file(job) as out:
+            found = clean_text(job.source, job.wanted, job.options, out, job.progress)
+        return Read(clean_relation(job, found.integers), found)
+
+    def read_many(self, job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
+        """One file of clean rows for many texts."""
+        told = Together(job.progress, sources)
+        at = 0
+        while at < len(sources):
+            found: list[Found] = []
+            first = at
+            with new_clean_file(job) as out:
+                while at < len(sources) and out.tell() < _TOGETHER:
+                    with told.of(sources[at]) as progress:
+                        found.append(
+                            clean_text(sources[at], job.wanted, job.options, out, progress)
+                        )
+                    at += 1
+            rows = clean_relation(job, all(each.integers for each in found))
+            yield ReadMany(rows, list(sources[first:at]), found)
+
+
+READER = TextReader()
+
+
+def clean_text(
+    source: Source, wanted: int, options: ReadOptions, out: BinaryIO, progress: Progress
+) -> TextInput:
+    """Write the clean rows of ``source`` to ``out``: ``wanted`` (2: links, 1: nodes) fields a row.
+
+    Raises :class:`MalformedRow` at the first bad row unless they are to be skipped, and
+    :class:`InputError` for text that cannot be read at all.
+    """
+    stream, raw = source.open()
+    try:
+        return Cleaner(source, wanted, options).run(Unpacked(stream, raw), out, progress)
+    except unpack_errors() as error:
+        raise InputError(f"{source.label} cannot be read to its end: {error}") from error
+    finally:
+        stream.close()
+        raw.close()
+
+
+class Cleaner:
+    """One pass over one text. ``unit`` is what examples of bad rows are numbered by, ``sampled``
+    holds the fields of the first rows, once it is decided how to read them.
+    """
+
+    unit = "line"
+    as_written = True  # rows are those of the input, and may have a comma in their weight
+    _to_do = ""
+
+    def __init__(self, source: Source, wanted: int, options: ReadOptions) -> None:
+        from cocite.kernels import text as kernels
+
+        self._k = kernels
+        self._source = source
+        self.wanted = wanted
+        self.options = options
+        self._tally = np.zeros(kernels.TALLY, np.int64)
+        self._tally[kernels.T_INTEGER] = 1
+        self._bad = np.zeros((_KEPT_EXAMPLES, kernels.BAD_FIELDS), np.int64)
+        self._long_lines = 0
+        self._skip = 0
+        self._first_row = 0  # its line, if it was not taken for titles
+        self.sampled: list[list[str]] = []
+        self.found = TextInput(source.label)
+
+    def run(self, stream: Lines, out: BinaryIO, progress: Progress) -> TextInput:
+        """Write the clean rows of ``stream`` to ``out``."""
+        k = self._k
+        room = np.empty(_PIECE + _MAX_LINE + 2, np.uint8)
+        rest = b""
+        rules: NDArray[np.int64] | None = None
+        suspects: tuple[str, ...] = ()
+        while True:
+            data = stream.read(_PIECE)
+            last = not data
+            piece = rest + data
+            if rules is None:
+                piece = piece.removeprefix(b"\xef\xbb\xbf")
+                self.decide(piece)
+                rules = self.rules()
+                asked = self.found.header and self.wanted == 2
+                suspects = self.found.first if asked else ()
+            # A CR at the very end may be half of a CRLF.
+            ends = piece.rfind(b"\n"), piece.rfind(b"\r", 0, max(len(piece) - 1, 0))
+            cut = len(piece) if last else max(ends) + 1
+            piece, rest = piece[:cut], piece[cut:]
+            rules[k.UNFINISHED] = not last
+            if room.size < len(piece) + 2:
+                room = np.empty(len(piece) + 2, np.uint8)
+            self._clean(piece, rules, room)
+            clean = room[: self._tally[k.T_BYTES]].data
+            if suspects:
+                see_no_titles(bytes(clean), suspects, self.found.file)
+            disk.write(out, clean)
+            if self._tally[k.T_REST] >= 0:  # a row with a quoted field that goes on
+                rest = piece[self._tally[k.T_REST] :] + rest
+            progress("reading " + self._source.short, stream.tell(), self._source.nbytes)
+            if len(rest) > _MAX_LINE:
+                rest = self._drop_long_line(stream, rest)
+            if last:
+                break
+        return self._report()
+
+    def _clean(self, piece: bytes, rules: NDArray[np.int64], room: NDArray[np.uint8]) -> None:
+        text = np.frombuffer(piece, np.uint8)
+        wrong = self._k.normalize(text, rules, room, self._bad, self._tally)
+        for line, low, high, reason in self._bad[:wrong].tolist():
+            content = piece[low:high].decode("utf-8", "backslashreplace")
+            what = advice = ""
+            if reason == self._k.TURNED:
+                what = f"a name with {turn_in(content)}"
+            elif reason == self._k.NO_WEIGHT and self.as_written:
+                told = self.found.weight, self.found.delimiter, self._source.printed_by
+                what, advice = with_comma(content, *told)
+            content = content if len(content) <= 100 else content[:100] + "..."
+            self._to_do = advice
+            self.refuse(line, what or self._explain(reason), content)
+
+    def refuse(self, line: int, what: str, content: str) -> None:
+        """A bad row: an error, or an example if such rows are to be skipped."""
+        if not self.options.skip_bad_rows:
+            advice = self._to_do or self._advice(line)
+            raise MalformedRow(self._source.label, line, what, content, advice)
+        if len(self.found.examples) < _KEPT_EXAMPLES:
+            self.found.examples.append(f"{self.unit} {line}: {what}: {content!r}")
+
+    def _advice(self, line: int) -> str:
+        """What to do about the first bad row, by how many there are in what was read so far."""
+        bad, good = int(self._tally[self._k.T_BAD]), int(self._tally[self._k.T_ROWS])
+        titles = "If it names the columns: --header yes. " if line == self._first_row else ""
+        return titles + bad_row_advice(bad, bad + good)
+
+    def _explain(self, reason: int) -> str:
+        k = self._k
+        if reason == k.COLUMNS:
+            kind = {"space": "blank"}.get(self.found.delimiter, self.found.delimiter)
+            return f"not {self.found.columns} {kind}-separated columns"
+        return {
+            k.EMPTY: "an empty name",
+            k.CONTROL: "a control character in a name",
+            k.ENCODING: "bytes that are not UTF-8",
+            k.QUOTE: "a quote that is not closed at the end of its field",
+            k.LONG: f"a name of more than {k.MAX_NAME} bytes",
+            k.NO_WEIGHT: "a weight that is no number from 1e-30 to below 1e30",
+        }[reason]
+
+    def _drop_long_line(self, stream: Lines, rest: bytes) -> bytes:
+        """A line beyond any name's length: refuse it and read on behind its end."""
+        k, tally = self._k, self._tally
+        tally[k.T_LINES] += 1
+        tally[k.T_BAD] += 1
+        self._long_lines += 1
+        start = rest[:60].decode("utf-8", "backslashreplace") + "..."
+        self.refuse(int(tally[k.T_LINES]), f"a line of more than {_MAX_LINE} bytes", start)
+        tail = rest[-1:]
+        while data := stream.read(_PIECE):
+            tail += data
+            end = _LINE_END.search(tail)
+            if end and (end[0] != b"\r" or end.end() < len(tail)):
+                return tail[end.end() :]
+            tail = tail[-1:]
+        return b""
+
+    def decide(self, head: bytes) -> None:
+        """Fix delimiter, header and columns from the first lines."""
+        options, found = self.options, self.found
+        lines = sample(head, options.comment)
+        found.delimiter = options.delimiter
+        told = _TOLD.fullmatch(lines[0].strip()) if lines and self.wanted == 2 else None
+        if told and options.delimiter == "auto":  # Excel's first line
+            self._skip, lines = 1, lines[1:]
+            found.delimiter = next(n for n, sign in DELIMITERS.items() if sign == told[1])
+        if found.delimiter == "auto":
+            path = self._source.path
+            comma_first = path is not None and ".csv" in path.suffixes
+            found.delimiter = guess_delimiter(lines, self.wanted, comma_first)
+        rows = self.sampled = [fields(line, found.delimiter) for line in lines]
+        ends = None
+        if self.wanted == 2 and not options.columns:
+            found.guessed = options.header == "auto"
+            if rows and options.header != "no" and (answer := answer_in(rows[0])):
+                raise UnrecognizedInput(f"{found.file} {answer}")
+            header = "yes" if _named(options) else options.header
+            ends = titled_ends(rows, header, options.sides)
+            if options.delimiter == "auto" and not options.weight and ends is None:
+                self._ask(in_doubt(lines, found.delimiter))
+        found.columns = len(rows[0]) if rows else self.wanted
+        self._choose_columns(rows[0] if rows else [], ends)
+        taken = found.taken
+        found.header = options.header == "yes" or (
+            options.header == "auto"
+            and (ends is not None or _named(options) or has_header(rows, taken, found.weight))
+        )
+        if rows and options.header == "auto" and not _named(options) and len(taken) == 2:
+            found.first = tuple(rows[0][i].strip() for i in taken if i < len(rows[0]))
+        if rows and found.header and not options.weight:
+            read = [rows[0][i] for i in taken if i < len(rows[0])]
+            found.unread = unread_weights([title.strip() for title in rows[0]], read)
+        if lines and not found.header:
+            above = lines_of(head[:LOOK].decode("utf-8", "replace"))
+            self._first_row = 1 + above.index(lines[0].split("\n")[0])
+
+    def _ask(self, doubt: str) -> None:
+        if doubt:
+            content = self._source.printed_by
+            raise UnrecognizedInput(f"{self.found.file} {doubt.replace('{file}', content)}")
+
+    def rules(self) -> NDArray[np.int64]:
+        """What was decided, as the kernel takes it."""
+        k, options, found, taken = self._k, self.options, self.found, self.found.taken
+        rules = np.full(k.RULES, -1, np.int64)
+        rules[k.DELIMITER] = ord(DELIMITERS[found.delimiter])
+        # Text between tabs has no quotes, but what Excel saves as such, in UTF-16, does.
+        saved = found.delimiter == "tab" and bool(self._source.encoding)
+        rules[k.QUOTES] = saved or found.delimiter in ("comma", "semicolon")
+        rules[k.EXPECTED] = found.columns
+        rules[k.FIRST] = taken[0]
+        rules[k.SECOND] = taken[1] if len(taken) > 1 else -1
+        rules[k.WEIGHT] = -1 if found.weight is None else found.weight
+        rules[k.COMMENT] = ord(options.comment) if options.comment else -1
+        self._tally[k.T_SKIP] = self.to_skip
+        return rules
+
+    @property
+    def to_skip(self) -> int:
+        """Rows above those of links, once that is decided."""
+        return int(self.found.header) + self._skip
+
+    def _choose_columns(self, first: list[str], ends: tuple[int, int] | None) -> None:
+        found, options = self.found, self.options
+        if not options.columns:
+            found.taken = ends or tuple(range(self.wanted))
+            # A first row that is too short is a malformed row, with its line number.
+            found.columns = max(found.columns, self.wanted)
+        places = self._places(options.columns_named, first)
+        if options.columns:
+            found.taken = places[: self.wanted]
+        if options.weight:
+            found.weight = places[-1]
+        numbers = " and ".join(str(i + 1) for i in found.taken)
+        every = (*found.taken, *places[len(options.columns) :])
+        if len(set(every)) != len(every):
+            if options.columns:
+                raise UsageError(
+                    f"columns {','.join(options.columns_named)} names one column twice"
+                )
+            raise UsageError(
+                f"{found.file}: the weight's column {options.weight!r} is one of the link's, which "
+                f"are {numbers} unless --columns names others"
+            )
+
+    def _places(self, columns_named: tuple[str, ...], first: list[str]) -> tuple[int, ...]:
+        """Where the columns stand that are asked for, from 0 on."""
+        found = self.found
+        titles = [title.strip().lower() for title in first] if _named(self.options) else []
+        missing = [
+            n for n in columns_named if n.strip().lower() not in titles and not n.isdecimal()
+        ]
+        if missing:
+            raise UsageError(
+                f"{found.file} has no column {missing[0]!r}; its first row is "
+                + ", ".join(map(repr, first))
+            )
+        places = tuple(
+            titles.index(name.strip().lower()) if name.strip().lower() in titles else int(name) - 1
+            for name in columns_named
+        )
+        if not all(0 <= i < found.columns for i in places):
+            option = "--columns" if self.options.columns else "--weight-column"
+            raise UsageError(
+                f"{found.file} has {found.columns} columns; {option} asks for "
+                + " and ".join(columns_named)
+            )
+        return places
+
+    def _report(self) -> TextInput:
+        k, tally, found = self._k, self._tally, self.found
+        found.rows = int(tally[k.T_ROWS])
+        found.comments = int(tally[k.T_COMMENT])
+        found.blank_lines = int(tally[k.T_BLANK])
+        found.bad_rows = {
+            name: int(tally[k.T_BAD + reason])
+            for reason, name in k.REASONS.items()
+            if tally[k.T_BAD + reason]
+        }
+        if self._long_lines:
+            found.bad_rows[f"line over {_MAX_LINE} bytes"] = self._long_lines
+        found.integers = bool(tally[k.T_INTEGER])
+        return found
+
+
+def _named(options: ReadOptions) -> bool:
+    return any(not column.isdecimal() for column in options.columns_named)

@@ -1,0 +1,425 @@
+"""Copies of stores that lie elsewhere, on this machine: once, whole, and not without bound.
+
+    PLACE/copies/DIGEST/NAME    the copy, a store; DIGEST is of its URL and its manifest
+    PLACE/copies/DIGEST.making  locked by who makes it
+    PLACE/copies/DIGEST.lock    locked by who reads it, all together, or who removes it, alone; in
+                                it the URL, without a password
+    PLACE/copies/DIGEST.out/    an output that is to be sent (``io/publish.py``); DIGEST is of its
+    URL
+
+The place is that of compiled kernels (``compiled/cache.py``), which nobody else can write to;
+``COCITE_COPIES`` names another, where that disk is too small. The manifest is read first: it says
+what files there are, how large, and with which checksums; so what is copied is bounded before it
+is, and compared after it. Names in a manifest lead nowhere else (``storage/arrays.py``). A copy has
+its name when it is whole. Processes that want the same one wait for the first of them.
+
+All copies together take half of what is free or theirs on that disk at most; those that nobody
+reads go, that which was used longest ago first.
+
+Cost: what is copied is written once and read once more for its checksums.
+
+Folders by URL: ``s3://``, ``gs://``, ``file://`` and whatever else fsspec reaches.
+
+Files in them are named as those of stores are: a name never leads out of the folder. What is read
+has a size that is known before, and nothing more than that is read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypeGuard
+
+import xxhash
+
+from cocite.compiled.cache import VARIABLE, fault_of, place
+from cocite.errors import CociteError, Damaged, NotAStore, ResourceError, StoreError, UsageError
+from cocite.extras import need
+from cocite.resources import format_size
+from cocite.storage import disk
+from cocite.storage.arrays import checksum
+from cocite.storage.atomic import staged_file
+from cocite.storage.manifest import MANIFEST, Manifest, kind_of
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://.+")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_PIECE = 1 << 22
+
+
+def is_url(text: object) -> TypeGuard[str]:
+    """Whether it is a URL and no path."""
+    return isinstance(text, str) and _URL.fullmatch(text) is not None
+
+
+def bare(url: str) -> str:
+    """A URL without the name and the password of who uses it."""
+    return re.sub(r"^([^/]+//)[^/@]*@", r"\1", url)
+
+
+class Remote:
+    """The folder at a URL."""
+
+    def __init__(self, url: str) -> None:
+        """Raises :class:`UsageError` if it is none that can be reached."""
+        if not is_url(url):
+            raise UsageError(f"{url!r} is no URL; it is like s3://bucket/folder")
+        core = need("fsspec.core", f"reading {url}", "cluster")
+        self.url = url.rstrip("/")
+        try:
+            self._fs, self._path = core.url_to_fs(self.url)
+        except (ImportError, ValueError) as error:
+            raise UsageError(f"{url} cannot be reached: {error}") from error
+
+    def __truediv__(self, name: str) -> Remote:
+        return Remote(f"{self.url}/{_checked(name)}")
+
+    def _at(self, name: str) -> str:
+        return f"{self._path}/{_checked(name)}"
+
+    def read(self, name: str, most: int) -> bytes | None:
+        """A small file, of so many bytes at most; None if it is not there."""
+        with self._said(name):
+            try:
+                with self._fs.open(self._at(name), "rb") as file:
+                    found: bytes = file.read(most + 1)
+            except FileNotFoundError:
+                return None
+        if len(found) > most:
+            raise Damaged(f"{self.url}/{name} is larger than {most} bytes, which it may not be")
+        return found
+
+    def fetch(self, name: str, size: int, out: BinaryIO) -> None:
+        """Copy a file of this ``size`` into an open one; raises :class:`Damaged` for another."""
+        left = size
+        with self._said(name):
+            try:
+                with self._fs.open(self._at(name), "rb") as file:
+                    while piece := file.read(min(_PIECE, left + 1)):
+                        left -= len(piece)
+                        if left < 0:
+                            break
+                        disk.write(out, piece)
+            except FileNotFoundError:
+                raise Damaged(f"{self.url} has no {name}") from None
+        if left:
+            raise Damaged(f"{self.url}/{name} has not the {size:,} bytes that are written down")
+
+    def get(self, name: str, size: int, path: Path) -> None:
+        """The same, as the file ``path``, which has its name when it is whole."""
+        with staged_file(path) as file:
+            self.fetch(name, size, file)
+
+    def put(self, path: Path, name: str) -> None:
+        """Copy a local file there."""
+        with self._said(name):
+            self._fs.makedirs(self._path, exist_ok=True)
+            self._fs.put_file(str(path), self._at(name))
+
+    def put_whole(self, path: Path, name: str) -> None:
+        """The same so that it has its name there when it is whole."""
+        with self._said(name), path.open("rb") as file:
+            self._fs.makedirs(self._path, exist_ok=True)
+            with self._fs.transaction, self._fs.open(self._at(name), "wb") as out:
+                while piece := file.read(_PIECE):
+                    out.write(piece)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a small file there: it has its name when it is whole."""
+        with self._said(name):
+            self._fs.makedirs(self._path, exist_ok=True)
+            with self._fs.transaction:
+                self._fs.pipe_file(self._at(name), data)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a file."""
+        with self._said(name):
+            return bool(self._fs.exists(self._at(name)))
+
+    def names(self) -> list[str]:
+        """What is in it; nothing if it is not there."""
+        with self._said(""):
+            self._fs.invalidate_cache(self._path)
+            if not self._fs.exists(self._path):
+                return []
+            return [str(each).rsplit("/", 1)[1] for each in self._fs.ls(self._path, detail=False)]
+
+    def remove(self, *names: str) -> None:
+        """Remove files, those that are there."""
+        for name in names:
+            with self._said(name):
+                if self._fs.exists(self._at(name)):
+                    self._fs.rm_file(self._at(name))
+
+    def remove_folder(self) -> None:
+        """Remove it, if nothing is left in it."""
+        with self._said(""):
+            if self._fs.exists(self._path) and not self._fs.ls(self._path):
+                self._fs.rmdir(self._path)
+
+    @contextmanager
+    def _said(self, name: str) -> Iterator[None]:
+        """What goes wrong, with its place: backends raise what they like."""
+        try:
+            yield
+        except (CociteError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise _said_of(f"{self.url}/{name}", error) from error
+
+
+def _said_of(place: str, error: Exception) -> StoreError:
+    told = " ".join(str(error).split()) or type(error).__name__
+    return StoreError(
+        f"{place} cannot be read or written: {told}. See whether it is there, and whether this "
+        "machine may use it"
+    )
+
+
+def _checked(name: str) -> Any:
+    if not _NAME.fullmatch(name):
+        raise Damaged(f"{name!r} is no name of a file of a store")
+    return name
+
+
+# -- cache -------------------------------------------------------------------------------
+
+
+COPIES = "COCITE_COPIES"
+_MANIFEST_BYTES = 1 << 24
+_READ: dict[Path, int] = {}
+"""The locks of copies that this process reads, shared, until it ends."""
+_ORIGINS: dict[Path, str] = {}
+"""Where copies that this process reads come from."""
+
+
+def cache_folder() -> Path:
+    """Where copies lie; raises :class:`StoreError` if there is no safe place."""
+    chosen = os.environ.get(COPIES)
+    if chosen:
+        found = Path(chosen).expanduser().absolute()
+        if fault := fault_of(found):
+            raise StoreError(f"{COPIES} is not used: {fault}. Name another directory")
+    else:
+        written = place().written
+        if written is None:
+            raise StoreError(f"there is no private directory for copies; {VARIABLE} names one")
+        found = written / "copies"
+    found.mkdir(0o700, parents=True, exist_ok=True)
+    return found
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy that is kept: of what ``url`` (without a password; empty if it is not known), its
+    ``bytes``, when it was last used (seconds since 1970), and whether somebody reads it now.
+    """
+
+    name: str
+    url: str
+    bytes: int
+    used: float
+    read: bool
+
+
+def cached_copies() -> list[Copy]:
+    """The copies that are there, the one used last first. Raises as :func:`cache_folder`."""
+    found = []
+    for path in _held(cache_folder()):
+        with unread(_lock_of(path)) as free:
+            found.append(_copy_at(path, not free))
+    return sorted(found, key=lambda copy: (-copy.used, copy.url))
+
+
+def remove_copies() -> list[Copy]:
+    """Remove the copies that nobody reads; returns them."""
+    gone = []
+    for path in _held(cache_folder()):
+        with unread(_lock_of(path)) as free:
+            if free:
+                gone.append(_copy_at(path, False))
+                shutil.rmtree(path, ignore_errors=True)
+    return gone
+
+
+def _copy_at(path: Path, read: bool) -> Copy:
+    lock, used = _lock_of(path), _used(path)
+    name = next((each.name for each in path.iterdir()), "")
+    url = lock.read_text("utf-8", "replace")
+    return Copy(name, url, _size(path), used, read)
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
+
+
+def _held(folder: Path) -> list[Path]:
+    """The folders of copies that are whole."""
+    return [path for path in folder.iterdir() if path.suffix == "" and path.is_dir()]
+
+
+def origin(path: str | os.PathLike[str]) -> str | None:
+    """The URL that a path is a copy of, if this process has asked for it."""
+    return _ORIGINS.get(Path(path))
+
+
+def copied(url: str, kind: str | None = None, digest: str | None = None) -> Path:
+    """The path of a local copy of the store of that ``kind``, by default any, at ``url``, made if
+    there is none.
+
+    With ``digest`` (:meth:`Manifest.digest`) it must be that very one. Raises
+    :class:`~cocite.errors.NotAStore`, :class:`Damaged`, :class:`ResourceError` and
+    :class:`StoreError`.
+    """
+    remote, folder = Remote(url), cache_folder()
+    stated = remote.read(MANIFEST, _MANIFEST_BYTES)
+    if stated is None:
+        what = "graph or index" if kind is None else kind
+        raise NotAStore(f"{url} has no {MANIFEST}: it is no stored {what}")
+    whole = _place(remote.url, stated, folder)
+    with _cached(remote.url, whole):
+        if not whole.exists():
+            with _alone(folder / f"{whole.parent.name}.making"):
+                if not whole.exists():
+                    _copy(remote, kind, stated, folder, whole)
+    found = Manifest.read(whole, kind or kind_of(whole) or "graph").digest()
+    if digest not in (None, found):
+        raise Damaged(f"{url} is another {kind} than was meant: its checksums differ")
+    return whole
+
+
+def adopted(url: str, local: Path) -> Path:
+    """A store that was sent to ``url``, which lies in a folder of its own beside the copies: from
+    now on it is the copy. Returns its path.
+    """
+    folder = cache_folder()
+    whole = _place(url, (local / MANIFEST).read_bytes(), folder)
+    with _cached(url, whole), _alone(folder / f"{whole.parent.name}.making"):
+        if whole.exists():
+            shutil.rmtree(local, ignore_errors=True)
+        else:
+            whole.parent.mkdir(0o700, exist_ok=True)
+            os.rename(local, whole)
+    return whole
+
+
+def name_of(url: str) -> str:
+    """What a store at a URL is called here."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", url.rstrip("/").rsplit("/", 1)[1]).lstrip(".") or "store"
+
+
+def _place(url: str, stated: bytes, folder: Path) -> Path:
+    """Where the copy of a store with that manifest lies."""
+    return folder / xxhash.xxh3_128_hexdigest(url.encode() + b"\0" + stated) / name_of(url)
+
+
+@contextmanager
+def _cached(url: str, whole: Path) -> Iterator[None]:
+    """Have a copy locked, shared, until this process ends, if what is done meanwhile succeeds."""
+    if whole not in _READ:
+        path = whole.parent.with_name(f"{whole.parent.name}.lock")
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            yield
+            os.pwrite(lock, bare(url).encode(), 0)
+            os.utime(lock)
+        except BaseException:
+            os.close(lock)
+            raise
+        _READ[whole] = lock
+    else:
+        yield
+    _ORIGINS[whole] = url
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One process at a time; it ends with the process."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: Path) -> None:
+    """Make the copy in a folder of its own, see that it is what it should be, name it."""
+    beside = folder / f"{whole.parent.name}.new"
+    shutil.rmtree(beside, ignore_errors=True)  # of a process that was killed
+    beside.mkdir(0o700)
+    try:
+        with disk.create(beside / MANIFEST) as file:
+            disk.write(file, stated)
+        kind = kind or kind_of(beside) or "graph"
+        manifest = Manifest.read(beside, kind)
+        size = len(stated) + sum(entry.nbytes for entry in manifest.files.values())
+        _make_room(folder, size, remote.url)
+        for name, entry in manifest.files.items():
+            with disk.create(beside / name) as file:
+                remote.fetch(name, entry.nbytes, file)
+            if checksum(beside / name, entry) != entry.xxh3_128:
+                raise Damaged(
+                    f"{remote.url}/{name} does not match its checksum: copy the {kind} there again "
+                    "from where it was whole"
+                )
+        whole.parent.mkdir(0o700, exist_ok=True)
+        os.rename(beside, whole)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+def _make_room(folder: Path, size: int, url: str) -> None:
+    """Remove copies that nobody reads until one of this size fits within the bound."""
+    held = {path: _size(path) for path in _held(folder)}
+    bound = (shutil.disk_usage(folder).free + sum(held.values())) // 2
+    if size > bound:
+        raise ResourceError(
+            f"{url} takes {format_size(size)}; copies take {format_size(bound)} at most in "
+            f"{folder}, half of what is free. {COPIES} names a directory on another disk"
+        )
+    by_use = sorted(held, key=_used)
+    for path in by_use:
+        if sum(held.values()) + size <= bound:
+            return
+        with unread(folder / f"{path.name}.lock") as free:
+            if free:
+                shutil.rmtree(path, ignore_errors=True)
+                del held[path]
+    if sum(held.values()) + size > bound:
+        raise ResourceError(
+            f"{url} takes {format_size(size)}, and copies that are being read take so much of "
+            f"{folder} that it does not fit {format_size(bound)}. {COPIES} names another directory"
+        )
+
+
+@contextmanager
+def unread(path: Path) -> Iterator[bool]:
+    """Whether nobody reads the copy with that lock; as long as this goes on, nobody does then."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
+
+
+def _used(path: Path) -> float:
+    with suppress(OSError):
+        return path.with_name(f"{path.name}.lock").stat().st_mtime
+    return 0.0
+
+
+def _size(path: Path) -> int:
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())

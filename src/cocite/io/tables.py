@@ -1,0 +1,497 @@
+"""The tables that ingest works on, in DuckDB: out of core, in a private directory.
+
+    part(a, b)   what readers found, names or integers; a alone of inputs that name nodes
+    raw(a, b)    links as read, names or integers         dropped once numbered; w if weighted
+    names(name)  distinct names in the order of numbering; the row number is the id
+    titles(title) of the names, in their order, if there are any; on the way titled(place, name,
+                 title) as read
+    excluded(name)  names that are left out, with their links, if any are
+    links(key)   destination * 2**32 + source, ascending; duplicates still in it; with weights w,
+                 ascending among duplicates, so that their sum is always the same
+
+DuckDB does what it is good at: reading Parquet and clean text, the dictionary, the joins and the
+sorts, all of them spilling under one memory limit. It is locked to the directories of its inputs
+and loads no extensions. The result is streamed out as NumPy arrays, a piece at a time.
+
+Names are numbered by their sort key, then by name (bytes). The key of a name that is a URL
+(``scheme://...``) is its SURT form: the host's labels reversed, the port, ")", and the rest, so
+that a site's pages, and a domain's hosts, stand side by side. Any other name is its own key.
+Of a table with two sides (``graph/sides.py``) the left one comes first.
+
+What the tables of ``ingest`` are asked, and how they go out: a piece at a time, as NumPy arrays.
+
+A question that is interrupted is a KeyboardInterrupt; memory or disk that do not suffice are told
+with what there is of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import InputError, ResourceError
+from cocite.graph.excluded import LeftOut
+from cocite.graph.spelling import PADDED, trimmed
+from cocite.io.database import file_literal, file_pattern, open_duckdb
+from cocite.io.readers import Source
+from cocite.io.readers.contract import TITLE_COLUMNS, TitleFile
+from cocite.resources import format_size
+from cocite.storage import disk
+
+_PIECE = 1 << 19
+NAMES_PIECE = 1 << 17
+"""Rows of a piece of names; a block of names on disk divides it."""
+
+
+NO_ROOM = duckdb.IOException, duckdb.TransactionException, duckdb.FatalException
+"""What DuckDB raises where files cannot be written, a commit where it finds no room."""
+
+
+def unwritable(directory: Path, error: Exception) -> ResourceError:
+    """What to raise when the files of a database in ``directory`` cannot be written."""
+    if {"?", "\\"} & set(str(directory.absolute())):
+        return ResourceError(
+            f"temporary files in {directory} cannot be written or read: DuckDB takes a ? or a "
+            f"backslash in a path for something else ({error}). Choose an output in another folder"
+        )
+    return ResourceError(
+        f"temporary files in {directory} cannot be written or read, where "
+        f"{format_size(shutil.disk_usage(directory).free)} are free: {error}. Make room there, or "
+        "choose an output on another disk"
+    )
+
+
+class Streams:
+    """An open database, and what is streamed out of its tables (``io/tables.py``)."""
+
+    def __init__(self, database: duckdb.DuckDBPyConnection, directory: Path) -> None:
+        self._db, self._directory = database, directory
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._db.close()
+
+    def _run(self, query: str) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._execute(query, lambda result: result.fetchall())
+        return rows
+
+    def _execute(
+        self,
+        query: str,
+        fetch: Callable[[duckdb.DuckDBPyConnection], Any],
+        values: Sequence[str] = (),
+    ) -> Any:
+        try:
+            return fetch(self._db.execute(query, list(values)))
+        except (duckdb.InterruptException, RuntimeError) as error:
+            if "interrupt" in str(error).lower():
+                raise KeyboardInterrupt from error
+            raise
+        except duckdb.OutOfMemoryException as error:
+            raise ResourceError(
+                f"the links do not fit the memory given, even spilling to disk: {error}. Give "
+                "more with --memory"
+            ) from error
+        except NO_ROOM as error:
+            raise unwritable(self._directory, error) from error
+
+    def _stream(self, table: str, column: str, piece: int) -> Iterator[NDArray[Any]]:
+        return (values for (values,) in self._stream_rows(table, (column,), piece))
+
+    def _stream_rows(
+        self, table: str, columns: tuple[str, ...], piece: int
+    ) -> Iterator[tuple[NDArray[Any], ...]]:
+        count = int(self._run(f"SELECT count(*) FROM {table}")[0][0])
+        for low in range(0, count, piece):
+            values = self._execute(
+                f"SELECT {', '.join(columns)} FROM {table} "
+                f"WHERE rowid >= {low} AND rowid < {low + piece}",
+                lambda result: result.fetchnumpy(),
+            )
+            found = tuple(np.asarray(values[column]) for column in columns)
+            if len(found[0]) != min(piece, count - low):
+                raise InputError(f"table {table} lost rows at {low}: a fault of cocite, report it")
+            yield found
+
+    def link_keys(self) -> Iterator[NDArray[np.uint64]]:
+        """The keys in ascending order, piece by piece."""
+        return self._stream("links", "key", _PIECE)
+
+    def weighted_links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64]]]:
+        """The keys in ascending order with their weights, piece by piece."""
+        return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
+
+    def integer_names(self) -> Iterator[NDArray[np.uint64]]:
+        """The names in order of id, as integers."""
+        return self._stream("names", "name", _PIECE)
+
+    def text_names(self) -> Iterator[list[str]]:
+        """The names in order of id, as text, in pieces whose length a block of names divides."""
+        return (piece.tolist() for piece in self._stream("names", "name", NAMES_PIECE))
+
+    def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
+        """The ids in the order of their names' bytes."""
+        self._run("CREATE TABLE by_name AS SELECT rowid::UINTEGER AS id FROM names ORDER BY name")
+        return self._stream("by_name", "id", _PIECE)
+
+    def sort_hashes(self, pieces: Iterator[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint64]]:
+        """Sort the names' hashes, given in order of id: pieces of hash * 2**32 + id."""
+        self._run("CREATE TABLE hashes(key UBIGINT)")
+        base = 0
+        for hashes in pieces:
+            ids = np.arange(base, base + hashes.size, dtype=np.uint64)
+            self._db.register("piece", {"key": (hashes.astype(np.uint64) << np.uint64(32)) | ids})
+            self._run("INSERT INTO hashes SELECT key FROM piece")
+            self._db.unregister("piece")
+            base += hashes.size
+        self._run("CREATE TABLE by_hash AS SELECT key FROM hashes ORDER BY key")
+        self._run("DROP TABLE hashes")
+        return self._stream("by_hash", "key", _PIECE)
+
+
+# -- tables ------------------------------------------------------------------------------
+
+
+_log = logging.getLogger("cocite")
+MAX_NODES = 2**32 - 1
+"""Ids are uint32 and the largest one means "none"."""
+
+_LARGEST_SPILL = 1 << 60
+"""Bytes: spilling is bounded by the disk, not by DuckDB's default of 90 % of what is free."""
+
+_SCHEME = "^[A-Za-z][A-Za-z0-9+.-]*://"
+_HOST = f"regexp_extract(name, '{_SCHEME}(?:[^/?#@]*@)?([^/?#:]*)', 1)"
+_REST = f"regexp_replace(name, '{_SCHEME}(?:[^/?#@]*@)?[^/?#:]*', '')"
+SORT_KEY = (
+    f"CASE WHEN regexp_matches(name, '{_SCHEME}') THEN "
+    f"array_to_string(list_reverse(string_split(lower({_HOST}), '.')), ',') || "
+    f"regexp_extract({_REST}, '^:[0-9]*') || ')' || regexp_replace({_REST}, '^:[0-9]*', '') "
+    "ELSE name END"
+)
+
+IS_URL = f"regexp_matches(name, '{_SCHEME}')"
+
+
+class Renamed(NamedTuple):
+    """How many names became others; and how many fewer names there are for that."""
+
+    names: int
+    merged: int
+
+
+class TitleTable(NamedTuple):
+    """What came of titles: of how many ``names`` there are some; how many of these are ``unknown``,
+    the first of them in ``strangers``; and how many titles were one more of a node, and another.
+    """
+
+    names: int
+    unknown: int
+    others: int
+    strangers: list[str]
+
+
+class Tables(Streams):
+    """One run's database; ``directory`` must be private to it and is emptied by its owner."""
+
+    def __init__(
+        self,
+        directory: Path,
+        sources: list[Source],
+        memory: int,
+        threads: int,
+        weighted: bool = False,
+    ) -> None:
+        spill = directory / "spill"
+        disk.make_own_folder(spill)
+        try:
+            database = open_duckdb(
+                str(directory / "tables.duckdb"),
+                {
+                    "memory_limit": f"{memory}B",
+                    "threads": threads,
+                    "temp_directory": str(spill),
+                    "max_temp_directory_size": f"{_LARGEST_SPILL}B",
+                    "preserve_insertion_order": True,
+                },
+                files=[*_places(sources), *_folder(directory)],
+            )
+        except NO_ROOM as error:
+            raise unwritable(directory, error) from error
+        super().__init__(database, directory)
+        self._parts: list[str] = []
+        self._node_parts: list[str] = []
+        self._left_out = False
+        self._mark = ""
+        self.weighted = weighted
+        self.integers = True
+
+    # -- loading ------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The database with a schema ``reading``, for tables that a reader needs on its way."""
+        self._run("CREATE SCHEMA reading")
+        yield self._db
+        self._run("DROP SCHEMA reading CASCADE")
+
+    def load(self, relation: str, wanted: int, integers: bool) -> None:
+        """Load what a reader found: ``wanted`` is 2 for links, 1 for names of nodes, ``integers``
+        whether all names are.
+        """
+        parts = self._parts if wanted == 2 else self._node_parts
+        table = f"part_{wanted}_{'integers' if integers else 'text'}"
+        if table in parts:
+            self._run(f"INSERT INTO {table} {relation}")
+        else:
+            self._run(f"CREATE TABLE {table} AS {relation}")
+            parts.append(table)
+        self.integers &= integers
+
+    def leave_out(self, names: Sequence[str]) -> None:
+        """Have no nodes called so: all other nodes stay, and the links among them."""
+        self._run("CREATE TABLE excluded (name VARCHAR)")
+        for low in range(0, len(names), NAMES_PIECE):
+            piece = np.array(list(map(trimmed, names[low : low + NAMES_PIECE])), object)
+            self._db.register("piece", {"name": piece})
+            self._run("INSERT INTO excluded SELECT name FROM piece")
+            self._db.unregister("piece")
+        self._left_out = True
+
+    def rename(self, normal: Callable[[str], str], which: str) -> Renamed:
+        """Call nodes as ``normal`` says, of the names for which ``which`` is true, a condition."""
+        columns = [(part, "ab") for part in self._parts] + [(p, "a") for p in self._node_parts]
+        columns = [(part, ends) for part, ends in columns if part.endswith("_text")]
+        every = " UNION ".join(f"SELECT {c} AS name FROM {p}" for p, ends in columns for c in ends)
+        if not every:
+            return Renamed(0, 0)
+        self._run(f"CREATE TABLE looked_at AS SELECT name FROM ({every}) WHERE {which}")
+        self._run("CREATE TABLE renamed (name VARCHAR, other VARCHAR)")
+        for piece in self._stream("looked_at", "name", NAMES_PIECE):
+            others = np.array([normal(name) for name in piece], object)
+            self._db.register("piece", {"name": piece.astype(object), "other": others})
+            self._run("INSERT INTO renamed SELECT name, other FROM piece WHERE name != other")
+            self._db.unregister("piece")
+        self._run("DROP TABLE looked_at")
+        count, others = self._run("SELECT count(*), count(DISTINCT other) FROM renamed")[0]
+        merged = count - others
+        if count:
+            own = "SELECT name FROM renamed"
+            there = f"SELECT name FROM ({every}) WHERE name IN (SELECT other FROM renamed)"
+            merged += self._run(f"SELECT count(*) FROM ({there} EXCEPT {own})")[0][0]
+        for part, ends in columns if count else ():
+            other = ", ".join(f"coalesce({c}_.other, p.{c}) AS {c}" for c in ends)
+            weight = ", p.w" if self.weighted and ends == "ab" else ""
+            joins = " ".join(f"LEFT JOIN renamed {c}_ ON {c}_.name = p.{c}" for c in ends)
+            self._run(f"CREATE TABLE other AS SELECT {other}{weight} FROM {part} p {joins}")
+            self._run(f"DROP TABLE {part}")
+            self._run(f"ALTER TABLE other RENAME TO {part}")
+        self._run("DROP TABLE renamed")
+        return Renamed(int(count), int(merged))
+
+    def trim(self) -> int:
+        """Leave out blanks at the ends of names, which are no part of them; returns how many names
+        become others that way that are there, too.
+        """
+        merged = self.rename(trimmed, PADDED).merged
+        if merged:
+            _log.warning(
+                f"{merged:,} name{'s' * (merged > 1)} differed from others by blanks at the ends "
+                "only, which are no part of a name: each is one node with them"
+            )
+        return merged
+
+    def mark(self, title: str) -> str:
+        """Set the names of sources apart from those of targets, by a mark that they begin with: the
+        ``title`` and as many colons as no target has. Names of nodes stay as they are. Returns it.
+        """
+        self.integers = False
+        targets = " UNION ALL ".join(f"SELECT b::VARCHAR AS b FROM {t}" for t in self._parts)
+        mark = title + ":"
+        while targets and self._run(
+            f"SELECT 1 FROM ({targets}) WHERE starts_with(b, '{mark}') LIMIT 1"
+        ):
+            mark += ":"
+        weight = ", w" if self.weighted else ""
+        for part in list(self._parts):
+            self._run(
+                f"CREATE TABLE marked AS SELECT '{mark}' || a::VARCHAR AS a, b::VARCHAR AS b"
+                f"{weight} FROM {part}"
+            )
+            self._run(f"DROP TABLE {part}")
+            self._run(f"ALTER TABLE marked RENAME TO {part}")
+        self._mark = mark
+        return mark
+
+    def marked(self) -> int:
+        """How many of the names have the mark, once they are numbered."""
+        named = f"SELECT count(*) FROM names WHERE starts_with(name, '{self._mark}')"
+        return int(self._run(named)[0][0])
+
+    # -- numbering and sorting ------------------------------------------------------
+
+    def number(self) -> int:
+        """Give every distinct name its id; returns their number."""
+        kind = "UBIGINT" if self.integers else "VARCHAR"
+        weight = ", w" if self.weighted else ""
+        links = [f"SELECT a::{kind} AS a, b::{kind} AS b{weight} FROM {t}" for t in self._parts]
+        self._run("CREATE TABLE raw AS " + " UNION ALL ".join(links))
+        names = [f"SELECT {c}::{kind} AS name FROM raw" for c in "ab"]
+        names += [f"SELECT a::{kind} AS name FROM {t}" for t in self._node_parts]
+        for table in self._parts:
+            self._run(f"DROP TABLE {table}")
+        order = "name" if self.integers else f"{SORT_KEY}, name"
+        if self._mark:
+            order = f"NOT starts_with(name, '{self._mark}'), {order}"
+        every = f"({' UNION '.join(names)})"
+        if self._left_out:
+            self._run(f"CREATE TABLE every AS SELECT name FROM {every}")
+            every = f"every WHERE {self._stays('name')}"
+        self._run(f"CREATE TABLE names AS SELECT name FROM {every} ORDER BY {order}")
+        count = int(self._run("SELECT count(*) FROM names")[0][0])
+        if count > MAX_NODES:
+            raise ResourceError(
+                f"the links name {count:,} nodes; a graph can have {MAX_NODES:,} (ids are uint32)"
+            )
+        return count
+
+    @staticmethod
+    def _stays(name: str) -> str:
+        """The condition that a name is not left out; integers are compared as they are written."""
+        return f"{name}::VARCHAR NOT IN (SELECT name FROM excluded)"
+
+    def cut(self) -> LeftOut | None:
+        """Drop the links of what is left out, once nodes are numbered; None if nothing is to be."""
+        if not self._left_out:
+            return None
+        links = self._run(f"DELETE FROM raw WHERE NOT ({self._stays('a')} AND {self._stays('b')})")
+        nodes = self._run(f"SELECT count(*) FROM every WHERE NOT {self._stays('name')}")
+        strangers = "FROM excluded WHERE name NOT IN (SELECT name::VARCHAR FROM every)"
+        unknown = self._run(f"SELECT count(*) {strangers}")
+        first = self._run(f"SELECT name {strangers} ORDER BY rowid LIMIT 1")
+        self._run("DROP TABLE every")
+        example = str(first[0][0]) if first else None
+        return LeftOut(int(nodes[0][0]), int(links[0][0]), int(unknown[0][0]), example)
+
+    def dense(self, count: int) -> bool:
+        """Whether the names are the integers 0 to count - 1, so that a name is its id."""
+        return self.integers and (
+            count == 0 or int(self._run("SELECT max(name) FROM names")[0][0]) == count - 1
+        )
+
+    def has_urls(self) -> bool:
+        """Whether the order of ids is not the order of names."""
+        if self.integers or self._mark:
+            return not self.integers
+        return bool(self._run(f"SELECT 1 FROM names WHERE {IS_URL} LIMIT 1"))
+
+    def sort(self, dense: bool, undirected: bool) -> int:
+        """Turn raw links into ascending keys; returns their number, duplicates included.
+
+        Both ways of a self-loop are one link: the second adds nothing to its weight.
+        """
+        raw = "raw"
+        weight, back = (", w", ", if(a = b, 0, w) AS w") if self.weighted else ("", "")
+        if undirected:
+            raw = (
+                f"(SELECT a, b{weight} FROM raw UNION ALL SELECT b AS a, a AS b{back} FROM raw) "
+                "AS raw"
+            )
+        shift = "::UBIGINT * 4294967296::UBIGINT + "
+        if dense:
+            keys = f"SELECT b{shift}a AS key{weight} FROM {raw}"
+        else:
+            keys = (
+                f"SELECT d.rowid{shift}s.rowid::UBIGINT AS key{weight} FROM {raw} "
+                "JOIN names s ON s.name = raw.a JOIN names d ON d.name = raw.b"
+            )
+        self._run(f"CREATE TABLE keys AS {keys}")
+        self._run("DROP TABLE raw")
+        self._run(f"CREATE TABLE links AS SELECT key{weight} FROM keys ORDER BY key{weight}")
+        self._run("DROP TABLE keys")
+        return int(self._run("SELECT count(*) FROM links")[0][0])
+
+    # -- titles ---------------------------------------------------------------------
+
+    def load_titles(self, files: Sequence[TitleFile]) -> TitleTable:
+        """Give the named nodes their titles, of each the one with the first place."""
+        columns = ", ".join(f"'{name}': '{kind}'" for name, kind in TITLE_COLUMNS.items())
+        each = [
+            f"SELECT * FROM read_csv({_literal(file.path)}, delim = '\t', header = false, "
+            "auto_detect = false, quote = '', escape = '', comment = '', new_line = '\\n', "
+            f"nullstr = '\x01', columns = {{{columns}}})"
+            for file in files
+            if file.count
+        ]
+        self._run("CREATE TABLE titled AS " + " UNION ALL ".join(each))
+        self._run(
+            "CREATE TABLE firsts AS SELECT name, min(place) AS place FROM titled GROUP BY name"
+        )
+        others = "SELECT count(*) FROM titled t JOIN firsts f ON f.name = t.name "
+        others += "JOIN titled o ON o.place = f.place WHERE o.title <> t.title"
+        unknown = "FROM firsts f ANTI JOIN names n ON n.name::VARCHAR = f.name"
+        strangers = self._run(f"SELECT name {unknown} ORDER BY place LIMIT 3")
+        kept = TitleTable(
+            int(self._run("SELECT count(*) FROM firsts")[0][0]),
+            int(self._run(f"SELECT count(*) {unknown}")[0][0]),
+            int(self._run(others)[0][0]),
+            [str(row[0]) for row in strangers],
+        )
+        self._run(
+            "CREATE TABLE titles AS SELECT coalesce(t.title, '') AS title FROM names n "
+            "LEFT JOIN firsts f ON f.name = n.name::VARCHAR "
+            "LEFT JOIN titled t ON t.place = f.place ORDER BY n.rowid"
+        )
+        self._run("DROP TABLE titled")
+        self._run("DROP TABLE firsts")
+        return kept
+
+    def titles(self) -> Iterator[list[str]]:
+        """The titles in order of id, "" for none, in pieces as of names."""
+        return (piece.tolist() for piece in self._stream("titles", "title", NAMES_PIECE))
+
+
+def _places(sources: list[Source]) -> list[str]:
+    """The files as they are named, as patterns, and where they lie."""
+    named = [str(source.path) for source in sources if source.path is not None]
+    folders: dict[str, str] = {}
+    found = []
+    for path in named:
+        whole = os.path.join(os.getcwd(), path)
+        found += [whole, path]
+        with suppress(InputError):  # of no reader that asks DuckDB
+            found.append(file_pattern(path))
+        folder, name = os.path.split(path)
+        if os.path.islink(path) or name in ("", ".", ".."):
+            found.append(os.path.realpath(path))
+            continue
+        if folder not in folders:  # thousands of files lie in few
+            folders[folder] = os.path.realpath(folder)
+        found.append(os.path.join(folders[folder], name))
+    return found
+
+
+def _folder(path: Path) -> list[str]:
+    """All files of a folder."""
+    where = path.resolve()
+    return [f"{where}/", file_pattern(where) + "/"]
+
+
+def _literal(path: Path | None) -> str:
+    return file_literal(Path(path or "").resolve())

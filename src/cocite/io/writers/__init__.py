@@ -1,0 +1,172 @@
+"""Writers: results as files that other programs read, a kind of file by the ending of its name.
+
+A file is a *table*, whose columns have titles, an *array*, which is numbers by the ids of nodes and
+has no names, or a *graph* of weighted links. A new kind is a file in this folder with its writer,
+and a line of ``WRITERS``, or of ``GRAPHS``.
+What is written goes to a :class:`Target`, a file or a table of a database
+(``io/writers/databases.py``), and is there when it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import UsageError
+from cocite.graph.names import Names
+from cocite.io.writers.databases import FileTarget, Target, file_target
+from cocite.io.writers.graphs import DOT, GEXF, GRAPHML, GraphFile
+from cocite.io.writers.tables import (
+    ARROW,
+    CSV,
+    JSON_LINES,
+    NPY,
+    PARQUET,
+    TSV,
+    ArrayFile,
+    Columns,
+    TableFile,
+    Types,
+)
+from cocite.storage import evict
+
+__all__ = [
+    "ARRAYS",
+    "GRAPHS",
+    "TABLES",
+    "WRITERS",
+    "ArrayFile",
+    "Columns",
+    "FileTarget",
+    "GraphFile",
+    "TableFile",
+    "Target",
+    "Types",
+    "check_output",
+    "kinds_of",
+    "numbers_types",
+    "target_of",
+    "write_numbers",
+    "write_table",
+]
+
+WRITERS: dict[str, TableFile | ArrayFile] = {
+    ".parquet": PARQUET,
+    ".csv": CSV,
+    ".tsv": TSV,
+    ".jsonl": JSON_LINES,
+    ".arrow": ARROW,
+    ".npy": NPY,
+}
+"""What a name may end in -> what writes such files."""
+
+GRAPHS: dict[str, GraphFile] = {".graphml": GRAPHML, ".gexf": GEXF, ".dot": DOT}
+"""The same for graphs."""
+
+TABLES = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer, TableFile))
+ARRAYS = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer, ArrayFile))
+
+_PIECE = 1 << 16
+
+
+def target_of(
+    output: str | os.PathLike[str] | None,
+    to: str | None,
+    *,
+    kind: str | None = None,
+    overwrite: bool = False,
+    append: bool = False,
+    types: Types | None = None,
+    endings: Iterable[str] | None = None,
+    safe: bool = False,
+) -> Target | None:
+    """The file ``output`` or the table ``to`` of a database, whichever is named; None if neither
+    is. ``types`` are those of the table, if they are known; ``safe`` as in :func:`check_output`.
+    Before any work is done.
+
+    Raises as :func:`check_output` and :func:`~.databases.database_target` do.
+    """
+    if to is None:
+        if append:
+            raise UsageError("--append is for a table of a database: name it by --to")
+        if output is None and kind is not None:
+            raise UsageError("--kind says what --output is: name that, too")
+        return None if output is None else check_output(output, overwrite, endings, kind, safe=safe)
+    if output is not None:
+        raise UsageError("an answer goes to a file or to a database: choose --output or --to")
+    if kind is not None:
+        raise UsageError("a table of a database has no kind: leave --kind out")
+    from cocite.io.writers.databases import database_target
+
+    return database_target(to, overwrite=overwrite, append=append, types=types)
+
+
+def numbers_types(*columns: str) -> Types:
+    """The types of what :func:`write_numbers` writes."""
+    return {"node": "VARCHAR"} | dict.fromkeys(columns, "DOUBLE")
+
+
+def kinds_of(endings: Iterable[str]) -> list[str]:
+    """What kinds of files are called, by their endings."""
+    return [ending.removeprefix(".") for ending in endings]
+
+
+def check_output(
+    output: str | os.PathLike[str],
+    overwrite: bool,
+    endings: Iterable[str] | None = None,
+    kind: str | None = None,
+    *,
+    safe: bool = False,
+) -> FileTarget:
+    """The file, if its ending, or the ``kind``, is among ``endings``, by default all, and it may be
+    written; before any work is done. ``safe``: of CSV and TSV so that no spreadsheet takes a name
+    for a formula (``io/writers/tables.py``); other kinds have none.
+
+    Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
+    """
+    some = {each: WRITERS[each] for each in (WRITERS if endings is None else endings)}
+    return file_target(output, some, kind=kind, overwrite=overwrite, safe=safe)
+
+
+def write_table(
+    path: Path, pieces: Iterable[Columns], types: Types, folder: Path | None = None
+) -> None:
+    """Write a table to a file that may be replaced; see :meth:`Target.write_table`."""
+    check_output(path, True).write_table(pieces, types, folder)
+
+
+def write_numbers(target: Target, names: Names, **columns: NDArray[np.float64]) -> None:
+    """Write numbers a node: a table of ``node`` and the titles of the columns, or an array by id,
+    with a row a column if there are several. Both may be larger than memory.
+    """
+    first, *others = columns.values()
+    if isinstance(target, FileTarget) and target.is_array:
+        shape = (1 + len(others), *first.shape) if others else first.shape
+        target.write_array(_pieces(first, *others), first.dtype, shape)
+    else:
+        target.write_table(_named(names, columns), numbers_types(*columns))
+
+
+def _pieces(*columns: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    for values in columns:
+        for low in range(0, values.size, _PIECE):
+            yield values[low : low + _PIECE]
+            evict(values[low : low + _PIECE])
+
+
+def _named(names: Names, columns: dict[str, NDArray[np.float64]]) -> Iterator[Columns]:
+    names = names.stored
+    for low in range(0, len(names), _PIECE):
+        part = slice(low, min(low + _PIECE, len(names)))
+        named: dict[str, Any] = {
+            "node": np.array(names.names(np.arange(part.start, part.stop)), dtype=object)
+        }
+        yield named | {title: values[part] for title, values in columns.items()}
+        names.evict()
+        evict(*(values[part] for values in columns.values()))

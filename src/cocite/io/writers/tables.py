@@ -1,0 +1,358 @@
+"""``.parquet``, ``.csv`` and ``.tsv``: rows go through DuckDB a piece at a time, out of core.
+
+So a file may be larger than memory. Disk: its rows once more beside it while it is made.
+
+What a writer is: how a table, an array or a graph becomes a file.
+
+Cells of CSV and TSV that a spreadsheet would take for a formula, written so that it does not.
+
+Names and titles come from others. A cell of text that begins with one of ``= + - @``, a tab, an end
+of a line, or the wide forms of the four, has an apostrophe before it; spreadsheets then show it as
+text, and other programs read one sign more, so nobody gets this who does not ask. Numbers stay.
+
+Source: https://owasp.org/www-community/attacks/CSV_Injection
+
+``.npy``: one array, as NumPy loads and maps it. Constant memory.
+
+``.jsonl``: JSON lines, an object a row. Constant memory.
+
+    {"node": "Cat", "rank": 0.012}
+
+What does not exist is null, and no number is rounded: a float32 is the shortest decimal that is
+read as the same float32.
+
+``.arrow``: Arrow IPC, as pyarrow, pandas (``read_feather``), polars, DuckDB and R read it.
+
+A file has Arrow's file format, in batches that are not compressed, so that it can be mapped. A
+stream has Arrow's streaming format: the schema, then a batch a piece. What does not exist is null.
+
+Memory: a batch. Source: https://arrow.apache.org/docs/format/Columnar.html
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import ResourceError, UsageError
+from cocite.extras import need
+from cocite.io.database import literal, open_duckdb
+from cocite.resources import format_size
+from cocite.storage import disk, staged_rows
+
+Columns = Mapping[str, Any]
+"""Some rows: arrays of equal length by title."""
+Types = Mapping[str, str]
+"""The titles of a table and their SQL types."""
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """Files of columns with titles: ``write(path, pieces, types)`` makes one, and takes ``memory``
+    bytes, whatever its size; ``twice`` if its rows lie beside it once more while it is made.
+
+    ``text(piece, types, first)`` is what a stream begins with, if the piece is the ``first``, or
+    goes on with; None for a kind that is no stream. ``ready()`` raises
+    :class:`~cocite.errors.UsageError` if a library that it needs is missing. ``safe`` writes the
+    same so that no spreadsheet takes a name for a formula (``io/writers/tables.py``); None where
+    none does.
+    """
+
+    title: str
+    write: Callable[[Path, Iterable[Columns], Types], None]
+    memory: int = 0
+    twice: bool = False
+    text: Callable[[Columns, Types, bool], bytes] | None = None
+    ready: Callable[[], object] = lambda: None
+    safe: TableFile | None = None
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """Files of one array: ``write(path, pieces, dtype, shape)`` makes one of elements in order."""
+
+    title: str
+    write: Callable[[Path, Iterable[NDArray[Any]], np.dtype[Any], tuple[int, ...]], None]
+
+
+# -- formulas ----------------------------------------------------------------------------
+
+
+_FIRST = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+_MARK = "'"
+
+
+def safe_cell(value: Any) -> Any:
+    """``value`` as it may stand in a cell; what is no text stays as it is."""
+    return _MARK + value if isinstance(value, str) and value.startswith(tuple(_FIRST)) else value
+
+
+def safe_columns(types: Types) -> str:
+    """The same of all columns of a table, as DuckDB selects them."""
+    signs = ", ".join(f"chr({ord(sign)})" for sign in _FIRST)
+    return ", ".join(
+        f'CASE WHEN left("{title}", 1) IN ({signs}) THEN chr({ord(_MARK)}) || "{title}" '
+        f'ELSE "{title}" END AS "{title}"'
+        if kind == "VARCHAR"
+        else f'"{title}"'
+        for title, kind in types.items()
+    )
+
+
+# -- tables ------------------------------------------------------------------------------
+
+
+ROWS = "rows"
+
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "memory_limit": "64MB",
+    "threads": 1,
+}
+"""Rows stream through: this is enough for any number of them."""
+_MEMORY = 150 << 20
+"""That, the library and a piece of names."""
+
+
+def _write(how: str, safe: bool, target: Path, pieces: Iterable[Columns], types: Types) -> None:
+    """Through DuckDB, whose errors here are those of the disk; ``how`` is the end of its COPY, and
+    ``safe`` is without formulas.
+    """
+    import duckdb
+
+    try:
+        _through_duckdb(target, how, safe, pieces, types)
+    except (
+        duckdb.IOException,
+        duckdb.OutOfMemoryException,
+        duckdb.TransactionException,  # a commit that finds no room
+        duckdb.FatalException,
+    ) as error:
+        free = shutil.disk_usage(target.parent).free
+        raise ResourceError(
+            f"could not write {target}, with its temporary files beside it: {error} "
+            f"({format_size(free)} free there). Free some room or choose another output, and run "
+            "the same command again"
+        ) from error
+    except RuntimeError as error:
+        if "interrupt" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
+
+
+def _through_duckdb(
+    target: Path, how: str, safe: bool, pieces: Iterable[Columns], types: Types
+) -> None:
+    with (
+        staged_rows(target) as folder,
+        staged(folder / "rows.duckdb", pieces, types, target) as connection,
+    ):
+        name = literal(str(target.absolute()))
+        rows = f"(SELECT {safe_columns(types)} FROM {ROWS})" if safe else ROWS
+        connection.execute(f"COPY {rows} TO {name} ({how}, USE_TMP_FILE false)")
+
+
+@contextmanager
+def staged(path: Path, pieces: Iterable[Columns], types: Types, *files: Path) -> Iterator[Any]:
+    """A new database with all rows in a table ``ROWS``, each piece by itself: many rows in one
+    transaction of DuckDB take memory. It may be asked to write ``files``.
+    """
+    may = [str(place) for file in files for place in (file.absolute(), file.resolve())]
+    with open_duckdb(str(path), _CONFIG, files=may) as connection:
+        columns = ", ".join(f'"{title}" {kind}' for title, kind in types.items())
+        connection.execute(f"CREATE TABLE {ROWS}({columns})")
+        for piece in pieces:
+            known = {title: column for title, column in piece.items() if not _is_empty(column)}
+            chosen = ", ".join(f'"{title}"' if title in known else "NULL" for title in types)
+            connection.register("piece", known)
+            connection.execute(f"INSERT INTO {ROWS} SELECT {chosen} FROM piece")
+            connection.unregister("piece")
+        yield connection
+
+
+def _is_empty(column: NDArray[Any]) -> bool:
+    """Whether it is of objects of which none is there: DuckDB before 2.0 fails at them."""
+    return column.dtype == object and not any(value is not None for value in column)
+
+
+def _cell(how: str, safe: bool, piece: Columns, types: Types, first: bool) -> bytes:
+    """What a file of that piece has, without its titles unless it is the first."""
+    with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
+        path = Path(folder, "piece")
+        _write(how, safe, path, [piece], types)
+        content = path.read_bytes()
+    return content if first else content[content.index(b"\n") + 1 :]
+
+
+def _table(title: str, how: str) -> TableFile:
+    return TableFile(title, partial(_write, how, False), _MEMORY, twice=True)
+
+
+def _text_table(title: str, how: str) -> TableFile:
+    """A kind that is text, and may be streamed; with its safe form."""
+    safe, plain = (
+        replace(
+            _table(title, how), write=partial(_write, how, form), text=partial(_cell, how, form)
+        )
+        for form in (True, False)
+    )
+    return replace(plain, safe=safe)
+
+
+PARQUET = _table("Parquet", "FORMAT parquet, COMPRESSION zstd")
+CSV = _text_table("CSV", "FORMAT csv, HEADER")
+TSV = _text_table("TSV", "FORMAT csv, HEADER, DELIMITER '\t'")
+
+
+# -- numpy -------------------------------------------------------------------------------
+
+
+def _write_numpy(
+    path: Path, pieces: Iterable[NDArray[Any]], dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> None:
+    header = {
+        "descr": np.lib.format.dtype_to_descr(dtype),
+        "fortran_order": False,
+        "shape": shape,
+    }
+    with disk.rewrite(path) as file:
+        begin = BytesIO()
+        np.lib.format.write_array_header_1_0(begin, header)
+        disk.write(file, begin.getvalue())
+        for piece in pieces:
+            disk.write(file, np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
+
+
+NPY = ArrayFile("NumPy", _write_numpy)
+
+
+# -- lines -------------------------------------------------------------------------------
+
+
+_ROWS = 1 << 14
+
+
+def rows_of(piece: Columns, types: Types) -> Iterator[tuple[Any, ...]]:
+    """The rows of a piece as Python's own values, None for what does not exist."""
+    return zip(*(map(_plain, _values(piece[title])) for title in types), strict=True)
+
+
+def _values(column: Any) -> list[Any]:
+    if isinstance(column, np.ndarray):
+        if column.dtype == np.float32:
+            return [float(str(value)) for value in column]
+        return list(column.tolist())
+    return list(column)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _line(piece: Columns, types: Types, first: bool) -> bytes:
+    rows = (dict(zip(types, row, strict=True)) for row in rows_of(piece, types))
+    lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    return lines.encode(errors="surrogateescape")
+
+
+def _write_lines(path: Path, pieces: Iterable[Columns], types: Types) -> None:
+    with disk.rewrite(path) as file:
+        for piece in pieces:
+            rows = len(next(iter(piece.values())))
+            for low in range(0, rows, _ROWS):
+                some = {title: values[low : low + _ROWS] for title, values in piece.items()}
+                disk.write(file, _line(some, types, False))
+
+
+JSON_LINES = TableFile("JSON lines", _write_lines, text=_line)
+
+
+# -- arrow -------------------------------------------------------------------------------
+
+
+"""Of a batch: with the longest names there are, that is half of what a column of text may hold."""
+_TYPES = {
+    "VARCHAR": "string",
+    "BIGINT": "int64",
+    "INTEGER": "int32",
+    "DOUBLE": "float64",
+    "FLOAT": "float32",
+    "BOOLEAN": "bool_",
+}
+
+
+def _arrow() -> Any:
+    need("pyarrow.ipc", "an Arrow file", "arrow")
+    return need("pyarrow", "an Arrow file", "arrow")
+
+
+def _schema(arrow: Any, types: Types) -> Any:
+    return arrow.schema([(title, getattr(arrow, _TYPES[kind])()) for title, kind in types.items()])
+
+
+def _batches(arrow: Any, schema: Any, piece: Columns) -> Iterator[Any]:
+    rows = len(next(iter(piece.values())))
+    for low in range(0, rows, _ROWS):
+        try:
+            columns = [
+                arrow.array(piece[field.name][low : low + _ROWS], field.type, from_pandas=True)
+                for field in schema
+            ]
+        except UnicodeEncodeError as error:
+            raise UsageError(
+                f"a name is no text in UTF-8, which Arrow needs: {error.object!r}. Choose .jsonl"
+            ) from error
+        yield arrow.record_batch(columns, schema=schema)
+
+
+class _Sink:
+    """A file as pyarrow writes to it, whose errors are those of the store."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.closed = file, False
+
+    def write(self, data: Any) -> int:
+        """All of it, or an error that says how full the disk is."""
+        disk.write(self._file, memoryview(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def close(self) -> None:
+        """The file is closed by whoever opened it."""
+        self.closed = True
+
+
+def _write_arrow(path: Path, pieces: Iterable[Columns], types: Types) -> None:
+    arrow = _arrow()
+    schema = _schema(arrow, types)
+    with (
+        disk.rewrite(path) as file,
+        arrow.ipc.new_file(arrow.PythonFile(_Sink(file), "w"), schema) as out,
+    ):
+        for piece in pieces:
+            for batch in _batches(arrow, schema, piece):
+                out.write_batch(batch)
+
+
+def _arrow_text(piece: Columns, types: Types, first: bool) -> bytes:
+    arrow = _arrow()
+    schema = _schema(arrow, types)
+    parts = [schema.serialize()] if first else []
+    parts += [batch.serialize() for batch in _batches(arrow, schema, piece)]
+    return b"".join(part.to_pybytes() for part in parts)
+
+
+ARROW = TableFile("Arrow IPC", _write_arrow, text=_arrow_text, ready=_arrow)

@@ -1,0 +1,311 @@
+"""Groups of nodes that share a min-hash: listing them, and asking them.
+
+For every ring k = 1, ..., length of a sample the nodes are grouped by their winner, the node that
+is first in their k-step neighbourhood (``kernels/ring_rows.py``). A sample's row of ``blobs`` says
+where in ``words`` its cells begin, ``length`` to a node: where in its groups the node's own begins,
+ring after ring, NOWHERE if it is alone; where the groups begin; their words p; and the length. A
+group is its winner, its size, and its nodes, ascending.
+
+What two nodes share in a sample is a mask: bit k - 1 is set if they are in one group of ring k.
+``table`` uint64[2**length, 2] holds what a mask is worth, and its square, as fixed-point numbers.
+Squares need the mask of the whole sample: ``marks`` uint32[nodes] keeps each node's, with the
+sample's number above it, while ring after ring adds the difference that a bit makes.
+
+Cost: listing is five passes over the nodes a ring, two of them at random. A pair reads a cache line
+or two a sample and node; relatives read the node's groups, some 4 ns a member.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
+
+Adding up what shards of samples told of a node: codes of whom it meets, sample by sample.
+
+A code is what one sample says of a pair in few bits: the step at which two walks meet, or the mask
+of the rings in which two nodes match. What codes are worth is looked up in a table of fixed-point
+numbers, as the readers of files do, so that sums are theirs to the bit, in whatever order shards
+answered.
+
+Cost: a look into a small table for each candidate and sample.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.constants import NOWHERE
+from cocite.kernels._jit import helper, kernel, prefetch
+
+DAMAGED = -1
+_ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
+_ZERO64, _ONE64, _TWO64 = np.uint64(0), np.uint64(1), np.uint64(2)
+_SHIFT, _LOW = np.uint32(16), np.uint32(0xFFFF)
+
+
+@kernel
+def list_groups(winners: Any, ring: Any, begins: Any, cells: Any, group: Any, at: Any) -> Any:
+    """List the groups of one ring from word ``at`` of ``group`` on.
+
+    ``winners`` uint32[nodes]; ``begins`` uint32[the graph's nodes] is scratch; column ``ring`` of
+    ``cells`` uint32[nodes, length] receives where each node's group begins. Returns where the next
+    ring's begin.
+    """
+    nodes = winners.size
+    begins[:] = _ZERO32
+    for node in range(nodes):
+        begins[winners[node]] += _ONE32
+    for winner in range(begins.size):
+        size = begins[winner]
+        begins[winner] = NOWHERE
+        if size > _ONE32:
+            begins[winner] = np.uint32(at)
+            group[at] = np.uint32(winner)
+            group[at + _ONE64] = _ZERO32  # counts up while the nodes are put down
+            at += np.uint64(size) + _TWO64
+    for node in range(nodes):
+        begin = begins[winners[node]]
+        cells[node, ring] = begin
+        if begin != NOWHERE:
+            size = group[np.uint64(begin) + _ONE64]
+            group[np.uint64(begin) + _TWO64 + np.uint64(size)] = np.uint32(node)
+            group[np.uint64(begin) + _ONE64] = np.uint32(size + _ONE32)
+    return at
+
+
+@kernel
+def list_pairs(pairs: Any, begins: Any, cells: Any, group: Any) -> Any:
+    """List the groups of one ring of some winners, a block's, from the beginning of ``group``.
+
+    ``pairs`` uint32[k, 2]: winner, counted from the block's first node, and node, nodes ascending;
+    ``begins`` uint32[the block's nodes] is scratch; ``cells`` uint32[k] receives where the group of
+    each pair's node begins, NOWHERE if it is alone. Returns how many words the groups take.
+    """
+    at = _ZERO64
+    begins[:] = _ZERO32
+    for i in range(pairs.shape[0]):
+        begins[pairs[i, 0]] += _ONE32
+    for winner in range(begins.size):
+        size = begins[winner]
+        begins[winner] = NOWHERE
+        if size > _ONE32:
+            begins[winner] = np.uint32(at)
+            group[at] = np.uint32(winner)
+            group[at + _ONE64] = _ZERO32  # counts up while the nodes are put down
+            at += np.uint64(size) + _TWO64
+    for i in range(pairs.shape[0]):
+        begin = begins[pairs[i, 0]]
+        cells[i] = begin
+        if begin != NOWHERE:
+            size = group[np.uint64(begin) + _ONE64]
+            group[np.uint64(begin) + _TWO64 + np.uint64(size)] = pairs[i, 1]
+            group[np.uint64(begin) + _ONE64] = np.uint32(size + _ONE32)
+    return at
+
+
+@kernel
+def name_from(group: Any, first: Any) -> None:
+    """Add ``first`` to the winners of groups: to count from the graph's first node on."""
+    at = _ZERO64
+    while at < group.size:
+        group[at] = np.uint32(group[at] + first)
+        at += _TWO64 + np.uint64(group[at + _ONE64])
+
+
+@kernel
+def name_winners(group: Any, wanted: Any) -> None:
+    """Name the winners of some groups by their number among ``wanted``, uint32[m], ascending;
+    NOWHERE for one that is not wanted.
+    """
+    at = 0
+    while at < group.size:
+        winner = group[at]
+        low, high = 0, wanted.size
+        while low < high:
+            middle = (low + high) // 2
+            if wanted[middle] < winner:
+                low = middle + 1
+            else:
+                high = middle
+        found = low < wanted.size and wanted[low] == winner
+        group[at] = np.uint32(low) if found else NOWHERE
+        at += 2 + np.int64(group[at + 1])
+
+
+@helper
+def _cell(words: Any, blob: Any, node: Any, ring: Any) -> Any:
+    return words[blob[0] + np.uint64(node) * blob[3] + ring]
+
+
+@kernel
+def carry_over(words: Any, blob: Any, ids: Any, cells: Any, group: Any) -> Any:
+    """The groups of a sample in other ids, without the nodes that are gone.
+
+    ``ids`` uint32[old nodes] is where each node has gone, NOWHERE if it is gone, which is also what
+    a winner becomes that is gone. Fills ``cells`` uint32[nodes, length] and ``group`` uint32[p], in
+    the order in which the groups are. Returns how many words the groups take, or DAMAGED if the
+    sample points outside of itself.
+    """
+    cells[:] = NOWHERE
+    at, out, ring = _ZERO64, 0, _ZERO64
+    while at + _TWO64 <= blob[2]:
+        begin = blob[1] + at
+        winner, size = words[begin], np.uint64(words[begin + _ONE64])
+        if size == _ZERO64 or size > blob[2] - at - _TWO64:
+            return DAMAGED
+        kept = 0
+        for place in range(begin + _TWO64, begin + _TWO64 + size):
+            old = words[place]
+            if old >= ids.size:
+                return DAMAGED
+            if place == begin + _TWO64:
+                while ring < blob[3] and _cell(words, blob, old, ring) != at:
+                    ring += _ONE64
+                if ring == blob[3]:
+                    return DAMAGED
+            if ids[old] != NOWHERE:
+                group[out + 2 + kept] = ids[old]
+                kept += 1
+        if kept > 1:
+            if winner != NOWHERE and winner >= ids.size:
+                return DAMAGED
+            group[out] = NOWHERE if winner == NOWHERE else ids[winner]
+            group[out + 1] = np.uint32(kept)
+            for i in range(kept):
+                cells[group[out + 2 + i], ring] = np.uint32(out)
+            out += 2 + kept
+        at += _TWO64 + size
+    return out
+
+
+@kernel
+def masks(words: Any, blobs: Any, node: Any, others: Any, out: Any) -> Any:
+    """What ``node`` shares with each of ``others`` uint32[h] in every sample of a shard.
+
+    ``out`` uint16[samples, h]. Returns whether the shard is sound.
+    """
+    for sample in range(blobs.shape[0]):
+        prefetch(words, blobs[sample, 0] + np.uint64(node) * blobs[sample, 3])
+        for i in range(others.size):
+            prefetch(words, blobs[sample, 0] + np.uint64(others[i]) * blobs[sample, 3])
+    for sample in range(blobs.shape[0]):
+        blob = blobs[sample]
+        for i in range(others.size):
+            mask = _ZERO32
+            for ring in range(blob[3]):
+                one, other = _cell(words, blob, node, ring), _cell(words, blob, others[i], ring)
+                if (one != NOWHERE and one >= blob[2]) or (other != NOWHERE and other >= blob[2]):
+                    return False
+                if one == other and one != NOWHERE:
+                    mask |= np.uint32(_ONE32 << np.uint32(ring))
+            out[sample, i] = np.uint16(mask)
+    return True
+
+
+@kernel
+def common(words: Any, blobs: Any, nodes: Any, first: Any, second: Any, out: Any) -> Any:
+    """The winners of the groups that hold both nodes; ``out`` uint32[samples, length], NOWHERE
+    where none does, their number ``nodes`` where the winner is gone. Returns whether the shard is
+    sound.
+    """
+    for sample in range(blobs.shape[0]):
+        blob = blobs[sample]
+        for ring in range(blob[3]):
+            one = _cell(words, blob, first, ring)
+            out[sample, ring] = NOWHERE
+            if one == NOWHERE or one != _cell(words, blob, second, ring):
+                continue
+            if one >= blob[2]:
+                return False
+            winner = words[blob[1] + np.uint64(one)]
+            if winner >= nodes and winner != NOWHERE:
+                return False
+            out[sample, ring] = min(winner, nodes)
+    return True
+
+
+@kernel
+def gather(
+    words: Any, blobs: Any, whom: Any, table: Any, sums: Any, marks: Any, used: Any, count: Any
+) -> Any:
+    """Add up what all nodes share with one over the samples of a shard.
+
+    ``whom`` uint32[2] is the node and the number of the shard's first sample, counted from 1.
+    ``sums`` uint64[nodes, 2] receives the sums; ``used`` uint32[nodes + 1] lists the nodes with
+    one, ``count`` is how many there are so far; ``marks`` is all zero to begin with. Returns the
+    new count, or DAMAGED if the shard points outside of itself.
+    """
+    nodes, me = np.uint32(sums.shape[0]), whom[0]
+    for sample in range(blobs.shape[0]):
+        prefetch(words, blobs[sample, 0] + np.uint64(me) * blobs[sample, 3])
+    for sample in range(blobs.shape[0]):
+        blob = blobs[sample]
+        for ring in range(blob[3]):
+            begin = _cell(words, blob, me, ring)
+            if begin < blob[2]:
+                prefetch(words, blob[1] + np.uint64(begin))
+    for sample in range(blobs.shape[0]):
+        blob = blobs[sample]
+        here = np.uint32(whom[1] + np.uint32(sample))
+        for ring in range(blob[3]):
+            begin = _cell(words, blob, me, ring)
+            if begin == NOWHERE:
+                continue
+            low = np.uint64(begin) + _TWO64
+            if low > blob[2]:
+                return DAMAGED
+            size = np.uint64(words[blob[1] + low - _ONE64])
+            if size > blob[2] - low:
+                return DAMAGED
+            bit = np.uint32(_ONE32 << np.uint32(ring))
+            for at in range(blob[1] + low, blob[1] + low + size):
+                node = words[at]
+                if node >= nodes:
+                    return DAMAGED
+                if node == me:
+                    continue
+                mark = marks[node]
+                old = mark & _LOW if mark >> _SHIFT == here else _ZERO32
+                new = old | bit
+                marks[node] = np.uint32((here << _SHIFT) | new)
+                before = sums[node, 0]
+                used[count] = node
+                count += 1 if before == _ZERO64 else 0
+                sums[node, 0] = before + (table[new, 0] - table[old, 0])
+                sums[node, 1] += table[new, 1] - table[old, 1]
+    return count
+
+
+@kernel
+def unmark(marks: Any, used: Any, count: Any) -> None:
+    """Set the marks of the nodes ``used[:count]`` back to 0."""
+    for i in range(count):
+        marks[used[i]] = _ZERO32
+
+
+# -- heard -------------------------------------------------------------------------------
+
+
+_HEARD_ZERO64 = np.uint64(0)
+
+
+@kernel
+def add(ids: Any, codes: Any, table: Any, sums: Any, used: Any, count: Any) -> Any:
+    """Add up one shard: ``ids`` uint32[h], each once, ``codes`` uint8 or uint16 [h, samples].
+
+    ``table`` uint64[codes, 2] holds the worth of each code and its square; ``sums`` uint64[nodes,
+    2] receives the sums, ``used`` lists the nodes that have one, ``count`` so far. Returns the new
+    count.
+    """
+    for i in range(ids.size):
+        value, square = _HEARD_ZERO64, _HEARD_ZERO64
+        for sample in range(codes.shape[1]):
+            code = codes[i, sample]
+            value += table[code, 0]
+            square += table[code, 1]
+        if value == _HEARD_ZERO64:
+            continue
+        node = ids[i]
+        if sums[node, 0] == _HEARD_ZERO64:
+            used[count] = node
+            count += 1
+        sums[node, 0] += value
+        sums[node, 1] += square
+    return count

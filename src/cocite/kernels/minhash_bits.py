@@ -1,0 +1,204 @@
+"""Sketches of min-hashes: some bits of a hash of each winner, as bit planes, and asking them.
+
+    sketch(v, sample, ring) = the first b of the 64 bits drawn for v's winner by the key of (sample,
+    ring)
+
+A sample is cut into blocks of 512 nodes. A block holds, ring after ring and bit after bit, a plane
+of 16 words: bit i of word w belongs to node 32 w + i of the block. So 512 nodes are compared by one
+line a bit, and it takes no multiplication, no branch and no table, whatever b.
+
+``tally`` adds the matches of one node with all up in planes too: level j holds bit j of how often
+each node has matched in a ring. ``settle`` makes scores of them; with y the mean over the samples
+of the weights of the rings that match, W their sum, and q = 2**-b the chance that two different
+winners match all the same, the estimate without bias is
+
+    x = (y - q W) / (1 - q),        variance(x) = variance(y) / (1 - q)**2
+
+Cost: tallying reads all planes, b / 8 bytes a node, ring and sample.
+Source: min-hashes: Fogaras, Racz, *Scaling link-based similarity search*, 2.3; cut to b bits: Li,
+Koenig 2010, *b-bit minwise hashing*, with hashes of winners in the place of their lowest bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.constants import GRAINS, ONE
+from cocite.kernels._jit import helper, kernel, prefetch
+from cocite.kernels._plane import agree, count_in, differ, spread
+from cocite.kernels.random import draw
+
+LINE, BLOCK = 16, 512
+"""Words of a plane, and nodes of a block."""
+_ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
+_ZERO64, _ONE64, _LINE64 = np.uint64(0), np.uint64(1), np.uint64(LINE)
+_WORD, _LOW5, _LOW9, _NINE, _FIVE = (np.uint64(v) for v in (64, 31, 511, 9, 5))
+_ROUNDING = 2.0**-45
+
+
+@kernel
+def sketch(winners: Any, key: Any, ring: Any, planes: Any) -> None:
+    """Put the sketches of one ring into ``planes`` uint32[blocks, length, bits, LINE], all zero."""
+    bits = np.uint64(planes.shape[2])
+    for node in range(winners.size):
+        word = draw(key, winners[node]) >> (_WORD - bits)
+        here = np.uint64(node)
+        line, shift = (here & _LOW9) >> _FIVE, np.uint32(here & _LOW5)
+        for bit in range(bits):
+            value = np.uint32((word >> np.uint64(bit)) & _ONE64)
+            planes[here >> _NINE, ring, bit, line] |= np.uint32(value << shift)
+
+
+@helper
+def _plane(blob: Any, block: Any, ring: Any, bit: Any) -> Any:
+    """Where a plane begins; ``blob`` is (begin, length, bits) of a sample."""
+    return blob[0] + ((block * blob[1] + ring) * blob[2] + bit) * _LINE64
+
+
+@helper
+def _bit(words: Any, blob: Any, node: Any, ring: Any, bit: Any) -> Any:
+    at = _plane(blob, node >> _NINE, ring, bit) + ((node & _LOW9) >> _FIVE)
+    return (words[at] >> np.uint32(node & _LOW5)) & _ONE32
+
+
+@helper
+def _mask(words: Any, blob: Any, first: Any, second: Any) -> Any:
+    """Bit k - 1 is set if two nodes match in ring k."""
+    mask = _ZERO32
+    for ring in range(blob[1]):
+        differ = _ZERO32
+        for bit in range(blob[2]):
+            one = _bit(words, blob, first, ring, bit)
+            differ |= one ^ _bit(words, blob, second, ring, bit)
+        mask |= np.uint32((_ONE32 ^ differ) << np.uint32(ring))
+    return mask
+
+
+@helper
+def _prefetch(words: Any, blobs: Any, node: Any) -> None:
+    for sample in range(blobs.shape[0]):
+        for plane in range(blobs[sample, 1] * blobs[sample, 2]):
+            begin = _plane(blobs[sample], node >> _NINE, _ZERO64, plane)
+            prefetch(words, begin + ((node & _LOW9) >> _FIVE))
+
+
+@kernel
+def masks(words: Any, blobs: Any, node: Any, others: Any, out: Any) -> None:
+    """The rings in which ``node`` matches each of ``others`` uint32[h], in every sample of a shard;
+    ``out`` uint16[samples, h].
+    """
+    _prefetch(words, blobs, node)
+    for i in range(others.size):
+        other = np.uint64(others[i])
+        _prefetch(words, blobs, other)
+        for sample in range(blobs.shape[0]):
+            out[sample, i] = np.uint16(_mask(words, blobs[sample], node, other))
+
+
+@kernel
+def add(words: Any, blobs: Any, node: Any, others: Any, table: Any, sums: Any) -> None:
+    """Add what ``node`` shares with each of ``others`` in the samples of a shard to ``sums``.
+
+    ``others`` uint32[h]; ``sums`` uint64[h, 2]; ``table`` as in ``kernels/minhash.py``.
+    """
+    _prefetch(words, blobs, node)
+    for i in range(others.size):
+        other = np.uint64(others[i])
+        _prefetch(words, blobs, other)
+        for sample in range(blobs.shape[0]):
+            mask = _mask(words, blobs[sample], node, other)
+            sums[i, 0] += table[mask, 0]
+            sums[i, 1] += table[mask, 1]
+
+
+@kernel
+def tally(words: Any, blobs: Any, node: Any, done: Any, levels: Any) -> None:
+    """Add the matches of ``node`` with all nodes in the samples of a shard to ``levels``.
+
+    ``levels`` uint32[blocks, length, bits of the number of samples, LINE]; ``done`` samples are in
+    it already.
+    """
+    samples, length, bits = np.uint64(blobs.shape[0]), blobs[0, 1], blobs[0, 2]
+    mine = np.empty((samples, length, bits), np.uint32)
+    for sample in range(samples):
+        for ring in range(length):
+            for bit in range(bits):
+                mine[sample, ring, bit] = _ZERO32 - _bit(words, blobs[sample], node, ring, bit)
+    carry, flat, most = np.empty(LINE, np.uint32), levels.reshape(-1), np.uint64(levels.shape[2])
+    for block in range(np.uint64(levels.shape[0])):
+        for ring in range(length):
+            first = (block * length + ring) * most
+            for sample in range(samples):
+                carry[:] = _ZERO32
+                for bit in range(bits):
+                    begin = _plane(blobs[sample], block, ring, bit)
+                    differ(carry, words, begin, mine[sample, ring, bit])
+                agree(carry)
+                reach, at = done + sample + _ONE64, first * _LINE64
+                while reach > _ZERO64:
+                    count_in(flat, at, carry)
+                    reach >>= _ONE64
+                    at += _LINE64
+
+
+@helper
+def _units(total: Any, scale: Any, shift: Any, factor: Any) -> Any:
+    return np.rint((np.float64(total) * scale - shift) * factor)
+
+
+@kernel
+def unbiased(sums: Any, samples: Any, chance: Any, whole: Any, out: Any) -> None:
+    """Fill ``out`` float64[h, 2] with x in grains and the variance of its mean.
+
+    ``sums`` uint64[h, 2] are those of y and of its square, in fixed point; ``whole`` is W,
+    ``chance`` q.
+    """
+    factor, scale, shift = 1.0 / (1.0 - chance), GRAINS / (samples * ONE), chance * whole * GRAINS
+    for i in range(out.shape[0]):
+        out[i, 0], out[i, 1] = _units(sums[i, 0], scale, shift, factor), np.nan
+        if samples > 1.0:
+            mean = np.float64(sums[i, 0]) / (samples * ONE)
+            variance = np.float64(sums[i, 1]) / (samples * ONE) - mean * mean
+            variance = 0.0 if variance < _ROUNDING else variance
+            out[i, 1] = variance * factor * factor / (samples - 1.0)
+
+
+@kernel
+def settle(
+    levels: Any,
+    weights: Any,
+    terms: Any,
+    node: Any,
+    least: Any,
+    totals: Any,
+    touched: Any,
+    have: Any,
+) -> Any:
+    """Add the scores of all nodes but ``node`` that are at least ``least`` grains to the totals.
+
+    ``weights`` uint64[length] are those of the rings, in fixed point; ``terms`` float64[4] is the
+    number of samples, q, W, and the weight of the part. ``totals`` and ``touched[:have]`` are those
+    of the query (``kernels/totals.py``); variances are not known here. Returns the new ``have``.
+    """
+    samples, chance, whole, weight = terms
+    factor, scale, shift = 1.0 / (1.0 - chance), GRAINS / (samples * ONE), chance * whole * GRAINS
+    found = np.empty(BLOCK, np.uint64)
+    for block in range(levels.shape[0]):
+        found[:] = _ZERO64
+        for word in range(_LINE64):
+            for ring in range(levels.shape[1]):
+                for level in range(levels.shape[2]):
+                    worth = weights[ring] << np.uint64(level)
+                    spread(found, word << _FIVE, levels[block, ring, level, word], worth)
+        first = block * BLOCK
+        for i in range(min(BLOCK, totals.shape[0] - first)):
+            here = first + i
+            grains = _units(found[i], scale, shift, factor)
+            wanted = grains >= least and grains != 0.0 and here != node
+            fresh = wanted and totals[here, 0] == 0.0 and totals[here, 1] == 0.0
+            touched[have] = here  # no branch: none could be foreseen
+            have += 1 if fresh else 0
+            totals[here, 0] += weight * grains if wanted else 0.0
+    return have

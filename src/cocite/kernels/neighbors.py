@@ -1,0 +1,246 @@
+"""Common neighbors: of one pair, and of one node with everybody.
+
+Links come twice, by either end: the *rows* ``neighbors[offsets[v] : offsets[v + 1]]``, ascending,
+are the sets that are compared, and the *columns* ``members[columns[x] : columns[x + 1]]`` are the
+nodes whose rows x is in. The common neighbors of u with everybody are a row of a sparse product:
+for every x in u's row, ascending, its worth is added to every node of x's column.
+
+    worth of x      1                          plain
+                    w = log(nodes / |column|)  power 1      an x that is in every row is worth 0
+                    w * w                      power 2
+
+A pair is a merge of two ascending rows; it adds the same numbers in the same order, so its sum is
+the same to the bit. The *norm* of a row is the worth of all of it: its length for plain worths,
+else what ``sums`` float64[nodes, 2] has of it, the sums of w and of w * w of every row.
+
+    cosine     common / sqrt(norm(u) * norm(v))
+    jaccard    common / (norm(u) + norm(v) - common)
+    count      common
+
+Cost: a pair O(|row| + |row|); everybody one addition for each node of each column in u's row.
+Offsets and ids are checked on the way, as files are not verified when they are opened.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.constants import GRAINS
+from cocite.kernels._jit import helper, kernel, prefetch
+
+DAMAGED = -1
+"""Returned where links point outside of themselves."""
+FORMS = "cosine", "jaccard", "count"
+"""The forms of a score; kernels take their places in this list."""
+_COSINE, _COUNT = 0, 2
+_ONE64 = np.uint64(1)
+
+
+@helper
+def _begin(offsets: Any, node: Any) -> Any:
+    return np.int64(offsets[np.uint64(node)])
+
+
+@helper
+def _end(offsets: Any, node: Any) -> Any:
+    return np.int64(offsets[np.uint64(node) + _ONE64])
+
+
+@helper
+def _valid(begin: Any, end: Any, size: Any) -> Any:
+    return 0 <= begin <= end <= size
+
+
+@helper
+def _weight(nodes: Any, members: Any, power: Any) -> Any:
+    """What a neighbor with so many ``members`` in its column counts."""
+    if power == 0:
+        return 1.0
+    weight = np.log(np.float64(nodes) / np.float64(members))
+    return weight if power == 1 else weight * weight
+
+
+@helper
+def score(common: Any, first: Any, second: Any, form: Any) -> Any:
+    """The score in grains from the common worth and both norms; 0 where nothing is common."""
+    if common <= 0.0:
+        return 0.0
+    if form == _COUNT:
+        return np.rint(common * GRAINS)
+    if form == _COSINE:
+        return np.rint(common / np.sqrt(first * second) * GRAINS)
+    return np.rint(common / (first + second - common) * GRAINS)
+
+
+@helper
+def _norm(offsets: Any, sums: Any, node: Any, power: Any) -> Any:
+    if power == 0:
+        return np.float64(_end(offsets, node) - _begin(offsets, node))
+    return sums[node, power - 1]
+
+
+@kernel
+def norms(offsets: Any, neighbors: Any, columns: Any, first: Any, out: Any) -> Any:
+    """The sums of w and w * w over the rows of nodes ``first``, ``first + 1``, ...; ``out``:
+    float64[rows, 2]. Returns whether the links are sound.
+    """
+    nodes = np.int64(columns.size - 1)
+    for i in range(out.shape[0]):
+        begin, end = _begin(offsets, first + i), _end(offsets, first + i)
+        if not _valid(begin, end, neighbors.size):
+            return False
+        total = squares = 0.0
+        for link in range(begin, end):
+            x = np.int64(neighbors[link])
+            if x >= nodes:
+                return False
+            size = _end(columns, x) - _begin(columns, x)
+            if size < 1:
+                return False
+            total += _weight(nodes, size, 1)
+            squares += _weight(nodes, size, 2)
+        out[i, 0], out[i, 1] = total, squares
+    return True
+
+
+@kernel
+def pair(
+    offsets: Any,
+    neighbors: Any,
+    columns: Any,
+    sums: Any,
+    first: Any,
+    second: Any,
+    power: Any,
+    form: Any,
+) -> Any:
+    """The score of two nodes (int64) in grains, or DAMAGED; ``sums`` holds the norms of all."""
+    nodes = np.int64(columns.size - 1)
+    left, left_end = _begin(offsets, first), _end(offsets, first)
+    right, right_end = _begin(offsets, second), _end(offsets, second)
+    size = neighbors.size
+    if not (_valid(left, left_end, size) and _valid(right, right_end, size)):
+        return np.float64(DAMAGED)
+    common = 0.0
+    while left < left_end and right < right_end:
+        x, y = neighbors[left], neighbors[right]
+        if x == y:
+            node = np.int64(x)
+            if node >= nodes:
+                return np.float64(DAMAGED)
+            members = _end(columns, node) - _begin(columns, node)
+            if members < 1:
+                return np.float64(DAMAGED)
+            common += _weight(nodes, members, power)
+        left += 1 if x <= y else 0
+        right += 1 if y <= x else 0
+    mine, theirs = _norm(offsets, sums, first, power), _norm(offsets, sums, second, power)
+    return score(common, mine, theirs, form)
+
+
+@kernel
+def shared(offsets: Any, neighbors: Any, node: Any, others: Any, out: Any) -> Any:
+    """How many different neighbors ``node`` shares with each of ``others``; ``out``: int64[h].
+
+    A row may name a neighbor twice. Each of the shorter row is searched for in the longer one.
+    Returns whether the links are sound.
+    """
+    nodes = np.int64(offsets.size - 1)
+    if np.int64(node) >= nodes:
+        return False
+    mine, mine_end = _begin(offsets, node), _end(offsets, node)
+    if not _valid(mine, mine_end, neighbors.size):
+        return False
+    for i in range(others.size):
+        if np.int64(others[i]) >= nodes:
+            return False
+        short, short_end = _begin(offsets, others[i]), _end(offsets, others[i])
+        if not _valid(short, short_end, neighbors.size):
+            return False
+        long, long_end = mine, mine_end
+        if long_end - long < short_end - short:
+            short, short_end, long, long_end = long, long_end, short, short_end
+        count = 0
+        for link in range(short, short_end):
+            x = neighbors[link]
+            if link > short and neighbors[link - 1] == x:
+                continue
+            low, high = long, long_end
+            while low < high:
+                middle = (low + high) >> 1
+                if neighbors[middle] < x:
+                    low = middle + 1
+                else:
+                    high = middle
+            long = low  # rows ascend
+            count += 1 if low < long_end and neighbors[low] == x else 0
+        out[i] = count
+    return True
+
+
+@kernel
+def gather(
+    offsets: Any,
+    neighbors: Any,
+    columns: Any,
+    members: Any,
+    node: Any,
+    power: Any,
+    values: Any,
+    used: Any,
+) -> Any:
+    """Add up the worth of the neighbors that ``node`` (int64) shares with everybody, itself
+    included, in ascending order of the neighbors.
+
+    ``values`` float64[nodes, 2], all 0, receives the sums in its first column; ``used``
+    uint32[nodes + 1] lists the nodes with one. Returns how many there are, or DAMAGED.
+    """
+    nodes, count = np.int64(columns.size - 1), 0
+    begin, end = _begin(offsets, node), _end(offsets, node)
+    if not _valid(begin, end, neighbors.size):
+        return DAMAGED
+    for link in range(begin, end):
+        x = np.int64(neighbors[link])
+        if x >= nodes:
+            return DAMAGED
+        low, high = _begin(columns, x), _end(columns, x)
+        if not _valid(low, high, members.size) or low == high:
+            return DAMAGED
+        if link + 1 < end and np.int64(neighbors[link + 1]) < nodes:
+            prefetch(members, columns[np.uint64(neighbors[link + 1])])
+        worth = _weight(nodes, high - low, power)
+        if worth <= 0.0:
+            continue
+        for place in range(low, high):
+            member = np.int64(members[place])
+            if member >= nodes:
+                return DAMAGED
+            before = values[member, 0]
+            used[count] = np.uint32(member)  # no branch: none could be foreseen
+            values[member, 0] = before + worth
+            count += 1 if before == 0.0 else 0
+    return count
+
+
+@kernel
+def normalize(
+    values: Any,
+    used: Any,
+    count: Any,
+    node: Any,
+    offsets: Any,
+    sums: Any,
+    power: Any,
+    form: Any,
+) -> None:
+    """Turn the common worths of ``used[:count]`` with ``node`` (int64) into grains; its own is 0.
+
+    ``sums`` float64[nodes, 2] holds the norms of all.
+    """
+    mine = _norm(offsets, sums, node, power)
+    for i in range(count):
+        other = np.int64(used[i])
+        common = 0.0 if other == node else values[other, 0]
+        values[other, 0] = score(common, mine, _norm(offsets, sums, other, power), form)

@@ -1,0 +1,292 @@
+"""Fingerprint trees to runs, packed: what ``index/layouts/trees/format.py`` describes.
+
+A *run* is up to 32 places of a tree, one behind the other, whose members are one node and those
+that follow it, all joined by the same label but the first, whose label is its own. Nodes that met
+nobody are runs without labels, behind all others. A run is one number,
+
+    first node (w bits) | places - 1 (5) | label of the first (4) | label of the others (4)
+
+with w bits for any node; 0 is the label of a tree's beginning, and stands for others where there
+are none. Runs lie in the order of their places, without room between them. Where a node is, is told
+by where runs begin in the order of *ids*, a bit a node, and which run each of these is:
+
+    directory    of 64 nodes each: how many runs begin before them; a bit for each that begins one,
+                 and one for the end of the nodes
+    order        for each run, in ascending order of its first node, its number
+
+``unpack`` is the way back: what was packed, to the bit.
+
+Cost: two passes over the places and one over the nodes; a word a run is written at random.
+Source: this project's; counting the bits before one by blocks is Jacobson 1989.
+
+Reading packed trees: a run by its number, and which run a node is in.
+
+A sample is a row uint64[6]: the addresses of its directory, order and runs (``kernels/runs.py``
+tells what these are), how many runs it has, and how many bits a node takes and the number of a run.
+A run comes as its first node and the *rest*: its size, the label of its first place, and that of
+the others (``inner``). Bits are read by words of 64 on no boundary, which a node or a run and its
+rest always fit; two words behind the last run are there to be read.
+
+Nothing is checked but what the caller needs so as not to read elsewhere: the rank of a run in order
+of ids, and its number, are to be compared with the number of runs.
+
+Cost: a node's run takes three accesses, each known when the one before it is there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.kernels._jit import helper, kernel, long_at, ones, prefetch_at, word_at
+
+REST = np.uint64(13)
+"""Bits of the rest."""
+_PACKED_RUNS_ONE64, _PACKED_RUNS_THREE64, _FOUR64, _PACKED_RUNS_FIVE64 = (
+    np.uint64(1),
+    np.uint64(3),
+    np.uint64(4),
+    np.uint64(5),
+)
+_PACKED_RUNS_SIX64, _LOW3, _PACKED_RUNS_LOW6, _PACKED_RUNS_NINE64 = (
+    np.uint64(6),
+    np.uint64(7),
+    np.uint64(63),
+    np.uint64(9),
+)
+_TWELVE64, _LOW4, _PACKED_RUNS_LOW5 = np.uint64(12), np.uint64(15), np.uint64(31)
+_ALL = np.uint64(2**64 - 1)
+
+
+@helper
+def bits_at(address: Any, bit: Any) -> Any:
+    """At least 57 bits from a bit on."""
+    return long_at(address, bit >> _PACKED_RUNS_THREE64) >> (bit & _LOW3)
+
+
+@helper
+def run_at(sample: Any, run: Any) -> Any:
+    """The first node of a run, and the rest."""
+    bits = sample[4]
+    word = bits_at(sample[2], run * (bits + REST))
+    return word & ((_PACKED_RUNS_ONE64 << bits) - _PACKED_RUNS_ONE64), word >> bits
+
+
+@helper
+def size_of(rest: Any) -> Any:
+    """How many places a run has."""
+    return (rest & _PACKED_RUNS_LOW5) + _PACKED_RUNS_ONE64
+
+
+@helper
+def label_of(rest: Any) -> Any:
+    """The label of the first place: what joins it to the run before."""
+    return (rest >> _PACKED_RUNS_FIVE64) & _LOW4
+
+
+@helper
+def inner_of(rest: Any) -> Any:
+    """The label of all other places, 0 if there are none."""
+    return (rest >> _PACKED_RUNS_NINE64) & _LOW4
+
+
+@helper
+def rank_of(directory: Any, node: Any) -> Any:
+    """Which run, in order of ids, a node is in: 2**64 - 1 for none, if that is damaged."""
+    block = node >> _PACKED_RUNS_SIX64
+    below = long_at(directory, block * _TWELVE64 + _FOUR64) & (
+        _ALL >> (_PACKED_RUNS_LOW6 - (node & _PACKED_RUNS_LOW6))
+    )
+    return (
+        np.uint64(word_at(directory, block * _PACKED_RUNS_THREE64))
+        + ones(below)
+        - _PACKED_RUNS_ONE64
+    )
+
+
+@helper
+def starts_at(directory: Any, node: Any) -> Any:
+    """1 where a node is the first of its run, and at the end of the nodes; else 0."""
+    starts = long_at(directory, (node >> _PACKED_RUNS_SIX64) * _TWELVE64 + _FOUR64)
+    return (starts >> (node & _PACKED_RUNS_LOW6)) & _PACKED_RUNS_ONE64
+
+
+@helper
+def number_of(sample: Any, rank: Any) -> Any:
+    """The number of a run by its rank in order of ids."""
+    return bits_at(sample[1], rank * sample[5]) & (
+        (_PACKED_RUNS_ONE64 << sample[5]) - _PACKED_RUNS_ONE64
+    )
+
+
+@helper
+def fetch_begin(sample: Any, node: Any) -> None:
+    """Ask for what ``rank_of`` reads."""
+    prefetch_at(sample[0], (node >> _PACKED_RUNS_SIX64) * _PACKED_RUNS_THREE64)
+
+
+@helper
+def fetch_number(sample: Any, rank: Any) -> None:
+    """Ask for what ``number_of`` reads."""
+    prefetch_at(sample[1], (rank * sample[5]) >> _PACKED_RUNS_FIVE64)
+
+
+@helper
+def fetch_run(sample: Any, run: Any) -> None:
+    """Ask for what ``run_at`` reads."""
+    prefetch_at(sample[2], (run * (sample[4] + REST)) >> _PACKED_RUNS_FIVE64)
+
+
+# -- packed ------------------------------------------------------------------------------
+
+
+DAMAGED = -1
+_PLACES = 32
+"""Places of a run at most."""
+RUN_BITS = 13
+"""Bits of a run beside its first node."""
+_MOST, _ZERO8 = np.int64(_PLACES), np.uint8(0)
+_ZERO64, _ONE64, _LOW6 = np.uint64(0), np.uint64(1), np.uint64(63)
+_FIVE64, _SIX64, _NINE64, _WORD = np.uint64(5), np.uint64(6), np.uint64(9), np.uint64(32)
+_LOW5, _TWO64, _THREE64 = np.uint64(31), np.uint64(2), np.uint64(3)
+
+
+@helper
+def _run_end(member: Any, joined: Any, at: Any) -> Any:
+    """Where the run that begins at place ``at`` ends."""
+    end = at + 1
+    size = min(np.int64(member.size), at + _MOST)
+    if end < size and joined[end] != _ZERO8:
+        label = joined[end]
+        while end < size and joined[end] == label and member[end] == member[at] + (end - at):
+            end += 1
+    return end
+
+
+@helper
+def _alone_end(met: Any, at: Any) -> Any:
+    """Where the run of nodes that met nobody ends that begins with node ``at``."""
+    end = at + 1
+    size = min(np.int64(met.size), at + _MOST)
+    while end < size and met[end] == _ZERO8:
+        end += 1
+    return end
+
+
+@kernel
+def count_runs(member: Any, joined: Any, met: Any) -> Any:
+    """How many runs there are; ``met`` uint8[nodes] receives who is a member."""
+    met[:] = _ZERO8
+    count, at = 0, 0
+    while at < member.size:
+        end = _run_end(member, joined, at)
+        for place in range(at, end):
+            met[member[place]] = np.uint8(1)
+        at, count = end, count + 1
+    at = 0
+    while at < met.size:
+        if met[at] != _ZERO8:
+            at += 1
+            continue
+        at, count = _alone_end(met, at), count + 1
+    return count
+
+
+@helper
+def _put(words: Any, bit: Any, value: Any, bits: Any) -> None:
+    """Write ``bits`` bits, 58 at most, into words that are 0 there."""
+    while bits > _ZERO64:
+        word, shift = bit >> _FIVE64, bit & _LOW5
+        some = min(bits, _WORD - shift)
+        part = (value & ((_ONE64 << some) - _ONE64)) << shift
+        words[word] |= np.uint32(part)
+        value, bit, bits = value >> some, bit + some, bits - some
+
+
+@helper
+def _begin(directory: Any, node: Any) -> None:
+    at = (node >> _SIX64) * _THREE64 + _ONE64 + ((node & _LOW6) >> _FIVE64)
+    directory[at] |= np.uint32(_ONE64 << (node & _LOW5))
+
+
+@helper
+def _place(directory: Any, node: Any) -> Any:
+    """The number of the run that begins with ``node``, in the order of ids."""
+    block = (node >> _SIX64) * _THREE64
+    count = np.uint64(directory[block])
+    within = node & _LOW6
+    low, high = np.uint64(directory[block + _ONE64]), np.uint64(directory[block + _TWO64])
+    bits = (low | (high << _WORD)) & ((_ONE64 << within) - _ONE64)
+    while bits != _ZERO64:
+        bits &= bits - _ONE64
+        count += _ONE64
+    return count
+
+
+@kernel
+def pack(
+    member: Any, joined: Any, met: Any, bits: Any, directory: Any, order: Any, runs: Any, first: Any
+) -> None:
+    """Fill ``directory``, ``order`` and ``runs``, uint32, all zeros before.
+
+    ``member`` and ``joined`` are those of ``trees.lay_out``, ``met`` that of ``count_runs``;
+    ``bits`` uint64[2] how many a node takes, and the number of a run. ``first`` uint32[runs] is
+    room for the first node of each run.
+    """
+    node_bits, order_bits = bits[0], bits[1]
+    size = node_bits + np.uint64(RUN_BITS)
+    count, at = _ZERO64, 0
+    while at < member.size:
+        end = _run_end(member, joined, at)
+        node = np.uint64(member[at])
+        rest = np.uint64(joined[at + 1]) if end > at + 1 else _ZERO64
+        value = np.uint64(end - at - 1) | (np.uint64(joined[at]) << _FIVE64) | (rest << _NINE64)
+        _put(runs, count * size, node | (value << node_bits), size)
+        _begin(directory, node)
+        first[count] = np.uint32(node)
+        at, count = end, count + _ONE64
+    at = 0
+    while at < met.size:
+        if met[at] != _ZERO8:
+            at += 1
+            continue
+        end = _alone_end(met, at)
+        node = np.uint64(at)
+        _put(runs, count * size, node | (np.uint64(end - at - 1) << node_bits), size)
+        _begin(directory, node)
+        first[count] = np.uint32(node)
+        at, count = end, count + _ONE64
+    begun = _ZERO64
+    for block in range(directory.size // 3):
+        directory[3 * block] = np.uint32(begun)
+        for word in range(1, 3):
+            left = directory[3 * block + word]
+            while left != np.uint32(0):
+                left &= np.uint32(left - np.uint32(1))
+                begun += _ONE64
+    _begin(directory, np.uint64(met.size))
+    for run in range(count):
+        at = _place(directory, np.uint64(first[run]))
+        _put(order, at * order_bits, np.uint64(run), order_bits)
+
+
+@kernel
+def unpack(sample: Any, member: Any, joined: Any) -> Any:
+    """The members of a sample and their labels, as ``trees.lay_out`` has them, uint32 and
+    uint8[nodes], from its row of ``kernels/runs.py``. Returns how many there are, or DAMAGED if the
+    runs are not those of so many nodes.
+    """
+    nodes, size, members = np.uint64(member.size), _ZERO64, _ZERO64
+    for run in range(sample[3]):
+        first, rest = run_at(sample, np.uint64(run))
+        count, label, inner = size_of(rest), label_of(rest), inner_of(rest)
+        if size + count > nodes or first + count > nodes:
+            return DAMAGED
+        for step in range(count):
+            member[size] = np.uint32(first + np.uint64(step))
+            joined[size] = np.uint8(label if step == 0 else inner)
+            if joined[size] != _ZERO8:
+                members = size + _ONE64
+            size += _ONE64
+    return np.int64(members) if size == nodes else DAMAGED

@@ -1,0 +1,427 @@
+"""The walk and its trees in rows of three words, for the external form of both.
+
+What the form in memory keeps in arrays over all nodes goes here through files, as rows
+uint32[:, 3] that are dealt into buckets, one for each destination block:
+
+    token      where it stands, head, members        goes to the block of where it stands
+    record     node, its parent, offset in it        goes to the block of the parent
+               root, NOWHERE, members                goes to the block of the root
+    message    node, position, label                 goes to the block of the node
+    place      position, node, label                 goes to the range of the position
+
+A block hears of its tokens in ascending order of head: each other block sends them so, and
+``merge`` keeps it. So the first token to arrive at a node is the one that lives on, and ``meet``
+counts offsets exactly as the form in memory does. And a parent is smaller than its children, so one
+pass over the blocks, ascending, lays out all trees: when a block's turn comes, messages from the
+blocks before it have told where those of its nodes stand whose parents lie there.
+
+Cost: O(log blocks) a token for the merge, O(1) for all else.
+
+Source: 001, section 2.1.3 (external memory by sorting and merging; tokens that go to the owner of
+the node, there between machines).
+
+Tokens of one sample of several that walk together: dealt to blocks, and where they meet.
+
+Between its turns a sample lies in a file, its live tokens in two orders: by block of where they
+stand, to be moved while the block's links are in memory, and by head, to meet. ``index`` leads from
+the first to the second. ``meet`` is that of ``kernels/walk.py``, but what it finds goes out as
+records (node, parent, offset) in place of arrays over all nodes: a root's are (root, NOWHERE,
+members).
+
+Cost: O(1) a token each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.constants import NOWHERE
+from cocite.kernels._jit import helper, kernel, prefetch
+
+_BATCH = 64
+_AHEAD = 16
+_LOW32, _S32 = np.uint64(0xFFFFFFFF), np.uint64(32)
+_END = np.uint64(0xFFFFFFFFFFFFFFFF)
+_ONE32 = np.uint32(1)
+
+
+# -- which bucket -----------------------------------------------------------------------
+
+
+@kernel
+def make_home(cuts: Any, home: Any) -> None:
+    """Fill ``home`` (uint32): its first word a shift, then a bucket for every number >> shift.
+
+    ``cuts`` uint32[buckets + 1] ascends from 0; bucket b is [cuts[b], cuts[b + 1]). The bucket in
+    ``home`` is that of the first number with these upper bits.
+    """
+    shift = np.uint32(0)
+    while (np.uint64(cuts[-1]) >> np.uint64(shift)) + np.uint64(2) > np.uint64(home.size):
+        shift = np.uint32(shift + _ONE32)
+    home[0] = shift
+    bucket = 0
+    for i in range(1, home.size):
+        number = np.uint64(i - 1) << np.uint64(shift)
+        while bucket + 2 < cuts.size and np.uint64(cuts[bucket + 1]) <= number:
+            bucket += 1
+        home[i] = np.uint32(bucket)
+
+
+@helper
+def bucket_of(cuts: Any, home: Any, number: Any) -> Any:
+    """The bucket that a number is in."""
+    found = np.int64(home[np.int64(number >> home[0]) + 1])
+    while number >= cuts[found + 1]:
+        found += 1
+    return found
+
+
+@helper
+def _bucket_of_record(cuts: Any, home: Any, row: Any) -> Any:
+    """Two for a block: first the records whose node lies in the parent's block, then the rest."""
+    node = bucket_of(cuts, home, row[0])
+    if row[1] == NOWHERE:
+        return 2 * node
+    parent = bucket_of(cuts, home, row[1])
+    return 2 * parent + (parent != node)
+
+
+@helper
+def _copy(row: Any, out: Any) -> None:
+    out[0], out[1], out[2] = row[0], row[1], row[2]
+
+
+@helper
+def _starts(starts: Any) -> None:
+    """From counts, each one place further on, to where each bucket begins."""
+    for b in range(1, starts.size):
+        starts[b] += starts[b - 1]
+
+
+@helper
+def _rewind(starts: Any) -> None:
+    """From where each bucket ends back to where it begins."""
+    for b in range(starts.size - 1, 0, -1):
+        starts[b] = starts[b - 1]
+    starts[0] = 0
+
+
+@kernel
+def deal(rows: Any, cuts: Any, home: Any, starts: Any, out: Any) -> None:
+    """Sort ``rows`` by the bucket of their first word, stably; ``starts`` uint32[buckets + 1]."""
+    starts[:] = 0
+    for i in range(rows.shape[0]):
+        starts[bucket_of(cuts, home, rows[i, 0]) + 1] += _ONE32
+    _starts(starts)
+    for i in range(rows.shape[0]):
+        bucket = bucket_of(cuts, home, rows[i, 0])
+        _copy(rows[i], out[starts[bucket]])
+        starts[bucket] += _ONE32
+    _rewind(starts)
+
+
+@kernel
+def deal_records(rows: Any, cuts: Any, home: Any, starts: Any, out: Any) -> None:
+    """Sort records by their bucket, two a block; ``starts`` uint32[2 * blocks + 1]."""
+    starts[:] = 0
+    for i in range(rows.shape[0]):
+        starts[_bucket_of_record(cuts, home, rows[i]) + 1] += _ONE32
+    _starts(starts)
+    for i in range(rows.shape[0]):
+        bucket = _bucket_of_record(cuts, home, rows[i])
+        _copy(rows[i], out[starts[bucket]])
+        starts[bucket] += _ONE32
+    _rewind(starts)
+
+
+# -- the walk ---------------------------------------------------------------------------
+
+
+@kernel
+def begin(first: Any, at: Any, standing: Any) -> None:
+    """One token at every node of the block; ``at`` and ``standing`` have its length."""
+    for i in range(at.size):
+        node = np.uint32(first + np.uint32(i))
+        at[i] = node
+        standing[i, 0] = node
+        standing[i, 1] = _ONE32
+
+
+@kernel
+def merge(rows: Any, cursor: Any, ends: Any, more: Any, tree: Any, out: Any) -> Any:
+    """Merge runs of tokens into ``out`` by ascending head; returns how many came.
+
+    Run r has ``rows[cursor[r] : ends[r]]`` (both int64, advanced) in memory and more to come if
+    ``more[r]``. It stops when ``out`` is full, all runs have ended, or one of those with more to
+    come is used up. ``tree`` uint64[2 * leaves], leaves a power of two, one for each run at least:
+    a tournament, in which an entry is the smaller of the two below it.
+    """
+    leaves = tree.size // 2
+    for run in range(leaves):
+        key = _END
+        if run < cursor.size and cursor[run] < ends[run]:
+            key = (np.uint64(rows[cursor[run], 1]) << _S32) | np.uint64(run)
+        tree[leaves + run] = key
+    for i in range(leaves - 1, 0, -1):
+        tree[i] = min(tree[2 * i], tree[2 * i + 1])
+    count = 0
+    while count < out.shape[0] and tree[1] != _END:
+        run = np.int64(tree[1] & _LOW32)
+        row = cursor[run]
+        _copy(rows[row], out[count])
+        count += 1
+        row += 1
+        cursor[run] = row
+        key = _END
+        if row < ends[run]:
+            key = (np.uint64(rows[row, 1]) << _S32) | np.uint64(run)
+        elif more[run]:
+            break
+        i = leaves + run
+        tree[i] = key
+        while i > 1:
+            key = min(key, tree[i ^ 1])
+            i >>= 1
+            tree[i] = key
+    return count
+
+
+@kernel
+def meet(rows: Any, first: Any, standing: Any, at: Any, live: Any, records: Any) -> Any:
+    """Let tokens arrive, by ascending head; returns (how many live, how many records).
+
+    ``standing`` uint32[nodes of the block, 2] has the head and the members of the token at each
+    node, NOWHERE for none; ``at`` lists the nodes with one, ``live`` so far. A token that meets
+    another writes a record: itself, whom it met, how many members that one had before.
+    """
+    count, size = 0, rows.shape[0]
+    flat = standing.reshape(-1)
+    for low in range(0, size, _BATCH):
+        high = min(low + _BATCH, size)
+        for i in range(low, high):
+            prefetch(flat, np.uint64(2) * np.uint64(rows[i, 0] - first))
+        for i in range(low, high):
+            node = np.int64(rows[i, 0] - first)
+            if standing[node, 0] == NOWHERE:
+                standing[node, 0] = rows[i, 1]
+                standing[node, 1] = rows[i, 2]
+                at[live] = rows[i, 0]
+                live += 1
+            else:
+                records[count, 0] = rows[i, 1]
+                records[count, 1] = standing[node, 0]
+                records[count, 2] = standing[node, 1]
+                count += 1
+                standing[node, 1] += rows[i, 2]
+    return live, count
+
+
+@kernel
+def leave(at: Any, moved: Any, first: Any, standing: Any, rows: Any, roots: Any) -> Any:
+    """Take the tokens at ``at`` off their nodes; returns (how many go on, how many roots).
+
+    A token goes on to ``moved`` as a row. One that moved NOWHERE has ended: if it has
+    met another it is the root of a tree, and a record.
+    """
+    gone, ended, size = 0, 0, at.size
+    flat = standing.reshape(-1)
+    for i in range(size):
+        if i + _AHEAD < size:
+            prefetch(flat, np.uint64(2) * np.uint64(at[i + _AHEAD] - first))
+        node = np.int64(at[i] - first)
+        head, members = standing[node, 0], standing[node, 1]
+        standing[node, 0] = NOWHERE
+        if moved[i] != NOWHERE:
+            rows[gone, 0], rows[gone, 1], rows[gone, 2] = moved[i], head, members
+            gone += 1
+        elif members > _ONE32:
+            roots[ended, 0], roots[ended, 1], roots[ended, 2] = head, NOWHERE, members
+            ended += 1
+    return gone, ended
+
+
+# -- the trees --------------------------------------------------------------------------
+
+
+@kernel
+def settle(rows: Any, first: Any, step: Any, parent: Any, extent: Any, label: Any) -> None:
+    """Enter records of nodes of this block, and of roots, as ``trees.lay_out`` knows them."""
+    for i in range(rows.shape[0]):
+        node = np.int64(rows[i, 0] - first)
+        parent[node] = rows[i, 1]
+        extent[node] = rows[i, 2]
+        if rows[i, 1] != NOWHERE:
+            label[node] = step
+
+
+@kernel
+def receive(rows: Any, first: Any, parent: Any, extent: Any, label: Any) -> None:
+    """Enter messages: a node whose position is known is its own parent, its extent the position."""
+    for i in range(rows.shape[0]):
+        node = np.int64(rows[i, 0] - first)
+        parent[node] = rows[i, 0]
+        extent[node] = rows[i, 1]
+        label[node] = np.uint8(rows[i, 2])
+
+
+@kernel
+def place(first: Any, cursor: Any, parent: Any, extent: Any, position: Any) -> Any:
+    """Fill ``position`` (uint32, the block's nodes); ``cursor`` is where the next tree begins.
+
+    A node that met nobody has parent NOWHERE and extent 1. Returns the cursor behind the block.
+    ``position`` may be ``extent``: a node's extent is needed until its position is known only.
+    """
+    for node in range(position.size):
+        above = parent[node]
+        if above == NOWHERE:
+            if extent[node] > _ONE32:
+                members = extent[node]
+                position[node] = cursor
+                cursor = np.uint32(cursor + members)
+            else:
+                position[node] = NOWHERE
+        elif np.uint32(above - first) == np.uint32(node):
+            position[node] = extent[node]
+        else:
+            position[node] = np.uint32(position[np.int64(above - first)] + extent[node])
+    return cursor
+
+
+@kernel
+def reply(rows: Any, first: Any, step: Any, position: Any) -> None:
+    """Turn records whose parents lie in this block into messages to their nodes, in place."""
+    for i in range(rows.shape[0]):
+        rows[i, 1] = np.uint32(position[np.int64(rows[i, 1] - first)] + rows[i, 2])
+        rows[i, 2] = np.uint32(step)
+
+
+@kernel
+def places(first: Any, node: Any, position: Any, label: Any, rows: Any) -> Any:
+    """Write the places of the block's nodes from the ``node``-th on; returns (rows, next node)."""
+    count = 0
+    while node < position.size and count < rows.shape[0]:
+        if position[node] != NOWHERE:
+            rows[count, 0] = position[node]
+            rows[count, 1] = np.uint32(first + np.uint32(node))
+            rows[count, 2] = np.uint32(label[node])
+            count += 1
+        node += 1
+    return count, node
+
+
+@kernel
+def collect(rows: Any, first: Any, member: Any, label: Any) -> None:
+    """Put places where they belong, in the range of positions that begins with ``first``."""
+    size = rows.shape[0]
+    for i in range(size):
+        if i + _AHEAD < size:
+            prefetch(member, np.uint64(rows[i + _AHEAD, 0] - first))
+        where = np.int64(rows[i, 0] - first)
+        member[where] = rows[i, 1]
+        label[where] = np.uint8(rows[i, 2])
+
+
+# -- together ----------------------------------------------------------------------------
+
+
+@kernel
+def begin_batch(head: Any, members: Any) -> None:
+    """A token for every node."""
+    for node in range(head.size):
+        head[node] = np.uint32(node)
+        members[node] = _ONE32
+
+
+@kernel
+def deal_batch(at: Any, cuts: Any, home: Any, starts: Any, standing: Any, index: Any) -> None:
+    """Sort nodes by their block, stably: ``standing[i]`` is ``at[index[i]]``, block b's are those
+    from ``starts[b]`` to ``starts[b + 1]``. ``cuts`` and ``home`` are as in
+    ``kernels/walk_blocks.py``.
+    """
+    starts[:] = 0
+    for i in range(at.size):
+        starts[bucket_of(cuts, home, at[i]) + 1] += _ONE32
+    for b in range(1, starts.size):
+        starts[b] += starts[b - 1]
+    for i in range(at.size):
+        block = bucket_of(cuts, home, at[i])
+        place = starts[block]
+        standing[place] = at[i]
+        index[place] = np.uint32(i)
+        starts[block] = np.uint32(place + _ONE32)
+    for b in range(starts.size - 1, 0, -1):
+        starts[b] = starts[b - 1]
+    starts[0] = np.uint32(0)
+
+
+@kernel
+def gather(moved: Any, index: Any, arrived: Any) -> None:
+    """Back from the order of blocks to that of heads."""
+    for i in range(moved.size):
+        arrived[index[i]] = moved[i]
+
+
+@kernel
+def meet_batch(
+    arrived: Any,
+    at: Any,
+    head: Any,
+    members: Any,
+    owner: Any,
+    records: Any,
+    first: Any,
+    live: Any,
+) -> Any:
+    """Merge tokens that arrived at one node; returns (how many live on, how many records).
+
+    Looks at tokens ``first`` to ``first + records.shape[0]`` of those that moved to ``arrived``;
+    of those before, ``live`` have survived, their ``at``, ``head`` and ``members`` to the front. A
+    token that moved NOWHERE has ended, as the root of a tree if it has met another. ``owner``
+    (uint32[nodes]) need not be initialized, as for ``walk.meet``.
+    """
+    count, living = 0, np.uint32(live)
+    stop = min(first + records.shape[0], arrived.size)
+    for low in range(first, stop, _BATCH):
+        high = min(low + _BATCH, stop)
+        for i in range(low, high):
+            if arrived[i] != NOWHERE:
+                prefetch(owner, np.uint64(arrived[i]))
+        for i in range(low, high):
+            if arrived[i] != NOWHERE:
+                token = owner[arrived[i]]
+                if token < living:
+                    prefetch(at, np.uint64(token))
+        for i in range(low, high):
+            node = arrived[i]
+            if node == NOWHERE:
+                if members[i] > _ONE32:
+                    records[count, 0], records[count, 1] = head[i], NOWHERE
+                    records[count, 2] = members[i]
+                    count += 1
+                continue
+            token = owner[node]
+            if token < living and at[token] == node:
+                records[count, 0], records[count, 1] = head[i], head[token]
+                records[count, 2] = members[token]
+                count += 1
+                members[token] += members[i]
+            else:
+                owner[node] = living
+                at[living] = node
+                head[living] = head[i]
+                members[living] = members[i]
+                living = np.uint32(living + _ONE32)
+    return np.int64(living), count
+
+
+@kernel
+def end(head: Any, members: Any, records: Any) -> Any:
+    """Behind the last step: a record for every root; returns how many."""
+    count = 0
+    for i in range(head.size):
+        if members[i] > _ONE32:
+            records[count, 0], records[count, 1], records[count, 2] = head[i], NOWHERE, members[i]
+            count += 1
+    return count

@@ -1,1 +1,0 @@
-"""No layout: a stored graph in the place of an index, its samples drawn when asked."""

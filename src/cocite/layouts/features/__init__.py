@@ -1,1 +1,0 @@
-"""The layout ``features``: what PageSim hands from page to page."""

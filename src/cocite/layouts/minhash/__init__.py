@@ -1,1 +1,0 @@
-"""The layout ``minhash``: nodes grouped by the winner of each ring."""

@@ -1,1 +1,0 @@
-"""The layout ``nearest``: a list of nearest pages for each page."""

@@ -1,1 +1,0 @@
-"""The layout ``packed``: fingerprint trees as runs of nodes, in few bits."""

@@ -1,1 +1,0 @@
-"""The layout ``paths``: trees, and the nodes that walks pass."""

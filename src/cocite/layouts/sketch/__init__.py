@@ -1,1 +1,0 @@
-"""The layout ``sketch``: some bits of a hash of each winner."""

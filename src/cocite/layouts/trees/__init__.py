@@ -1,1 +1,0 @@
-"""The layout ``trees``: fingerprint trees in dendrogram order."""

@@ -1,0 +1,304 @@
+"""What a meeting of two walks is worth: any function of the step at which they first meet.
+
+    score(u, v) = E f(tau),      f(0) = 1,  f(t) in [0, 1] for t = 1, 2, ...,  f(never) = 0
+
+tau being the step at which the walks of u and v first meet. By default f(t) = decay**t, which makes
+simrank SimRank. ``by`` says another one:
+
+    0.8**t, 1/t, t<=3           an expression in t, and in length and decay: + - * / // % **,
+                                comparisons, and, or, not, if, abs, exp, log, max, min, sqrt
+    0.9, 0.5, 0.1               what each step is worth, as many as walks are long
+    hitting                     1 - t / (length + 1)
+
+With ``t <= 3`` a score is the probability that the walks meet within three steps. The expected
+meeting time itself is no similarity: it is small for what is alike, and infinite for most. So it is
+cut off where walks end, a pair that has not met counting as length + 1 steps, and ``hitting`` is
+the score that falls with it, E being that mean:
+
+    score = 1 - E / (length + 1),      E = (1 - score) (length + 1)
+
+Nothing needs f to fall: steps may be worth more, the later they are. An expression goes on behind
+the walks' length, up to step 1000, cut off at 0 and 1; what a meeting there may be worth is what
+walks of a limited length leave out (``MeetingWeights.beyond``). Numbers end where they end.
+
+Texts are read by Python's own parser and never run: what is no number, name or operation of the
+above is refused. All numbers are floats, so that nothing grows without bound.
+
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3, Definition 1 (expected f-meeting
+distance).
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from cocite.engine.weights import MAX_LENGTH
+from cocite.errors import UsageError
+from cocite.measures.settings import DECAY, LENGTH, PartSettings, Setting, Value
+
+By = str | Sequence[float] | Callable[[int], float]
+"""What may be given for ``by``: a name or an expression, numbers, or in Python a function of t."""
+AskValue = Value | By
+"""What may be given for any setting of a question."""
+
+HORIZON = 1000
+"""The last step for which an expression says anything."""
+_LONGEST = 200
+_NAMED = {"hitting": "1 - t / (length + 1)"}
+_OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "exp": math.exp,
+    "log": math.log,
+    "max": max,
+    "min": min,
+    "sqrt": math.sqrt,
+}
+_VARIABLES = ("t", "length", "decay")
+
+
+class MeetingSetting(Setting[str]):
+    """The setting ``by``: kept as a text, in one way of writing it."""
+
+    def checked(self, value: object) -> str:
+        """The text; raises :class:`UsageError` for what cannot be read."""
+        if isinstance(value, str):
+            return _canonical(value)
+        try:
+            numbers = [float(number) for number in value]  # type: ignore[attr-defined]
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{self.name} is {value!r}; it is {self.allowed}") from error
+        return _joined(numbers)
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        return (
+            ", ".join(_NAMED)
+            + "; an expression in t, such as 0.8**t or t<=3; or a number for each "
+            "step, such as 0.9, 0.5, 0.1"
+        )
+
+
+BY = MeetingSetting(
+    "by",
+    "decay ** t",
+    "what a meeting after t steps is worth, from 0 to 1, by an expression such as 0.8**t, 1/t or "
+    "t<=3; or hitting, which is 1 - steps / (length + 1) for the mean number of steps",
+)
+
+
+@dataclass(frozen=True)
+class MeetingWeights:
+    """What meetings are worth for walks of some length.
+
+    ``values`` are 16 floats in [0, 1], f(0) to f(15), 0 behind the length; ``beyond`` is the most
+    that a meeting is worth that comes after it.
+    """
+
+    values: tuple[float, ...]
+    beyond: float
+
+    @property
+    def most(self) -> float:
+        """The most that a meeting of two different nodes is worth."""
+        return max(self.values[1:])
+
+
+def weights_of(asked: PartSettings, built: PartSettings) -> MeetingWeights:
+    """By the settings of a question and those of the index, both of one part of walks.
+
+    Raises :class:`UsageError` for a function that is not what it must be, so that whoever takes a
+    question asks once before it begins.
+    """
+    return _weight(asked.get(BY, BY.default), asked[DECAY], built[LENGTH])
+
+
+def heeds_decay(by: str) -> bool:
+    """Whether a function depends on the decay."""
+    return any(isinstance(n, ast.Name) and n.id == "decay" for n in ast.walk(_tree(by)))
+
+
+def numbers_in(by: str) -> int | None:
+    """How many numbers a list of them has; None for an expression."""
+    tree = _tree(by)
+    return len(tree.elts) if isinstance(tree, ast.Tuple) else None
+
+
+def sampled(by: object, length: int) -> object:
+    """A function as the numbers that it gives for walks of that length; all else as it is.
+
+    Raises :class:`UsageError` for one that gives none.
+    """
+    if not callable(by):
+        return by
+    try:
+        return [float(by(t)) for t in range(1, length + 1)]
+    except Exception as error:
+        raise UsageError(
+            f"by is a function, which failed for a step from 1 to {length}: {error}"
+        ) from error
+
+
+@lru_cache(maxsize=256)
+def _weight(by: str, decay: float, length: int) -> MeetingWeights:
+    if by == BY.default:
+        values = [decay**t for t in range(length + 1)]
+        return _padded(values, decay ** (length + 1))
+    numbers = numbers_in(by)
+    if numbers is not None and numbers < length:
+        raise UsageError(f"by has {numbers} numbers; walks have {length} steps: give one for each")
+    values = [1.0, *(_at(by, t, decay, length) for t in range(1, length + 1))]
+    for t, value in enumerate(values):
+        if not 0 <= value <= 1:
+            raise UsageError(
+                f"by is {by!r}, and so a meeting after {t} step{'s' * (t > 1)} is worth {value:g}; "
+                "it is worth a number from 0 to 1: divide by the largest, or cut it off by "
+                "max(0, min(1, ...))"
+            )
+    if not any(values[1:]):
+        raise UsageError(
+            f"by is {by!r}, which makes all meetings of walks of {length} steps worth 0: nothing "
+            "would be similar"
+        )
+    if numbers is not None:
+        return _padded(values, 0.0)
+    later = (_at(by, t, decay, length) for t in range(length + 1, HORIZON + 1))
+    return _padded(values, max(min(1.0, max(0.0, value)) for value in later))
+
+
+def _padded(values: list[float], beyond: float) -> MeetingWeights:
+    return MeetingWeights((*values, *[0.0] * (MAX_LENGTH + 1 - len(values))), beyond)
+
+
+def _at(by: str, t: int, decay: float, length: int) -> float:
+    """f(t), a finite number."""
+    tree = _tree(_NAMED.get(by, by))
+    if isinstance(tree, ast.Tuple):
+        tree = tree.elts[t - 1]
+    try:
+        value = _evaluated(tree, {"t": float(t), "length": float(length), "decay": decay})
+        if isinstance(value, float) and math.isfinite(value):
+            return value
+        found = str(value)
+    except (ArithmeticError, ValueError, TypeError) as error:
+        found = str(error)
+    raise UsageError(f"by is {by!r}, which is no number for a meeting after {t} steps: {found}")
+
+
+def _evaluated(tree: ast.expr, names: dict[str, float]) -> Any:
+    """The value of a tree that was read by ``_tree``."""
+    match tree:
+        case ast.Constant(value=value):
+            return float(value)  # type: ignore[arg-type]  # a number, as checked
+        case ast.Name(id=name):
+            return names[name]
+        case ast.UnaryOp(op=op, operand=operand):
+            return 1.0 * _OPERATIONS[type(op)](_evaluated(operand, names))
+        case ast.BinOp(left=left, op=op, right=right):
+            return _OPERATIONS[type(op)](_evaluated(left, names), _evaluated(right, names))
+        case ast.BoolOp(op=op, values=values):
+            every = all if isinstance(op, ast.And) else any
+            return float(every(_evaluated(value, names) for value in values))
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return _evaluated(body if _evaluated(test, names) else orelse, names)
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            ends = [_evaluated(each, names) for each in (left, *comparators)]
+            pairs = zip(ops, ends, ends[1:], strict=False)
+            return float(all(_OPERATIONS[type(op)](one, other) for op, one, other in pairs))
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return _FUNCTIONS[name](*(_evaluated(each, names) for each in arguments))
+    raise AssertionError(ast.dump(tree))
+
+
+# -- reading ---------------------------------------------------------------------------
+
+
+def _canonical(text: str) -> str:
+    """In one way of writing; raises :class:`UsageError`."""
+    text = text.strip()
+    if text in _NAMED:
+        return text
+    tree = _tree(text)
+    if isinstance(tree, ast.Tuple):
+        return _joined([_evaluated(each, {}) for each in tree.elts])
+    return ast.unparse(tree)
+
+
+def _joined(numbers: list[float]) -> str:
+    if not 1 <= len(numbers) <= MAX_LENGTH:
+        raise UsageError(
+            f"by has {len(numbers)} numbers; it has one for each step of a walk, 1 to {MAX_LENGTH}"
+        )
+    if not all(map(math.isfinite, numbers)):
+        raise UsageError("by has a number that is not finite; a meeting is worth 0 to 1")
+    return ", ".join(map(repr, numbers)) + "," * (len(numbers) == 1)
+
+
+@lru_cache(maxsize=256)
+def _tree(text: str) -> ast.expr:
+    """An expression, or a tuple of numbers, of nothing but what is allowed."""
+    text = _NAMED.get(text, text)
+    if len(text) > _LONGEST * (1 + 2 * ("," in text)):
+        raise UsageError(f"by has {len(text):,} characters; {_LONGEST} are allowed")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UsageError(f"by is {text!r}; it is {BY.allowed}") from error
+    for each in tree.elts if isinstance(tree, ast.Tuple) else [tree]:
+        _check(each, text, variables=() if isinstance(tree, ast.Tuple) else _VARIABLES)
+    if isinstance(tree, ast.Tuple) and not tree.elts:
+        raise UsageError(f"by is {text!r}, without a number; it is {BY.allowed}")
+    return tree
+
+
+def _check(tree: ast.expr, text: str, variables: tuple[str, ...]) -> None:
+    """Refuse what is not allowed in an expression."""
+    called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call) and not n.keywords}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=value):
+                fine = type(value) in (int, float) and _is_float(value)
+            case ast.Name(id=name):
+                fine = name in (_FUNCTIONS if id(node) in called else variables)
+            case ast.Call(func=func):
+                fine = id(func) in called and isinstance(func, ast.Name)
+            case ast.UnaryOp() | ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp():
+                fine = True
+            case ast.And() | ast.Or() | ast.Load():
+                fine = True
+            case _:
+                fine = type(node) in _OPERATIONS
+        if not fine:
+            what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__.lower()
+            raise UsageError(f"by is {text!r}, with {what!r} in it; it is {BY.allowed}")
+
+
+def _is_float(value: Any) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False

@@ -1,0 +1,206 @@
+"""A graph as PageRank sees it: dangling nodes removed, as often as asked, and its core numbered.
+
+The core is the nodes with out-links to what is left; of a node's links to nodes that were removed
+neither count nor weight is left. A node's *strength* is what its rank is divided by before it goes
+along a link: its out-degree, or the sum of the weights of its out-links.
+
+What is counted here belongs to the sources of links, and links are stored by destination: counts
+are made for as many sources at a time as memory holds, by a pass each over the links that matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cocite.errors import Damaged, UsageError
+from cocite.graph import Graph
+from cocite.ranking.vectors import RankRoom, Vector, pieces, stretches
+from cocite.storage import Scratch, evict
+
+NO_WEIGHTS = np.empty(0, np.float32)
+_WHOLE = 1 << 40
+Flags = NDArray[np.bool_]
+
+
+class Lumped:
+    """One graph, minus the nodes removed.
+
+    ``degrees`` uint32[nodes], GONE for what was removed; ``strengths`` of the nodes, the same array
+    without weights; ``number`` uint32[nodes], of the ``core`` nodes in it; ``scratch`` makes all
+    that is as long as these.
+    """
+
+    def __init__(self, graph: Graph, removals: int, weighted: bool, room: RankRoom) -> None:
+        if type(removals) is not int or removals < 0:
+            raise UsageError(f"removals is {removals!r}; it is a whole number, 0 or more")
+        self.graph, self.room = graph, room
+        self.nodes: int = graph.nodes
+        self.scratch = Scratch.beside(graph.path) if room.blocks else Scratch(None)
+        weights = graph.in_weights if weighted else None
+        self.weighted = weights is not None
+        self.weights = NO_WEIGHTS if weights is None else weights
+        self.degrees = self._remove(removals)
+        self.number, self.core = self._numbered()
+        self.strengths: NDArray[Any] = self.degrees
+        if self.weighted:
+            self.strengths = self._counts(_is_left, weights=True)
+
+    # -- going over the graph ---------------------------------------------------------
+
+    def stretches(
+        self, first: int, last: int, links: int = 0
+    ) -> Iterator[tuple[int, int, int, int]]:
+        """The stored links of some rows, as many at a time as the room has for them, or ``links``;
+        what is yielded: ``vectors.stretches``.
+        """
+        room = self.room
+        if not room.blocks:
+            return stretches(self.graph.in_offsets, first, last, _WHOLE, _WHOLE)
+        links = links or max(1, room.piece // (8 if self.weighted else 4))
+        return stretches(self.graph.in_offsets, first, last, links, max(1, room.piece // 32))
+
+    def links_of(self, first: int, last: int) -> tuple[NDArray[Any], ...]:
+        """Offsets of some rows, and all links: what kernels take."""
+        return self.graph.in_offsets[first : last + 1], self.graph.in_sources, self.weights
+
+    def pieces(self, *arrays: NDArray[Any], beside: Any = ()) -> Iterator[slice]:
+        """All nodes, piece by piece; ``vectors.pieces`` says what becomes of what is on disk."""
+        if not self.room.blocks:
+            return pieces(0, self.nodes)
+        return pieces(0, self.nodes, *arrays, beside=beside)
+
+    def rest(self, array: NDArray[Any]) -> None:
+        """Give back what of an array lies on disk."""
+        if self.room.blocks:
+            evict(array)
+
+    def rest_links(self, first: int, last: int, begin: int, end: int) -> None:
+        """Give back the stored links of a stretch."""
+        if self.room.blocks:
+            graph = self.graph
+            evict(graph.in_offsets[first : last + 1], graph.in_sources[begin:end])
+            evict(self.weights[begin:end])
+
+    def vector(self) -> Vector:
+        """float64[nodes], zeros."""
+        return self.scratch.zeros(self.nodes, np.float64)
+
+    def contributions(self, dtype: DTypeLike) -> NDArray[Any]:
+        """A number for each node of the core, zeros; in memory if that is where a block has all."""
+        if self.room.blocks > 1:
+            return self.scratch.zeros(self.core, dtype)
+        return np.zeros(self.core, dtype)
+
+    # -- what was removed --------------------------------------------------------------
+
+    def gone(self) -> Flags:
+        """Which nodes were removed."""
+        from cocite.kernels import rank
+
+        return np.asarray(self.degrees == rank.GONE)
+
+    def removed(self) -> int:
+        """How many nodes were removed."""
+        parts = self.pieces(self.degrees)
+        return sum(int(_is_gone(self.degrees[part]).sum()) for part in parts)
+
+    def _remove(self, removals: int) -> NDArray[np.uint32]:
+        from cocite.kernels import rank
+
+        graph = self.graph
+        self.degrees = graph.out_degrees
+        if removals == 0:
+            return self.degrees
+        degrees: NDArray[np.uint32] = self.scratch.zeros(self.nodes, np.uint32)
+        for part in self.pieces(degrees, graph.out_degrees):
+            degrees[part] = graph.out_degrees[part]
+        self.degrees = degrees
+        left = self.nodes
+        for _ in range(removals):
+            lost, before, left = self._counts(_is_dangling), left, 0
+            for part in self.pieces(degrees, lost):
+                piece = degrees[part]
+                dangling = _is_dangling(piece)
+                piece -= lost[part]
+                piece[dangling] = rank.GONE
+                left += int(np.count_nonzero(~_is_gone(piece)))
+            if left == before:
+                break
+        if left == 0:
+            raise UsageError(
+                f"{removals} removals of dangling nodes leave nothing of {graph.path}; take fewer, "
+                "or another way with dangling nodes"
+            )
+        return degrees
+
+    # -- what links are counted for ----------------------------------------------------
+
+    def leaving(self) -> NDArray[Any]:
+        """What of each node's strength goes to dangling nodes."""
+        return self._counts(_is_dangling, weights=self.weighted)
+
+    def _counts(
+        self, taken: Callable[[NDArray[np.uint32]], Flags], weights: bool = False
+    ) -> NDArray[Any]:
+        """How many links each node has, or their ``weights``, to nodes that are taken by degree."""
+        from cocite.kernels import rank
+
+        counted = rank.add_weights if weights else rank.count_links
+        kind = np.dtype(np.float64 if weights else np.uint32)
+        found = self.scratch.zeros(self.nodes, kind)
+        room = self.room
+        width = max(1, room.block // 4 // kind.itemsize) if room.blocks else self.nodes
+        for source in pieces(0, self.nodes, size=width):
+            counts = np.zeros(source.stop - source.start, kind) if room.blocks else found
+            for first, last, begin, end in self.stretches(0, self.nodes):
+                flags = taken(self.degrees[first:last])
+                self.rest(self.degrees[first:last])
+                if flags.any():
+                    counted(
+                        self.links_of(first, last),
+                        np.uint64(begin),
+                        np.uint64(end),
+                        flags.view(np.uint8),
+                        np.uint64(source.start),
+                        counts,
+                    )
+                self.rest_links(first, last, begin, end)
+            for part in pieces(source.start, source.stop, found) if room.blocks else ():
+                found[part] = counts[part.start - source.start : part.stop - source.start]
+        return found
+
+    def _numbered(self) -> tuple[NDArray[np.uint32], int]:
+        from cocite.kernels import rank
+
+        number: NDArray[np.uint32] = self.scratch.zeros(self.nodes, np.uint32)
+        count = np.uint32(0)
+        for part in self.pieces(self.degrees, number):
+            count = np.uint32(rank.number_core(self.degrees[part], count, number[part]))
+        return number, int(count)
+
+    def check_sources(self, lost: int) -> None:
+        """Raises :class:`Damaged` if ``lost`` links come from nodes that have none to give."""
+        if lost:
+            path = self.graph.path
+            raise Damaged(
+                f"{path} is damaged: its out-degrees are not those of its links. See: cocite "
+                f"verify {path}; then make it again"
+            )
+
+
+def _is_dangling(degrees: NDArray[np.uint32]) -> Flags:
+    return np.asarray(degrees == 0)
+
+
+def _is_gone(degrees: NDArray[np.uint32]) -> Flags:
+    from cocite.kernels import rank
+
+    return np.asarray(degrees == rank.GONE)
+
+
+def _is_left(degrees: NDArray[np.uint32]) -> Flags:
+    return ~_is_gone(degrees)

@@ -1,0 +1,428 @@
+"""The linear system behind PageRank, (I - damping P') y = p, on one graph, in any memory.
+
+The iteration runs on the core, the nodes with out-links (``ranking/core.py``), in Gauss-Seidel
+sweeps (``kernels/rank.py``). With enough memory its links are there (``ranking/blocks.py``); with
+less, everything is on disk but one block (``ranking/blocks.py``), vectors too. The order of the
+arithmetic is the same in both, so the ranks are, to the bit.
+
+Source: Haveliwala, *Efficient computation of PageRank*, 3.2 (blocks); the core: Lee, Golub,
+Zenios 2003.
+
+What eight sweeps in a row say of their end: reduced rank extrapolation, after every eighth.
+
+The sweeps of a web shrink what is left of the error slowly in a few directions and fast in all
+others. So the combination of the last iterates whose step is least lies far ahead of the last one
+(``kernels/rank.py``): on web graphs it takes a third to a half of the sweeps away.
+
+It cannot spoil anything. The error that is certified is that of a sweep, whatever it began with.
+What is combined is never negative. And a combination after which eight sweeps have not halved the
+residual is the last one: from there on it is sweeps alone, which converge. That is also what
+happens where steps are nothing but rounding.
+
+The sums go over pieces of one size in order, and the system of five equations is solved here,
+so it is the same to the bit wherever the vectors lie.
+
+Cost: five copies and two passes over six vectors in eight sweeps. Memory, from the third sweep
+on: five vectors of the core. Where blocks lie apart, whoever leads them brings the values of the
+core together for it, 8 bytes a node of it in six sweeps of eight.
+
+PageRank by power iteration, on any links: the plain way, for what is built on its scores.
+
+    x = damping * (sum over in-neighbors u of x[u] / out-degree(u))
+        + (1 - damping) + damping * (rank of dangling nodes) / nodes                sum of x = nodes
+
+Convention: what dangling nodes have is spread over all nodes evenly, as ``pagerank`` does by
+default; the mean score is 1, so that a score does not shrink as the graph grows.
+
+Error: the map shrinks vectors of sum 0 by the damping d, so after a step with L1 change c the
+vector is within c d / (1 - d) of the solution, and within 2 nodes d**k after k steps. It ends when
+either is at most 1e-12 * nodes: the mean error of a score is then at most 1e-12.
+
+Cost: log(5e-13) / log(damping) passes over the links at most, 175 for 0.85; 32 bytes a node.
+Source: Haveliwala, *Efficient computation of PageRank*, 2; the bound is Banach's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import count, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import NotConverged
+from cocite.graph import Graph
+from cocite.graph.blocks import Links, cut_blocks
+from cocite.graph.partitions import BlockedGraph
+from cocite.ranking.blocks import Blocked, Resident
+from cocite.ranking.core import Lumped
+from cocite.ranking.hits import HitsState, StoppingRule
+from cocite.ranking.vectors import PIECE, RankRoom, Vector, order_of, pieces, scale, total
+from cocite.storage import evict
+
+if TYPE_CHECKING:
+    from cocite.ranking.partitions import PartitionedLinks
+
+
+_EVERY = 8
+"""Sweeps from one extrapolation to the next."""
+_GAIN = 0.5
+"""What the residual has to shrink to meanwhile. Sweeps alone come to 0.85 ** 8 = 0.27."""
+_NOISE = 1e-13
+"""Of the products, relatively: smaller differences are taken for rounding."""
+
+
+class Extrapolation:
+    """Looks at the iterates of one iteration, and tells its end from them."""
+
+    def __init__(self, lumped: Lumped) -> None:
+        self._lumped = lumped
+        self._before: list[NDArray[Any]] = []
+        self._last = math.inf
+        self._over = False
+
+    def wants(self, number: int) -> bool:
+        """Whether it looks at what sweep ``number`` leaves."""
+        from cocite.kernels.rank import BEFORE
+
+        return not self._over and (number - 1) % _EVERY >= _EVERY - 1 - BEFORE
+
+    def look(self, number: int, residual: float, z: NDArray[Any], facts: Vector) -> bool:
+        """Keep ``z``, or replace it by what is ahead; whether it did the latter."""
+        from cocite.kernels.rank import BEFORE
+
+        place = (number - 1) % _EVERY - (_EVERY - 1 - BEFORE)
+        if place < BEFORE:
+            if len(self._before) == place:  # the first time
+                self._before.append(self._lumped.scratch.zeros(z.size, z.dtype))
+            for part in pieces(0, z.size, self._before[place], z, kept=PIECE):
+                self._before[place][part] = z[part]
+            return False
+        shares = None
+        if 0 < residual <= _GAIN * self._last:
+            shares = _least(self._products(z, facts))
+        if shares is None:
+            self._over, self._before = True, []
+            return False
+        self._last = residual
+        self._combine(z, np.array(shares))
+        return True
+
+    def _products(self, z: NDArray[Any], facts: Vector) -> Vector:
+        from cocite.kernels import rank
+
+        size = rank.BEFORE
+        whole, found = np.zeros((size, size)), np.zeros((size, size))
+        for part in pieces(0, z.size, *self._before, z, facts, kept=PIECE):
+            before = tuple(array[part] for array in self._before)
+            rank.products(before, z[part], facts[part], found)
+            whole += found
+        return whole
+
+    def _combine(self, z: NDArray[Any], shares: Vector) -> None:
+        from cocite.kernels import rank
+
+        for part in pieces(0, z.size, *self._before, z, kept=PIECE):
+            before = tuple(array[part] for array in self._before)
+            rank.combine(before, z[part], shares)
+        evict(*self._before)
+
+
+def _least(products: Vector) -> list[float] | None:
+    """The numbers of sum 1 that make the combination of steps least which have these ``products``,
+    by Cholesky's method: c with P c = (1, ..., 1), over the sum of c. None if there are none.
+    """
+    given = products.tolist()
+    size = len(given)
+    lengths = [math.sqrt(given[i][i]) for i in range(size)]
+    if not all(0 < length < math.inf for length in lengths):
+        return None
+    root = [[0.0] * size for _ in range(size)]
+    solved = [1 / length for length in lengths]
+    for i in range(size):
+        for j in range(i + 1):
+            rest = given[i][j] / lengths[i] / lengths[j] + (_NOISE if i == j else 0.0)
+            rest -= sum(root[i][k] * root[j][k] for k in range(j))
+            if i > j:
+                root[i][j] = rest / root[j][j]
+            elif rest <= 0:
+                return None
+            else:
+                root[i][i] = math.sqrt(rest)
+    for i in range(size):
+        solved[i] = (solved[i] - sum(root[i][k] * solved[k] for k in range(i))) / root[i][i]
+    for i in reversed(range(size)):
+        later = sum(root[k][i] * solved[k] for k in range(i + 1, size))
+        solved[i] = (solved[i] - later) / root[i][i]
+    shares = [value / length for value, length in zip(solved, lengths, strict=True)]
+    whole = sum(shares)
+    if not (whole > 0 and all(map(math.isfinite, shares))):
+        return None
+    shares = [share / whole for share in shares]
+    return shares if all(map(math.isfinite, shares)) else None
+
+
+# -- system ------------------------------------------------------------------------------
+
+
+class Sweep(NamedTuple):
+    """One sweep made: its number, a bound on the L1 residual, and all of y when asked, which is to
+    be before the next sweep.
+    """
+
+    number: int
+    residual: float
+    solution: Callable[[], Vector]
+
+
+class System:
+    """One graph, minus the nodes removed, and one damping. ``solve`` as often as needed.
+
+    Vectors of a node each are float64[nodes]; those that it returns lie in memory or in scratch
+    files, as ``room`` has it.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        damping: float,
+        *,
+        room: RankRoom,
+        removals: int = 0,
+        precision: str = "double",
+        weighted: bool = False,
+    ) -> None:
+        self._damping = damping
+        self._dtype = np.float32 if precision == "single" else np.float64
+        self.lumped: Lumped
+        self.links: PartitionedLinks | Blocked | Resident
+        if isinstance(graph, BlockedGraph):
+            from cocite.ranking.partitions import PartitionedCore, PartitionedLinks
+
+            self.lumped = lumped = PartitionedCore(graph, removals, weighted, room)
+            self.links = PartitionedLinks(lumped)
+        else:
+            self.lumped = Lumped(graph, removals, weighted, room)
+            self.links = Blocked(self.lumped) if room.blocks else Resident(self.lumped)
+        self._facts: Vector = np.empty((0, 0))
+
+    def vector(self) -> Vector:
+        """float64[nodes], zeros."""
+        return self.lumped.vector()
+
+    # -- solving --------------------------------------------------------------------------
+
+    def sweeps(self, where: Vector, guess: Vector | None, alone: bool = False) -> Iterator[Sweep]:
+        """Every sweep of the iteration for teleport ``where`` (sum 1), without end; with what is
+        ahead of them after every eighth, unless they are to go ``alone``.
+
+        Only a sweep of number 0, the solution, where there is nothing to iterate. Raises
+        :class:`NotConverged` where a sweep ends in what is no number.
+        """
+        self._describe(where)
+        core = self.lumped.core
+        z = self.lumped.contributions(self._dtype)
+        self._contribute(where if guess is None else guess, 1.0, z)
+        mass, owed = self._weigh(z)
+        _check_numbers(0, mass)
+        if owed == 0:  # nobody starts in the core, and dangling nodes lead nowhere
+            scale(z, 0.0)
+            yield Sweep(0, 0.0, lambda: self._whole(z, where))
+            return
+        if mass > 0:
+            scale(z, owed / mass)  # ranks sum to 1, y to more
+        # Within the rounding of its sums a balance would only add noise: residuals would end at
+        # some 1e-14 (7e-15 on web-NotreDame) instead of falling to nothing.
+        rounding = 8 * np.finfo(np.float64).eps * math.sqrt(core)
+        # What single precision loses where values are stored is in no change: it counts as another.
+        margin = 1 if self._dtype is np.float64 else 2
+        ahead = Extrapolation(self.lumped)
+        for number in count(1):
+            sums = np.zeros(4)
+            self.links.sweep(z, self._facts, self._damping, sums)
+            change, reach = sums[:2].tolist()
+            mass = float(sums[2] + sums[3])
+            _check_numbers(number, change, reach, mass)
+            balance = owed / mass
+            if abs(balance - 1) > rounding:
+                self.links.scale(z, balance)
+            else:
+                balance = 1.0
+            size = reach * balance + (1 - owed)  # the sum of y, dangling nodes included
+            # What later rows changed leaves ``change`` at most in those before them; a balance of
+            # the mass moves what the teleport brings. Then the residuals of all nodes have sum 0.
+            residual = margin * (balance * change + abs(1 - balance) * owed) / size
+            yield Sweep(number, residual, lambda: self._whole(z, where))
+            if not alone and ahead.wants(number):
+                self.links.bring(z)
+                if ahead.look(number, residual, z, self._facts):
+                    self.links.replaced(z)
+
+    def solve(
+        self,
+        where: Vector,
+        rule: StoppingRule,
+        guess: Vector | None,
+        progress: Callable[[int, float], None],
+    ) -> tuple[Vector, int, str]:
+        """The solution for teleport ``where`` (sum 1), sweeps made, reason for stopping."""
+        rule.begin()
+        sweeps = self.sweeps(where, guess)
+        while True:
+            sweep = next(sweeps)
+            reason: str | None = "nothing to iterate"
+            if sweep.number > 0:
+                order = order_of(sweep.solution(), rule.wants_order) if rule.wants_order else None
+                progress(sweep.number, sweep.residual)
+                reason = rule.reached(HitsState(sweep.number, sweep.residual, order))
+            if reason is not None:
+                return sweep.solution(), sweep.number, reason
+
+    def _describe(self, where: Vector) -> None:
+        """The facts of the core's rows for the teleport ``where``."""
+        from cocite.kernels import rank
+
+        lumped = self.lumped
+        leaving = lumped.leaving()
+        if self._facts.shape[0] != lumped.core or self._facts.size == 0:
+            self._facts = lumped.scratch.zeros((lumped.core, rank.FACTS), np.float64)
+        arrays, loops = (lumped.number, lumped.strengths, leaving, where), self.links.loops
+        for part in lumped.pieces(*arrays, beside=(loops, self._facts)):
+            number, strengths, lost, base = (array[part] for array in arrays)
+            rank.describe(number, strengths, lost, loops, base, self._damping, self._facts)
+
+    def _contribute(self, values: Vector, factor: float, z: NDArray[Any]) -> None:
+        from cocite.kernels import rank
+
+        lumped = self.lumped
+        arrays = lumped.number, lumped.strengths, values
+        for part in lumped.pieces(*arrays, beside=(z,)):
+            rank.contribute(*(array[part] for array in arrays), factor, z)
+
+    def _weigh(self, z: NDArray[Any]) -> tuple[float, float]:
+        from cocite.kernels import rank
+
+        sums = np.zeros((2, 2))
+        for part in pieces(0, self.lumped.core, z, self._facts):
+            rank.weigh(z[part], self._facts[part], np.uint64(part.start), sums)
+        mass, owed = sums.sum(axis=0).tolist()
+        return mass, owed
+
+    def _whole(self, z: NDArray[Any], where: Vector) -> Vector:
+        """All of y from the core's z: dangling nodes are computed here, once."""
+        from cocite.kernels import rank
+
+        lumped, y = self.lumped, self.vector()
+        arrays = lumped.number, lumped.strengths, lumped.degrees
+        for part, sums in self._gathered(z, (*arrays, where, y), all_rows=False):
+            y[part] = where[part]
+            rank.expand(*(array[part] for array in arrays), z, sums, self._damping, y[part])
+        return y
+
+    # -- a vector looked at -----------------------------------------------------------------
+
+    def dangling_sum(self, values: Vector) -> float:
+        """The sum over dangling nodes."""
+        return total(values, self.lumped.degrees)
+
+    def step(self, x: Vector, where: Vector, share: Vector) -> Vector:
+        """G x for x with sum 1, a step of power iteration: one pass over all links."""
+        from cocite.kernels import rank
+
+        degrees, following = self.lumped.degrees, self.vector()
+        for part, sums, elsewhere in self._passed_on(x, where, share, following):
+            following[part] = elsewhere
+            rank.advance(degrees[part], sums, following[part])
+        return following
+
+    def residual(self, x: Vector, where: Vector, share: Vector) -> float:
+        """||G x - x||_1 for x with sum 1: one pass over all links."""
+        from cocite.kernels import rank
+
+        found = np.zeros(1)
+        for part, sums, elsewhere in self._passed_on(x, where, share, x):
+            rank.residual(self.lumped.degrees[part], sums, elsewhere - x[part], found)
+        return float(found[0])
+
+    def _passed_on(
+        self, x: Vector, where: Vector, share: Vector, beside: Vector
+    ) -> Iterator[tuple[slice, Vector, Vector]]:
+        """What G x is the sum of, piece by piece: by links, and from elsewhere. The caller looks at
+        degrees and what is ``beside``.
+        """
+        d, spread = self._damping, self.dangling_sum(x)
+        z = self.lumped.contributions(np.float64)
+        self._contribute(x, d, z)
+        arrays = self.lumped.degrees, where, share, beside
+        for part, sums in self._gathered(z, arrays, all_rows=True):
+            yield part, sums, (1 - d) * where[part] + d * spread * share[part]
+
+    def _gathered(
+        self, z: NDArray[Any], arrays: tuple[NDArray[Any], ...], all_rows: bool
+    ) -> Iterator[tuple[slice, Vector]]:
+        """What nodes get by links, for pieces of all nodes, of which the caller looks at these
+        ``arrays``, and at z.
+        """
+        on_disk = (*arrays, z) if self.lumped.room.blocks else ()
+        for nodes, sums in self.links.gathered(z, all_rows):
+            for part in pieces(nodes.start, nodes.stop, *on_disk[:-1], beside=on_disk[-1:]):
+                yield part, sums[part.start - nodes.start : part.stop - nodes.start]
+
+
+def _check_numbers(sweep: int, *sums: float) -> None:
+    if not all(map(math.isfinite, sums)):
+        raise NotConverged(
+            f"the ranks are no finite numbers after sweep {sweep}: their sums are "
+            f"{', '.join(map(str, sums))}. Take double precision, or a start of smaller values"
+        )
+
+
+# -- power -------------------------------------------------------------------------------
+
+
+_ACCURACY = 1e-12
+_PIECE = 64 << 20
+"""Bytes of links between two points at which they can be given back, or the work interrupted."""
+
+
+def power_scores(
+    links: Links, degrees: NDArray[np.uint32], damping: float, streaming: bool = False
+) -> NDArray[np.float64]:
+    """Scores of mean 1, float64[nodes].
+
+    Parameters
+    ----------
+    links
+        Of every node, those that pass rank to it.
+    degrees
+        uint32[nodes]: to how many nodes each node passes rank.
+    damping
+        The share of steps that follow a link, in (0, 1).
+    streaming
+        Give the links' pages back as they were read.
+    """
+    from cocite.kernels.links import collect
+
+    nodes = links.nodes
+    cuts = (0, *cut_blocks(links, _PIECE), nodes)
+    dangling = degrees == 0
+    scores, after = np.ones(nodes), np.empty(nodes)
+    shares = np.empty(nodes)
+    enough = _ACCURACY * nodes
+    for _ in range(math.ceil(math.log(_ACCURACY / 2) / math.log(damping))):
+        np.divide(scores, degrees, out=shares, where=~dangling)
+        shares[dangling] = 0
+        for low, high in pairwise(cuts):
+            collect(links.offsets[low : high + 1], links.neighbors, shares, after[low:high])
+            if streaming:
+                links.evict()
+        after *= damping
+        after += 1 - damping + damping * float(scores[dangling].sum()) / nodes
+        np.subtract(after, scores, out=shares)
+        change = float(np.abs(shares, out=shares).sum())
+        scores, after = after, scores
+        if change * damping / (1 - damping) <= enough:
+            break
+    return scores

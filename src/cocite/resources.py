@@ -1,0 +1,361 @@
+"""Memory: how much there is, how much a run may take; sizes and times as people read them.
+
+``available()`` is what the operating system would hand out now without swapping,
+or what the control group of this process still allows, or its limit of addresses (``ulimit -v``),
+if that is less. A run that is not told otherwise takes half of it.
+
+The means of a run: how many threads, how much memory, and how its work is cut.
+
+One value, made where a run begins (the command line, a public function) by one reading of the
+machine, and handed down whole. What is below never looks at the machine again: it takes what it
+was given, however much others take meanwhile.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cocite.errors import ResourceError, UsageError
+
+OWN_MEMORY = 160 << 20
+"""About what Python, its libraries and the kernels take beside the data, once these are compiled:
+what is kept free of a budget that is for all of a process. :func:`own_memory` is measured.
+"""
+_DATABASE, _LEAST_DATABASE = 80 << 20, 80 << 20
+"""What DuckDB takes beside the memory that it is told of: its code, and rows on their way in and
+out; and the least that it is told.
+"""
+_LOADED = 57 << 20
+"""What the first kernel takes, with LLVM; others take some 0.1 MB each."""
+_MAPPED = 500 << 20
+"""Addresses that libraries, and the stacks of their threads, take and mostly do not use."""
+_UNLOADED = "failed to map segment", "cannot allocate memory", "libllvmlite"
+"""What the loader of libraries says where there is no room for one."""
+
+MOST_THREADS = 1024
+"""More than any machine of today has cores for, and fewer than a system has for a process."""
+
+_MMAP_THRESHOLD = -3
+"""That of malloc.h."""
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_STATUS = Path("/proc/self/status")
+_OWN_GROUPS, _GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+_VERSION_2 = "memory.max", "memory.current", "inactive_file"
+_VERSION_1 = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]i?|)b?\s*", re.IGNORECASE)
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes from ``600MB``, ``1.5 GiB``, ``4g`` or a plain number.
+
+    Raises :class:`UsageError` for anything else, zero included.
+    """
+    match = _SIZE.fullmatch(str(text))
+    unit = match[2].lower() if match else ""
+    size = float(match[1]) * (_UNITS | _BINARY_UNITS)[unit] if match else 0.0
+    if not 1 <= size < 2**63:
+        raise UsageError(f"{text!r} is not a size; write it like 600MB, 4GB or 1.5GiB")
+    return int(size)
+
+
+def format_size(size: float) -> str:
+    """Bytes for people, in powers of 1000: ``1.4 GB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 999.5:
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 99.5 else f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"
+
+
+def format_least(size: int) -> str:
+    """A size as :func:`format_size` writes it, rounded up: what suffices where it is given."""
+    unit = 10 ** max(0, len(str(size)) - 3)
+    return format_size(-(-size // unit) * unit)
+
+
+def format_time(seconds: float) -> str:
+    """Seconds for people: ``3.1 s``, ``12 min``, ``2 h 5 min``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def available() -> int:
+    """Bytes that can be taken now: the machine's, or the control group's if less."""
+    limits = [_machine_available(), *_control_group_available(), *_addresses_available()]
+    return max(0, min(limits))
+
+
+class Watch:
+    """Sees how much memory the process has at most, from when this is made."""
+
+    def __init__(self) -> None:
+        self._before = _status("VmHWM:")
+
+    @property
+    def most(self) -> int:
+        """Bytes, shared ones included; what there is now, if the process had more before. 0 where
+        the system does not tell.
+        """
+        most = _status("VmHWM:")
+        return most if most > self._before else resident()
+
+
+def give_back_at_once() -> None:
+    """Have large arrays given back to the system when they are freed (glibc).
+
+    Else its allocator keeps what threads free, up to 32 MB each time, and a build takes a fifth
+    more than it holds. For processes that build, and that are our own: the command line.
+    """
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
+
+
+def own_memory() -> int:
+    """Bytes that this process takes beside the data: what was resident as its first kernel was
+    loaded, and what loading kernels has added since.
+
+    Before any was, ``OWN_MEMORY``, or if that is more what is resident now and what the first will
+    add; ``OWN_MEMORY`` also where the system does not tell.
+    """
+    if not _own.before:
+        return max(OWN_MEMORY, resident() + _LOADED)
+    return _own.before + _own.kernels
+
+
+def light_memory() -> int:
+    """The same for work whose kernels need no Numba, of which one has been called: what is resident
+    now, if Numba is not there.
+    """
+    return own_memory() if _own.before or "numba" in sys.modules else resident() or OWN_MEMORY
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Within, a kernel is loaded, one at a time: what that takes is no data."""
+    begin = resident()
+    _own.before = _own.before or begin
+    try:
+        yield
+    finally:
+        _own.kernels += max(0, resident() - begin)
+
+
+class _Own:
+    """Bytes: resident ``before`` the first kernel, and what ``kernels`` took."""
+
+    before = 0
+    kernels = 0
+
+
+_own = _Own()
+
+
+def resident() -> int:
+    """Bytes that the process has in memory now, mapped files included; 0 where the system does not
+    tell.
+    """
+    return _status("VmRSS:")
+
+
+def _status(name: str) -> int:
+    try:
+        for line in _STATUS.read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith(name):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass  # not Linux
+    return 0
+
+
+def cores() -> int:
+    """How many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def checked_threads(threads: int | None) -> int:
+    """The number of threads asked for, or all cores; raises :class:`UsageError`."""
+    if threads is None:
+        return min(cores(), MOST_THREADS)
+    if type(threads) is not int or not 1 <= threads <= MOST_THREADS:
+        raise UsageError(
+            f"threads is {threads!r}; it is a whole number from 1 to {MOST_THREADS:,}. More than "
+            f"there are cores ({cores()} here) are of no use"
+        )
+    return threads
+
+
+def budget(memory: str | int | None) -> int:
+    """The bytes a run may take: as given, or half of what is available.
+
+    Raises :class:`UsageError` for what is no size, and :class:`ResourceError` if there is nothing
+    left, or if it is more than there are addresses for.
+    """
+    if memory is None:
+        left = available() // 2
+        if left == 0:
+            by = "the limit of addresses (ulimit -v)" if _addresses() else "the system"
+            raise ResourceError(f"no memory is left: {by} gives this process no more. Raise it")
+        return left
+    given = parse_size(memory)
+    for left in _addresses_available():
+        if given > left:
+            raise ResourceError(
+                f"{format_size(given)} of memory cannot be had: the limit of addresses (ulimit -v) "
+                f"leaves {format_size(max(left, 0))}. Raise it, or give less with --memory"
+            )
+    return given
+
+
+def note_low_memory(error: BaseException) -> str:
+    """What to tell people of an error that comes of too little memory; "" for any other."""
+    words = str(error).lower()
+    unloaded = isinstance(error, ImportError | OSError) and any(w in words for w in _UNLOADED)
+    if not (isinstance(error, MemoryError) or unloaded or _errno(error) == errno.ENOMEM):
+        return ""
+    limit = "; the limit of addresses (ulimit -v) may be too low" if _addresses() else ""
+    return f"memory ran out: {format_size(available())} are free{limit}. Give less with --memory"
+
+
+def _errno(error: BaseException) -> int | None:
+    return error.errno if isinstance(error, OSError) else None
+
+
+def database_memory(memory: int) -> int:
+    """What DuckDB may be told to take in a run that may take ``memory`` bytes."""
+    return max(memory - OWN_MEMORY - _DATABASE, _LEAST_DATABASE)
+
+
+def short_of(memory: int) -> str:
+    """The end of a message that ``memory`` bytes, which may be used, do not suffice."""
+    return (
+        f"{format_size(memory)} may be used and {format_size(available())} are free. Give more "
+        "with --memory"
+    )
+
+
+def _machine_available() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass  # not Linux: fall back to the size of the memory
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _addresses() -> list[int]:
+    """The limit of addresses of this process, in bytes, if there is one."""
+    if sys.platform == "win32":
+        return []
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return [] if limit == resource.RLIM_INFINITY else [limit]
+
+
+def _addresses_available() -> list[int]:
+    """How many are left, beside what libraries take that are not loaded yet."""
+    loaded = _MAPPED if _own.before else 0
+    return [limit - _status("VmSize:") - _MAPPED + loaded for limit in _addresses()]
+
+
+def _control_group_available() -> list[int]:
+    """What the groups that this process is in, and those around them, leave it.
+
+    Both versions of control groups; what they hold as file cache counts as free.
+    """
+    found = []
+    for group, (limit, usage, cache) in _control_groups():
+        try:
+            allowed = (group / limit).read_text(encoding="ascii").strip()
+            used = int((group / usage).read_text(encoding="ascii"))
+            stat = (group / "memory.stat").read_text(encoding="ascii").split()
+        except (OSError, ValueError):
+            continue
+        if allowed != "max":
+            cached = int(stat[stat.index(cache) + 1]) if cache in stat else 0
+            found.append(int(allowed) - used + cached)
+    return found
+
+
+def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
+    """(directory, names of limit, usage and cache) of each group, outermost last."""
+    try:
+        lines = _OWN_GROUPS.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        number, controllers, name = line.split(":", 2)
+        if number == "0":
+            root, files = _GROUPS, _VERSION_2
+        elif "memory" in controllers.split(","):
+            root, files = _GROUPS / "memory", _VERSION_1
+        else:
+            continue
+        group = root / name.lstrip("/")
+        found += [(above, files) for above in (group, *group.parents) if above.is_relative_to(root)]
+    return found
+
+
+# -- means -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Resources:
+    """``threads`` at most, and ``memory`` bytes for the data.
+
+    How work is cut, where one says so: ``shard`` samples between two points at which a build can
+    resume, ``blocks`` of the graph of which one is in memory, everything but a block in files if
+    ``external``.
+    """
+
+    threads: int
+    memory: int
+    shard: int | None = None
+    blocks: int | None = None
+    external: bool = False
+
+    @classmethod
+    def checked(
+        cls,
+        threads: int | None = None,
+        memory: str | int | None = None,
+        shard: int | None = None,
+        blocks: int | None = None,
+        external: bool = False,
+    ) -> Resources:
+        """As given; else all cores, and half of the memory that is available.
+
+        Raises :class:`UsageError` for a value that is not allowed.
+        """
+        _check("shard", shard, "number of samples")
+        _check("blocks", blocks, "whole number")
+        return cls(checked_threads(threads), budget(memory), shard, blocks, external)
+
+    @property
+    def cut(self) -> bool:
+        """Whether anything is said of how work is cut: only builds of samples can heed it."""
+        return self.shard is not None or self.blocks is not None or self.external
+
+    def up_to(self, threads: int) -> Resources:
+        """The same with so many threads at most."""
+        return replace(self, threads=min(self.threads, threads))
+
+
+def _check(name: str, value: int | None, what: str) -> None:
+    if value is not None and (type(value) is not int or value < 1):
+        raise UsageError(f"{name} is {value!r}; it is a {what}, 1 or more")

@@ -1,0 +1,214 @@
+"""Documents: answers as values, the same for the command line, for Python and for a service.
+
+A document is a frozen dataclass, made by the room that computes the answer. It says the same in two
+forms that programs read:
+
+* ``to_json()``: plain JSON (objects, lists, text, numbers, true, false, null). What does not exist,
+  such as the standard error of a single sample, is nan in Python and null here.
+* ``rows()``: titles and rows, as for CSV. A document without rows of its own gives one row a fact,
+  ``outer_inner`` for facts within facts.
+
+``markdown(rows)`` is a table for wherever Markdown is read.
+
+How an answer looks on a terminal is none of its business: see ``cli/output.py``.
+
+What an answer in Python has beside its values: ``write(file)`` and ``write_to(database)``.
+
+The writers (``io/writers/``) are loaded when something is written, so that a question does without.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from cocite.io.writers import Target, Types
+
+
+class ResultRows(NamedTuple):
+    """A table: a title a column, and rows with a value a title; None where there is none."""
+
+    titles: Sequence[str]
+    rows: Iterable[Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Document:
+    """An answer. Its facts are its fields, in their order, unless :meth:`facts` says otherwise."""
+
+    def facts(self) -> dict[str, Any]:
+        """What it says, by title; values may be dataclasses and named tuples."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def to_json(self) -> dict[str, Any]:
+        """Its facts as plain JSON: ``json.dumps`` takes it as it is."""
+        found: dict[str, Any] = plain(self.facts())
+        return found
+
+    def rows(self) -> ResultRows:
+        """The same as a table; here a row a fact, with lists as JSON."""
+        return ResultRows(("fact", "value"), _flat(self.to_json()))
+
+
+_PLAIN = frozenset((str, int, bool, type(None)))
+"""What most of an answer is, and is JSON as it is."""
+
+
+def plain(value: Any) -> Any:
+    """``value`` in what JSON has: dataclasses and named tuples are objects, nan is null."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is float:
+        return None if isnan(value) else value
+    if kind is dict:
+        return {
+            key if type(key) is str else str(key): (
+                inner
+                if type(inner) in _PLAIN or (type(inner) is float and not isnan(inner))
+                else plain(inner)
+            )
+            for key, inner in value.items()
+        }
+    if kind is list:
+        return [plain(inner) for inner in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return None if isinstance(value, float) and isnan(value) else value
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for title, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{title}_")
+        else:
+            text = json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+            yield f"{prefix}{title}", text
+
+
+# -- Markdown --------------------------------------------------------------------------------------
+
+_LINKS = ("http://", "https://")
+_SIGNS = re.compile(r"[\\`*_\[\]~$]|:(?=[\w+-]+:)")
+_REFERENCES = {ord(sign): f"&#{ord(sign)};" for sign in "&<>|"}
+_REFERENCES |= dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")
+_IN_URLS = "/:?#@!$&'+,;=-._~%[]"
+_NODES = ("node", "related")
+
+
+def markdown(table: ResultRows) -> str:
+    """A table in GitHub's Markdown: URLs are links, signs that Markdown or HTML would read are
+    escaped, fractions have four digits, and what does not exist is empty.
+
+    Where all nodes are URLs, and there are titles of pages, these are the texts of links.
+    """
+    titles, rows = list(table.titles), [[plain(value) for value in row] for row in table.rows]
+    node = next((titles.index(name) for name in _NODES if name in titles), -1)
+    numbers = [
+        any(isinstance(row[i], int | float) for row in rows)
+        and not any(isinstance(row[i], str) for row in rows)
+        for i in range(len(titles))
+    ]
+    called = titles.index("title") if "title" in titles and node >= 0 else -1
+    if called >= 0 and not all(_is_url(row[node]) for row in rows):
+        called = -1
+    kept = [i for i in range(len(titles)) if i != called]
+    lines = [[_escaped(titles[i]) for i in kept], ["---:" if numbers[i] else "---" for i in kept]]
+    for row in rows:
+        text = row[called] if called >= 0 else None
+        lines.append([_cell(row[i], text if i == node else None) for i in kept])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _cell(value: Any, text: str | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if not _is_url(value):
+        return _escaped(str(value))
+    url = quote(value, safe=_IN_URLS, errors="surrogateescape").replace("&", "&amp;")
+    return f"[{_escaped(text or value)}]({url})"
+
+
+def _is_url(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(_LINKS)
+
+
+def _escaped(text: str) -> str:
+    return _SIGNS.sub(r"\\\g<0>", text).translate(_REFERENCES)
+
+
+# -- writable ----------------------------------------------------------------------------
+
+
+class Writable:
+    """Answers that are tables: ``_types()`` are the columns, ``_write(target)`` writes them. By id
+    they may be arrays, too (``_arrays``).
+    """
+
+    _arrays = False
+
+    def write(
+        self,
+        output: str | os.PathLike[str],
+        *,
+        kind: str | None = None,
+        overwrite: bool = False,
+        safe: bool = False,
+    ) -> Path:
+        """Write it to a file, by the ending of its name (``.parquet``, ``.csv``, ``.tsv``,
+        ``.jsonl``, ``.arrow``; numbers by id as ``.npy``, too) or by ``kind``. It has its name when
+        it is whole. ``safe``: names and titles that a spreadsheet would take for formulas have an
+        apostrophe before them, in CSV and TSV.
+
+        Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
+        """
+        from cocite.io.writers import ARRAYS, TABLES, check_output
+
+        endings = (*TABLES, *ARRAYS) if self._arrays else TABLES
+        self._write(check_output(output, overwrite, endings, kind, safe=safe))
+        return Path(output)
+
+    def write_to(self, to: str, *, overwrite: bool = False, append: bool = False) -> None:
+        """Write it to a table of a database, such as ``"sqlite:///site.db#related"``: all rows at
+        once, in the place of the table that is there (``overwrite``), or behind its rows
+        (``append``).
+
+        Raises as :func:`~cocite.io.writers.databases.database_target` does.
+        """
+        from cocite.io.writers.databases import database_target
+
+        types = self._types()
+        self._write(database_target(to, overwrite=overwrite, append=append, types=types))
+
+    @abstractmethod
+    def _types(self) -> Types:
+        """The columns, and what they hold in SQL."""
+
+    @abstractmethod
+    def _write(self, target: Target) -> None:
+        """Write all rows."""
+
+
+def columns_of(lists: dict[str, list[Any]], types: Types) -> dict[str, Any]:
+    """Columns as writers take them."""
+    kinds = {"VARCHAR": object, "BIGINT": np.int64, "INTEGER": np.int32, "DOUBLE": np.float64}
+    return {title: np.array(lists[title], kinds[kind]) for title, kind in types.items()}

@@ -1,0 +1,195 @@
+"""A folder with a JSON file a node, for pages that are served as they are.
+
+    FOLDER/manifest.json           what they say, how many there are, the ``levels`` of folders,
+                                   whether some nodes are named by ``urls``
+    FOLDER/files.csv               node, file: where each is
+    FOLDER/related.js              of the kind ``site``: puts the list of a page into it
+    FOLDER/pages/NAME.json         of up to 2,000 nodes
+    FOLDER/pages/ab/NAME.json      of up to 500,000: by the first two hexadecimal digits of the
+                                   SHA-256 of the node's name in UTF-8
+    FOLDER/pages/ab/cd/NAME.json   of more: by the first two, and the next two
+
+A file has the line that JSON lines have of its node. NAME is the node's name as in an URL, with
+``=`` in the place of ``%``: letters, digits and ``_.-~`` stay, all other bytes of UTF-8 become
+``=`` and two hexadecimal digits; so does a dot in front. No server decodes it, so it is its own
+URL. What is longer than 150 characters is cut behind 120, and ``==`` and the first 16 digits of the
+SHA-256 follow. In Python: ``file_name`` below.
+
+The folder grows in the directory of the unfinished batch, a file for each node after another, and
+takes its name when the manifest is written: a folder under its own name is whole. An interruption
+keeps what was written; whoever goes on reads it, as it may have been lost with the machine's power.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import time
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from cocite.errors import OutputExists, StoreError
+from cocite.search.batch.output import Output, OutputPages, json_of
+from cocite.storage import disk, publishing, staged_file
+
+MANIFEST, SCRIPT, _FILES, _PAGES = "manifest.json", "related.js", "files.csv", "pages"
+_KIND = "pages"
+_LONGEST, _KEPT, _DIGITS = 150, 120, 16
+_FEW, _MANY = 2000, 500_000
+_URLS = ("http://", "https://")
+
+
+def levels_of(nodes: int) -> int:
+    """Levels of folders for so many nodes."""
+    return 0 if nodes <= _FEW else 1 if nodes <= _MANY else 2
+
+
+def file_name(node: object, levels: int = 0) -> str:
+    """Where in a folder the file of a node is, ``/`` between folders."""
+    raw = str(node).encode("utf-8", "surrogateescape")
+    digits = hashlib.sha256(raw).hexdigest()
+    name = quote(raw, safe="").replace("%", "=")
+    if name.startswith("."):
+        name = "=2E" + name[1:]
+    if len(name) > _LONGEST:
+        name = f"{name[:_KEPT]}=={digits[:_DIGITS]}"
+    folders = [digits[2 * i : 2 * i + 2] for i in range(levels)]
+    return "/".join([_PAGES, *folders, f"{name}.json"])
+
+
+class _Folder(Output):
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def check(self, path: Path, overwrite: bool) -> Path:
+        """An empty directory is as good as none."""
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
+            raise OutputExists(f"{path} is no folder. Choose another output")
+        names = os.listdir(path) if path.exists() else []
+        if not names:
+            return path
+        if not overwrite:
+            raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
+        others = sorted(set(names) - {MANIFEST, _FILES, _PAGES, SCRIPT})
+        if others or not _is_ours(path):
+            found = f"such as {others[0]}" if others else f"and no {MANIFEST} of such a folder"
+            raise OutputExists(
+                f"{path} holds other things than the pages of related-all, {found}. Choose another "
+                "output"
+            )
+        return path
+
+    def write(
+        self,
+        path: Path,
+        pages: Iterable[OutputPages],
+        empty: OutputPages,
+        scratch: Path,
+        facts: dict[str, Any],
+    ) -> int:
+        levels = levels_of(facts["nodes"])
+        ids = empty.nodes.dtype != object
+        work = scratch / f"{_KIND}-{'ids' if ids else 'names'}"
+        log = work.with_suffix(".written")
+        inside = work / "files"
+        disk.make_own_folder(inside)
+        disk.touch(log)
+        before, made, urls = log.stat().st_size, set[str](), False
+        with (
+            disk.append(log) as marks,
+            staged_file(inside / _FILES, work) as listed,
+        ):
+            disk.write(listed, b"node,file\n")
+            for chunk, some in enumerate(pages):
+                rows = io.StringIO()
+                table = csv.writer(rows, lineterminator="\n")
+                for page in some.each():
+                    file = file_name(page["node"], levels)
+                    table.writerow([page["node"], file])
+                    urls = urls or str(page["node"]).lower().startswith(_URLS)
+                    if chunk >= before or not _is_there(inside, file, json_of(page)):
+                        _write(inside, file, json_of(page), made)
+                disk.write(listed, rows.getvalue().encode(errors="surrogateescape"))
+                if chunk >= before:
+                    disk.write(marks, b".")
+        if self.kind == "site":
+            with staged_file(inside / SCRIPT, work) as put:
+                disk.write(put, script())
+        disk.sync_all()  # all files at once, before the manifest says that they are there
+        count, size = _counted(inside)
+        if count != facts["nodes"]:
+            raise StoreError(
+                f"{path}: there are {count:,} files of {facts['nodes']:,} nodes: this disk takes "
+                "names for equal that are not, such as A and a. Choose another disk"
+            )
+        told = {"cocite": _KIND, **facts, "levels": levels, "urls": urls}
+        content = json.dumps(told, indent=1, ensure_ascii=False).encode(errors="surrogateescape")
+        with staged_file(inside / MANIFEST, work) as manifest:
+            disk.write(manifest, content)
+        disk.make_folder(path.parent)
+        publishing(inside, scratch)
+        if path.exists() and os.listdir(path):
+            disk.exchange(inside, path)
+        else:
+            disk.rename(inside, path)
+        disk.sync_directory(path.parent)
+        return size + len(content)
+
+    def trial(self, pages: Iterable[OutputPages], scratch: Path) -> tuple[int, float]:
+        began, size, made = time.perf_counter(), 0, set[str]()
+        for some in pages:
+            for page in some.each():
+                name, text = file_name(page["node"]), json_of(page)
+                _write(scratch, name, text, made)
+                size += len(text.encode(errors="surrogateescape")) + len(name) + 20
+        return size, time.perf_counter() - began
+
+
+def _write(folder: Path, name: str, text: str, made: set[str]) -> None:
+    parent = os.path.dirname(name)
+    if parent not in made:
+        disk.make_own_folder(folder / parent)
+        made.add(parent)
+    with disk.rewrite(folder / name) as file:
+        disk.write(file, text.encode(errors="surrogateescape"))
+
+
+def _is_there(folder: Path, name: str, text: str) -> bool:
+    """Whether an earlier run wrote it, and it is on the disk: nothing was synced meanwhile."""
+    try:
+        return (folder / name).read_bytes() == text.encode(errors="surrogateescape")
+    except OSError:
+        return False
+
+
+def _counted(folder: Path) -> tuple[int, int]:
+    """How many files of nodes there are, and the bytes of all files."""
+    count = size = 0
+    for place, _, names in os.walk(folder):
+        count += len(names) * (place != str(folder))
+        size += sum(os.stat(os.path.join(place, name)).st_size for name in names)
+    return count, size
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        found = json.loads((path / MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.get("cocite") == _KIND
+
+
+def script() -> bytes:
+    """What puts a list into a page; it says itself what it takes."""
+    return (files(__package__) / SCRIPT).read_bytes()
+
+
+def output(kind: str) -> Output:
+    """The folder, with the script or without."""
+    return _Folder(kind)

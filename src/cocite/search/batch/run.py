@@ -1,0 +1,573 @@
+"""The nodes related to every node, written to a file: on all cores, in constant memory, resumable.
+
+    node, rank, related, score, stderr, low, high     by node, then by rank from 1 on; no row for
+                                                      no hit; low and high only with intervals
+
+A standard error that does not exist, with a single sample, is null. There are other outputs, too
+(``search/batch/outputs.py``): JSON lines, and a folder with a file a node, which have nodes without
+hits as well.
+
+What is said is what ``Index.related`` says of its node, refined or not, to the bit
+(``search/batch/question.py``). Nodes that are answered together are taken in the order of their
+places in a tree, where only what changes from one to the next is added up.
+
+Workers hand over pieces, after some seconds at the latest (``search/batch/pieces.py``); these are
+appended to a journal in ``<output>.building``, beside a plan of everything that they depend on. A
+run that finds the same plan asks for what is missing. When all are there they are written in the
+order of the nodes, by one thread, so that equal rows are equal bytes. A batch that finds a shard to
+be damaged begins again without it.
+
+Memory: for each thread 40 bytes a node at most, of which only what is touched exists, and a piece;
+some 20 bytes a node asked. Disk: 20 bytes a row, 36 with intervals, and the output twice while it
+is made.
+
+The nodes of a batch, asked by the machines of a cluster: a run of them is a piece of work.
+
+Each machine opens the index for itself, by the path that all see, sees that it is the very one, and
+answers runs of places in the order of work, as ``search/batch/estimate.py`` does here; rows come
+back as pieces of the journal. So the output is that of one machine, and what a lost machine had is
+asked elsewhere.
+
+Cost: a machine reads the index as this one would; some 20 bytes a row are sent.
+
+The nodes related to every node, page after page to a pipe: nothing is kept, nothing goes on.
+
+Nodes come in the order in which they are asked for. A few thousand are answered at a time, in the
+order of their places in a tree if they are answered together, and written before the next: so the
+first are there soon, and there is never more than those in memory. What is written is what a file
+would hold, to the byte.
+
+Cost: that of ``search/batch/run.py``; between the nodes of a window more changes than between
+neighbors in a tree.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+import numpy as np
+import xxhash
+
+from cocite.errors import ClusterError, UsageError
+from cocite.graph import Graph
+from cocite.index import StoredIndex
+from cocite.index.layouts.part import DamagedShard
+from cocite.resources import Resources
+from cocite.search.batch.estimate import BatchPlan, Progress, Work, tell
+from cocite.search.batch.output import Output, OutputPages
+from cocite.search.batch.outputs import OUTPUTS, chosen_output, output_of
+from cocite.search.batch.pieces import Piece, PieceRecord, PieceRows, rows_in
+from cocite.search.filters import Ordered
+from cocite.search.stages import DEFAULT_K
+from cocite.storage import Building
+
+if TYPE_CHECKING:
+    from cocite.cluster.ray import Cluster
+
+
+_FORMAT = 3
+"""Of the journal: with another one an unfinished batch is not gone on with."""
+_PIECES = "pieces"
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What a batch took: the nodes that it asked for itself, if it resumed, all rows, how many of
+    all nodes have no hit, ``without``, and the bytes of the output, None if they are not known.
+    """
+
+    nodes: int
+    rows: int
+    without: int
+    bytes: int | None
+
+
+def related_all(
+    index: Ordered,
+    output: str | os.PathLike[str] | None = None,
+    k: int = DEFAULT_K,
+    *,
+    cluster: str | None = None,
+    progress: Progress = lambda stage, done, total: None,
+    **options: Any,
+) -> BatchReport:
+    """Write the ``k`` nodes most related to every node of ``index`` to ``output``.
+
+    Parameters
+    ----------
+    index
+        An opened index.
+    output
+        What to make, by its ending: a table in Parquet, CSV, TSV or Arrow IPC, with the columns
+        node, rank, related, score, stderr, low, high; JSON lines (``.jsonl``); the k-nearest graph
+        as GraphML, GEXF or DOT; or a folder (``/``) with a JSON file a node
+        (``search/batch/folder.py``). Or ``to``, a table of a database. A batch that was interrupted
+        is resumed.
+    k
+        How many hits a node at most.
+    cluster
+        Ask on the machines of a cluster, which see the index by the same path: ``"local:4"``,
+        ``"HOST:PORT"`` of its head node, or ``"auto"``. ``threads`` are then those of a piece of
+        work on a machine, by default all cores of the smallest. The extra ``cluster``.
+    progress
+        Called with (stage, done, total): ``"relating"`` in nodes, then ``"writing"`` in rows.
+    options
+        What :class:`Batch` takes.
+
+    Raises
+    ------
+    UnknownNode, UsageError, OutputExists, Busy, ResourceError
+    """
+    if cluster is None:
+        with Batch(index, output, k, **options) as work:
+            return work.run(progress)
+    from cocite.cluster.ray import Cluster
+
+    with Cluster.connect(cluster) as connected:
+        machines = Machines(connected, options.pop("threads", None))
+        with Batch(index, output, k, machines=machines, **options) as work:
+            return work.run(progress)
+
+
+class Batch:
+    """One batch: ``with Batch(index, output) as batch: batch.run(progress)``.
+
+    Parameters
+    ----------
+    index, output, k
+        As for :func:`related_all`.
+    kind
+        What the output is, whatever its name: ``parquet``, ``csv``, ``tsv``, ``jsonl``, ``arrow``,
+        ``graphml``, ``gexf``, ``dot``, ``folder`` or ``site``.
+    to, append
+        In the place of an output, the address of a table of a database, such as
+        ``"sqlite:///site.db#related"`` (``io/writers/databases.py``); and whether rows are added
+        to those that it has.
+    nodes
+        Names of the nodes to ask for, by default all. Each is asked for once, in this order.
+    side
+        Of a bipartite graph the side whose nodes are asked for, by its title, such as ``"user"``;
+        by default the right one. Names in ``nodes`` are those of this side.
+    ids
+        Write the numbers of nodes instead of their names.
+    threads
+        How many questions at a time; by default as many as the index was opened with.
+    overwrite
+        Replace ``output``, or the table, when the new one is whole.
+    safe
+        In CSV and TSV, put an apostrophe before names and titles that a spreadsheet would take for
+        formulas.
+    restart
+        Throw away an unfinished batch with other settings.
+    machines
+        Those of a cluster that ask, instead of this one (``search/batch/run.py``).
+    intervals
+        Write the ends of the intervals, too, ``low`` and ``high``, with the ``confidence`` and by
+        the ``bound`` that :meth:`Index.related` takes. By default where that takes no samples: of
+        measures without any, and of refined answers. Samples are read once more for them.
+    options
+        As for :meth:`Index.related`: ``min_score``, ``min_confidence`` with its ``bound``,
+        ``prefix``, ``exclude_prefix``, ``among``, ``other_sites``, ``order`` with its
+        ``candidates`` and ``ranks``, ``refine`` and ``target_error`` (a question takes milliseconds
+        then), and what the measure takes when asking, such as ``decay=0.6`` or ``by="t <= 3"``.
+
+    Raises
+    ------
+    UnknownNode, UsageError, OutputExists, Busy
+        Before any work is done.
+    """
+
+    def __init__(
+        self,
+        index: Ordered,
+        output: str | os.PathLike[str] | None = None,
+        k: int = DEFAULT_K,
+        *,
+        kind: str | None = None,
+        to: str | None = None,
+        overwrite: bool = False,
+        append: bool = False,
+        safe: bool = False,
+        restart: bool = False,
+        machines: Machines | None = None,
+        **options: Any,
+    ) -> None:
+        self._machines, self._options = machines, options
+        made_as: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe}
+        self.output, place = chosen_output(
+            output, index.stored.store.path, kind=kind, to=to, **made_as
+        )
+        if to is None:
+            Building(place).sweep()
+        self._path = self.output.check(place, overwrite)
+        self.work, self._restart = Work(index, k, **options), restart
+        self.output.expect(self.work.none)
+        made = {
+            "measure": index.measure,
+            "direction": index.direction,
+            "settings": index.settings,
+            "weighted": index.stored.weighted,
+        }
+        self._facts = self.work.question.facts | {"made": made}
+        if index.stored.lost:
+            self._facts["lost"] = [each.file for each in index.stored.lost]
+        self.order = self.work.order()
+        self._building = Building(self._path, resumable=True)
+
+    @property
+    def label(self) -> str:
+        """What the output is called."""
+        return self.output.label or str(self._path)
+
+    @property
+    def refined(self) -> bool:
+        """Whether answers are refined."""
+        return self.work.question.refined
+
+    @property
+    def intervals(self) -> bool:
+        """Whether the ends of intervals are written."""
+        return self.work.question.intervals
+
+    @property
+    def _words(self) -> int:
+        return self.work.question.words
+
+    # -- what is there, what is to do -------------------------------------------------
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes are asked for."""
+        return self.work.nodes
+
+    @property
+    def done(self) -> int:
+        """For how many the hits are there."""
+        return self.kept.done
+
+    def told(self, progress: Progress = lambda stage, done, total: None) -> BatchPlan | None:
+        """What it will take, from a sample of the nodes, whose hits are kept; None if these are all
+        that there were.
+        """
+        while True:
+            try:
+                return tell(self.work, self.output, self.kept, self.order, progress)
+            except DamagedShard as found:
+                self._begin_again(found)
+
+    @property
+    def _plan(self) -> dict[str, Any]:
+        """Everything that the pieces depend on; the digest is not all."""
+        return self._facts | {
+            "format": _FORMAT,
+            "index": self.work.index.stored.digest,
+            "nodes": xxhash.xxh3_128_hexdigest(self.work.asked.data),
+        }
+
+    def __enter__(self) -> Self:
+        self._building.__enter__()
+        try:
+            self._leave_out_as_before()
+            self._building.goes_on(self._plan, "batch", restart=self._restart)
+            self.kept = PieceRecord(
+                self._building.path / _PIECES, self.nodes, self._words
+            ).__enter__()
+            self._before = self.done
+        except BaseException as error:
+            self._building.__exit__(type(error), error, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kept.__exit__(kind, error, trace)
+        if isinstance(error, KeyboardInterrupt):
+            error.add_note(
+                f"the hits of {self.done:,} of {self.nodes:,} nodes are kept in "
+                f"{self._building.path}: repeat the command to go on"
+            )
+        self._building.__exit__(kind, error, trace)
+
+    # -- the work ----------------------------------------------------------------------
+
+    def run(self, progress: Progress = lambda stage, done, total: None) -> BatchReport:
+        """Ask for what is missing, write the output; ``progress`` as for :func:`related_all`."""
+        while True:
+            try:
+                self._relate(progress)
+            except DamagedShard as found:
+                self._begin_again(found)
+            else:
+                break
+        return BatchReport(self.nodes - self._before, *self._write(progress))
+
+    def _relate(self, progress: Progress) -> None:
+        """Ask for what is missing."""
+        self.work.advise()
+        progress("relating", self.done, self.nodes)
+        with closing(self._pieces()) as pieces:
+            for piece in pieces:
+                self.kept.add(piece)
+                progress("relating", self.done, self.nodes)
+
+    def _pieces(self) -> Generator[Piece]:
+        missing = self.kept.missing
+        if self._machines is None:
+            yield from self.work.pieces(self.order, missing)
+        elif missing:
+            key = json.dumps(self._plan, sort_keys=True)
+            yield from spread_pieces(self._machines, self.work, self._options, missing, key)
+
+    def _begin_again(self, found: DamagedShard) -> None:
+        """Without a shard that was found to be damaged: all rows are of the same samples."""
+        self._leave_out(found)
+        self.kept.__exit__(None, None, None)
+        self._building.goes_on(self._plan, "batch", restart=True)
+        self.kept = PieceRecord(self._building.path / _PIECES, self.nodes, self._words).__enter__()
+        self._before = 0
+
+    def _leave_out(self, found: DamagedShard) -> None:
+        index = self.work.index
+        index.leave_out(found)
+        self.work.question.of(index.now)
+        self._facts["lost"] = [each.file for each in self.work.index.stored.lost]
+        self.order = self.work.order()
+
+    def _leave_out_as_before(self) -> None:
+        """What an earlier run of the same batch found to be damaged."""
+        found = self._building.plan or {}
+        lost, files = found.get("lost"), self.work.index.stored.store.manifest.files
+        if self._restart or not lost or found != self._plan | {"lost": lost}:
+            return
+        known = {each.file for each in self.work.index.stored.lost}
+        for file in lost:
+            if file in files and file not in known:
+                self._leave_out(DamagedShard("an earlier run found it to be damaged", file))
+
+    # -- the output --------------------------------------------------------------------
+
+    def _write(self, progress: Progress) -> tuple[int, int, int | None]:
+        """Write all rows in the order of the nodes; returns how many there are, how many nodes have
+        none, and the bytes.
+        """
+        rows = self.kept.rows(self.order)
+        total, done = int(rows.counts.sum()), 0
+
+        def pages() -> Iterator[OutputPages]:
+            nonlocal done
+            progress("writing", 0, total)
+            for low in range(0, self.nodes, self.work.chunk):
+                found = self.work.pages(rows, slice(low, low + self.work.chunk))
+                yield found
+                done += found.related.size
+                progress("writing", done, total)
+
+        facts = {"nodes": self.nodes, "rows": total, **self._facts}
+        size = self.output.write(self._path, pages(), self.work.none, self._building.path, facts)
+        self._building.done()
+        return total, int((rows.counts == 0).sum()), size
+
+
+# -- spread ------------------------------------------------------------------------------
+
+
+_LEAST, _MOST, _SHARES = 64, 8192, 4
+"""Nodes of a piece of work; there are so many for each that runs at a time, or more."""
+_opened: dict[tuple[object, ...], Work] = {}
+"""In a process of a cluster: the batch that it works for."""
+
+
+@dataclass(frozen=True)
+class RangeWork:
+    """What a machine does: a run of places of a batch of an index."""
+
+    kind: type[Ordered]
+    path: Path
+    digest: str
+    graph: Any
+    k: int
+    options: dict[str, Any]
+    lost: tuple[str, ...]
+    threads: int
+    memory: int
+    key: str
+
+    def __call__(self, run: range) -> list[Piece]:
+        """The hits of the run."""
+        work = self._work()
+        with closing(work.pieces(work.order(), [run])) as found:
+            return list(found)
+
+    def _work(self) -> Work:
+        key = self.key, self.lost
+        if key not in _opened:
+            _opened.clear()
+            _opened[key] = self._open()
+        return _opened[key]
+
+    def _open(self) -> Work:
+        if not self.path.exists():
+            raise ClusterError(
+                f"a node of the cluster does not see {self.path}. Put the index on a disk that all "
+                "its machines share, under the same path"
+            )
+        stored = StoredIndex.open(self.path, verify=False)  # the driver has compared it
+        index = self.kind(stored, Resources(self.threads, self.memory), self.graph)
+        if index.stored.digest != self.digest:
+            raise ClusterError(
+                f"a node of the cluster has another index at {self.path}: its checksums differ. "
+                "All have to see the same"
+            )
+        known = {each.file for each in index.stored.lost}
+        for file in self.lost:
+            if file not in known:
+                index.leave_out(DamagedShard("the driver found it to be damaged", file))
+        return Work(index.now, self.k, **self.options | {"threads": self.threads})
+
+
+@dataclass(frozen=True)
+class Machines:
+    """A cluster, and the ``threads`` and the ``memory`` of a piece of work there; None for what its
+    machines have.
+    """
+
+    cluster: Cluster
+    threads: int | None = None
+    memory: int | None = None
+
+
+def spread_pieces(
+    machines: Machines, work: Work, options: dict[str, Any], todo: Sequence[range], key: str
+) -> Iterator[Piece]:
+    """The pieces of all runs, from the machines of a cluster. ``options`` are those that ``work``
+    was made of; ``key`` is of the batch.
+
+    Raises :class:`UsageError` for a graph without an index, and :class:`ClusterError` for a machine
+    that does not see the index.
+    """
+    index: Ordered = work.index
+    stored = index.stored
+    cluster = machines.cluster
+    threads = cluster.threads_each(machines.threads)
+    memory = cluster.memory_each(machines.memory, threads)
+    slots = cluster.slots(threads, memory)
+    sent = RangeWork(
+        type(index),
+        Path(stored.store.path).absolute(),
+        stored.digest,
+        _sent(index.given),
+        work.question.k,
+        options,
+        tuple(each.file for each in stored.lost),
+        threads,
+        memory,
+        key,
+    )
+    left = sum(map(len, todo))
+    size = min(_MOST, max(_LEAST, -(-left // (_SHARES * slots))))
+    runs = [run[low : low + size] for run in todo for low in range(0, len(run), size)]
+    with closing(
+        cluster.in_order(sent, runs, threads=threads, memory=memory)  # type: ignore[type-var]
+    ) as found:
+        for pieces in found:
+            yield from pieces
+
+
+def _sent(given: Any) -> Any:
+    """The graphs that were given, as paths."""
+    if given is None or isinstance(given, str | Path):
+        return given
+    if isinstance(given, Graph):
+        return str(given.path)
+    return [_sent(each) for each in given]
+
+
+# -- stream ------------------------------------------------------------------------------
+
+
+DEFAULT_STREAM = "jsonl"
+_WINDOW, _SINGLE = 16384, 256
+"""Nodes that are answered before any is written, and by how many fewer if each takes its time."""
+
+
+class HitStream:
+    """``HitStream(index, k, kind="csv").run(file)``; options as for :class:`~.run.Batch`.
+
+    Raises
+    ------
+    UnknownNode, UsageError
+        Before any work is done.
+    """
+
+    def __init__(
+        self,
+        index: Ordered,
+        k: int = DEFAULT_K,
+        *,
+        kind: str | None = None,
+        safe: bool = False,
+        **options: Any,
+    ) -> None:
+        self.output: Output = output_of("-", kind or DEFAULT_STREAM, safe)
+        if not self.output.streams:
+            kinds = ", ".join(kind for kind in OUTPUTS if output_of("-", kind).streams)
+            raise UsageError(
+                f"{self.output.kind} cannot be written to a pipe: choose one of {kinds} with "
+                "--kind (kind=), or name a file"
+            )
+        self.work = Work(index, k, **options)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes are asked for."""
+        return self.work.nodes
+
+    def run(
+        self, file: BinaryIO, progress: Progress = lambda stage, done, total: None
+    ) -> BatchReport:
+        """Write all pages to an open file; ``progress`` as for :func:`~.run.related_all`."""
+        self.work.advise()
+        rows = without = size = 0
+        progress("relating", 0, self.nodes)
+        window = _WINDOW if self.work.question.together is not None else _SINGLE
+        with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
+            for low in range(0, max(1, self.nodes), window):
+                places = slice(low, min(low + window, self.nodes))
+                pages = self.work.pages(self._answered(places), places, places.start)
+                content = self.output.text(pages, low == 0, Path(folder))
+                file.write(content)
+                file.flush()
+                rows, size = rows + pages.related.size, size + len(content)
+                without += int((pages.counts == 0).sum())
+                progress("relating", places.stop, self.nodes)
+        return BatchReport(self.nodes, rows, without, size)
+
+    def _answered(self, places: slice) -> PieceRows:
+        """The rows of a window, by the numbers of nodes from its first on. What is written already
+        is of all samples: a shard that is found to be damaged ends it.
+        """
+        order = self.work.order(places)
+        contents, found, words = [], [], 0
+        try:
+            with closing(self.work.pieces(order, [range(order.size)])) as pieces:
+                for piece in pieces:
+                    contents.append(np.frombuffer(piece.content, np.uint32))
+                    found.append((words, (piece.begin, piece.size)))
+                    words += contents[-1].size
+        except DamagedShard as damaged:
+            damaged.add_note("Or name a file as output, which is made without it")
+            raise
+        joined = np.concatenate([np.empty(0, np.uint32), *contents])
+        return rows_in(joined, found, order - np.uint32(places.start), self.work.question.words)

@@ -1,0 +1,569 @@
+"""The cache of links: what is made of files of links, and indexes of stored graphs.
+
+    ~/.cache/cocite/links/        or $XDG_CACHE_HOME/cocite/links; cocite-UID/links in the
+                                  temporary directory if there is neither
+        links.tsv-0f3a.../        an *entry*: one source, read in one way
+            entry.json            the source, its fingerprint, which indexes are complete
+            graph/                as ``ingest`` makes it; a stored graph is not copied
+            index/                as ``build`` makes it, of the default measure
+            index-9c1d.../        of another measure, or with other settings
+
+An entry is used only if this user made it for this very content:
+
+* This user owns the folder, and nobody else can write to it or to the folders that lead to it.
+* The fingerprint is equal: xxhash of the content (all of it up to 64 MB, sampled blocks beyond),
+  and size, times of change and inode of every file.
+
+The cache is the user's own, and never beside the source: a folder that came with a file is no
+entry. ``entry.json`` names nothing that is read. Paths come from the command alone; a changed file
+is read again, and titles named earlier are then to be named again.
+
+Graph and index are published by one rename each, and ``entry.json`` is cleared before they change,
+so an interruption leaves nothing half-written. Missing and truncated files are made again. The
+process that reads a changed byte evicts the entry (:func:`evict`).
+
+Cost: reading up to 64 MB of the source per question, at some GB/s.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import hashlib
+import itertools
+import json
+import logging
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import xxhash
+
+from cocite import __version__
+from cocite.compiled.cache import fault_of, private_folder, user_cache
+from cocite.errors import CociteError, InputError, StoreError, UsageError
+from cocite.graph import Graph
+from cocite.io.database import Address, database_named
+from cocite.io.readers.patterns import glob_files
+from cocite.measures import DEFAULT
+from cocite.resources import Resources
+from cocite.storage import FORMAT_VERSION, Store, disk, kind_of, staged_file
+from cocite.storage.atomic import is_private, is_still, lock
+
+if TYPE_CHECKING:
+    from cocite.index.plan import BuildOptions
+
+
+INDEX, ENTRY = "index", "entry.json"
+_ALL, _BLOCKS, _BLOCK = 64 << 20, 64, 1 << 16
+"""Bytes of content that are hashed whole; beyond that so many blocks of so many bytes."""
+_READ = 1 << 20
+_log = logging.getLogger("cocite")
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """A graph and an index of it, found in the cache or ``made`` now, in ``folder``.
+
+    ``temporary`` holds the folder if it is removed with it, and ``why`` says why it is not cached.
+    """
+
+    folder: Path
+    graph: Path
+    index: Path
+    made: bool = False
+    why: str = ""
+    temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Size on disk of the arrays that were made."""
+        parts = [(self.folder / "graph", "graph"), (self.index, "index")]
+        return sum(Store.open(path, kind).nbytes for path, kind in parts if path.exists())
+
+
+def is_links(path: str) -> bool:
+    """Whether ``path`` is read as links: a file, a pipe, ``-``, a folder of HTML pages, a pattern
+    that files match, or the address of a database.
+    """
+    if not os.path.isdir(path):
+        named = path == "-" or os.path.exists(path) or bool(_matches(path))
+        return named or database_named(path) is not None
+    if kind_of(path) is not None:
+        return False
+    from cocite.io.readers.html.site import is_site  # loads the readers
+
+    return is_site(Path(path))
+
+
+def find_or_make(
+    source: str,
+    *,
+    index: bool = True,
+    options: BuildOptions | None = None,
+    reading: Mapping[str, Any] | None = None,
+    titles: Sequence[str] = (),
+    cache: bool = True,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    progress: Progress = lambda stage, done, total: None,
+) -> CacheEntry:
+    """Find or make the graph of ``source``, links or a stored graph, and with ``index`` an index of
+    it, by default of the default measure.
+
+    ``reading`` are options of :func:`~cocite.ingest` that say how links are read, ``exclude`` among
+    them. Without ``titles`` an entry keeps those that it has.
+
+    Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
+    the source changes while it is read.
+    """
+    work = _Work(source, dict(reading or {}), tuple(titles), options, index, threads, memory)
+    folder, why = work.place() if cache else (None, "")
+    if folder is not None:
+        if not why and work.is_complete(folder):
+            return work.entry(folder)
+        if not why:
+            with _claimed(folder, progress) as why:
+                if not why:
+                    made = not work.is_complete(folder)  # another process may have made it
+                    if made:
+                        work.make(folder, progress)
+                    return work.entry(folder, made)
+    temporary = tempfile.TemporaryDirectory(prefix="cocite-")
+    try:
+        work.make(Path(temporary.name), progress)
+    except BaseException:
+        temporary.cleanup()
+        raise
+    return work.entry(Path(temporary.name), True, why, temporary)
+
+
+def evict(folder: Path) -> None:
+    """Have an entry made again when it is next asked for: it is damaged."""
+    _write(folder, {})
+
+
+def cached_stores(source: str, bipartite: bool | None = None) -> list[Path]:
+    """The graphs and indexes that the cache holds of links as they are now, however read; or just
+    those read as ``bipartite``, or not.
+    """
+    root, names = _root(), _files_of(source)
+    if not names or not root.is_dir() or fault_of(root):
+        return []
+    found, now = [], None
+    for folder in sorted(root.glob(f"{_prefix(source)}-*")):
+        entry = _read(folder)
+        if entry.get("source") != _path_of(source) or _fault_of(folder):
+            continue
+        reading = entry.get("reading")
+        two = isinstance(reading, dict) and bool(reading.get("bipartite"))
+        if bipartite not in (None, two):
+            continue
+        now = now or _fingerprint(names)
+        if entry.get("fingerprint") == now:
+            stores = [folder / "graph", *(folder / name for name in _complete(entry))]
+            found += [each for each in stores if kind_of(each) is not None]
+    return found
+
+
+def list_cache() -> list[tuple[str, int]]:
+    """What the cache holds: each source, and the bytes of its entry."""
+    root = _root()
+    return [(str(_read(each).get("source", each.name)), _size(each)) for each in _entries(root)]
+
+
+def clear_cache() -> list[tuple[str, int]]:
+    """Remove all entries that no process is making; return them."""
+    gone, root = [], _root()
+    for folder in _entries(root):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if lock(descriptor):
+                gone.append((str(_read(folder).get("source", folder.name)), _size(folder)))
+                disk.remove(folder)
+        finally:
+            os.close(descriptor)
+    return gone
+
+
+# -- one source, read in one way --------------------------------------------------------------
+
+
+class _Work:
+    """What is to be found or made, and of what."""
+
+    def __init__(
+        self,
+        source: str,
+        reading: dict[str, Any],
+        titles: tuple[str, ...],
+        options: BuildOptions | None,
+        index: bool,
+        threads: int | None,
+        memory: str | int | None,
+    ) -> None:
+        self.source, self.reading, self.titles = source, reading, titles
+        self.stored = kind_of(source) == "graph"
+        self.options, self.name = options, (INDEX if options is None else _name_of(options))
+        self.index, self.means = index, {"threads": threads, "memory": memory}
+        self.files = _files_of(source)
+
+    def place(self) -> tuple[Path | None, str]:
+        """The folder of the entry, None if there can be none; why it is not safe, in words."""
+        root = _root()
+        if not self.files:
+            return None, ""
+        told = json.dumps([_path_of(self.source), self._way()], sort_keys=True)
+        digest = hashlib.sha256(os.fsencode(told)).hexdigest()[:16]
+        folder = root / f"{_prefix(self.source)}-{digest}"
+        if folder.is_symlink():
+            return folder, f"{folder} is a symbolic link"
+        return folder, _fault_of(folder)
+
+    def _way(self) -> dict[str, Any]:
+        exclude = sorted(set(self.reading.get("exclude") or ()))
+        return self.reading | ({"exclude": exclude} if exclude else {})
+
+    def state(self) -> dict[str, Any]:
+        """What changes if the source does, or what is made of it."""
+        return {
+            "source": _path_of(self.source),
+            "reading": json.loads(json.dumps(self._way())),
+            "fingerprint": _fingerprint(self.files),
+            "release": __version__,
+            "format": FORMAT_VERSION,
+        }
+
+    def is_complete(self, folder: Path) -> bool:
+        """Whether the graph is of the source as it is now, and the index is there."""
+        found = _read(folder)
+        return (
+            self._is_current(found, folder)
+            and not (self.titles and found.get("titles") != _titles(self.titles))
+            and (not self.index or self.name in _complete(found))
+            and (not self.index or _opens(folder / self.name, "index"))
+        )
+
+    def _is_current(self, found: Mapping[str, Any], folder: Path) -> bool:
+        if not found or (not self.stored and not _opens(folder / "graph", "graph")):
+            return False
+        return all(found.get(key) == value for key, value in self.state().items())
+
+    def entry(
+        self, folder: Path, made: bool = False, why: str = "", held: Any = None
+    ) -> CacheEntry:
+        """What is in a folder."""
+        graph = Path(self.source) if self.stored else folder / "graph"
+        return CacheEntry(folder, graph, folder / self.name, made, why, held)
+
+    def make(self, folder: Path, progress: Progress) -> None:
+        """Make what is missing in a folder of this user's alone."""
+        found, now = _read(folder), self.state() if self.files else {}
+        anew = not (self.files and self._is_current(found, folder))
+        if anew or (self.titles and found.get("titles") != _titles(self.titles)):
+            anew = True
+            self._ingest(folder, found, now, progress)
+            found = _read(folder)
+        if self.index:
+            _clear(folder / self.name)
+            self._build(folder, progress, restart=anew)
+            complete = sorted({*_complete(found), self.name})
+            _write(folder, found | {"indexes": complete})
+
+    def _ingest(
+        self, folder: Path, before: dict[str, Any], now: dict[str, Any], progress: Progress
+    ) -> None:
+        if not self.stored:
+            from cocite.io.ingest import ingest  # loads the readers
+
+            named = before.get("titles")  # only ever said: whoever wrote the entry may lie
+            earlier = named if isinstance(named, list) and not self.titles else []
+            forgotten = [str(each[0]) for each in earlier if isinstance(each, list) and each]
+            if forgotten:
+                _log.warning(
+                    f"{self.source} has changed, so titles are read again: name them with "
+                    f"--titles {' --titles '.join(forgotten)}"
+                )
+            titles = _titles(self.titles)  # before they are read
+            if before:
+                _write(folder, {})
+            _clear(folder / "graph", "graph")
+            more = self.reading | {"titles": self.titles or None} | self.means
+            output = folder / "graph"
+            try:
+                ingest(self.source, output, overwrite=True, progress=progress, **more)
+            except CociteError:  # the graph is still the one of before
+                if before:
+                    _write(folder, before)
+                raise
+            if self.files and self.state() != now:
+                raise InputError(
+                    f"{self.source} changed while it was read. Give the same command again"
+                )
+            now = now | ({"titles": titles} if titles else {})
+        _write(folder, now)
+        for each in folder.iterdir():  # indexes of the source as it was
+            if each.name.startswith(f"{INDEX}-") and each.name != self.name:
+                disk.remove(each)
+
+    def _build(self, folder: Path, progress: Progress, *, restart: bool) -> None:
+        from cocite.index.build import IndexBuild
+        from cocite.index.plan import BuildOptions
+
+        options = self.options or BuildOptions.checked(DEFAULT)
+        graph = Graph.open(self.entry(folder).graph)
+        graph.check()
+        means = Resources.checked(**self.means)  # type: ignore[arg-type]
+        place = folder / self.name
+        with IndexBuild(graph, place, options, means, overwrite=True, restart=restart) as work:
+            stage = "indexing" if options.samples is None else "sampling"
+            work.run(lambda done, total: progress(stage, done, total))
+
+
+def _name_of(options: BuildOptions) -> str:
+    """What an index of these options is called: the same whenever they are the same."""
+    from cocite.index.plan import BuildOptions  # who asks what is cached does not wait for it
+
+    def told(of: BuildOptions) -> str:
+        found = [of.measure.name, of.direction, of.settings.to_json(), of.unweighted]
+        return json.dumps(found, sort_keys=True)
+
+    if told(options) == told(BuildOptions.checked(DEFAULT)):
+        return INDEX
+    return f"{INDEX}-{hashlib.sha256(told(options).encode()).hexdigest()[:12]}"
+
+
+# -- sources and their fingerprints -----------------------------------------------------------
+
+
+def _matches(path: str) -> list[str]:
+    """The files that a pattern stands for; none if it is the name of a file, or no pattern."""
+    return [] if not glob.has_magic(path) or os.path.exists(path) else glob_files(path)
+
+
+def _database(source: str) -> Address | None:
+    """The database that is named, if it is one."""
+    return None if os.path.isdir(source) or source == "-" else database_named(source)
+
+
+def _path_of(source: str) -> str:
+    """A source by its whole path."""
+    if address := _database(source):
+        return f"{address.kind}:{os.path.realpath(address.place)}#{address.table}"
+    return os.path.realpath(source)
+
+
+def _prefix(source: str) -> str:
+    """What a source is called, for readers of the folder's name."""
+    address = _database(source)
+    place = address.place if address else source
+    plain = itertools.takewhile(lambda part: not glob.has_magic(part), Path(place).absolute().parts)
+    name = (Path(place) if os.path.exists(place) else Path(*plain)).absolute().name
+    return "".join(c if c.isalnum() or c in "._-" else "_" for c in name)[:60] or "links"
+
+
+def _files_of(source: str) -> list[str]:
+    """The files that a source is read from; none if it can be read once only.
+
+    Raises :class:`UsageError` for a server, whose tables change without a trace.
+    """
+    if address := _database(source):
+        if not address.is_file:
+            raise UsageError(
+                f"{address.label} is a server, and nothing says when its tables change: store the "
+                "links first, cocite ingest --database ADDRESS -o DIR, and ask DIR"
+            )
+        return _with_wal(address.place)
+    if source == "-":
+        return []
+    if matches := _matches(source):
+        return [file for match in matches for file in _files_of(match)]
+    if kind_of(source) == "graph":
+        return [os.path.join(source, "manifest.json")]  # it has the checksums of all files
+    if not os.path.isdir(source):
+        return _with_wal(source) if os.path.isfile(source) else []
+    found = []
+    for above, folders, names in os.walk(os.path.realpath(source)):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [os.path.join(above, name) for name in sorted(names)]
+    return found
+
+
+def _with_wal(file: str) -> list[str]:
+    """A file, and what SQLite writes beside it."""
+    return [file, *(each for each in (f"{file}-wal",) if os.path.exists(each))]
+
+
+def _fingerprint(files: Sequence[str]) -> str:
+    """A digest of the content of files, and of what their folders say of them."""
+    files = [os.path.abspath(name) for name in files]
+    digest, sizes = xxhash.xxh3_128(), []
+    for name in files:
+        try:
+            found = os.stat(name)
+        except OSError as error:
+            digest.update(f"{name}\0{error.errno}\0".encode(errors="surrogateescape"))
+            sizes.append(0)
+            continue
+        facts = found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev
+        digest.update(f"{name}\0{facts}\0".encode(errors="surrogateescape"))
+        sizes.append(found.st_size if stat.S_ISREG(found.st_mode) else 0)
+    total = sum(sizes)
+    if total <= _ALL:
+        parts = [(name, 0, size) for name, size in zip(files, sizes, strict=True) if size]
+    else:
+        parts = list(_sampled(files, sizes, total))
+    for name, begin, size in parts:
+        with suppress(OSError), open(name, "rb") as file:
+            file.seek(begin)
+            left = size
+            while left > 0 and (block := file.read(min(left, _READ))):
+                digest.update(block)
+                left -= len(block)
+    return digest.hexdigest()
+
+
+def _sampled(
+    files: Sequence[str], sizes: Sequence[int], total: int
+) -> Iterator[tuple[str, int, int]]:
+    """Blocks at equal distances of all files one behind the other: file, begin, size."""
+    wanted = [number * (total - _BLOCK) // (_BLOCKS - 1) for number in range(_BLOCKS)]
+    ends = list(itertools.accumulate(sizes))
+    at = 0
+    for place in wanted:
+        while ends[at] <= place:
+            at += 1
+        yield files[at], place - ends[at] + sizes[at], _BLOCK
+
+
+def _titles(named: Sequence[str]) -> list[list[str]]:
+    """Tables of titles by their whole paths, with their fingerprints.
+
+    Raises :class:`UsageError` for a server, whose tables change without a trace.
+    """
+    from cocite.io.readers.titles import file_of_titles
+
+    found = []
+    for name in named:
+        whole, file = file_of_titles(name)
+        if file is None:
+            raise UsageError(
+                f"{whole} is a server, and nothing says when its titles change: store them with a "
+                "graph, cocite ingest LINKS --titles ADDRESS -o DIR, and ask that"
+            )
+        found.append([whole, _fingerprint(_with_wal(os.fspath(file)))])
+    return found
+
+
+# -- the folder of the cache, and entries in it -----------------------------------------------
+
+
+def _fault_of(folder: Path) -> str:
+    """Why an entry may not be used: it and the folder of all entries are this user's alone."""
+    return fault_of(folder) or (fault_of(folder.parent) if folder.parent.is_dir() else "")
+
+
+def _root() -> Path:
+    """The folder of all entries: in the user's cache directory, or in the private one of compiled
+    kernels if the environment names none.
+    """
+    return (user_cache(os.environ)[0] or private_folder()) / "links"
+
+
+def _entries(root: Path) -> list[Path]:
+    found = root.iterdir() if root.is_dir() and not fault_of(root) else ()
+    return sorted(each for each in found if each.is_dir() and not each.is_symlink())
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    """What an entry says of itself; nothing if that is no JSON of ours."""
+    try:
+        found = json.loads((folder / ENTRY).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _complete(entry: Mapping[str, Any]) -> list[str]:
+    """The complete indexes of an entry."""
+    names = entry.get("indexes")
+    plain = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    return [name for name in plain if name.startswith(INDEX) and os.sep not in name]
+
+
+def _write(folder: Path, entry: Mapping[str, Any]) -> None:
+    with staged_file(folder / ENTRY) as out:
+        disk.write(out, json.dumps(entry, indent=1).encode())
+
+
+def _opens(store: Path, kind: str) -> bool:
+    """Whether all its files are there, each as long as it is to be."""
+    try:
+        Store.open(store, kind)
+    except StoreError:
+        return False
+    return True
+
+
+def _clear(store: Path, kind: str = "index") -> None:
+    """Remove what cannot be opened any more: it is made again."""
+    if os.path.lexists(store) and not _opens(store, kind):
+        disk.remove(store)
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+@contextmanager
+def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
+    """Make and lock the folder of an entry; yield why that cannot be, in words. A folder without a
+    graph or an index goes again at the end.
+    """
+    descriptor = -1
+    try:
+        fault = ""
+        try:
+            descriptor = _locked(folder, progress)
+            fault = _fault_of(folder)
+            for left in () if fault else folder.iterdir():
+                if is_private(left.name):  # of a process that was killed
+                    disk.remove(left)
+        except (OSError, StoreError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not writable"
+            fault = f"{folder} cannot be made: {reason}"
+        yield fault
+    finally:
+        if descriptor >= 0:
+            if not fault and {each.name for each in folder.iterdir()} <= {ENTRY}:
+                with suppress(OSError):
+                    disk.remove(folder / ENTRY)
+                with suppress(OSError):
+                    disk.remove_empty(folder)
+            os.close(descriptor)
+
+
+def _locked(folder: Path, progress: Progress) -> int:
+    """Make the folder if it is not there, writable by this user alone; open and lock it."""
+    while True:
+        for each in reversed((folder, *folder.parents)):
+            if not each.exists():
+                disk.make_own_folder(each, mode=0o700)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if not lock(descriptor):
+                progress(f"waiting for another process that makes {folder}", 0, 0)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if is_still(folder, descriptor):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)

@@ -1,0 +1,154 @@
+"""Why nothing is related to a node, and why a score is 0: what is true of the measure, what to do.
+
+A list is empty because of what was asked for (filters, a least score), because of the node's links,
+beside those that the measure looks at, or because those lead to nobody. Links are read in the graph
+of the index; of links nothing is said where it is not to be had.
+
+Cost: a question without what was asked for; for a node whose links lead to few, a pass over the
+links a step, three at most, in graphs of up to 100 million links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cocite.errors import StoreError, UsageError
+from cocite.graph import Graph
+from cocite.graph.links import DIRECTIONS
+from cocite.index import StoredIndex
+from cocite.measures import DEFAULT
+from cocite.search.index import Index
+from cocite.search.resolver import linked_with
+from cocite.search.source import GivenGraph, find_graph
+
+_STEPS, _FEW, _MOST_LINKS = 3, 3, 100_000_000
+"""How far the pages that a node is connected with are looked for, how many are named, and in which
+graphs.
+"""
+
+
+def why_empty(
+    stored: StoredIndex, node: str, given: GivenGraph = None, *, links: bool = False
+) -> str:
+    """Why nobody is related to ``node``, and what to do: sentences, or nothing. ``links``: a file
+    of links or a graph was asked.
+    """
+    try:
+        graph = find_graph(stored, given)
+    except (StoreError, UsageError):
+        return ""
+    place = graph.names.find(node)
+    if place is None:
+        return ""
+    has = {"in": graph.in_neighbors(place).size, "out": int(graph.out_degrees[place])}
+    if not any(has.values()):
+        return "It has no links at all" + _left_out(graph)
+    ways = {
+        part.measure.looks_at(part.direction) for part in stored.parts if not part.measure.texts
+    }
+    if len(ways) == 1 and (way := next(iter(ways))) in has and not has[way]:
+        other = "out" if way == "in" else "in"
+        looks = f"which {stored.measure.name if links else 'the index'} looks at"
+        lacks = f"It has no {DIRECTIONS[way]}, {looks}, but {_counted(has[other], other)}"
+        return f"{lacks}{_left_out(graph)}: {_advice(stored, links)}"
+    found = "It has " + " and ".join(_counted(count, way) for way, count in has.items())
+    if stored.kept is not None:
+        return f"{found}; the index keeps {stored.nodes:,} of {graph.nodes:,} pages, and no others"
+    alone = _alone(graph, place)
+    if alone:
+        found += f", and is connected with {alone} alone"
+    if stored.samples is not None:
+        found += f"; its walks meet nobody's in {stored.samples:,} samples"
+    if stored.measure.name == DEFAULT:
+        return found
+    return f"{found}; by {DEFAULT} every page that it is connected with is related"
+
+
+def _advice(stored: StoredIndex, links: bool) -> str:
+    """How links in the other direction count: as it is typed where an index, or a graph or a
+    file of links was asked.
+    """
+    measures = [part.measure for part in stored.parts]
+    ways = [way for way in ("any", "both") if all(way in each.directions for each in measures)]
+    way = f" with --direction {ways[0]}" if ways else ""
+    if links:
+        return f"ask without --measure{', or' + way if way else ''}"
+    return f"build the index by {DEFAULT}{', or' + way if way else ''}"
+
+
+def _left_out(graph: Graph) -> str:
+    """That the node may have had links with pages that are not there."""
+    told = graph.store.facts.get("excluded")
+    if not told or not told["nodes"]:
+        return ""
+    count = told["nodes"]
+    return f" ({count:,} page{'s were' if count > 1 else ' was'} left out of the graph)"
+
+
+def _alone(graph: Graph, node: int) -> str:
+    """The few pages that a node is connected with, if they are all; else nothing."""
+    if graph.edges > _MOST_LINKS:
+        return ""
+    known = np.array([node], np.int64)
+    for _ in range(_STEPS):
+        more = np.union1d(known, linked_with(graph, known))
+        if more.size > _FEW + 1:
+            return ""
+        if more.size == known.size:
+            names = graph.names.names(np.setdiff1d(known, [node]))
+            return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+        known = more
+    return ""
+
+
+def _counted(count: int, way: str) -> str:
+    words = DIRECTIONS[way]
+    return f"{count:,} {words[:-1] if count == 1 else words}" if count else f"no {words}"
+
+
+def why_filtered(index: Index, node: str, settings: Mapping[str, Any]) -> str:
+    """What would be there without what was asked for: a sentence. ``settings`` are those of the
+    question.
+    """
+    best = index.related(node, 1, **settings)
+    if not best:
+        return f"Without that, nothing would be either by {index.measure}"
+    return f"Without that, the best is {best[0].node}, with a score of {best[0].score:.4g}"
+
+
+# -- two nodes -------------------------------------------------------------------------
+
+
+def why_zero(index: Index, a: str, b: str, settings: Mapping[str, Any]) -> str:
+    """What a score of 0 says of two nodes by the measure of an index: each part in its words."""
+    said: dict[str, str] = {}
+    for part in index.stored.parts:
+        name = part.measure.name
+        if part.measure.step is not None:
+            ids = index.nodes.ids([a, b])
+            known = int(index.stored.freshness.knowing(int(ids[0]), ids[1:])[0])
+            said[name] = f"their walks do not meet in any of {known:,} samples of {name}"
+        elif name in ("ppr", "proximity"):
+            said[name] = _unreached(a, b, name, index.similarity(a, b, **settings).high)
+        elif name == "companion":
+            said[name] = f"{b} is not among the pages around {a}"
+        elif part.measure.joint:
+            said[name] = "no page is near to both"
+        elif part.measure.texts:
+            said[name] = "no word is in both texts"
+        else:
+            said[name] = f"they have nothing in common by {name}"
+    return ", and ".join(said.values())
+
+
+def _unreached(a: str, b: str, name: str, high: float) -> str:
+    """Of a search that may have left something unread: then the score may be above 0."""
+    if high > 0:
+        return (
+            f"{b} was not reached from {a} along the links that {name} has read; the score is "
+            f"{high:.4g} at most"
+        )
+    return f"no links lead from {a} to {b}" if name == "ppr" else "no links connect them"

@@ -1,0 +1,189 @@
+"""Evidence (``measures/evidence.py``): what a part says, times what shared neighbors tell.
+
+An index of walks holds no links, so this reads the graph that the newest samples were drawn from,
+as refined answers do; a graph asked without an index has its links at hand. In the direction
+``both`` each part goes by its own links. Scores are grains that are rounded once more, the same for
+a pair and for all of a node; errors and values of samples are scaled alike.
+
+Cost: for each node that meets the one asked, a search for each link of the shorter of the two rows
+in the longer one. The direction ``out`` turns the links round when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import Damaged, UsageError
+from cocite.graph import Graph
+from cocite.graph.blocks import Links
+from cocite.graph.links import links_of
+from cocite.index import StoredIndex
+from cocite.index.layouts.on_the_fly import DraftPart
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.reader import (
+    NOTHING,
+    Estimate,
+    Graphs,
+    Ids,
+    PairEvidence,
+    QueryScratch,
+    Reader,
+    Reasons,
+    Span,
+    SummingReader,
+    Values,
+)
+from cocite.measures import PartSettings, WholeSettings
+from cocite.measures.evidence import EVIDENCE, evidence_of
+from cocite.resources import Resources
+from cocite.search.source import GivenGraph, find_graph
+
+Factors = Callable[[int, Ids], NDArray[np.float64]]
+"""The evidence of a node and others, float64[h]."""
+
+
+class Evidence:
+    """The neighbors that nodes of an index share. Safe to share between threads."""
+
+    def __init__(self, stored: StoredIndex, means: Resources, given: GivenGraph) -> None:
+        self._stored, self._means, self._given = stored, means, given
+        self._lock = threading.Lock()
+        self._built: dict[str, Links] = {}
+
+    def over(self, readers: tuple[Reader, ...], asked: WholeSettings) -> tuple[Reader, ...]:
+        """What answers for each part, with evidence where it is asked for."""
+        return tuple(self._weighed(reader, reader.part.evidence(asked)) for reader in readers)
+
+    def _weighed(self, reader: Reader, form: str) -> Reader:
+        if form == EVIDENCE.default:
+            return reader
+        assert isinstance(reader, SummingReader)
+        links = self._links(reader.part)
+        return EvidenceReader(
+            reader, lambda node, others: evidence_of(self.shared(links, node, others), form)
+        )
+
+    def shared(self, links: Links, node: int, others: Ids) -> NDArray[np.int64]:
+        """int64[h]: how many different neighbors a node shares with each of some others.
+
+        Raises :class:`Damaged` for links that point outside of themselves.
+        """
+        from cocite.kernels import neighbors
+
+        found = np.empty(others.size, np.int64)
+        (me,) = self._stored.in_graph(np.array([node], np.uint32)).tolist()
+        theirs = self._stored.in_graph(others)
+        if not neighbors.shared(links.offsets, links.neighbors, me, theirs, found):
+            raise Damaged(f"{self._graph.path} is damaged; see: cocite verify {self._graph.path}")
+        return found
+
+    @cached_property
+    def _graph(self) -> Graph:
+        found = find_graph(self._stored, self._given)
+        found.check()
+        return found
+
+    def _links(self, part: StoredPart) -> Links:
+        """Those that a part looks at."""
+        if isinstance(part, DraftPart):
+            return part.links(part.direction)
+        with self._lock:  # one for all threads, as they may have to be made
+            if part.direction not in self._built:
+                self._built[part.direction] = links_of(
+                    self._graph, part.direction, self._means.memory
+                )
+            return self._built[part.direction]
+
+
+class EvidenceReader(SummingReader):
+    """A part of samples, each value times the evidence of its two nodes."""
+
+    def __init__(self, inner: SummingReader, factors: Factors) -> None:
+        super().__init__(inner.part)
+        self._inner, self._factors = inner, factors
+
+    def _factor(self, first: int, second: int) -> float:
+        return float(self._factors(first, np.array([second], np.uint32))[0])
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The score of two nodes; a node and itself score 1 with no error."""
+        found = self._inner.pair(first, second, settings)
+        if first == second:
+            return found
+        factor = self._factor(first, second)
+        return Estimate(float(np.rint(found.grains * factor)), found.variance * factor * factor)
+
+    @property
+    def pairs_from(self) -> int | None:
+        """As without evidence."""
+        return self._inner.pairs_from
+
+    def pairs(self, first: Ids, second: Ids, settings: PartSettings) -> PairEvidence:
+        """Those of the part, each times its evidence."""
+        found = self._inner.pairs(first, second, settings)
+        each = zip(first.tolist(), second.tolist(), strict=True)
+        factors = np.fromiter((self._factor(*pair) for pair in each), float, first.size)
+        grains = np.rint(found.estimates[:, 0] * factors)
+        variances = found.estimates[:, 1] * factors * factors
+
+        def values(some: slice) -> Values:
+            least, most = found.values(some)
+            return least * factors[some], most * factors[some]
+
+        return PairEvidence(np.column_stack((grains, variances)), values)
+
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
+        """The sums without evidence."""
+        return self._inner.gather_sums(node, settings, scratch)
+
+    def _settle(self, node: int, scratch: QueryScratch, used: Ids, samples: int) -> None:
+        from cocite.kernels import totals
+
+        scratch.have = int(
+            totals.settle_scaled(
+                scratch.sums,
+                used,
+                self._factors(node, used),
+                float(samples),
+                self.part.weight,
+                scratch.totals,
+                scratch.touched,
+                scratch.have,
+            )
+        )
+
+    def values(
+        self, node: int, others: Ids, settings: PartSettings
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Those of the part, times the evidence; likewise what walks may still meet."""
+        least, most = self._inner.values(node, others, settings)
+        factors = self._factors(node, others)
+        return least * factors, most * factors
+
+    def span(self, settings: PartSettings) -> Span:
+        """Evidence is from 0 to 1."""
+        return Span(0.0, 0.0, self._inner.span(settings).most)
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """Those of the part; what they share is scaled."""
+        factor = self._factor(first, second)
+        if factor == 0:
+            return NOTHING
+        found = self._inner.reasons(first, second, settings, graphs)
+        return replace(found, shares=found.shares * factor, unplaced=found.unplaced * factor)
+
+
+def refuse_evidence(parts: Sequence[StoredPart], asked: WholeSettings) -> None:
+    """Raise :class:`UsageError` for evidence in a refined answer."""
+    for form in (part.evidence(asked) for part in parts):
+        if form != EVIDENCE.default:
+            raise UsageError(
+                f"evidence is {form!r}, and refined answers have none: leave it out, or what "
+                "refines (--refine, --target-error)"
+            )

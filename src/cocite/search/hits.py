@@ -1,0 +1,350 @@
+"""Answers as lists that are also tables: for pandas, polars, Arrow, files, databases and notebooks.
+
+A list of hits has the columns rank, from 1 on, and the fields of a hit. It knows how many of its
+first ranks are certain, and finds that out when it is asked. In a notebook it is shown
+with a bar a score, and a line across its end for the interval, if there is one. All bars have one
+scale, from 0 to the largest upper end.
+
+Scores as users see them, and how they are made of a part's estimates.
+
+    score  = sum over parts of weight * score of the part
+    stderr = sqrt(sum over parts of weight**2 * variance of the part's mean)
+
+Parts are estimated from independent samples, so their variances add. A score is rounded to 12
+decimals, and what is rounded is what is sorted and compared. The standard error is that of the mean
+over samples: 0 for an exact score, nan where there is a single sample. It says nothing of what a
+definition leaves out, such as cutting walks at ``length`` steps, at most decay**(length + 1); the
+interval has room for that. Where meetings are rare it is no basis of a z-test either: few samples
+decide it, and it is small or 0 just where none of them met. Take the interval.
+
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (Definition 4).
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import GRAINS
+from cocite.results import Writable, columns_of
+
+if TYPE_CHECKING:
+    from cocite.io.writers import Target, Types
+
+
+class Score(NamedTuple):
+    """A similarity, the standard error of its estimate, and the interval that holds the truth.
+
+    ``stderr`` is 0 if the score is exact, nan with a single sample; ``low`` to ``high`` is the
+    interval at the confidence asked for.
+    """
+
+    score: float
+    stderr: float
+    low: float
+    high: float
+
+    @property
+    def error_bound(self) -> float:
+        """How far off the score may be, by its interval."""
+        return max(self.high - self.score, self.score - self.low)
+
+
+class _Hit(NamedTuple):
+    node: Any
+    score: float
+    stderr: float
+    low: float
+    high: float
+
+
+class Hit(_Hit):
+    """A related node: its name, and its score as in :class:`Score`.
+
+    Names are text; of an index of links that were in memory they are what they were there.
+    ``title`` is that of the page, None if it has none; it is no part of the tuple.
+    """
+
+    title: str | None = None
+
+    @property
+    def error_bound(self) -> float:
+        """How far off the score may be, by its interval."""
+        return max(self.high - self.score, self.score - self.low)
+
+    def titled(self, title: str | None) -> Hit:
+        """The same with a title; an empty one is none."""
+        hit = Hit(*self)
+        hit.title = title or None
+        return hit
+
+
+def scores_of(best: NDArray[np.float64]) -> tuple[list[float], list[float]]:
+    """Scores and standard errors from float64[h, 2]: grains, rounded, and variances."""
+    errors: list[float] = np.sqrt(best[:, 1]).round(12).tolist()
+    return (best[:, 0] / GRAINS).tolist(), errors
+
+
+# -- hits --------------------------------------------------------------------------------
+
+
+_SHOWN, _LISTS_SHOWN = 100, 10
+"""Rows of a list, and lists, that a notebook shows; of the others it says how many there are."""
+_WIDTH, _HEIGHT = 180, 14
+_BAR = "#4c8bc9"
+_LINKS = ("http://", "https://")
+
+
+class Hits(list[Hit], Writable):
+    """Hits in their order: a list, and a table."""
+
+    def __init__(self, hits: Iterable[Hit] = (), certain: int | Callable[[], int] = 0) -> None:
+        """``certain`` is :attr:`certain_ranks`, or finds it."""
+        super().__init__(hits)
+        self._certain = certain
+
+    @property
+    def certain_ranks(self) -> int:
+        """How many of the first ranks are certain: each of these hits scores more than the next,
+        with the probability ``confidence`` for each comparison. The last hit is compared with the
+        next one that is not in the list. If there is none, its score itself must be certain: above
+        0, or at least ``min_score``.
+
+        So it does not depend on ``k``, and an exact list without ties is certain as a whole.
+        Ranks of exact scores are certain where intervals lie above those of all hits behind them.
+        The same holds for refined scores, for ``together="least"``, and for products with
+        PageRank; by PageRank alone the order of the candidates is certain.
+        """
+        if not isinstance(self._certain, int):
+            self._certain = self._certain()
+        return self._certain
+
+    def _leading(self, places: range) -> int:
+        """How many of the first hits at some places are certain."""
+        return sum(place < self.certain_ranks for place in places) if places.step > 0 else 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The index stays behind."""
+        return Hits, (list(self), self.certain_ranks)
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Hit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Hits: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> Hit | Hits:
+        """One hit, or some, which are a table as well."""
+        if not isinstance(place, slice):
+            return super().__getitem__(place)
+        places = range(len(self))[place]
+        return Hits(super().__getitem__(place), partial(self._leading, places))
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row a hit: rank, node, score, stderr, low, high."""
+        from cocite.extras import need
+
+        return need("pandas", "a table of pandas", "pandas").DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """The same as a ``polars.DataFrame``."""
+        from cocite.extras import need
+
+        columns = _of_one_type(self._columns(), "node")
+        return need("polars", "a table of polars", "polars").DataFrame(columns)
+
+    def to_arrow(self) -> Any:
+        """The same as a ``pyarrow.Table``. Names that are neither text nor whole numbers are text
+        in it.
+        """
+        from cocite.extras import need
+
+        return need("pyarrow", "an Arrow table", "arrow").table(
+            _of_one_type(self._columns(), "node")
+        )
+
+    def to_markdown(self) -> str:
+        """The same as a table of Markdown, in which names that are URLs are links."""
+        return _markdown(self._columns())
+
+    def _types(self) -> Types:
+        return _types_of(_of_one_type(self._columns(), "node"))
+
+    def _write(self, target: Target) -> None:
+        _write(target, _of_one_type(self._columns(), "node"))
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {"rank": list(range(1, len(self) + 1))}
+        titles = [*Hit._fields, *(["title"] if any(hit.title for hit in self) else [])]
+        return columns | {title: [getattr(h, title) for h in self] for title in titles}
+
+    def __str__(self) -> str:
+        """A line a hit: rank, score, interval if there is one, node, title."""
+        rows = [
+            (str(i), f"{hit.score:.4f}", _interval(hit), _called(hit))
+            for i, hit in enumerate(self, 1)
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = (
+            "  ".join([*map(str.rjust, row[:-1], [w for w in widths if w]), row[-1]])
+            for row in ([cell for cell, w in zip(row, widths, strict=True) if w] for row in rows)
+        )
+        return "\n".join(lines) if rows else "no hits"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        if not self:
+            return "<p>no hits</p>"
+        most = max(max(hit.score, hit.high) for hit in self) or 1.0
+        rows = "".join(_row(i, hit, most) for i, hit in enumerate(self[:_SHOWN], 1))
+        titles = ("", "node", "score", "", "stderr", "interval")
+        head = "".join(f'<th style="text-align:left">{title}</th>' for title in titles)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" + _more(
+            len(self), _SHOWN, "hits"
+        )
+
+
+class HitLists(list[Hits], Writable):
+    """The hits of several nodes, each asked for itself: lists in the order of ``nodes``, and a
+    table.
+    """
+
+    def __init__(self, nodes: Sequence[Any], lists: Iterable[Hits]) -> None:
+        super().__init__(lists)
+        self.nodes = list(nodes)
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row a hit: node, rank, related, score, stderr, low, high.
+        Of several nodes asked together ``node`` is the list.
+        """
+        from cocite.extras import need
+
+        return need("pandas", "a table of pandas", "pandas").DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """The same as a ``polars.DataFrame``."""
+        from cocite.extras import need
+
+        columns = _of_one_type(self._columns(), "node", "related")
+        return need("polars", "a table of polars", "polars").DataFrame(columns)
+
+    def to_arrow(self) -> Any:
+        """The same as a ``pyarrow.Table``, with names as in :meth:`Hits.to_arrow`."""
+        from cocite.extras import need
+
+        columns = _of_one_type(self._columns(), "node", "related")
+        return need("pyarrow", "an Arrow table", "arrow").table(columns)
+
+    def to_markdown(self) -> str:
+        """The same as a table of Markdown, as :meth:`Hits.to_markdown`."""
+        return _markdown(self._columns())
+
+    def _types(self) -> Types:
+        return _types_of(_of_one_type(self._columns(), "node", "related"))
+
+    def _write(self, target: Target) -> None:
+        _write(target, _of_one_type(self._columns(), "node", "related"))
+
+    def _columns(self) -> dict[str, list[Any]]:
+        pairs = list(zip(self.nodes, self, strict=True))
+        columns: dict[str, list[Any]] = {"node": [node for node, hits in pairs for _ in hits]}
+        each = [hits._columns() for hits in self]
+        more = ["title"] if any("title" in one for one in each) else []
+        for title in ("rank", *Hit._fields, *more):
+            called = "related" if title == "node" else title
+            columns[called] = [
+                value for one in each for value in one.get(title, [None] * len(one["rank"]))
+            ]
+        return columns
+
+    def __str__(self) -> str:
+        """The hits of each node below its name."""
+        pairs = zip(self.nodes, self, strict=True)
+        return "\n\n".join(f"{node}\n{hits}" for node, hits in pairs)
+
+    def _repr_html_(self) -> str:
+        pairs = list(zip(self.nodes, self, strict=True))[:_LISTS_SHOWN]
+        tables = (f"<p><b>{_name(node)}</b></p>{hits._repr_html_()}" for node, hits in pairs)
+        return "".join(tables) + _more(len(self), _LISTS_SHOWN, "lists")
+
+
+def _of_one_type(columns: dict[str, list[Any]], *titles: str) -> dict[str, list[Any]]:
+    """The columns, with names as text where they are of several types, or of another."""
+    for title in titles:
+        types = set(map(type, columns[title]))
+        if types not in ({str}, {int}):
+            columns[title] = list(map(str, columns[title]))
+    return columns
+
+
+def _markdown(columns: dict[str, list[Any]]) -> str:
+    from cocite.results import ResultRows, markdown
+
+    return markdown(ResultRows(list(columns), zip(*columns.values(), strict=True)))
+
+
+def _types_of(columns: dict[str, list[Any]]) -> Types:
+    """Of all columns, by their titles; of names by what they are."""
+    types = {"rank": "INTEGER", "title": "VARCHAR"}
+    for title in ("node", "related"):
+        whole = columns.get(title, []) and all(type(name) is int for name in columns[title])
+        types[title] = "BIGINT" if whole else "VARCHAR"
+    return {title: types.get(title, "DOUBLE") for title in columns}
+
+
+def _write(target: Target, columns: dict[str, list[Any]]) -> None:
+    types = _types_of(columns)
+    target.write_table([columns_of(columns, types)], types)
+
+
+def _row(rank: int, hit: Hit, most: float) -> str:
+    cells = (
+        str(rank),
+        _name(hit.node) + (f"<br>{html.escape(hit.title)}" if hit.title else ""),
+        f"{hit.score:.4f}",
+        _bar(hit, most),
+        f"{hit.stderr:.4f}",
+        _interval(hit),
+    )
+    return "<tr>" + "".join(f'<td style="text-align:left">{c}</td>' for c in cells) + "</tr>"
+
+
+def _interval(hit: Hit) -> str:
+    """The interval in words; none of a score that is exact."""
+    return "" if hit.low == hit.high else f"{hit.low:.4f} to {hit.high:.4f}"
+
+
+def _called(hit: Hit) -> str:
+    """Its name and its title, if it has one."""
+    return f"{hit.node}  {hit.title}" if hit.title else str(hit.node)
+
+
+def _name(node: Any) -> str:
+    text = html.escape(str(node))
+    if isinstance(node, str) and node.startswith(_LINKS):
+        return f'<a href="{text}" target="_blank" rel="noopener noreferrer">{text}</a>'
+    return text
+
+
+def _bar(hit: Hit, most: float) -> str:
+    """The score as a bar, its interval as a line with ends."""
+    score, low, high = (round(_WIDTH * value / most, 1) for value in (hit.score, hit.low, hit.high))
+    middle = _HEIGHT / 2
+    line = ""
+    if _interval(hit):
+        ends = f"M{low} 3V{_HEIGHT - 3}M{high} 3V{_HEIGHT - 3}M{low} {middle}H{high}"
+        line = f'<path d="{ends}" stroke="currentColor" stroke-width="1.2" fill="none"/>'
+    told = ", ".join(filter(None, (f"{hit.score:.4f}", _interval(hit))))
+    return (
+        f'<svg width="{_WIDTH + 2}" height="{_HEIGHT}" role="img" aria-label="{told}">'
+        f'<rect x="0" y="2" width="{score}" height="{_HEIGHT - 4}" fill="{_BAR}"/>{line}</svg>'
+    )
+
+
+def _more(there: int, shown: int, what: str) -> str:
+    return f"<p>and {there - shown:,} more {what}</p>" if there > shown else ""

@@ -1,0 +1,483 @@
+"""What an index will take and give, before it is built: size, memory, time, errors.
+
+Everything is estimated on the very graph, in a scratch directory that is removed afterwards. A
+layout of samples makes one round of its own first samples; size and time grow with their number in
+a straight line. A layout without samples gives its own estimate. Memory is what the build will
+plan (``index/layouts/memory_plan.py``); the error follows from the number of samples alone
+(``search/plan/plan.py``). Times are of this machine as it is now.
+
+Cost: two samples a thread.
+
+How exact so many samples are, before any is made.
+
+For every graph, measure and pair, with N samples and but for a probability of ``failure``:
+
+    error     |estimate - score| <= delta                    2 exp(-6/7 N delta**2)     Theorem 5
+    order     two nodes whose scores differ by delta
+              stand in their order                             exp(-0.3 N delta**2)     Theorem 6
+    recall    a list of all who score above a threshold
+              misses no more than this share of those who
+              are delta above it, in expectation               exp(-6/7 N delta**2)     Theorem 7
+    precision so does of such a list no more than this
+              share stand delta below the threshold, in
+              expectation                              r / (exp(6/7 N delta**2) - 1)    Theorem 7
+
+with r how many nodes are delta below the threshold for one that is delta above it. At most that is
+all others but those, divided by those; so precision, other than the rest, depends on how many the
+list is to find, and grows with the graph: by its logarithm.
+
+What stands on the right is at most ``failure``. These hold for values in [0, 1] that are drawn
+independently, sample by sample, whatever depends on what within a sample; also for the mean of two
+directions, which share the numbers of their samples and nothing else.
+
+The standard error is that of one score s. A sample's value z lies in [0, R], R being the decay, or
+the most that a meeting is worth (``measures/meeting_weight.py``), so
+
+    V = E z**2 - s**2 <= R * s - s**2,      stderr <= sqrt(V / N)
+
+with equality if walks meet when that is worth R, or never. Four times the samples halve it.
+
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 4.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cocite.errors import ResourceError, UsageError
+from cocite.graph import Graph
+from cocite.graph.opening import open_graph
+from cocite.index.build import IndexBuild
+from cocite.index.layouts.contract import PartPlan
+from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.plan import BuildOptions, Keep, query_settings
+from cocite.measures import (
+    BY,
+    DECAY,
+    DEFAULT,
+    SAMPLES,
+    PartSettings,
+    Value,
+    WholeSettings,
+    find_measure,
+)
+from cocite.measures.meeting_weight import weights_of
+from cocite.measures.settings import MAX_SAMPLES
+from cocite.resources import Resources, format_size, format_time, own_memory, parse_size
+from cocite.results import Document
+
+SCORES = (0.1, 0.3)
+"""The scores whose standard errors plans tell."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A theorem: ``factor / (exp(rate * samples * delta**2) - less)`` bounds the failure; of
+    precision the factor is r, which :func:`promises` knows.
+    """
+
+    theorem: int
+    text: str
+    rate: float
+    factor: float
+    less: float = 0
+
+    def _exponent(self, failure: float) -> float:
+        return math.log(self.factor / failure + self.less)
+
+    def samples(self, delta: float, failure: float) -> int:
+        """How many samples keep it, one at least; ``delta`` and ``failure`` in (0, 1)."""
+        return max(1, math.ceil(self._exponent(failure) / (self.rate * delta * delta)))
+
+    def delta(self, samples: int, failure: float) -> float:
+        """The least delta that so many samples keep it for; 1 if none below."""
+        return min(1.0, math.sqrt(self._exponent(failure) / (self.rate * samples)))
+
+
+PROMISES = {
+    "error": Promise(5, "a score is off by no more", 6 / 7, 2),
+    "order": Promise(6, "two nodes so far apart keep their order", 0.3, 1),
+    "recall": Promise(7, "nodes so far above a threshold are listed", 6 / 7, 1),
+    "precision": Promise(7, "nodes listed are no further below a threshold", 6 / 7, 1, 1),
+}
+LISTED = 10
+"""How many nodes a list is to find, unless one says."""
+
+
+def checked_listed(listed: int | None, nodes: int) -> int:
+    """How many nodes a list is to find, of a graph of so many; raises :class:`UsageError`."""
+    if listed is None:
+        return min(LISTED, max(1, nodes - 1))
+    if type(listed) is not int or not 1 <= listed < nodes:
+        raise UsageError(
+            f"listed is {listed!r}; it is a whole number, 1 or more, and below the {nodes:,} nodes "
+            "that there are"
+        )
+    return listed
+
+
+def promises(nodes: int, listed: int) -> dict[str, Promise]:
+    """All of them, for a graph of so many nodes and a list that is to find so many of them."""
+    others = max(0, nodes - 1 - listed)
+    return PROMISES | {"precision": replace(PROMISES["precision"], factor=others / listed)}
+
+
+def checked_share(name: str, value: float) -> float:
+    """``value`` if it lies between 0 and 1; raises :class:`UsageError`."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise UsageError(f"{name} is {value!r}; it is a number between 0 and 1, both excluded")
+    return float(value)
+
+
+def samples_for(kept: Mapping[str, Promise], delta: float, failure: float) -> dict[str, int]:
+    """How many samples each promise takes.
+
+    Raises :class:`UsageError` for numbers that are not between 0 and 1.
+    """
+    checked_share("delta", delta)
+    checked_share("failure", failure)
+    return {name: promise.samples(delta, failure) for name, promise in kept.items()}
+
+
+def checked_samples(needed: int, promise: Promise, delta: float, failure: float) -> int:
+    """``needed`` if an index can have so many; raises :class:`UsageError` saying what it can."""
+    if needed <= MAX_SAMPLES:
+        return needed
+    least = promise.delta(MAX_SAMPLES, failure)
+    raise UsageError(
+        f"delta is {delta:g}; with a failure of {failure:g} it takes {needed:,} samples, and an "
+        f"index has {MAX_SAMPLES:,} at most, enough for {math.ceil(least * 1e4) / 1e4:g}. Choose a "
+        "larger delta or failure, or one --guarantee (promise=) that takes fewer"
+    )
+
+
+def standard_error(score: float, most: float, samples: int) -> float:
+    """The standard error of a score at most, where samples are ``most`` at most; 0 where no score
+    of two nodes is so high.
+    """
+    return math.sqrt(max(0.0, most * score - score * score) / samples)
+
+
+def standard_errors(
+    parts: Iterable[PartPlan], asked: WholeSettings, samples: int | None
+) -> dict[float, float]:
+    """Those of :data:`SCORES`, by the largest value of the parts that sample; none if none does."""
+    if samples is None:
+        return {}
+    most = max(_most(part, asked) for part in parts if SAMPLES in part.settings)
+    return {score: standard_error(score, most, samples) for score in SCORES}
+
+
+def _most(part: PartPlan, asked: WholeSettings) -> float:
+    """The most that a sample of a part can be."""
+    own = part.ask_settings(asked)
+    return weights_of(own, part.settings).most if BY in own else own[DECAY]
+
+
+def expected_error(errors: Mapping[float, float]) -> str:
+    """The end of the line that says what an index takes: how exact it will be, if it samples."""
+    if not errors:
+        return ""
+    error = errors[SCORES[0]]
+    return f", a score of {SCORES[0]:g} with a standard error of {error:.2g} at most"
+
+
+# -- plan --------------------------------------------------------------------------------
+
+
+_TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|min|h)\s*")
+_SECONDS = {"s": 1, "min": 60, "h": 3600}
+
+
+_Chosen = TypeVar("_Chosen", WholeSettings, PartSettings)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of an index with so many ``samples`` (None for a layout without).
+
+    ``bytes`` on disk and ``seconds`` to build it; for samples, the ``delta`` of each promise of
+    ``search/plan/plan.py``, and an upper bound on the standard error of each of ``SCORES``.
+    """
+
+    samples: int | None
+    bytes: int
+    seconds: float
+    delta: dict[str, float]
+    stderr: dict[float, float]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Bytes of the ``names`` and of a ``sample``, seconds of ``each``, and the memory plan."""
+
+    names: int
+    sample: float
+    each: float
+    fit: MemoryPlan
+
+    def bytes(self, samples: int) -> int:
+        """Return the bytes of an index on disk."""
+        return self.names + round(self.sample * samples)
+
+    def within_bytes(self, size: int) -> int:
+        """Return the most samples of that size in all; raises :class:`UsageError` if not one."""
+        number = int((size - self.names) / self.sample)
+        if number < 1:
+            raise UsageError(
+                f"no sample fits on {format_size(size)} of disk: one takes "
+                f"{format_size(self.sample)}, and the names of the nodes {format_size(self.names)}"
+            )
+        return min(number, MAX_SAMPLES)
+
+    def within_seconds(self, seconds: float) -> int:
+        """Return the most samples made in that time; raises :class:`UsageError` if not one."""
+        if self.each > seconds:
+            raise UsageError(
+                f"no sample can be made in {format_time(seconds)}: one takes about "
+                f"{format_time(self.each)}"
+            )
+        return min(int(seconds / self.each) if self.each > 0 else MAX_SAMPLES, MAX_SAMPLES)
+
+
+@dataclass(frozen=True)
+class Plan(Document):
+    """What an index of ``graph`` will take and give: as planned, and with twice the samples.
+
+    ``doubled`` is None for layouts without samples, and where an index cannot have so many;
+    ``memory`` is in bytes, Python included, and ``room`` the same in words. The promises hold but
+    for ``failure``, precision of a list that is to find ``listed`` nodes; ``needs`` is how many
+    samples each takes for the delta asked for, if one was.
+    """
+
+    graph: str
+    measure: str
+    direction: str
+    layout: str
+    settings: dict[str, Value]
+    asked: dict[str, Value]
+    memory: int
+    room: str
+    planned: Figures
+    doubled: Figures | None
+    failure: float
+    listed: int
+    needs: dict[str, int]
+
+    def __str__(self) -> str:
+        figures = self.planned
+        text = f"{format_size(figures.bytes)} on disk, {self.room}, about "
+        return text + format_time(figures.seconds) + expected_error(figures.stderr)
+
+
+def parse_time(text: str | float) -> float:
+    """Seconds from ``90s``, ``10min``, ``1.5 h`` or a number; raises :class:`UsageError`."""
+    if isinstance(text, str):
+        match = _TIME.fullmatch(text)
+        seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    else:
+        seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise UsageError(f"{text!r} is not a time; write it like 90s, 10min or 2h")
+    return seconds
+
+
+def plan_index(
+    graph: Any,
+    *,
+    measure: str = DEFAULT,
+    direction: str | None = None,
+    layout: str | None = None,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    samples: int | None = None,
+    delta: float | None = None,
+    disk: str | int | None = None,
+    time: str | float | None = None,
+    failure: float = 0.01,
+    promise: str | None = None,
+    listed: int | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    unweighted: bool = False,
+    keep: Iterable[object] | None = None,
+    keep_prefix: str | Sequence[str] | None = None,
+    texts: str | os.PathLike[str] | None = None,
+    texts_share: float | None = None,
+    **settings: Value,
+) -> Plan:
+    """Estimate what an index of ``graph`` will take and give, on a few samples of this graph.
+
+    Parameters
+    ----------
+    graph, measure, direction, layout, threads, memory, unweighted, keep, keep_prefix
+        As for :func:`~cocite.search.build`.
+    texts, texts_share
+        Likewise; texts are read several times.
+    samples, delta, disk, time
+        At most one of them, by default the measure's ``samples``: so many; as many as keep
+        ``promise`` for this difference of scores, in (0, 1); as many as fit on ``disk``, such as
+        ``"5GB"``; as many as are made in ``time``, such as ``"10min"``.
+    failure
+        The probability, in (0, 1), with which a promise may fail.
+    promise
+        With ``delta``: ``error`` of a score, ``order`` of two nodes, ``recall`` of a list or its
+        ``precision``; by default all of them.
+    listed
+        How many nodes a list is to find, on which its precision depends; by default 10.
+    scratch
+        The directory for the samples; by default the system's for temporary files.
+    settings
+        What the measure takes when building and when asking.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    UsageError
+        Also if ``disk`` or ``time`` do not hold a single sample.
+    ResourceError
+        If the memory does not suffice, or ``scratch`` cannot be written.
+
+    Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (Theorems 5 to 7).
+    """
+    graph = open_graph(graph, memory=memory, threads=threads)
+    names = [setting.name for setting in find_measure(measure).ask]
+    ask = {name: value for name, value in settings.items() if name in names}
+    kept = {name: value for name, value in settings.items() if name not in names}
+    if samples is not None:
+        kept["samples"] = samples
+    pages = Keep.checked(keep, keep_prefix)
+    options = BuildOptions.checked(
+        measure,
+        direction,
+        layout,
+        kept,
+        unweighted=unweighted,
+        keep=pages,
+        texts=texts,
+        texts_share=texts_share,
+    )
+    if any(SAMPLES in component.fixed for component in options.measure.components):
+        raise UsageError(
+            f"{measure} fixes its number of samples, but a plan is measured with fewer. Leave it "
+            "out there, and give --samples (samples=) instead"
+        )
+    asked = query_settings(options.measure, options.parts, ask)
+    means = Resources.checked(threads, memory)
+    ways = {"samples": samples, "delta": delta, "disk": disk, "time": time}
+    listed = checked_listed(listed, graph.nodes)
+    kept_promises = promises(graph.nodes, listed)
+    choose, needs = _chosen_way(options, ways, promise, kept_promises, failure)
+    costs, seconds = _estimated(graph, options, means, scratch)
+    if options.samples is None:
+        planned, doubled = Figures(None, costs.bytes(1), seconds, {}, {}), None
+    else:
+        while (number := choose(costs)) < means.threads:  # a build has no more threads than samples
+            means = means.up_to(number)
+            costs, _ = _estimated(graph, options, means, scratch)
+
+        def figures(count: int) -> Figures:
+            deltas = {name: each.delta(count, failure) for name, each in kept_promises.items()}
+            errors = standard_errors(options.parts, asked, count)
+            return Figures(count, costs.bytes(count), costs.each * count, deltas, errors)
+
+        planned = figures(number)
+        doubled = figures(2 * number) if 2 * number <= MAX_SAMPLES else None
+    filled = options.settings.to_json()
+    if SAMPLES in options.settings and planned.samples is not None:
+        filled[SAMPLES.name] = planned.samples
+    return Plan(
+        str(graph.path),
+        options.measure.name,
+        options.direction,
+        options.parts[0].layout,
+        filled,
+        asked.to_json(),
+        costs.fit.memory + own_memory(),
+        str(costs.fit),
+        planned,
+        doubled,
+        failure,
+        listed,
+        needs,
+    )
+
+
+def _chosen_way(
+    options: BuildOptions,
+    ways: dict[str, Any],
+    promise: str | None,
+    kept: dict[str, Promise],
+    failure: float,
+) -> tuple[Callable[[Costs], int], dict[str, int]]:
+    """How many samples, from what they cost; and how many each promise needs, if that decides."""
+    checked_share("failure", failure)
+    given = [name for name, value in ways.items() if value is not None]
+    if given and options.samples is None:
+        raise UsageError(
+            f"{options.measure.name} has no samples, so {given[0]} cannot choose their number. "
+            "Leave it out"
+        )
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} are given; give one of them")
+    if promise is not None and promise not in PROMISES:
+        raise UsageError(f"promise is {promise!r}; it is " + " or ".join(PROMISES))
+    if promise is not None and "delta" not in given:
+        raise UsageError("a promise is about a delta; give that, too")
+    if "delta" in given:
+        needs = samples_for(kept, ways["delta"], failure)
+        most = promise or max(needs, key=lambda name: needs[name])
+        number = checked_samples(needs[most], kept[most], ways["delta"], failure)
+        return lambda costs: number, needs
+    if "disk" in given:
+        size = parse_size(ways["disk"])
+        return lambda costs: costs.within_bytes(size), {}
+    if "time" in given:
+        seconds = parse_time(ways["time"])
+        return lambda costs: costs.within_seconds(seconds), {}
+    return lambda costs: options.samples or 0, {}
+
+
+def _estimated(
+    graph: Graph, options: BuildOptions, means: Resources, scratch: str | os.PathLike[str] | None
+) -> tuple[Costs, float]:
+    """Return the costs of a sample, or of the whole index where there are none, and its seconds."""
+    count = None if options.samples is None else 2 * means.threads
+    try:
+        folder = tempfile.mkdtemp(prefix="cocite-plan-", dir=scratch)
+    except OSError as error:
+        raise ResourceError(
+            f"no samples can be made: {error}. Choose another directory with --scratch (scratch=)"
+        ) from error
+    try:
+        few = options if count is None else _with_samples(options, count)
+        with IndexBuild(graph, Path(folder) / "index", few, means) as work:
+            parts, names = [part.estimate() for part in work.parts], work.name_bytes
+            # As planned: compiling kernels for the first time takes some memory of its own.
+            planned = [part.fit for part in work.parts]
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None  # without the note that a build could go on
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    fits = [fit for part, own in zip(parts, planned, strict=True) if (fit := own or part.fit)]
+    fit = max(fits, key=lambda fit: fit.memory, default=MemoryPlan(0, 1, ()))
+    size, seconds = sum(part.bytes for part in parts), sum(part.seconds for part in parts)
+    return Costs(names, size / (count or 1), seconds / (count or 1), fit), seconds
+
+
+def _with_samples(options: BuildOptions, samples: int) -> BuildOptions:
+    def changed(settings: _Chosen) -> _Chosen:
+        return settings.changed(SAMPLES, samples) if SAMPLES in settings else settings
+
+    parts = tuple(replace(part, settings=changed(part.settings)) for part in options.parts)
+    return replace(options, settings=changed(options.settings), parts=parts)

@@ -1,0 +1,458 @@
+"""Refined answers by more samples, for a few candidates: walks replayed from the stored graph.
+
+A sample is a function of its number, so walks of samples that an index does not hold can be made
+for some nodes alone. The index's best are the candidates; in rounds, each of which doubles the
+samples, the query's walk and theirs are followed until they meet. A candidate is dropped when it is
+clearly out: its interval lies below those of k others. Rounds end when k are left, when
+all intervals are as narrow as asked for, or at ``MOST_SAMPLES``. Parts of an index that are not
+sampled add what they always do.
+
+Scores are those of an index with as many samples, to the bit. Intervals come from bets that are all
+alike (``kernels/totals.py``), all of them together holding with the probability asked for, over
+all nodes that could have been candidates and all rounds; as in any answer from samples, ``high``
+has room for what walks without end may still meet.
+
+Convention: what is not among the index's best max(100, 4 k) is no candidate, and no hit. Of an
+index that was refreshed the newest samples are gone on with, so answers are of the newest graph.
+Cost: a step of each candidate still in, each step of each sample; some 0.1 ms a sample.
+Source: Waudby-Smith, Ramdas 2024, as in ``search/intervals.py``.
+
+Refined answers: what samples rank roughly, settled. What all kinds of them have in common.
+
+* SimRank is computed by its linearized form (``search/refine/linear.py``):
+  no samples, and an interval that holds for certain. It is SimRank itself, with walks of any
+  length, and not cut at the index's.
+* Other measures of walks, and blends with them, take the index's best as candidates, and more
+  samples for them (``search/refine/candidates.py``): exactly the samples that a larger index would
+  hold.
+* XJaccard takes the index's best and compares their neighborhoods (``search/refine/linear.py``).
+
+All read the stored graph again (``search/source.py``). Where no part of an index is sampled, its
+scores are as exact as they get, and nothing is left to refine.
+
+Refined answers for the index's best: they are looked at again, each by itself.
+
+What kinds of this have in common (``search/refine/candidates.py``, ``search/refine/linear.py``):
+the candidates are the index's best max(100, 4 k), what is not among them is no hit; parts that are
+not sampled add what they always do.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import added
+from cocite.deadline import check
+from cocite.engine.walk import Mover, follow
+from cocite.errors import UsageError
+from cocite.graph import Graph
+from cocite.graph.blocks import Links
+from cocite.graph.links import links_of, opposite
+from cocite.index import StoredIndex
+from cocite.index.layouts.on_the_fly import DraftPart
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.reader import Reader, Span, borrowed, weights_of
+from cocite.index.layouts.trees.meetings import MeetingReader
+from cocite.index.layouts.trees.replay import part_mover
+from cocite.measures import BY, DECAY, LENGTH, WholeSettings
+from cocite.resources import Resources
+from cocite.search.hits import scores_of
+from cocite.search.intervals import counted_ends
+from cocite.search.scorer import Filter
+from cocite.search.source import GivenGraph, find_graph
+
+DEFAULT_TARGET = 0.001
+
+
+@dataclass(frozen=True)
+class Level:
+    """How far an answer is refined: the error aimed at, and for samples the confidence; and with
+    which hits are to be above a score, if they are.
+    """
+
+    target: float
+    confidence: float
+    above: float | None = None
+
+    @classmethod
+    def checked(cls, target: float | None, confidence: float, above: float | None = None) -> Level:
+        """Raises :class:`UsageError`."""
+        if target is None:
+            target = DEFAULT_TARGET
+        if not isinstance(target, int | float) or not 1e-6 <= target < 1:
+            raise UsageError(
+                f"target_error is {target!r}; it is a number from 1e-6 up to 1, such as 0.001"
+            )
+        return cls(float(target), confidence, above)
+
+
+@dataclass(frozen=True)
+class Refined:
+    """Hits: ``ids`` uint32[h], ``scores``, standard ``errors``, ``low`` and ``high`` float64[h].
+
+    ``least`` is ``low`` at the confidence :attr:`Level.above`; None where that is ``low`` itself.
+    """
+
+    ids: NDArray[np.uint32]
+    scores: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    least: NDArray[np.float64] | None = None
+
+    def columns(self) -> tuple[list[float], ...]:
+        """Scores, standard errors, lower and upper ends."""
+        columns = self.scores, self.errors, self.low.round(12), self.high.round(12)
+        return tuple(column.tolist() for column in columns)
+
+    def rows(self) -> Iterator[tuple[float, float, float, float]]:
+        """(score, standard error, low, high) of each."""
+        yield from zip(*self.columns(), strict=True)
+
+    def taken(self, places: NDArray[np.intp]) -> Refined:
+        """The hits at some places, in their order."""
+        return Refined(
+            self.ids[places],
+            self.scores[places],
+            self.errors[places],
+            self.low[places],
+            self.high[places],
+            None if self.least is None else self.least[places],
+        )
+
+
+class Refiner(ABC):
+    """Refined answers from one index. Safe to share between threads."""
+
+    certain = False
+    """Whether intervals hold for certain, and not with a probability."""
+
+    def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
+        self._stored, self._given, self._means = stored, graph, means
+        self.report: Callable[[int, int, int], None] = lambda sweep, done, total: None
+        """Told (sweep, nodes done, nodes in it) while the first question makes something ready."""
+        self._lock = threading.Lock()
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph behind the index, checked."""
+        found = find_graph(self._stored, self._given)
+        found.check()
+        return found
+
+    def ends(self, direction: str) -> tuple[Links, Links]:
+        """The graph's links of a direction and those of the other, all of which count the same."""
+        return self._ends[direction], self._ends[opposite(direction)]
+
+    @cached_property
+    def _ends(self) -> dict[str, Links]:
+        if isinstance(part := self._stored.parts[0], DraftPart) and not part.weighted:
+            return {way: part.links(way) for way in ("in", "out")}
+        return {way: links_of(self.graph, way, self._means.memory) for way in ("in", "out")}
+
+    def check(self, settings: WholeSettings) -> None:
+        """Raise :class:`UsageError` for a question that it cannot answer; by default for none."""
+        return
+
+    @abstractmethod
+    def top(
+        self,
+        node: int,
+        k: int,
+        min_score: float,
+        chosen: Filter,
+        settings: WholeSettings,
+        level: Level,
+    ) -> Refined:
+        """The best k; equal scores by ascending node."""
+
+    @abstractmethod
+    def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
+        """The score of ``other`` in the row of ``node``, which is another node."""
+
+
+def most_of(stored: StoredIndex, settings: WholeSettings) -> float:
+    """The most that different nodes score where all parts are walks: their decays' mean."""
+    return added(part.weight * decay_of(part, settings) for part in stored.parts)
+
+
+def decay_of(part: StoredPart, settings: WholeSettings) -> float:
+    """The decay of a part that is computed; raises :class:`UsageError` if it goes by anything else,
+    for which there is no linearized form.
+    """
+    own = part.ask_settings(settings)
+    if own[BY] != BY.default:
+        raise UsageError(
+            f"by is {own[BY]!r}, and refined answers of simrank are computed for a decay alone: "
+            "give one, or leave out what refines (--refine, --target-error)"
+        )
+    return own[DECAY]
+
+
+# -- candidates --------------------------------------------------------------------------
+
+
+_FEWEST = 100
+
+Top = Callable[
+    [int, int, float, Filter, WholeSettings], tuple[NDArray[np.uint32], NDArray[np.float64]]
+]
+"""The index's own best: see :meth:`Answers.top`."""
+
+
+class CandidateRefiner(Refiner):
+    """Of indexes with sampled parts of one ``kind`` of reader."""
+
+    kind: ClassVar[type[Reader]]
+
+    def __init__(
+        self,
+        stored: StoredIndex,
+        graph: GivenGraph,
+        means: Resources,
+        readers: Sequence[Reader],
+        top: Top,
+    ) -> None:
+        """``top`` gives the index's best: ids, and scores that do not matter here."""
+        super().__init__(stored, graph, means)
+        self._top = top
+        self._others = [reader for reader in readers if not isinstance(reader, self.kind)]
+
+    @abstractmethod
+    def _settled(
+        self,
+        node: int,
+        ids: NDArray[np.uint32],
+        k: int | None,
+        settings: WholeSettings,
+        level: Level,
+    ) -> Refined:
+        """Candidates, those at least that may be among the best ``k``; None for all."""
+
+    def top(
+        self,
+        node: int,
+        k: int,
+        min_score: float,
+        chosen: Filter,
+        settings: WholeSettings,
+        level: Level,
+    ) -> Refined:
+        """The best k of the candidates; equal scores by ascending node."""
+        ids, _ = self._top(node, max(_FEWEST, 4 * k), 0.0, chosen, settings)
+        found = self._settled(node, ids, k, settings, level)
+        order = np.lexsort((found.ids, -found.scores))
+        return found.taken(order[found.scores[order] >= max(min_score, 1e-12)][:k])
+
+    def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
+        """The score of two nodes, which are no candidates of many."""
+        return self._settled(node, np.array([other], np.uint32), None, settings, level)
+
+    def _exact(
+        self, node: int, ids: NDArray[np.uint32], settings: WholeSettings
+    ) -> NDArray[np.float64]:
+        """float64[h, 3]: what parts without samples add to some scores with ``node``, in grains;
+        and how far the truth may be below and above that, as scores are.
+        """
+        found = np.zeros((ids.size, 3))
+        with borrowed(self._stored.nodes) as scratch:
+            for reader in self._others:
+                own = reader.part.ask_settings(settings)
+                reader.gather(node, own, scratch)
+                found[:, 1:] += reader.part.weight * reader.certified(node, ids, own)
+            found[:, 0] = scratch.totals[ids, 0]
+            scratch.totals[scratch.touched[: scratch.have]] = 0.0
+        return found
+
+
+def shared_confidence(confidence: float, tests: int) -> float:
+    """Of each of some intervals that hold together with a confidence."""
+    return min(1 - 1e-15, 1 - (1 - confidence) / max(1, tests))
+
+
+# -- samples -----------------------------------------------------------------------------
+
+
+MOST_SAMPLES = 4096
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Who is still in, and what is known of each.
+
+    ``ids`` uint32[h]; ``counts`` uint64[h, 16] for each sampled part, how often a candidate met the
+    node after so many steps; ``exact`` float64[h, 3], what the other parts add to the score, in
+    grains, and how far the truth may be below and above that.
+    """
+
+    ids: NDArray[np.uint32]
+    counts: tuple[NDArray[np.uint64], ...]
+    exact: NDArray[np.float64]
+
+    def taken(self, rows: NDArray[np.bool_]) -> _Candidates:
+        """Some of them."""
+        counts = tuple(each[rows] for each in self.counts)
+        return replace(self, ids=self.ids[rows], counts=counts, exact=self.exact[rows])
+
+
+class SampleRefiner(CandidateRefiner):
+    """Of indexes with parts that walk."""
+
+    kind = MeetingReader
+
+    def __init__(
+        self,
+        stored: StoredIndex,
+        graph: GivenGraph,
+        means: Resources,
+        readers: Sequence[Reader],
+        top: Top,
+    ) -> None:
+        """As for every refiner of candidates."""
+        super().__init__(stored, graph, means, readers, top)
+        self._walking = [reader for reader in readers if isinstance(reader, MeetingReader)]
+
+    @cached_property
+    def movers(self) -> tuple[Mover, ...]:
+        """What makes the steps of each part that walks."""
+        return tuple(part_mover(r.part, self._links(r.part), self._means) for r in self._walking)
+
+    def _links(self, part: StoredPart) -> Links:
+        if isinstance(part, DraftPart):
+            return part.links(part.direction)
+        memory = self._means.memory
+        return links_of(self.graph, part.direction, memory, weighted=part.weighted)
+
+    def _settled(
+        self,
+        node: int,
+        ids: NDArray[np.uint32],
+        k: int | None,
+        settings: WholeSettings,
+        level: Level,
+    ) -> Refined:
+        """Round after round of samples, until nothing more is to be settled."""
+        held = self._stored.freshness.newest
+        samples, first = len(held), held.start
+        counts = tuple(_counts(reader, node, ids, held) for reader in self._walking)
+        for reader, each in zip(self._walking, counts, strict=True):
+            lost = np.setdiff1d(held, reader.part.freshness.held).tolist()
+            if lost:  # drawn again, so that answers are those of the index when it was whole
+                mover = self.movers[self._walking.index(reader)]
+                self._follow(mover, reader.part.settings[LENGTH], node, ids, lost, each)
+        still = _Candidates(ids, counts, self._exact(node, ids, settings))
+        rounds = max(1, math.ceil(math.log2(max(2, MOST_SAMPLES / samples))) + 1)
+        tests = rounds * (1 if k is None else self._stored.nodes)
+        confidence = shared_confidence(level.confidence, tests)
+
+        def settled() -> Refined:
+            if level.above is None:
+                return found
+            above = shared_confidence(level.above, tests)
+            return replace(found, least=self._estimated(still, samples, settings, above).low)
+
+        while True:
+            found = self._estimated(still, samples, settings, confidence)
+            if found.ids.size == 0 or samples >= MOST_SAMPLES:
+                return settled()
+            half = float((found.high - found.low).max()) / 2
+            least = np.sort(found.low)[-k] if k and k <= found.ids.size else 0.0
+            into = found.high >= least
+            if half <= level.target or (k is not None and int(into.sum()) <= k):
+                return settled()
+            still = still.taken(into)
+            more = min(2 * samples, MOST_SAMPLES)
+            for reader, mover, each in zip(self._walking, self.movers, still.counts, strict=True):
+                length = reader.part.settings[LENGTH]
+                drawn = range(first + samples, first + more)
+                self._follow(mover, length, node, still.ids, drawn, each)
+            samples = more
+
+    def _follow(
+        self,
+        mover: Mover,
+        length: int,
+        node: int,
+        ids: NDArray[np.uint32],
+        samples: Iterable[int],
+        counts: NDArray[np.uint64],
+    ) -> None:
+        """Add to ``counts`` what more samples say."""
+        nodes = self._stored.in_graph(np.concatenate([np.array([node], np.uint32), ids]))
+        for sample in samples:
+            check()
+            times = follow(mover, length, sample, nodes)[1:]
+            met = np.flatnonzero(times < 16)
+            counts[met, times[met]] += np.uint64(1)
+
+    def _estimated(
+        self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
+    ) -> Refined:
+        """Scores from counted meeting times, as an index of so many samples would have them."""
+        from cocite.kernels import totals
+
+        best = np.zeros((still.ids.size, 2))
+        for reader, each in zip(self._walking, still.counts, strict=True):
+            own, weight = reader.part.ask_settings(settings), reader.part.weight
+            sums = each @ weights_of(reader.weight(own).values)
+            for row in range(still.ids.size):
+                grains, variance = totals.estimate(sums[row, 0], sums[row, 1], float(samples))
+                best[row, 0] += weight * grains
+                best[row, 1] += weight * weight * variance
+        scores, errors = map(np.array, scores_of(best))
+        low, high = self._held(still, samples, settings, confidence)
+        fixed = scores_of(np.column_stack((np.rint(still.exact[:, 0]), np.zeros(still.ids.size))))
+        best[:, 0] = np.rint(best[:, 0] + still.exact[:, 0])
+        low += np.array(fixed[0]) - still.exact[:, 1]
+        high += np.array(fixed[0]) + still.exact[:, 2]
+        scores = np.array(scores_of(best)[0])
+        low = np.minimum(scores, np.maximum(0.0, low))
+        return Refined(still.ids, scores, errors, low, np.maximum(high, scores))
+
+    def _held(
+        self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The intervals of what the walks add up to: the mean over the samples of all parts, each
+        value times the part's weight and the number of parts.
+        """
+        parts = len(self._walking)
+        values, most, counts, spans = [], [], [], []
+        for reader, met in zip(self._walking, still.counts, strict=True):
+            own, weight = reader.part.ask_settings(settings), parts * reader.part.weight
+            span = reader.span(own)
+            found = reader.weight(own)
+            worth = weight * np.array(found.values)
+            values.append(np.append(worth, weight * span.least))
+            most.append(np.append(worth, weight * found.beyond))
+            counts.append(np.column_stack((met, samples - met.sum(axis=1, dtype=np.int64))))
+            spans.append([weight * each for each in span])
+        least, beyond, top = np.array(spans).T
+        return counted_ends(
+            np.concatenate(values),
+            np.concatenate(most),
+            np.column_stack(counts).astype(np.float64),
+            Span(least.min(), beyond.min(), top.max()),
+            confidence,
+        )
+
+
+def _counts(
+    reader: MeetingReader, node: int, ids: NDArray[np.uint32], newest: range
+) -> NDArray[np.uint64]:
+    """uint64[ids, 16]: how often each candidate met the node after so many steps, in the newest
+    samples that are there.
+    """
+    found = np.zeros((ids.size, 16), np.uint64)
+    there = reader.part.freshness.held >= newest.start
+    for row, times in enumerate(reader.times_with(node, ids)[there].T):
+        found[row] = np.bincount(times[times < 16], minlength=16)
+    return found

@@ -1,0 +1,378 @@
+"""Refined answers for XJaccard: the index's best, compared by their neighborhoods themselves.
+
+    J_k(u, v) = |I_k(u) & I_k(v)| / |I_k(u) | I_k(v)|,      k = 1, ..., length
+
+A search backwards from the node and one from each candidate count the coefficients exactly
+(``kernels/push.py``): no samples are left in a score. Candidates come in the order of the index;
+where the links to be read are more than allowed, those left keep what the index says of them, with
+its interval. Parts of an index that are not sampled add what they always do.
+
+Convention: what is not among the index's best max(100, 4 k) is no candidate, and no hit. All
+intervals that are not exact hold together.
+Cost: the links of the neighborhoods, some 2 ns each.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (``measures/xjaccard.py``).
+
+One row of SimRank, by its linearized form, between two bounds.
+
+    s(u, v) = sum over l of c**l sum over w of (Q**l)(u, w) D(w) (Q**l)(v, w)
+
+Two runs from u along the stored links (``kernels/linear.py``) leave a score out of which some is
+missing, at most ``bound``; the diagonal is off by a factor between 1 + low and 1 + high
+(``engine/diagonal.py``). So for v != u, all of it deterministic,
+
+    found / (1 + high)  <=  s(u, v)  <=  (found + bound) / (1 + low)
+
+Thresholds fall until the bound is what was asked for, or the next run would read more links than
+allowed, or all that is missing lies behind the last level (where the decay is near 1); that is what
+a bounded cost means here, and the bound says what came of it. A run depends
+on the question alone, and not on the ones before.
+
+Cost: the links read, some 4 ns each; a few hundred thousand a question on dense graphs.
+
+Refined answers for SimRank: rows of its linearized form, for each part of an index.
+
+The diagonal they need is in an index built with ``refine``, for the default decay; else, and for
+any other decay, it is made when the first question needs it and kept while the index is open.
+An index of both directions has the mean of two rows, and the sum of what they may be off by.
+
+An interval holds for certain: what a run left out, the extremes of the diagonal's residuals, and
+room for rounding. The error aimed at is that of what runs leave out; it is not reached where that
+would read more than twenty million links.
+
+Cost: as ``search/refine/linear.py``; the diagonal as ``engine/diagonal.py``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import GRAINS
+from cocite.deadline import check
+from cocite.engine.certificate import Diagonal
+from cocite.engine.diagonal import diagonal_room, make_diagonal, make_space
+from cocite.graph.blocks import Links
+from cocite.index import StoredIndex
+from cocite.index.layouts.minhash.reader import MatchReader
+from cocite.index.layouts.reader import QueryScratch, Reader, borrowed
+from cocite.measures import WholeSettings
+from cocite.measures.xjaccard import ring_weights
+from cocite.resources import Resources
+from cocite.search.hits import scores_of
+from cocite.search.intervals import Draws, around
+from cocite.search.refine.candidates import (
+    CandidateRefiner,
+    Level,
+    Refined,
+    Refiner,
+    Top,
+    decay_of,
+    most_of,
+    shared_confidence,
+)
+from cocite.search.scorer import Filter
+from cocite.search.source import GivenGraph
+
+if TYPE_CHECKING:
+    from cocite.kernels.linear import RunSpace
+
+
+_FIRST = 2e-5
+"""The first threshold, as a part of the target: met by it on most graphs in one run or two."""
+_LEFT_OUT = 1 / 40
+"""What a step backward may leave out, as a part of the target."""
+_SHARPER = 8.0
+_ENTRIES = 1 << 16
+
+
+@dataclass(frozen=True)
+class LinearRow:
+    """What is known of a row of scores beside them: what may be missing, and the links read."""
+
+    bound: float
+    links: int
+
+
+class Linear:
+    """Rows of the SimRank scores of one graph, in one direction. Safe to share between threads."""
+
+    def __init__(self, rows: Links, columns: Links, diagonal: Diagonal) -> None:
+        """``rows`` are the ``in_links`` of a graph, ``columns`` its ``out_links``; or reversed."""
+        from cocite.kernels.linear import Rows
+
+        self._rows = Rows(rows.offsets, rows.neighbors)
+        self._columns = Rows(columns.offsets, columns.neighbors)
+        self.nodes, self.diagonal = rows.nodes, diagonal
+
+    def add_row(
+        self, node: int, target: float, most_links: int, weight: float, scratch: QueryScratch
+    ) -> LinearRow:
+        """Add the scores with ``node``, times ``weight``, to the totals, off by ``target`` at most
+        if some ``most_links`` links suffice.
+        """
+        from cocite.kernels import linear
+
+        decay, table = self.diagonal.decay, self.diagonal.table
+        threshold, links = target * _FIRST, 0
+        with _borrowed(self.nodes) as lent:
+            while True:
+                check()
+                level, bound, read = linear.forward(
+                    self._rows, table, node, decay, threshold, lent.space
+                )
+                if level == linear.OVERFLOW:
+                    lent.grow()
+                    continue
+                links += read
+                if bound <= target or links * _SHARPER / 4 > most_links:
+                    break
+                if linear.in_vain(self._rows, threshold, target):
+                    break
+                threshold /= max(_SHARPER / 4, min(_SHARPER * 8, (bound / target) ** 2))
+            here, size, more, read = linear.backward(
+                self._rows, self._columns, table, level, decay, target * _LEFT_OUT, lent.space
+            )
+            scratch.have = int(
+                linear.deposit(
+                    lent.space,
+                    here,
+                    size,
+                    weight * 1e12,
+                    node,
+                    scratch.totals,
+                    scratch.touched,
+                    scratch.have,
+                )
+            )
+        return LinearRow(bound + more, links + read)
+
+
+class _Lent:
+    """The space of one thread, for graphs of up to ``nodes`` nodes."""
+
+    def __init__(self, nodes: int) -> None:
+        self.nodes, self._entries = nodes, _ENTRIES
+        self.space: RunSpace = make_space(nodes, _ENTRIES)
+
+    def grow(self) -> None:
+        """Twice the entries of a forward run."""
+        self._entries *= 2
+        more = make_space(0, self._entries)
+        self.space = self.space._replace(nodes=more.nodes, amounts=more.amounts)
+
+
+_local = threading.local()
+
+
+@contextmanager
+def _borrowed(nodes: int) -> Iterator[_Lent]:
+    """The space of this thread, its values all zero; put back only if the question ends well."""
+    found: _Lent | None = getattr(_local, "lent", None)
+    if found is None or found.nodes < nodes:
+        found = _Lent(nodes)
+    _local.lent = None
+    yield found
+    _local.lent = found
+
+
+# -- certain -----------------------------------------------------------------------------
+
+
+_MOST_LINKS = 20_000_000
+"""Links that a question may read: some 0.1 s of work."""
+_ROUNDING = 1e-11
+
+
+class LinearRefiner(Refiner):
+    """Of SimRank."""
+
+    certain = True
+
+    def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
+        super().__init__(stored, graph, means)
+        self._built = cache(self._make)
+
+    def linear(self, number: int, decay: float) -> Linear:
+        """What answers for a part, by its place among them; made once for each decay."""
+        with self._lock:
+            return self._built(number, decay)
+
+    def _make(self, number: int, decay: float) -> Linear:
+        part = self._stored.parts[number]
+        rows, columns = self.ends(part.direction)
+        diagonal = self._stored.diagonal(part)
+        if diagonal is None or diagonal.decay != decay:
+            threads = diagonal_room(rows, columns, self._means)
+            diagonal = make_diagonal(rows, columns, decay, threads=threads, progress=self.report)
+        return Linear(rows, columns, diagonal)
+
+    def check(self, settings: WholeSettings) -> None:
+        """Refuse what is not by decay alone."""
+        most_of(self._stored, settings)
+
+    def top(
+        self,
+        node: int,
+        k: int,
+        min_score: float,
+        chosen: Filter,
+        settings: WholeSettings,
+        level: Level,
+    ) -> Refined:
+        """The best k, by what is found; equal scores by ascending node."""
+        with borrowed(self._stored.nodes) as scratch:
+            error = self._add_rows(node, settings, level.target, scratch)
+            ids, best = chosen.best(scratch, k, min_score)
+        return self._with_intervals(ids, best[:, 0] / GRAINS, error, settings)
+
+    def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
+        """The score of ``other`` in the row of ``node``, which is another node."""
+        with borrowed(self._stored.nodes) as scratch:
+            error = self._add_rows(node, settings, level.target, scratch)
+            score = np.rint(scratch.totals[other, :1]) / GRAINS
+            scratch.totals[scratch.touched[: scratch.have]] = 0
+        return self._with_intervals(np.array([other], np.uint32), score, error, settings)
+
+    def _add_rows(
+        self, node: int, settings: WholeSettings, target: float, scratch: QueryScratch
+    ) -> tuple[float, float, float]:
+        """Add the rows of all parts, no score above what different nodes can have; returns what
+        may be missing, and the residuals' extremes.
+        """
+        bound, low, high = 0.0, 0.0, 0.0
+        for number, part in enumerate(self._stored.parts):
+            linear = self.linear(number, decay_of(part, settings))
+            row = linear.add_row(node, target, _MOST_LINKS, part.weight, scratch)
+            bound += part.weight * row.bound
+            low, high = min(low, linear.diagonal.low), max(high, linear.diagonal.high)
+        there = scratch.touched[: scratch.have]
+        most = np.rint(most_of(self._stored, settings) * GRAINS)
+        scratch.totals[there, 0] = np.minimum(scratch.totals[there, 0], most)
+        return bound, low, high
+
+    def _with_intervals(
+        self,
+        ids: NDArray[np.uint32],
+        scores: NDArray[np.float64],
+        error: tuple[float, float, float],
+        settings: WholeSettings,
+    ) -> Refined:
+        """Intervals from what may be missing and the extremes of the residuals; different nodes
+        score the decay at most.
+        """
+        bound, least, most = error
+        low = np.maximum(0.0, scores / (1 + most) - _ROUNDING)
+        high = (scores + bound) / (1 + least) + _ROUNDING
+        high = np.maximum(scores, np.minimum(high, most_of(self._stored, settings)))
+        return Refined(ids, scores, np.zeros(ids.size), low, high)
+
+
+# -- rings -------------------------------------------------------------------------------
+
+
+MOST_LINKS = 100_000_000
+"""Links that a question may read: some 0.2 s of work."""
+
+
+class NeighborhoodRefiner(CandidateRefiner):
+    """Of indexes with parts of XJaccard."""
+
+    kind = MatchReader
+
+    def __init__(
+        self,
+        stored: StoredIndex,
+        graph: GivenGraph,
+        means: Resources,
+        readers: Sequence[Reader],
+        top: Top,
+    ) -> None:
+        """As for every refiner of candidates."""
+        super().__init__(stored, graph, means, readers, top)
+        self._matching = [reader for reader in readers if isinstance(reader, MatchReader)]
+
+    def _settled(
+        self,
+        node: int,
+        ids: NDArray[np.uint32],
+        k: int | None,
+        settings: WholeSettings,
+        level: Level,
+    ) -> Refined:
+        """All candidates: exactly as far as the links allow."""
+        grains = self._exact(node, ids, settings)
+        variances, spread = np.zeros(ids.size), np.zeros((2, 2, ids.size))
+        tests = self._stored.nodes * len(self._matching)
+        levels = (level.confidence,) if level.above is None else (level.confidence, level.above)
+        confidences = [shared_confidence(each, tests) for each in levels]
+        for reader in self._matching:
+            own, weight = reader.part.ask_settings(settings), reader.part.weight
+            me, *others = self._stored.in_graph(np.append(np.uint32(node), ids)).tolist()
+            found = self._coefficients(reader, me, others, most=MOST_LINKS // len(self._matching))
+            scores = found @ np.array(ring_weights(own, reader.length))
+            grains[:, 0] += weight * np.rint(np.nan_to_num(scores) * GRAINS)
+            left = np.flatnonzero(np.isnan(scores))
+            for row in left.tolist():
+                check()
+                estimate = reader.pair(node, int(ids[row]), own)
+                grains[row, 0] += weight * estimate.grains
+                variances[row] += weight**2 * estimate.variance
+            if left.size:
+                freshness = reader.part.freshness
+                values = reader.values(node, ids[left], own)
+                known = freshness.knowing(node, ids[left])
+                draws = Draws(*values, reader.span(own), known, freshness.alike)
+                for at, confidence in enumerate(confidences):
+                    spread[at][:, left] += weight * np.array(around(draws, confidence)[1:])
+        sums = np.column_stack((np.rint(grains[:, 0]), variances))
+        scores, errors = map(np.array, scores_of(sums))
+        low = scores - spread[:, 0] - grains[:, 1] - _ROUNDING
+        low = np.clip(low, 0.0, np.maximum(scores, 0.0))
+        high = scores + spread[0, 1] + grains[:, 2] + _ROUNDING
+        return Refined(ids, scores, errors, low[0], high, low[len(levels) - 1])
+
+    def _coefficients(
+        self, reader: MatchReader, node: int, ids: list[int], most: int
+    ) -> NDArray[np.float64]:
+        """float64[h, length]: the coefficients with each candidate, by ids in the graph; nan where
+        links ran out.
+        """
+        from cocite.kernels.push import TOO_MANY, reachable
+
+        links, _ = self.ends(reader.part.direction)
+        offsets, neighbors = links.offsets, links.neighbors
+        mine, theirs = (np.zeros(links.nodes, np.uint8) for _ in range(2))
+        scratch = np.empty(links.nodes, np.uint32)
+        own, other = (np.zeros((reader.length, 2), np.int64) for _ in range(2))
+        found = np.full((len(ids), reader.length), np.nan)
+        nobody = np.empty(0, np.uint8)
+        left = most - reachable(
+            offsets, neighbors, np.int64(node), nobody, mine, scratch, np.int64(most), own
+        )
+        if left > most:
+            return found
+        for row, candidate in enumerate(ids):
+            check()
+            read = reachable(
+                offsets,
+                neighbors,
+                np.int64(candidate),
+                mine,
+                theirs,
+                scratch,
+                np.int64(left),
+                other,
+            )
+            if read == TOO_MANY:
+                break
+            left -= read
+            common = other[:, 1]
+            found[row] = common / (own[:, 0] + other[:, 0] - common)
+        return found

@@ -1,0 +1,150 @@
+"""The neighbourhood of a page as a graph: itself, its hits, and who of them is near to whom.
+
+It is the k-nearest graph, cut to the page (or pages) asked for and its hits: each of these is asked
+for its own k nearest, with the same options, and those that are in the picture are its links.
+
+    node    label (the name), title, asked, score (with what was asked)
+    link    weight (the score), rank, low, high, stderr
+
+Cost: a question for each hit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from cocite.errors import UsageError
+from cocite.io.writers import GRAPHS, kinds_of
+from cocite.io.writers.graphs import GraphFile, GraphPiece, GraphShape, graph_text
+from cocite.search.hits import Hit
+from cocite.search.stages import Opened
+from cocite.storage import check_file, staged_file
+
+_LINK = {"rank": "int", "low": "double", "high": "double", "stderr": "double"}
+_ALONE = ("together", "offset")
+"""Options of a question that are not of those of its hits."""
+
+
+@dataclass(frozen=True)
+class RelatedGraph:
+    """``asked`` are the pages asked for, and ``hits`` what came of it. ``links`` are (source,
+    target, rank, hit): ``hit`` is the target as a hit of the source, with its score, and ``rank``
+    its place among the source's. ``titles`` are those of all pages, "" for none; None if the graph
+    has none at all.
+    """
+
+    asked: Sequence[Any]
+    hits: Sequence[Hit]
+    links: Sequence[tuple[Any, Any, int, Hit]]
+    titles: Sequence[str] | None
+    about: str = ""
+
+    @classmethod
+    def of(
+        cls, index: Opened, node: Any, k: int, hits: Sequence[Hit] | None = None, **options: Any
+    ) -> Self:
+        """Ask for the hits, unless they are given, and for the hits of each; ``index`` is an
+        :class:`~cocite.Index`.
+        """
+        asking: Any = index  # its class stands above, as it names this one
+        if options.get("among") is not None:
+            options["among"] = list(options["among"])  # it is asked for more than once
+        asked = index.nodes.names(np.array(index._ids_of(node)))
+        if hits is None:
+            hits = asking.related(node, k, **options)
+        assert hits is not None
+        nodes = [*asked, *(hit.node for hit in hits)]
+        places = {name: place for place, name in enumerate(nodes)}
+        alone = {name: value for name, value in options.items() if name not in _ALONE}
+        offset = int(options.get("offset", 0))
+        first = [(asked[0], hits, offset)] if len(asked) == 1 else []
+        rest = nodes[len(first) :]
+        many = asking.related_many(rest, k, **alone)
+        found = zip(rest, many, strict=True)
+        lists = [*first, *((name, its, 0) for name, its in found)]
+        links = [
+            (name, hit.node, rank, hit)
+            for name, its, before in lists
+            for rank, hit in enumerate(its, before + 1)
+            if hit.node in places
+        ]
+        named = ", ".join(map(str, asked))
+        about = f"what is near to {named}, by {index.measure}"
+        return cls(asked, hits, links, index.titles_of(nodes), about)
+
+    @property
+    def nodes(self) -> list[Any]:
+        """The names of all pages, those asked for first."""
+        return [*self.asked, *(hit.node for hit in self.hits)]
+
+    def _facts(self) -> Iterator[dict[str, Any]]:
+        """What is said of each page."""
+        scores = [None] * len(self.asked) + [hit.score for hit in self.hits]
+        titles = self.titles or [""] * len(scores)
+        for place, (score, title) in enumerate(zip(scores, titles, strict=True)):
+            facts: dict[str, Any] = {"title": title or None} if self.titles is not None else {}
+            yield facts | {"asked": place < len(self.asked), "score": score}
+
+    def _piece(self) -> GraphPiece:
+        places = {name: place for place, name in enumerate(self.nodes)}
+        facts = list(self._facts())
+        columns = {title: [each[title] for each in facts] for title in facts[0]}
+        hits = [hit for *_, hit in self.links]
+        said = {title: [getattr(hit, title) for hit in hits] for title in ("low", "high", "stderr")}
+        return GraphPiece(
+            np.arange(len(places)),
+            self.nodes,
+            columns,
+            np.array([places[source] for source, *_ in self.links], np.int64),
+            np.array([places[target] for _, target, *_ in self.links], np.int64),
+            np.array([hit.score for hit in hits], np.float64),
+            {"rank": [rank for _, _, rank, _ in self.links], **said},
+        )
+
+    @property
+    def _shape(self) -> GraphShape:
+        title = {"title": "string"} if self.titles is not None else {}
+        return GraphShape({**title, "asked": "boolean", "score": "double"}, _LINK, self.about)
+
+    def to_text(self, kind: str) -> str:
+        """As ``graphml``, ``gexf`` or ``dot``."""
+        return graph_text(_writer(kind).form(self._shape), [self._piece()])
+
+    def to_networkx(self) -> Any:
+        """As a ``networkx.DiGraph``, with names as nodes."""
+        from cocite.extras import need
+
+        graph = need("networkx", "a graph of NetworkX", "networkx").DiGraph()
+        for name, facts in zip(self.nodes, self._facts(), strict=True):
+            graph.add_node(name, **{t: v for t, v in facts.items() if v is not None})
+        for source, target, rank, hit in self.links:
+            said = {"rank": rank, "low": hit.low, "high": hit.high, "stderr": hit.stderr}
+            graph.add_edge(source, target, weight=hit.score, **said)
+        return graph
+
+    def write(
+        self, output: str | os.PathLike[str], *, kind: str | None = None, overwrite: bool = False
+    ) -> Path:
+        """Write it as GraphML, GEXF or DOT, by the ending of the name or the ``kind``.
+
+        Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
+        """
+        path = Path(output)
+        writer = _writer(path.suffix.removeprefix(".") if kind is None else kind)
+        check_file(path, overwrite)
+        with staged_file(path) as file:
+            writer.write(Path(file.name), [self._piece()], self._shape)
+        return path
+
+
+def _writer(kind: str) -> GraphFile:
+    found = GRAPHS.get(f".{kind.lower()}")
+    if found is None:
+        raise UsageError(f"a graph is written as {', '.join(kinds_of(GRAPHS))}; not as {kind!r}")
+    return found

@@ -1,0 +1,538 @@
+"""A question to all shards: which servers get it, what comes back in time, who is left alone.
+
+Each shard has servers on as many nodes as there are replicas. A question goes to one of them, the
+one with least to do; if that fails, or has not answered when half of the time is over, to the next.
+What has come by the deadline is the answer. A shard all of whose servers are left alone is not
+asked (``search/remote/replicas.py``), so that a lost machine holds nobody up; a thread asks those
+servers what they hold, several times a second, until they say so.
+
+One shard at least has to answer: where none has by the deadline, the question waits for the first.
+Servers are not blamed for what all of them let pass, as then it is not them.
+
+Servers hold an index by its mark: what one tells of another index is no answer.
+
+Cost: a call to each shard, some milliseconds by Ray, side by side.
+
+Which servers are asked: one that fails, or stays silent twice in a row, is left alone.
+
+    closed ──► an error, or two questions in a row that it let pass ──► open
+       ▲                                                                 │
+       └────────────── it says what it holds ◄── asked now and then ─────┘
+
+Calls to a server that is being started again wait for it instead of failing, and so would
+questions. So an open breaker keeps questions away from it, and whoever watches
+(``search/remote/replicas.py``) asks it what it holds: when it says so, it is asked like the others
+again.
+
+Cost: none to speak of.
+
+Opening an index whose samples answer from a cluster: who is started, and where.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from cocite.deadline import check
+from cocite.errors import (
+    CociteError,
+    QueryTimeout,
+    ResourceError,
+    StoreError,
+    UsageError,
+    WorkerLost,
+)
+from cocite.index import StoredIndex
+from cocite.index.layouts.messages import ShardRequest, ShardResponse
+from cocite.resources import Resources
+from cocite.search.remote.index import (
+    Holds,
+    SampleHolder,
+    ShardStatus,
+    SpreadIndex,
+    marked,
+    spread_parts,
+)
+from cocite.search.source import GivenGraph
+
+_SILENCES = 2
+"""Questions in a row that a server may let pass."""
+
+
+class Breaker:
+    """Of one server. Not safe to share between threads: its owner has a lock."""
+
+    def __init__(self) -> None:
+        self.open = True
+        """As nothing is known of the server yet."""
+        self.opened = 0
+        """How many times it opened since it was first closed: restarts, and long silences."""
+        self.fault = "it has not said yet what it holds"
+        self._silent = 0
+
+    def answered(self) -> None:
+        """The server answered."""
+        self.open, self._silent, self.fault = False, 0, ""
+
+    def silent(self) -> None:
+        """A question's time was up before the server had answered, and others had."""
+        self._silent += 1
+        if self._silent >= _SILENCES:
+            self._opens("it lets questions pass without an answer")
+
+    def failed(self, fault: str) -> None:
+        """It is known not to answer."""
+        self._opens(fault)
+
+    def _opens(self, fault: str) -> None:
+        if not self.open:
+            self.opened += 1
+        self.open, self._silent, self.fault = True, 0, fault
+
+
+# -- company -----------------------------------------------------------------------------
+
+
+_LOOKS = 0.2
+"""Seconds between two looks at servers that do not answer."""
+_SLICE = 0.05
+"""Seconds that a question waits before it looks at its own deadline again."""
+_SMOOTH = 0.1
+_PATIENCE = 30.0
+"""Seconds that a question waits for the first shard, where nobody limits it."""
+Answer = Any
+
+
+class OnCluster(Protocol):
+    """What carries calls to other machines: ``runner.ray.Cluster``, or a stand-in for tests."""
+
+    def nodes(self) -> Sequence[Any]:
+        """All nodes."""
+
+    def actors(
+        self,
+        kind: Any,
+        arguments: Sequence[Sequence[Any]],
+        *,
+        threads: int,
+        memory: int,
+        restarts: int,
+        nodes: Sequence[str] | None = None,
+    ) -> Sequence[Any]:
+        """Servers, on nodes of these ids."""
+
+    def get(self, answer: Answer, seconds: float | None = None) -> Any:
+        """What came of a call."""
+
+    def wait(
+        self, answers: Sequence[Answer], seconds: float | None = None, *, least: int = 1
+    ) -> tuple[Sequence[Answer], Sequence[Answer]]:
+        """The calls that are answered, and the others."""
+
+
+class _Server:
+    """A replica of a shard: whom to call, and what is known of it."""
+
+    def __init__(self, shard: int, replica: int, node: str, actor: Any) -> None:
+        self.shard, self.replica, self.node, self.actor = shard, replica, node, actor
+        self.breaker = Breaker()
+        self.waiting = 0
+        self.seconds = 0.0
+        self.samples = 0
+        self.probe: Answer | None = None
+        self.process: int | None = None
+        self.doubted = False
+        self.restarts = 0
+        self.refused: StoreError | None = None
+
+    def seen(self) -> ShardStatus:
+        """It, as others see it."""
+        state = "left alone" if self.breaker.open else "answers"
+        return ShardStatus(
+            self.shard,
+            self.replica,
+            self.node,
+            self.samples,
+            state,
+            self.breaker.fault,
+            self.waiting,
+            round(self.seconds, 6),
+            self.breaker.opened,
+            self.restarts,
+        )
+
+
+def _fault(error: Exception) -> str:
+    """What is said of a server that failed."""
+    if isinstance(error, WorkerLost):
+        return "its process or its node is lost, and it is being started again"
+    return str(error) or type(error).__name__
+
+
+class _Call:
+    """A call that is under way."""
+
+    def __init__(self, server: _Server, answer: Answer) -> None:
+        self.server, self.answer, self.began = server, answer, time.monotonic()
+
+
+class ReplicaSet:
+    """The servers of all shards of an index. Safe to share between threads."""
+
+    def __init__(
+        self,
+        cluster: OnCluster,
+        path: str,
+        mark: str,
+        *,
+        shards: int,
+        replicas: int,
+        deadline: float,
+        ended: Callable[[], None] | None = None,
+    ) -> None:
+        """Starts them. A question may come at once: it waits for the first that is there."""
+        self.shards, self.replicas, self.deadline = shards, replicas, deadline
+        self._cluster, self._mark, self._ended = cluster, mark, ended
+        nodes = [node for node in cluster.nodes() if node.alive and node.cpus]
+        where = [
+            (i, r, nodes[(i + r) % len(nodes)]) for i in range(shards) for r in range(replicas)
+        ]
+        actors = cluster.actors(
+            SampleHolder,
+            [(path, shard, shards) for shard, _, _ in where],
+            threads=0,
+            memory=0,
+            restarts=-1,
+            nodes=[node.id for _, _, node in where],
+        )
+        self._servers: list[list[_Server]] = [[] for _ in range(shards)]
+        for (shard, replica, node), actor in zip(where, actors, strict=True):
+            named = f"{node.address} {node.id[:6]}"
+            self._servers[shard].append(_Server(shard, replica, named, actor))
+        self._lock = threading.Lock()
+        self._late: list[_Call] = []
+        self._turn = 0
+        self._stop, self._wake = threading.Event(), threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="shards", daemon=True)
+        self._watcher.start()
+
+    # -- questions ------------------------------------------------------------------------
+
+    def ask(self, wanted: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
+        """What so many shards told by the deadline, in their order: of one at least. Raises
+        :class:`QueryTimeout` if none does for long, and what the servers raise if all fail.
+        """
+        began = time.monotonic()
+        end, second = began + self.deadline, began + self.deadline / 2
+        found: dict[int, dict[int, ShardResponse]] = {}
+        asked: dict[int, set[int]] = {}
+        calls: list[_Call] = []
+        fault: CociteError | None = None
+        for shard in self._chosen(shards):
+            self._call(shard, wanted, asked, calls)
+        if not calls:  # nobody is there: whoever comes back first
+            for shard in range(self.shards):
+                self._call(shard, wanted, asked, calls, whoever=True)
+        while True:
+            now = time.monotonic()
+            if len(found) == len(asked) or (found and now >= end):
+                break
+            check()
+            if now > began + _PATIENCE:
+                self._give_up(calls, blamed=False)
+                raise fault or QueryTimeout(
+                    f"none of {self.shards} shards of samples has answered within {_PATIENCE:g} s: "
+                    "see what cocite cluster status says of the nodes"
+                )
+            next_look = second if self.replicas > 1 and now < second else end
+            wait = min(next_look - now, _SLICE) if next_look > now else _SLICE
+            done, _ = (
+                self._cluster.wait([call.answer for call in calls], wait) if calls else ([], [])
+            )
+            came = {id(each) for each in done}
+            for call in [call for call in calls if id(call.answer) in came]:
+                calls.remove(call)
+                shard = call.server.shard
+                try:
+                    told = self._reported(call, end)
+                except CociteError as error:
+                    fault = error
+                    self._call(shard, wanted, asked, calls)
+                    continue
+                if told is not None:
+                    found.setdefault(shard, told)
+            if self.replicas > 1 and time.monotonic() >= second:
+                second = float("inf")
+                for shard in set(asked) - set(found):
+                    self._call(shard, wanted, asked, calls)
+            if not calls and len(found) < len(asked):
+                if found:
+                    break  # the others have failed, and are known to
+                time.sleep(_SLICE)
+                for shard in range(self.shards):
+                    asked[shard] = set()
+                    self._call(shard, wanted, asked, calls, whoever=True)
+        self._give_up([call for call in calls if call.server.shard not in found], blamed=True)
+        self._give_up([call for call in calls if call.server.shard in found], blamed=False)
+        return sorted(found.items())
+
+    def _chosen(self, shards: int) -> list[int]:
+        """So many shards that can be asked, those with least to do; of equal ones another each
+        time.
+        """
+        with self._lock:
+            there = {
+                i: min(s.waiting for s in servers if not s.breaker.open)
+                for i, servers in enumerate(self._servers)
+                if not all(s.breaker.open for s in servers)
+            }
+            if shards >= len(there):
+                return list(there)
+            self._turn += shards
+            turn = self._turn
+        order = sorted(there, key=lambda i: (there[i], (i - turn) % self.shards))
+        return order[:shards]
+
+    def _call(
+        self,
+        shard: int,
+        wanted: ShardRequest,
+        asked: dict[int, set[int]],
+        calls: list[_Call],
+        whoever: bool = False,
+    ) -> None:
+        """Ask the next server of a shard that was not asked yet, if there is one."""
+        tried = asked.setdefault(shard, set())
+        with self._lock:
+            left = [
+                server
+                for server in self._servers[shard]
+                if server.replica not in tried and (whoever or not server.breaker.open)
+            ]
+            if not left:
+                return
+            server = min(left, key=lambda s: (s.breaker.open, s.waiting, s.seconds))
+            server.waiting += 1
+        tried.add(server.replica)
+        try:
+            calls.append(_Call(server, server.actor.call("tell", wanted)))
+        except Exception as error:  # whatever the carrier says of a server that is gone for good
+            self._failed(server, error)
+            with self._lock:
+                server.waiting -= 1
+
+    def _reported(self, call: _Call, end: float) -> dict[int, ShardResponse] | None:
+        """What came of a call that is done, which may have to be fetched still; None if it is of
+        another index, failed, or is not here in time.
+        """
+        server = call.server
+        try:
+            mark, told = self._cluster.get(call.answer, max(_SLICE, end - time.monotonic()))
+        except QueryTimeout:
+            self._give_up([call], blamed=True)
+            return None
+        except Exception as error:
+            with self._lock:
+                server.waiting -= 1
+            self._failed(server, error)
+            if isinstance(error, CociteError):
+                raise
+            return None
+        seconds = time.monotonic() - call.began
+        with self._lock:
+            server.waiting -= 1
+            if mark != self._mark:
+                server.breaker.failed("it holds another index")
+                return None
+            server.breaker.answered()
+            server.seconds += (_SMOOTH if server.seconds else 1.0) * (seconds - server.seconds)
+        found: dict[int, ShardResponse] = told
+        return found
+
+    def _give_up(self, calls: Sequence[_Call], blamed: bool) -> None:
+        """Wait no longer; what comes of the calls is seen to by the watcher."""
+        if not calls:
+            return
+        with self._lock:
+            self._late += calls
+            for call in calls if blamed else ():
+                call.server.breaker.silent()
+                call.server.doubted = True  # it may be another process when it answers again
+        self._wake.set()
+
+    def _failed(self, server: _Server, error: Exception) -> None:
+        with self._lock:
+            server.breaker.failed(_fault(error))
+        self._wake.set()
+
+    # -- servers --------------------------------------------------------------------------
+
+    def seen(self) -> list[ShardStatus]:
+        """All servers, as they are now."""
+        with self._lock:
+            return [server.seen() for servers in self._servers for server in servers]
+
+    def begin(self, seconds: float) -> int:
+        """Wait until every shard has a server that answers, so many seconds at most; returns how
+        many have. Raises what servers say of an index that they cannot open, and
+        :class:`ResourceError` if no shard answers.
+        """
+        end = time.monotonic() + seconds
+        while True:
+            there = [any(not s.breaker.open for s in servers) for servers in self._servers]
+            refused = [s.refused for each in self._servers for s in each if s.refused]
+            if refused:
+                raise refused[0]
+            if all(there) or (time.monotonic() > end and any(there)):
+                return sum(there)
+            if time.monotonic() > end:
+                raise ResourceError(
+                    f"none of {self.shards} servers of samples has begun within {seconds:g} s: "
+                    f"{self._servers[0][0].breaker.fault}. See what cocite cluster status says of "
+                    "the nodes"
+                )
+            time.sleep(_SLICE)
+
+    def look(self) -> None:
+        """Ask servers that do not answer what they hold; count off calls that came too late."""
+        with suppress(Exception):  # the cluster may be on its way down
+            self._reap()
+            self._probe()
+
+    def _watch(self) -> None:
+        """Look now and then."""
+        while not self._stop.is_set():
+            self.look()
+            self._wake.wait(_LOOKS)
+            self._wake.clear()
+            self._stop.wait(_LOOKS / 4)
+
+    def _reap(self) -> None:
+        with self._lock:
+            late = list(self._late)
+        if not late:
+            return
+        done, _ = self._cluster.wait([call.answer for call in late], 0)
+        came = {id(each) for each in done}
+        with self._lock:
+            for call in [call for call in late if id(call.answer) in came]:
+                self._late.remove(call)
+                call.server.waiting -= 1
+
+    def _probe(self) -> None:
+        servers = [
+            s
+            for each in self._servers
+            for s in each
+            if s.breaker.open or s.doubted or not s.samples
+        ]
+        for server in servers:
+            if server.probe is None:
+                with suppress(Exception):
+                    server.probe = server.actor.call("holds")
+        asked = [server for server in servers if server.probe is not None]
+        if not asked:
+            return
+        done, _ = self._cluster.wait([server.probe for server in asked], _LOOKS / 4)
+        came = {id(each) for each in done}
+        for server in [server for server in asked if id(server.probe) in came]:
+            probe, server.probe = server.probe, None
+            try:
+                holds: Holds = self._cluster.get(probe, _LOOKS)
+            except Exception as error:
+                with self._lock:
+                    server.breaker.failed(_fault(error))
+                    server.refused = error if isinstance(error, StoreError) else None
+                continue
+            with self._lock:
+                server.samples = holds.samples
+                if server.process not in (None, holds.process):
+                    server.restarts += 1
+                server.process, server.doubted = holds.process, False
+                if holds.mark == self._mark:
+                    if server.breaker.open:  # else only a question that is answered counts
+                        server.breaker.answered()
+                else:
+                    server.breaker.failed("it holds another index")
+
+    def close(self) -> None:
+        """End the servers."""
+        self._stop.set()
+        self._wake.set()
+        self._watcher.join()
+        for servers in self._servers:
+            for server in servers:
+                with suppress(Exception):
+                    server.actor.kill()
+        if self._ended is not None:
+            self._ended()
+
+
+# -- opening -----------------------------------------------------------------------------
+
+
+_BEGIN = 120.0
+"""Seconds that servers have to begin: a node may have to compile kernels first."""
+_EACH = 2
+"""Shards a node, where nobody says: a node that is lost and comes back does so in pieces."""
+
+
+def open_spread(
+    stored: StoredIndex,
+    means: Resources,
+    graph: GivenGraph,
+    cluster: str | OnCluster,
+    shards: int | None,
+    replicas: int,
+    deadline: float,
+) -> SpreadIndex:
+    """The index, asked over a cluster, which is reached first if it is an address, and left when
+    the index is closed.
+
+    Raises :class:`UsageError`, and what the cluster or the servers raise.
+    """
+    if not isinstance(deadline, int | float) or not 0 < deadline < float("inf"):
+        raise UsageError(f"deadline is {deadline!r}; it is a number of seconds above 0")
+    spread = [stored.parts[i].samples for i in spread_parts(stored)]
+    most = min(spread, default=1)
+    if shards is not None and (type(shards) is not int or not 1 <= shards <= most):
+        raise UsageError(
+            f"shards is {shards!r}; the index has {most} samples to share out: 1 to {most}"
+        )
+    reached, ended = cluster, None
+    if isinstance(reached, str):
+        from cocite.cluster.ray import Cluster
+
+        own = Cluster.connect(reached)
+        reached, ended = own, own.close
+    try:
+        nodes = sum(1 for node in reached.nodes() if node.alive and node.cpus)
+        if type(replicas) is not int or not 1 <= replicas <= nodes:
+            raise UsageError(
+                f"replicas is {replicas!r}; each is on a node of its own, and the cluster has "
+                f"{nodes}: 1 to {nodes}"
+            )
+        company = ReplicaSet(
+            reached,
+            str(Path(stored.store.path).absolute()),
+            marked(stored),
+            shards=shards or min(most, _EACH * nodes),
+            replicas=replicas,
+            deadline=float(deadline),
+            ended=ended,
+        )
+    except BaseException:
+        if ended is not None:
+            ended()
+        raise
+    try:
+        company.begin(_BEGIN)
+        return SpreadIndex(stored, means, graph, company)
+    except BaseException:
+        company.close()
+        raise

@@ -1,0 +1,213 @@
+"""Finding nodes by a part of their names, and what they are linked with.
+
+Nodes are found by their names and titles, best matches first (``graph/resolver.py``); without a
+text all are, those that most nodes link to first.
+
+Links are those of the stored graph: an index is asked for its own graph (``search/source.py``).
+Without it nodes are found by name alone.
+
+Cost: a pass over the names; over the links, for those of some nodes (in-links lie together,
+out-links do not).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import NotAStore, UsageError
+from cocite.graph import Graph
+from cocite.graph.name_files import Titles
+from cocite.graph.names import Names
+from cocite.graph.resolver import Resolver
+from cocite.index import StoredIndex
+from cocite.results import Document, ResultRows, plain
+from cocite.search.source import GivenGraph, find_graph, in_links_of
+from cocite.storage import evict, kind_of
+
+_PIECE = 1 << 22
+
+
+@dataclass(frozen=True)
+class FoundNode:
+    """A node: how many link to it and how many it links to, None if the graph is not there; and, if
+    asked for, the names of these, in the order of ids; its title, if it has one.
+    """
+
+    node: str
+    in_links: int | None
+    out_links: int | None
+    linked_from: list[str] | None = None
+    links_to: list[str] | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True)
+class NodesDocument(Document):
+    """The first of the ``found`` nodes whose names or titles contain ``search``, of all ``of``
+    nodes; ``titled`` if the graph has titles.
+    """
+
+    path: str
+    search: str
+    of: int
+    found: int
+    titled: bool
+    nodes: Sequence[FoundNode]
+
+    @classmethod
+    def of_path(
+        cls,
+        path: str | os.PathLike[str],
+        search: str = "",
+        *,
+        k: int = 20,
+        links: bool = False,
+        graph: GivenGraph = None,
+        side: str | None = None,
+    ) -> Self:
+        """Look through the nodes of the stored graph or index at ``path``.
+
+        Parameters
+        ----------
+        path
+            A stored graph or an index.
+        search
+            A part of the names, in any case, with blanks or underscores, encoded for addresses or
+            not, with accents or not; all nodes by default.
+        k
+            How many nodes to give.
+        links
+            Give the names of the nodes that they are linked with, too.
+        graph
+            Where the graph of an index is now, if it was moved.
+        side
+            Of a bipartite graph the side that is looked through, by its title, such as ``"user"``;
+            by default both.
+
+        Raises
+        ------
+        UsageError, StoreError
+        """
+        if type(k) is not int or k < 1:
+            raise UsageError(f"k is {k!r}; it is a whole number, 1 or more")
+        name = os.fspath(path)
+        names, titles, stored = _opened(name, links, graph)
+        within = range(len(names))
+        if side is not None:
+            if names.sides is None:
+                raise UsageError(f"{name} is not bipartite: leave side out")
+            within = names.sides.named(side)
+        ids = Resolver(names).matches(search, None if side is None else within).ids
+        chosen = ids[:k]
+        called = names.names(chosen)
+        if stored is None:
+            nodes = [FoundNode(node, None, None) for node in called]
+        else:
+            nodes = _linked(stored, _ids_in(stored, names, chosen), called, links)
+        if titles is not None:
+            pairs = zip(nodes, titles.of(chosen), strict=True)
+            nodes = [replace(node, title=title or None) for node, title in pairs]
+        return cls(name, search, len(within), int(ids.size), titles is not None, nodes)
+
+    def facts(self) -> dict[str, Any]:
+        """Without what was not asked for."""
+        nodes = [
+            {name: value for name, value in plain(each).items() if value is not None}
+            for each in self.nodes
+        ]
+        facts = {title: value for title, value in super().facts().items() if title != "titled"}
+        return facts | {"nodes": nodes}
+
+    def rows(self) -> ResultRows:
+        """A row a node; a row a link where links are given."""
+        if not any(each.linked_from is not None for each in self.nodes):
+            titles = ("node", "in_links", "out_links", *(["title"] if self.titled else []))
+            rows = ((n.node, n.in_links, n.out_links, n.title) for n in self.nodes)
+            return ResultRows(titles, (row[: len(titles)] for row in rows))
+        return ResultRows(
+            ("node", "direction", "other"),
+            (
+                (each.node, way, other)
+                for each in self.nodes
+                for way, others in (("in", each.linked_from), ("out", each.links_to))
+                for other in others or ()
+            ),
+        )
+
+
+def _opened(path: str, links: bool, given: GivenGraph) -> tuple[Names, Titles | None, Graph | None]:
+    """The names, the titles if there are any, and the graph if it is to be had; it must be, for
+    ``links``.
+    """
+    if "://" in path and not links:  # nobody else waits for copies
+        from cocite.io.remote import copied
+
+        path = str(copied(path))
+    if kind_of(path) != "index":
+        if given:
+            raise UsageError(f"{path} is a graph itself: leave --graph out (graph=...)")
+        graph = Graph.open(path)
+        return graph.names, graph.titles, graph
+    stored = StoredIndex.open(path)
+    names = copy(stored.names)
+    names.in_links = partial(in_links_of, stored, given)
+    try:
+        return names, stored.titles, find_graph(stored, given)
+    except NotAStore:
+        if links or given:
+            raise
+        return names, stored.titles, None
+
+
+def _ids_in(graph: Graph, names: Names, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The ids in the graph of nodes of an index, which may have some of them only."""
+    if len(names) == graph.nodes:
+        return ids.astype(np.int64)
+    return graph.names.ids(names.names(ids)).astype(np.int64)
+
+
+def _linked(
+    graph: Graph, ids: NDArray[np.int64], called: Sequence[str], links: bool
+) -> list[FoundNode]:
+    """The nodes with their degrees, and with their links if these are wanted."""
+    targets = _targets(graph, ids) if links else {}
+    found = []
+    for node, name in zip(ids.tolist(), called, strict=True):
+        sources = graph.in_neighbors(node)
+        more: dict[str, Any] = {}
+        if links:
+            more["linked_from"] = graph.names.names(sources)
+            more["links_to"] = graph.names.names(targets[node])
+        found.append(FoundNode(name, sources.size, int(graph.out_degrees[node]), **more))
+    return found
+
+
+def _targets(graph: Graph, ids: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
+    """What each of some nodes links to, by a pass over all links."""
+    found: dict[int, list[NDArray[np.int64]]] = {node: [] for node in ids.tolist()}
+    offsets, sources = graph.in_offsets, graph.in_sources
+    wanted = np.sort(ids).astype(np.uint32)
+    for low in range(0, graph.edges, _PIECE):
+        piece = sources[low : low + _PIECE]
+        places = np.flatnonzero(np.isin(piece, wanted))
+        rows = np.searchsorted(offsets, (places + low).astype(np.uint64), side="right") - 1
+        for node in np.unique(piece[places]).tolist():
+            found[node].append(rows[piece[places] == node])
+        evict(sources[low : low + _PIECE])
+    nothing = np.empty(0, np.int64)
+    return {node: np.concatenate([nothing, *rows]) for node, rows in found.items()}
+
+
+def linked_with(graph: Graph, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The ids of all that link to some nodes, or that these link to, ascending."""
+    sources = [graph.in_neighbors(node).astype(np.int64) for node in ids.tolist()]
+    targets = _targets(graph, ids).values()
+    return np.unique(np.concatenate([np.empty(0, np.int64), *sources, *targets]))

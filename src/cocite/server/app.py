@@ -1,0 +1,607 @@
+"""The application of one process: routes, and what answers each.
+
+    GET  /v1/related /v1/similarity /v1/why /v1/complete /v1/indexes      POST /v1/batch
+    GET  /openapi.json /docs                                              what there is, to read
+    GET  /healthz /readyz /metrics
+    and the pages (``pages/``)
+
+Cost: some 150 µs a request beside its question.
+
+By which names a server may be asked that listens at this machine alone, and asks for no key.
+
+Pages of any site may have a browser ask a server on the same machine. The browser keeps the answers
+from them, unless the name of the site is made to lead to 127.0.0.1 (DNS rebinding): then the page
+and the server seem to be of one site. What cannot be forged is the name that the browser asks by,
+so that is to be ``localhost``, an address, or a name that whoever started the server gave.
+
+Cost: next to nothing, as a client asks by the same name again and again.
+Source: Jackson, Barth, Bortz, Shao, Boneh 2007, *Protecting browsers from DNS rebinding attacks*.
+
+What every request goes through, before and behind the routes.
+
+    Front ──► (CORS, if asked for) ──► Guard ──► routes (app.py)
+
+Front bounds the address, adds the headers that all answers have, counts and logs. Guard asks for a
+key where keys are needed, and refuses questions that could not be answered in time before they are
+read; not /healthz and /readyz.
+
+Cost: some 20 µs a request.
+
+Running a server: Granian, with as many processes as are asked for, which map the same files.
+
+The address is looked at before anything is started: one that others can reach needs keys, or the
+word of whoever starts it. Every process opens the indexes itself; what they read is in memory once.
+SIGTERM and SIGINT: no new connections, requests in flight are answered, then all ends; who does not
+end in time is killed. With ``drain`` seconds, ``/readyz`` says no for so long first, and all else
+goes on, so that whoever shares out requests sends them elsewhere. SIGHUP has every process read the
+keys again. A process that dies is started anew.
+
+Heads of requests that trickle, and connections that are silent, are closed by Granian after
+``Limits.head_time``; bodies are timed here. HTTP/1.1 only: behind a proxy that speaks others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+import resource
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache, partial
+from ipaddress import ip_address
+from time import monotonic
+from typing import Any
+
+import msgspec
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server import MPServer
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cocite.errors import CociteError, ResourceError, StoreError, UsageError
+from cocite.results import Document
+from cocite.server.metrics import CONTENT_TYPE
+from cocite.server.openapi import described
+from cocite.server.pages import routes as pages
+from cocite.server.replies import (
+    JSON,
+    NDJSON,
+    caching,
+    coding,
+    has_it,
+    packed,
+    problem_reply,
+    reply,
+    reply_packed,
+    unchanged,
+)
+from cocite.server.requests import Values, pairs_of
+from cocite.server.results import FOLDER, Config
+from cocite.server.service import (
+    Problem,
+    Refused,
+    ServedQuery,
+    Service,
+    encoded,
+    problem_of,
+    shown_key,
+)
+
+_HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::\d*)?")
+
+
+@lru_cache(256)
+def is_known(host: str, names: frozenset[str]) -> bool:
+    """Whether a request with this ``Host`` means us; one without means us, too."""
+    match = _HOST.fullmatch(host.strip())
+    if match is None:
+        return False
+    name = match[1].lower().rstrip(".")
+    if name in ("", "localhost") or name.endswith(".localhost") or name in names:
+        return True
+    try:
+        return ip_address(name.strip("[]")) is not None
+    except ValueError:
+        return False
+
+
+# -- front -------------------------------------------------------------------------------
+
+
+_HELD_BACK = 0.05, 0.15
+"""Seconds that a refusal waits, at random between these, so that who asks again at once leaves time
+for answers, and that all do not ask again at the same moment.
+"""
+OPEN = ("/healthz", "/readyz")
+"""What is told to anybody."""
+_CHALLENGE = 'Basic realm="cocite", charset="UTF-8", Bearer realm="cocite"'
+
+
+class Front:
+    """The outermost application."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app, self.service = app, service
+        ancestors = " ".join(service.config.ancestors) or "'none'"
+        self._policy = f"default-src 'none'; frame-ancestors {ancestors}".encode()
+        self._headers = [
+            (b"x-content-type-options", b"nosniff"),
+            (b"referrer-policy", b"no-referrer"),
+            (b"cross-origin-opener-policy", b"same-origin"),
+        ]
+        if not service.config.ancestors:
+            self._headers.append((b"x-frame-options", b"DENY"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI calls it."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        began, status = time.perf_counter(), 500
+        scope["state"] = {}
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = message["headers"]
+                headers.extend(self._headers)
+                if not any(name == b"content-security-policy" for name, _ in headers):
+                    headers.append((b"content-security-policy", self._policy))
+            if message.get("more_body"):
+                async with asyncio.timeout(self.service.config.limits.send_time):
+                    await send(message)
+            else:
+                await send(message)
+
+        raw, query = scope.get("raw_path") or scope["path"].encode(), scope["query_string"]
+        try:
+            if len(raw) + len(query) > self.service.config.limits.url:
+                await self._too_long(scope, receive, sending)
+            else:
+                await self.app(scope, receive, sending)
+        except TimeoutError:  # of sending: there is nobody to tell
+            self.service.log.say("a client that reads nothing is given up", "warning")
+        finally:
+            self._reported(scope, raw, query, status, time.perf_counter() - began)
+        return None
+
+    async def _too_long(self, scope: Scope, receive: Receive, send: Send) -> None:
+        most = self.service.config.limits.url
+        problem = Problem(
+            "url-too-long",
+            f"path and query have more than {most:,} bytes; ask for many nodes with POST /v1/batch",
+        )
+        await problem_reply(problem)(scope, receive, send)
+
+    def _reported(
+        self, scope: Scope, raw: bytes, query: bytes, status: int, seconds: float
+    ) -> None:
+        verb = scope["state"].get("verb", "other")
+        self.service.metrics.requested(verb, status, seconds)
+        log = self.service.log
+        if log.requests:
+            client = scope.get("client")
+            path = (raw + b"?" * bool(query) + query).decode("latin-1")
+            log.say(
+                "request",
+                method=scope["method"],
+                path=path[:1024],
+                status=status,
+                milliseconds=round(1000 * seconds, 2),
+                client=client[0] if client else "",
+            )
+
+
+class Guard:
+    """Lets through who means us, who has a key where keys are needed, whom there is time for."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app, self.service = app, service
+        self.asked = service.config.local and service.keys is None
+        """Whether the name is looked at that the server is asked by."""
+        self.names = frozenset(name.lower() for name in service.config.hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI calls it."""
+        if scope["type"] != "http" or scope["path"] in OPEN:
+            return await self.app(scope, receive, send)
+        keys, head = self.service.keys, Headers(scope=scope)
+        if self.asked and not is_known(head.get("host", ""), self.names):
+            return await _unknown_host(head["host"])(scope, receive, send)
+        if keys is not None and keys.holder(shown_key(head)) is None:
+            return await _no_key()(scope, receive, send)
+        busy = self.service.overloaded(scope["path"])
+        if busy is None:
+            return await self.app(scope, receive, send)
+        scope["state"]["verb"] = "refused"
+        await asyncio.sleep(random.uniform(*_HELD_BACK))
+        headers = list(busy.raw_headers)  # others are added to them
+        await send({"type": "http.response.start", "status": busy.status, "headers": headers})
+        await send({"type": "http.response.body", "body": busy.body})
+        return None
+
+
+def _unknown_host(host: str) -> Response:
+    detail = (
+        f"this server is asked by the name {host[:100]!r}; it listens at its machine alone, and "
+        "is asked as localhost, by its address, or by a name that was given with --allow-host"
+    )
+    return problem_reply(Problem("unknown-host", detail))
+
+
+def _no_key() -> Response:
+    detail = "show a key: Authorization: Bearer KEY, X-API-Key: KEY, or KEY as a password"
+    return problem_reply(Problem("no-key", detail, {}, {"WWW-Authenticate": _CHALLENGE}))
+
+
+async def body_of(service: Service, request_headers: Headers, receive: Receive) -> bytes:
+    """The body of a request, within its bounds; raises :class:`Refused`."""
+    limits = service.config.limits
+    told = request_headers.get("content-length", "0")
+    too_large = Refused(
+        Problem(
+            "body-too-large", f"the body has more than {limits.body:,} bytes; send less at once"
+        )
+    )
+    if told.isdecimal() and int(told) > limits.body:
+        raise too_large
+    pieces, size = [], 0
+    try:
+        async with asyncio.timeout(limits.body_time):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Refused(Problem("slow-body", "the connection was closed"))
+                piece = message.get("body", b"")
+                size += len(piece)
+                if size > limits.body:
+                    raise too_large
+                pieces.append(piece)
+                if not message.get("more_body"):
+                    return b"".join(pieces)
+    except TimeoutError:
+        raise Refused(
+            Problem("slow-body", f"the body took longer than {limits.body_time:g} s")
+        ) from None
+
+
+# -- app ---------------------------------------------------------------------------------
+
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def make_app(service: Service) -> ASGIApp:
+    """The application, of a service that is open."""
+    document = msgspec.json.encode(described(service))
+    straight = {f"/v1/{verb}": guarded(service, verb, _answered) for verb in _VERBS}
+    routes: list[BaseRoute] = [
+        *(Route(path, endpoint, methods=["GET"]) for path, endpoint in straight.items()),
+        Route("/v1/batch", guarded(service, "batch", _batch), methods=["POST"]),
+        _get("/v1/indexes", service, "indexes", _indexes),
+        _get("/openapi.json", service, "openapi", partial(_openapi, document)),
+        _get("/healthz", service, "healthz", _healthz),
+        _get("/readyz", service, "readyz", _readyz),
+        _get("/metrics", service, "metrics", _metrics),
+        *pages(service),
+    ]
+    app: ASGIApp = Starlette(routes=routes, exception_handlers={HTTPException: _no_route})
+    app = Guard(_FastPath(app, straight), service)
+    if service.config.origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=list(service.config.origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type", "X-API-Key"],
+            expose_headers=["Cocite-Generation", "Cocite-Index", "Cocite-Samples", "ETag"],
+        )
+    return Front(app, service)
+
+
+class _FastPath:
+    """Questions go to their endpoints by their path, past the router: that is a large part of what
+    an answer takes beside its document.
+    """
+
+    def __init__(self, app: ASGIApp, endpoints: Mapping[str, Endpoint]) -> None:
+        self.app, self.endpoints = app, endpoints
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI calls it."""
+        straight = scope["type"] == "http" and scope["method"] == "GET"
+        endpoint = self.endpoints.get(scope["path"]) if straight else None
+        if endpoint is None:
+            return await self.app(scope, receive, send)
+        answer = await endpoint(Request(scope, receive))
+        return await answer(scope, receive, send)
+
+
+_VERBS = ("related", "similarity", "why", "complete")
+_Handler = Callable[[Service, Request], Awaitable[Response]]
+
+
+def _get(path: str, service: Service, verb: str, handler: _Handler) -> Route:
+    return Route(path, guarded(service, verb, handler), methods=["GET"])
+
+
+def guarded(service: Service, verb: str, handler: _Handler) -> Endpoint:
+    """An endpoint that is counted as ``verb``, and answers what is wrong as a problem."""
+
+    async def endpoint(request: Request) -> Response:
+        request.scope["state"]["verb"] = verb
+        try:
+            return await handler(service, request)
+        except Refused as refused:
+            return problem_reply(refused.problem)
+        except CociteError as error:
+            problem = problem_of(error, service.scrub, request.scope["state"].get("said", ()))
+            if problem.status >= 500 or isinstance(error, StoreError):
+                service.fault(error, verb)
+            return problem_reply(problem)
+        except Exception as error:
+            service.fault(error, verb)
+            return problem_reply(Problem("fault", "a fault of the server: its log says more"))
+
+    return endpoint
+
+
+def query_of(service: Service, verb: str, request: Request) -> Values:
+    """The question in the query of a request; raises :class:`UsageError`."""
+    pairs = pairs_of(request.scope["query_string"])
+    request.scope["state"]["said"] = [text for pair in pairs for text in pair]
+    return service.verbs[verb].from_query(pairs)
+
+
+async def _answered(service: Service, request: Request) -> Response:
+    verb = request.scope["state"]["verb"]
+    values = query_of(service, verb, request)
+    how = coding(request)
+    with service.asking(verb, values) as asking:
+        if has_it(request, asking):
+            return unchanged(service, asking)
+
+        def made(document: Document) -> tuple[bytes, str | None]:
+            return packed(encoded(document), how)
+
+        body, how = await service.ask(verb, values, asking, made)
+        return reply_packed(service, body, how, JSON, asking)
+
+
+async def _batch(service: Service, request: Request) -> Response:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise Refused(Problem("no-json", f"the body is {kind or 'nothing said'}; send {JSON}"))
+    body = await body_of(service, request.headers, request.receive)
+    try:
+        told = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Refused(Problem("bad-json", f"the body is no JSON: {error}")) from None
+    request.scope["state"]["said"] = texts_in(told)
+    values = service.verbs["batch"].from_body(told)
+    with service.asking("batch", values) as asking:
+        if NDJSON in request.headers.get("accept", ""):
+            return await _streamed(service, values, asking)
+        pieces: list[bytes] = []
+        async for lines in service.ask_each(values, asking):
+            pieces += lines
+        body = b'{"answers":[' + b",".join(pieces) + b"]}"
+        return reply(service, request, body, JSON, asking)
+
+
+def texts_in(value: Any) -> list[str]:
+    """All texts in a value of JSON, names of fields included."""
+    found, left = [], [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, str):
+            found.append(each)
+        elif isinstance(each, list):
+            left += each
+        elif isinstance(each, dict):
+            left += [*each, *each.values()]
+    return found
+
+
+async def _streamed(service: Service, values: Values, asking: ServedQuery) -> Response:
+    """A line an answer, as soon as some are there; the first are made before anything is sent, so
+    that what is wrong with the question is told as such.
+    """
+    asking.held.users += 1
+    lines = service.ask_each(values, asking)
+    try:
+        first = await anext(lines)
+    except BaseException:
+        asking.held.users -= 1
+        raise
+
+    async def stream() -> AsyncIterator[bytes]:
+        try:
+            yield b"".join(line + b"\n" for line in first)
+            async for more in lines:
+                yield b"".join(line + b"\n" for line in more)
+        finally:
+            asking.held.users -= 1
+
+    headers = caching(service, asking) | {"Content-Type": NDJSON}
+    return StreamingResponse(stream(), headers=headers)
+
+
+async def _indexes(service: Service, request: Request) -> Response:
+    service.verbs["indexes"].from_query(request.query_params.multi_items())
+    body = msgspec.json.encode({"indexes": service.indexes()})
+    return reply(service, request, body)
+
+
+async def _openapi(document: bytes, service: Service, request: Request) -> Response:
+    return reply(service, request, document, headers={"Cache-Control": "no-cache"})
+
+
+async def _healthz(service: Service, request: Request) -> Response:
+    return _plain_json({"status": "ok"})
+
+
+async def _readyz(service: Service, request: Request) -> Response:
+    """Ready is who has an index open; a server that is about to end is not."""
+    if not service.ready:
+        return _plain_json({"status": "ending"}, 503)
+    return _plain_json({"status": "ready"})
+
+
+async def _metrics(service: Service, request: Request) -> Response:
+    service.gauge()
+    return reply(service, request, service.metrics.text(), CONTENT_TYPE)
+
+
+def _plain_json(value: dict[str, Any], status: int = 200) -> Response:
+    headers = {"Content-Type": JSON, "Cache-Control": "no-store"}
+    return Response(msgspec.json.encode(value), status, headers)
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    path = request.url.path[:100]
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        problem = Problem(
+            "no-such-method",
+            f"{path} takes {allowed}, and not {request.method}",
+            {},
+            dict(error.headers or {}),
+        )
+        return problem_reply(problem)
+    return problem_reply(Problem("not-found", f"nothing is at {path!r}; /docs lists what there is"))
+
+
+# -- serving -----------------------------------------------------------------------------
+
+
+_TOLD = 1.0
+"""After how many seconds processes are told again that the server is about to end."""
+_ENDING = 30
+"""Seconds that processes have to end."""
+_HEAD = 48 << 10
+"""Bytes of a request's head, beyond which Granian answers 414 or 431 itself."""
+_FILES = 256
+"""Descriptors that are kept for indexes."""
+_SWITCH = 0.0001
+"""Seconds after which a thread of Python gives way: waiting for the usual 5 ms would be most of
+what an answer takes.
+"""
+
+
+class _AppServer(MPServer):
+    """Granian's, which hands SIGHUP on instead of starting all processes anew, and goes on for
+    ``drain`` seconds when it is to end.
+    """
+
+    drain = 0.0
+
+    def _serve_loop(self, spawn_target: Any, target_loader: Any) -> None:
+        super()._serve_loop(spawn_target, target_loader)  # type: ignore[no-untyped-call]
+        if self.drain and self.interrupt_signal:
+            self.main_loop_interrupt.clear()
+            end = monotonic() + self.drain
+            told = False
+            while not told and (left := end - monotonic()) > 0:
+                for worker in self.wrks:  # again and again: one that still starts does not listen
+                    with suppress(ProcessLookupError):
+                        os.kill(worker.inner.pid, signal.SIGUSR1)
+                told = self.main_loop_interrupt.wait(min(_TOLD, left))
+
+    def _reload(self, spawn_target: Any, target_loader: Any) -> None:
+        self.reload_signal = False
+        self.main_loop_interrupt.clear()
+        for worker in self.wrks:
+            os.kill(worker.inner.pid, signal.SIGHUP)
+
+
+def address(config: Config, insecure: bool) -> int:
+    """The port that is listened at, a free one for 0; raises :class:`UsageError` for an address
+    that may not be, and :class:`ResourceError` for one that cannot be.
+    """
+    if not config.local and config.keys is None and not insecure:
+        raise UsageError(
+            f"{config.host} can be reached by others, and nobody is asked for a key: give keys "
+            "with --api-keys FILE, or pass --insecure if all of them may ask"
+        )
+    try:
+        family = socket.getaddrinfo(config.host, config.port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family[0], socket.SOCK_STREAM) as tried:
+            # Not to be shared, so that another server there is found.
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(family[4])
+            tried.listen()
+            return int(tried.getsockname()[1])
+    except OSError as error:
+        raise ResourceError(
+            f"{config.host}:{config.port} cannot be listened at: {error.strerror or error}. Choose "
+            "another --port, or 0 for one that is free"
+        ) from error
+
+
+def serve(config: Config) -> None:
+    """Serve until told to end."""
+    with tempfile.TemporaryDirectory(prefix="cocite-serve-") as folder:
+        if config.workers > 1:
+            os.environ[FOLDER] = folder
+        server = _AppServer(
+            "cocite.server.app:application",
+            config.host,
+            config.port,
+            interface=Interfaces.ASGINL,
+            workers=config.workers,
+            backlog=4096,
+            backpressure=_connections(),
+            http=HTTPModes.http1,
+            websockets=False,
+            http1_settings=HTTP1Settings(
+                header_read_timeout=int(1000 * config.limits.head_time), max_buffer_size=_HEAD
+            ),
+            log_level=LogLevels.warning,
+            respawn_failed_workers=True,
+            workers_kill_timeout=_ENDING,
+        )
+        server.drain = config.drain
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # and of processes, until they hear it
+        server.serve(target_loader=partial(application, config), wrap_loader=False)
+
+
+def _connections() -> int:
+    """How many connections a process may have: as many as it may open, but for some files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        wanted = hard if hard != resource.RLIM_INFINITY else 1 << 16
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, 1 << 16), hard))
+        soft = min(wanted, 1 << 16)
+    return max(128, min(soft, 1 << 16) - _FILES)
+
+
+def application(config: Config) -> ASGIApp:
+    """What a process runs; called in it, before it listens."""
+    from cocite.server.load import set_aside
+    from cocite.server.service import Service
+
+    for number in (signal.SIGTERM, signal.SIGINT):  # until Granian hears them
+        signal.signal(number, signal.SIG_DFL)
+    sys.setswitchinterval(_SWITCH)
+    service = Service(config)
+    signal.signal(signal.SIGHUP, lambda number, frame: service.read_keys())
+    signal.signal(signal.SIGUSR1, lambda number, frame: service.draining())
+    app = make_app(service)
+    set_aside()
+    return app

@@ -1,0 +1,483 @@
+"""A pool of threads behind a queue that is bounded by length and by time.
+
+Kernels release the interpreter's lock, so questions run beside each other. A question that would
+wait too long is not taken: its wait is known before it begins, by how many wait before it and how
+long the event loop waited of late from one that was done to the next. That is not what threads say
+they took: where processors have more to do than they can, and threads wait for the lock, for
+processors and for the loop, it is several times as much. Work that is taken in pieces (batches)
+waits for its turn, one piece at a time, so that it does not push single questions out.
+
+Work has a deadline of its own (``deadline.py``). Threads cannot be ended: where a single kernel
+takes longer, ``look`` gives the question up, so that who asked is told, and another thread stands
+in for the one that goes on; this one ends with its kernel. Where as many stand in as may, nothing
+more is taken until one of them comes back.
+
+Cost: some 20 µs a question.
+
+Garbage in cycles, and the pauses that looking for it makes.
+
+Python looks through all objects of a process now and then, and nothing else runs meanwhile. What a
+server has loaded (modules, kernels, indexes) is some hundred thousand objects that stay: a look
+takes a tenth of a second, and under load there was one a second, which was most of what the
+slowest answers took. So what is there when the server begins is set aside, never to be looked at,
+and what came since is looked at after more of it.
+
+An index that is replaced was set aside, too, and is in a cycle with its readers: then, and only
+then, all is looked through.
+
+An index that is served while its directory may be replaced.
+
+What is open is one *generation*: its files are mapped, and stay so when others take their name. A
+watcher looks at the directory every few seconds; if it is another one, it is opened, every byte is
+compared with its checksum, a first question compiles what has to be, and only then do new questions
+get it. Questions that have begun keep theirs: a generation is closed when the last of them ends. A
+new directory that is damaged, or no index, is refused, and the old one goes on answering; it is
+looked at again when its files have changed, as one that is being copied there is not whole yet.
+
+Views of the first samples of an index, for answers under load, are made once each.
+
+Cost: a look is two calls to the system; opening anew reads all files once.
+
+Adaptation: how many samples an answer gets, so that answers come in time.
+
+Under load a question is answered from a share of the samples, and its intervals are those of so
+many. The share goes down a step, to 3/4, whenever more than a tenth of the answers of a window, and
+two at least, took longer than the target: one slow answer alone is no load. A window is a tenth of
+a second, longer until it has five answers, a second at most. The share goes up a step when for ten
+windows in a row, idle ones included, nine tenths took less than half of the target. A step up that
+has to be taken back within two seconds makes the next one wait twice as long, up to ten seconds, so
+that it does not swing at the edge of what can be done; once one holds, waiting is as short as
+before.
+
+The time that counts goes from the arrival of a question to its answer, its wait included. The clock
+is the caller's: every method is told the time.
+
+Cost: a comparison an answer.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (dynamic adaptation to load).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import xxhash
+
+from cocite.compiled.clock import clock
+from cocite.deadline import limited, too_long
+from cocite.errors import CociteError, Damaged
+from cocite.search import Index, open_index
+from cocite.storage.manifest import MANIFEST
+
+_NEW = 50_000
+"""Objects more than went that make Python look: a thousand requests that wait are fewer."""
+
+
+def set_aside() -> None:
+    """Have what is there now not be looked at again; for a process that has loaded everything."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_NEW, 10, 10)
+
+
+def swept() -> None:
+    """Look through everything, what was set aside included, which then is again."""
+    aside = gc.get_freeze_count() > 0
+    gc.unfreeze()
+    gc.collect()
+    if aside:
+        gc.freeze()
+
+
+# -- holder ------------------------------------------------------------------------------
+
+
+_TWICE = 2
+"""Looks at which garbage is swept: a thread may have had an index in hand at the first of them."""
+
+
+class LoadedIndex:
+    """One generation of an index, open. ``users`` are the questions that it answers now."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        manifest = index.stored.store.manifest
+        told = f"{manifest.digest()} {manifest.facts}".encode()
+        self.generation = xxhash.xxh3_64_hexdigest(told)
+        self.users = 0
+        self._views: dict[int, Index] = {}
+        self._lock = threading.Lock()
+
+    def samples(self, share: float, floor: int) -> int | None:
+        """How many samples make up a share, ``floor`` at least; None if it has none."""
+        have = self.index.samples
+        return None if have is None else max(min(floor, have), round(share * have))
+
+    def at(self, samples: int | None) -> Index:
+        """The index with its first samples only."""
+        have = self.index.samples
+        if samples is None or have is None or samples >= have:
+            return self.index
+        with self._lock:
+            view = self._views.get(samples)
+            if view is None or (view.samples or 0) != samples:
+                view = self._views[samples] = self.index.first(samples)
+            return view
+
+
+class Holder:
+    """An index by its name: what is open of it now, and what takes its place."""
+
+    def __init__(
+        self, name: str, path: str, graphs: tuple[str, ...], means: dict[str, Any]
+    ) -> None:
+        """Opens it; raises a :class:`CociteError` if it cannot be."""
+        self.name, self.path, self._graphs, self._means = name, path, graphs, means
+        self._seen = _identity(path)
+        self._refused: tuple[object, ...] | None = None
+        self._lock = threading.Lock()
+        self._old: list[LoadedIndex] = []
+        self._sweeps = 0
+        self.now = LoadedIndex(self._opened())
+
+    @contextmanager
+    def lease(self) -> Iterator[LoadedIndex]:
+        """What is open now, kept open for as long as the block takes."""
+        with self._lock:
+            held = self.now
+            held.users += 1
+        try:
+            yield held
+        finally:
+            with self._lock:
+                held.users -= 1
+
+    def look(self) -> str | None:
+        """Take the directory that is there now, if it is another one: ``taken`` or what is wrong
+        with it; None if it is the same, or gone.
+        """
+        found = _identity(self.path)
+        self._close()
+        if found is None:
+            return None
+        if found == self._seen and (self._refused is None or self._refused == _files(self.path)):
+            return None
+        self._seen, files = found, _files(self.path)
+        index: Index | None = None
+        try:
+            held = LoadedIndex(index := self._opened())
+            _verify(index)
+        except (CociteError, OSError) as error:
+            if index is not None:
+                index.close()
+            self._sweeps, self._refused = _TWICE, files
+            if _identity(self.path) != found:
+                return None  # it was replaced again meanwhile: the next look has that
+            return str(error) or type(error).__name__
+        with self._lock:
+            self._old.append(self.now)
+            self.now = held
+        self._refused = None
+        return "taken"
+
+    def _close(self) -> None:
+        """Forget what nobody uses any more."""
+        with self._lock:
+            unused = [held for held in self._old if not held.users]
+            self._old = [held for held in self._old if held.users]
+            if unused:
+                self._sweeps = _TWICE
+        while unused:
+            unused.pop().index.close()
+        if self._sweeps:
+            self._sweeps -= 1
+            swept()  # readers and their index know each other
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        for held in (*self._old, self.now):
+            held.index.close()
+
+    def _opened(self) -> Index:
+        index = open_index(self.path, graph=self._graphs or None, **self._means)
+        if len(index.nodes):
+            first = index.nodes.name(0)
+            index.related(first, 1)  # loads what every question needs
+            index.similarity(first, first)
+        return index
+
+
+def _verify(index: Index) -> None:
+    """Raise :class:`Damaged` if a byte is not what it was, or samples are missing."""
+    store = index.stored.store
+    if index.lost:
+        raise Damaged(index.stored.loss)
+    for name in store.manifest.files:
+        fault = store.verify(name)
+        if fault is not None:
+            raise Damaged(fault)
+
+
+def _files(path: str) -> tuple[object, ...]:
+    """What lies there now: names, sizes, times."""
+    try:
+        with os.scandir(path) as there:
+            each = [(entry.name, entry.stat()) for entry in there]
+    except OSError:
+        return ()
+    return tuple(sorted((name, found.st_size, found.st_mtime_ns) for name, found in each))
+
+
+def _identity(path: str) -> tuple[int, ...] | None:
+    """Tells one directory of a name from the next, and one manifest; None if there is none."""
+    try:
+        there, told = os.stat(path), os.stat(os.path.join(path, MANIFEST))
+    except OSError:
+        return None
+    return there.st_ino, there.st_mtime_ns, told.st_ino, told.st_mtime_ns, told.st_size
+
+
+# -- pool --------------------------------------------------------------------------------
+
+
+_SMOOTH = 0.05
+"""The weight of the last question in the mean."""
+_STAND_INS = 4
+"""How many threads may stand in for each, at most."""
+_LATE = 1.0
+"""Seconds behind its deadline after which work is given up that has not ended by itself."""
+Result = TypeVar("Result")
+
+
+class Full(Exception):
+    """The queue is full; ``after`` is in how many seconds it will not be."""
+
+    def __init__(self, after: float) -> None:
+        self.after = after
+        super().__init__(f"full for {after:.3f} s")
+
+
+class _Job:
+    """Work, who waits for it, and how long it may take, from when a thread begins with it."""
+
+    __slots__ = ("came", "done", "given_up", "loop", "seconds", "until", "work")
+
+    def __init__(
+        self,
+        work: Callable[[], Any],
+        seconds: float,
+        done: asyncio.Future[Any],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.work, self.seconds, self.done, self.loop = work, seconds, done, loop
+        self.came, self.until = time.perf_counter(), 0.0
+        self.given_up = False
+
+
+class Pool:
+    """``threads`` that answer, and room for ``queue`` questions that wait; ``seconds`` is how long
+    work may take.
+    """
+
+    def __init__(self, threads: int, queue: int, seconds: float) -> None:
+        self.threads, self.queue, self.seconds = threads, queue, seconds
+        self.waiting = 0
+        """Questions that wait, or are being answered; of the event loop alone."""
+        self.mean = 0.0
+        """Seconds from one that is done to the next, while some wait."""
+        self._last = 0.0
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._running: set[_Job] = set()
+        self._lost = 0
+        self._team = [self._begun(number) for number in range(threads)]
+
+    def _begun(self, number: int) -> threading.Thread:
+        thread = threading.Thread(target=self._work, name=f"answers-{number}", daemon=True)
+        thread.start()
+        return thread
+
+    @property
+    def wait(self) -> float:
+        """How many seconds a question that comes now would wait for its turn."""
+        return max(0, self.waiting - self.threads + 1) * self.mean
+
+    @property
+    def full(self) -> bool:
+        """Whether nobody more may wait."""
+        stuck = self._lost >= (1 + _STAND_INS) * self.threads
+        return self.waiting >= self.queue + self.threads or stuck
+
+    async def run(
+        self,
+        work: Callable[[], Result],
+        *,
+        most: float | None = None,
+        pushing: bool = True,
+        seconds: float | None = None,
+    ) -> Result:
+        """Have ``work`` done; raises :class:`Full` if it would wait longer than ``most`` seconds,
+        or nobody more may wait, and :class:`QueryTimeout`. What is not ``pushing`` is always taken.
+        """
+        if pushing:
+            wait = self.wait
+            if self.full or (most is not None and wait > most):
+                raise Full(wait)
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Result] = loop.create_future()
+        self.waiting += 1
+        self._jobs.put(_Job(work, seconds or self.seconds, done, loop))
+        return await done
+
+    def look(self) -> None:
+        """Give up what has passed its deadline and goes on; to be called now and then, by any
+        thread.
+        """
+        now = clock()
+        with self._lock:
+            late = [job for job in list(self._running) if now > job.until + _LATE]
+            for job in late:
+                job.given_up = True
+                self._running.discard(job)
+                self._lost += 1
+                if self._lost <= _STAND_INS * self.threads:
+                    self._begun(self.threads + self._lost)
+        for job in late:
+            error = too_long(job.seconds)
+            job.loop.call_soon_threadsafe(self._settle, job, None, error)
+
+    def close(self) -> None:
+        """Let the threads end when they have done what waits."""
+        for _ in range((1 + _STAND_INS) * self.threads):
+            self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            if not self._do(job):
+                return
+            del job  # which has the index in hand that it asks, while this thread waits
+
+    def _do(self, job: _Job) -> bool:
+        """One job; returns whether this thread is to go on, as no other stands in for it."""
+        found, error = None, None
+        if not job.done.cancelled():
+            job.until = clock() + job.seconds
+            self._running.add(job)
+            try:
+                with limited(job.seconds):
+                    found = job.work()
+            except BaseException as failed:
+                error = failed
+            with self._lock:
+                self._running.discard(job)
+                if job.given_up:
+                    self._lost -= 1
+                    return self._lost >= _STAND_INS * self.threads
+        job.loop.call_soon_threadsafe(self._settle, job, found, error)
+        return True
+
+    def _settle(self, job: _Job, found: Any, error: BaseException | None) -> None:
+        done = job.done
+        self.waiting -= 1
+        if not job.given_up:
+            now = time.perf_counter()
+            apart, self._last = now - max(job.came, self._last), now
+            self.mean += (_SMOOTH if self.mean else 1.0) * (apart - self.mean)
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(found)
+        else:
+            done.set_exception(error)
+
+
+# -- adaptation --------------------------------------------------------------------------
+
+
+_STEP = 0.75
+_WINDOW = 0.1
+_CALM, _LONGEST = 10, 100
+"""Windows that have to be calm before a step up, at first and at most."""
+_ENOUGH, _LONG = 5, 1.0
+"""Answers that a window needs, or else seconds."""
+_LATE_SHARE, _LATE_LEAST = 0.1, 2
+_HELD = 2.0
+"""Seconds after which a step up has held."""
+
+
+class Adaptation:
+    """The share of samples that answers get, from ``lowest`` to 1. Threads may share it."""
+
+    def __init__(self, target: float, lowest: float, now: float) -> None:
+        self.target, self.lowest = target, lowest
+        self.share = 1.0
+        self._lock = threading.Lock()
+        self._begin, self._count, self._late, self._slow = now, 0, 0, 0
+        self._calm, self._requested, self._raised = 0, _CALM, float("-inf")
+
+    @property
+    def at_floor(self) -> bool:
+        """Whether no sample more can be given up."""
+        return self.share <= self.lowest
+
+    def answered(self, seconds: float, now: float) -> None:
+        """An answer took so long."""
+        with self._lock:
+            self._close(now)
+            self._count += 1
+            self._late += seconds > self.target
+            self._slow += seconds > self.target / 2
+
+    def refused(self, now: float) -> None:
+        """A question was not taken, as too many wait: it would have been late."""
+        self.answered(float("inf"), now)
+
+    def asked(self, now: float) -> float:
+        """The share for a question that comes now."""
+        if now - self._begin >= _WINDOW:
+            with self._lock:
+                self._close(now)
+        return self.share
+
+    def _close(self, now: float) -> None:
+        """End the windows that are over: the first has what was counted, the others nothing."""
+        over = int((now - self._begin) / _WINDOW)
+        if over < 1 or (0 < self._count < _ENOUGH and now - self._begin < _LONG):
+            return
+        if self._late >= _LATE_LEAST and self._late > _LATE_SHARE * self._count:
+            self._down(now)
+        elif self._slow > _LATE_SHARE * self._count:
+            self._calm = 0
+        else:
+            self._calm += 1
+        self._calm += over - 1
+        while self._calm >= self._requested:
+            self._calm -= self._requested
+            if not self._up(now):
+                self._calm = 0
+        self._begin = now if over > 1 else self._begin + _WINDOW
+        self._count = self._late = self._slow = 0
+
+    def _down(self, now: float) -> None:
+        if now - self._raised < _HELD:
+            self._requested = min(_LONGEST, 2 * self._requested)
+        self._raised = float("-inf")
+        self.share = max(self.lowest, self.share * _STEP)
+        self._calm = 0
+
+    def _up(self, now: float) -> bool:
+        if self.share >= 1.0:
+            self._requested = _CALM
+            return False
+        if now - self._raised >= _HELD and self._raised > float("-inf"):
+            self._requested = _CALM
+        self.share = min(1.0, self.share / _STEP)
+        self._raised = now
+        return True

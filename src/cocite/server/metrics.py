@@ -1,0 +1,211 @@
+"""Metrics for Prometheus, of all processes of a server together.
+
+With several processes each writes its numbers to a mapped file of its own, in a directory that the
+server makes before they begin (``server/app.py``); whichever is asked adds them up.
+
+What a server says of itself, a line each on standard error: of requests, reloads, faults.
+
+Lines for people, or one JSON object a line (``--log-json``). Names and addresses come from outside:
+whatever in them could end a line, color a terminal or turn the reading direction is written as an
+escape, so that no line can be forged.
+
+Lines are collected and written a few times a second by a thread of their own: a request does not
+wait for a disk.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+from cocite.search.remote.index import ShardStatus
+from cocite.server.results import FOLDER
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_SAMPLES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+
+_SERVER = ("index", "shard", "replica")
+_OF_SHARDS = {
+    "answers": "Whether a server of samples is asked, or left alone for now.",
+    "samples": "How many samples it has.",
+    "waiting": "Questions that it has not answered yet.",
+    "seconds": "The mean of how long it took of late.",
+    "opened": "How many times it was found not to answer.",
+    "restarts": "How many times another process took its place.",
+}
+
+
+class Metrics:
+    """The numbers of one process."""
+
+    def __init__(self) -> None:
+        _bury()
+        self._registry = own = CollectorRegistry()
+        self.requests = Counter(
+            "cocite_requests", "Requests by verb and status.", ("verb", "status"), registry=own
+        )
+        self.seconds = Histogram(
+            "cocite_request_seconds",
+            "How long requests took that were answered.",
+            ("verb",),
+            registry=own,
+            buckets=_SECONDS,
+        )
+        self.samples = Histogram(
+            "cocite_samples",
+            "How many samples answers were made of.",
+            ("index",),
+            registry=own,
+            buckets=_SAMPLES,
+        )
+        self.reloads = Counter(
+            "cocite_reloads",
+            "Directories that took the place of an index, and that were refused.",
+            ("index", "outcome"),
+            registry=own,
+        )
+        self.queue = Gauge(
+            "cocite_queue",
+            "Questions that wait or are being answered.",
+            registry=own,
+            multiprocess_mode="livesum",
+        )
+        self.share = Gauge(
+            "cocite_samples_share",
+            "The share of the samples that answers get now, the least of all processes.",
+            registry=own,
+            multiprocess_mode="livemin",
+        )
+        self.shards = {
+            name: Gauge(f"cocite_shard_{name}", said, _SERVER, registry=own)
+            for name, said in _OF_SHARDS.items()
+        }
+        self._known: dict[tuple[str, int], Any] = {}
+        self._timed: dict[str, Any] = {}
+        self._built: dict[str, Any] = {}
+
+    def requested(self, verb: str, status: int, seconds: float) -> None:
+        """A request was answered."""
+        counter = self._known.get((verb, status))
+        if counter is None:
+            counter = self._known[verb, status] = self.requests.labels(verb, str(status))
+        counter.inc()
+        if status < 400:
+            timed = self._timed.get(verb)
+            if timed is None:
+                timed = self._timed[verb] = self.seconds.labels(verb)
+            timed.observe(seconds)
+
+    def made(self, index: str, samples: int) -> None:
+        """An answer was made of so many samples."""
+        counted = self._built.get(index)
+        if counted is None:
+            counted = self._built[index] = self.samples.labels(index)
+        counted.observe(samples)
+
+    def shard_status(self, index: str, seen: Iterable[ShardStatus]) -> None:
+        """How the servers of an index's samples are now."""
+        for each in seen:
+            numbers = each._asdict() | {"answers": each.state == "answers"}
+            for name, gauge in self.shards.items():
+                gauge.labels(index, str(each.shard), str(each.replica)).set(numbers[name])
+
+    def text(self) -> bytes:
+        """All of them, as Prometheus reads it."""
+        registry = self._registry
+        if FOLDER in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        found: bytes = generate_latest(registry)
+        return found
+
+
+def _bury() -> None:
+    """Forget what processes that died say of now: another one has taken their place."""
+    folder = os.environ.get(FOLDER)
+    if folder is None:
+        return
+    numbers = {path.stem.rpartition("_")[2] for path in Path(folder).glob("gauge_live*.db")}
+    for number in numbers:
+        if not Path(f"/proc/{number}").exists():
+            mark_process_dead(int(number))  # type: ignore[no-untyped-call]
+
+
+# -- log ---------------------------------------------------------------------------------
+
+
+_EVERY = 0.2
+
+
+def one_line(text: str) -> str:
+    """``text`` with everything escaped that is not to be printed as it is."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
+
+
+class Log:
+    """The log of a process. ``requests`` says whether every request has a line."""
+
+    def __init__(self, *, as_json: bool, quiet: bool, requests: bool) -> None:
+        self.as_json, self.quiet, self.requests = as_json, quiet, requests and not quiet
+        self._lines: list[str] = []
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        threading.Thread(target=self._run, name="log", daemon=True).start()
+        atexit.register(self.flush)
+
+    def say(self, message: str, level: str = "info", **more: Any) -> None:
+        """A line; ``more`` are its facts."""
+        if self.quiet and level == "info":
+            return
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        if self.as_json:
+            facts = {"time": now, "level": level, "message": message, **more}
+            line = json.dumps(facts)
+        else:
+            told = " ".join(f"{name}={value}" for name, value in more.items())
+            line = one_line(" ".join(filter(None, (now, level, message, told))))
+        with self._lock:
+            self._lines.append(line)
+        self._wake.set()
+
+    def flush(self) -> None:
+        """Write what was said."""
+        with self._lock:
+            lines, self._lines = self._lines, []
+        if lines:
+            text = "".join(f"{line}\n" for line in lines)
+            data = memoryview(text.encode("utf-8", "backslashreplace"))
+            try:
+                while data:
+                    data = data[os.write(sys.stderr.fileno(), data) :]
+            except (OSError, ValueError):
+                return  # nobody reads it any more
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            threading.Event().wait(_EVERY)
+            self.flush()

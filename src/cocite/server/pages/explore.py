@@ -1,0 +1,584 @@
+"""The page, at ``/``: a page's related pages as a table and a map, why they are, and how to ask
+otherwise; without a page, what is served here, and some pages to begin with.
+
+A page asks as the API does, with the same values and bounds. The list is a question like others,
+whose time counts for the load; lines of the map are a question for each page on it, left out when
+answers are of fewer samples already. A name that no page has is answered with those like it.
+
+Cost: that of the answer and of the map, and some 3 ms for the page.
+
+Why, as a page shows it: for each reason a sentence, its share with a bar, and the path.
+
+    Zambezi            links to both                         57 %
+    Black-footed_Cat   leads to both in 2 links               5 %
+        Zebra ← Mammal ← Black-footed_Cat → South_Africa → Giraffe
+
+What is said follows from the links that were looked at and the paths that are known
+(``search/stages.py``); where neither is, only that the page is near to both.
+
+Related pages for other sites: a list in a frame, or put in by a script.
+
+    <iframe src="https://SERVER/embed?node=NAME"></iframe>             needs --frame-ancestors
+    <script src="https://SERVER/embed.js" data-node="NAME"></script>   needs --allow-origin
+
+Links of the frame lead to pages named by URLs, or by paths in the site of ``--site``, else to the
+page at ``/``. The script is the one that ``related-all --kind site`` puts beside its files, and
+says itself what it takes (``query/batch/outputs/related.js``).
+
+The reference of the API, at ``/docs``: the OpenAPI document as a page to read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from cocite.errors import CociteError, StoreError, UnknownNode
+from cocite.graph.links import NO_LINKS
+from cocite.graph.sides import Sides
+from cocite.io.writers.tables import safe_cell
+from cocite.results import Document, plain
+from cocite.search.batch.folder import script
+from cocite.search.prominent import prominent
+from cocite.search.results import RelatedDocument
+from cocite.search.stages import DEFAULT_K, Reason
+from cocite.search.why_documents import WhyDocument, WhyTogetherDocument
+from cocite.server.openapi import described
+from cocite.server.pages.view import (
+    HTML,
+    PageState,
+    digits_of,
+    fields_of,
+    filled,
+    foreign,
+    how,
+    map_of,
+    outward,
+    percent,
+    policy,
+    rows_of,
+)
+from cocite.server.replies import coding, packed, reply_packed
+from cocite.server.requests import SETTINGS, listed, pairs_of, stored
+from cocite.server.results import SEARCHED
+from cocite.server.service import KINDS, Problem, Refused, problem_of
+
+if TYPE_CHECKING:
+    from cocite.server.service import ServedQuery, Service
+
+
+_LEADING = ("xjaccard", "pagesim")
+"""Measures whose reasons lead to both, or are led to by both, on ways that are not known."""
+_HOW = {
+    "in": ("links to both", "leads to both in {} links"),
+    "out": ("is linked to by both", "is led to by both in {} links"),
+}
+_EITHER = "is linked with both", "leads to both in {} links, taken either way"
+"""By the links looked at: what a page is that is one link away, or so many."""
+Said = list[str | dict[str, Any]]
+"""A sentence: texts, and pages by their names."""
+
+
+def reasons_of(document: WhyDocument | WhyTogetherDocument, state: PageState) -> dict[str, Any]:
+    """Why a hit is there: for each page that was asked the pages that make them similar."""
+    titles = document.titles or {}
+
+    def called(name: str) -> dict[str, Any]:
+        return {"name": name, "title": titles.get(name)}
+
+    def part(why: WhyDocument, share: float | None) -> dict[str, Any]:
+        score = why.score or 1.0
+        digits = digits_of(why.score)
+        rows = []
+        for reason in why.reasons:
+            page = reason.links != NO_LINKS
+            rows.append(
+                {
+                    **(called(reason.node) if page else {"name": reason.node, "title": None}),
+                    "href": state.asking(reason.node).href() if page else None,
+                    "share": f"{reason.share:.{digits}f}",
+                    "percent": _share(reason.share / score),
+                    "bar": percent(reason.share / score),
+                    "samples": reason.samples,
+                    "said": said_of(reason, called(why.a), called(why.b), why.measure),
+                    "path": _path(reason, called, state),
+                }
+            )
+        return {
+            "asked": called(why.a),
+            "score": f"{why.score:.{digits}f}",
+            "share": None if share is None else f"{share:.{digits}f}",
+            "rows": rows,
+            "others": why.others,
+            "rest": f"{why.rest:.{digits}f}",
+            "unplaced": f"{why.unplaced:.{digits}f}" if why.unplaced > 0 else None,
+        }
+
+    if isinstance(document, WhyTogetherDocument):
+        parts = [part(document.of_page(page), page.share) for page in document.pages]
+    else:
+        parts = [part(document, None)]
+    return {"other": called(document.b), "parts": parts, "several": len(parts) > 1}
+
+
+def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) -> Said:
+    """What the page is to the two, behind its name."""
+    links, steps = reason.links, reason.steps
+    forth, back = reason.path_a, reason.path_b
+    if links == NO_LINKS:
+        return ["a word of both"]
+    if steps:
+        return [_HOW.get(links, _EITHER)[steps > 1].format(steps)]
+    if len(back) == 2:  # the last step of a walk from a
+        last: Said = ["is linked with ", b]
+        if links in _HOW:
+            last = ["links to " if links == "out" else "is linked to by ", b]
+        return last if forth else ["is near to ", a, ", and ", *last]
+    if measure in _LEADING and links in _HOW:
+        if forth or back:
+            other = b if forth else a
+            return ["leads to ", other] if links == "in" else ["is led to by ", other]
+        return ["leads to both" if links == "in" else "is led to by both"]
+    if measure == "companion" and links == "in":
+        return ["is near to ", a, ", and links to ", b]
+    return ["is near to both"]
+
+
+def _share(share: float) -> str:
+    """In per cent, and never none of it."""
+    return "under 1" if 0 < share < 0.005 else f"{100 * share:.0f}"
+
+
+def _path(reason: Reason, called: Any, state: PageState) -> list[dict[str, Any]]:
+    """The way from a over the page to b, if it is more than one link to each: names with the arrows
+    of the links between them.
+    """
+    from_a, from_b = reason.path_a, reason.path_b
+    if not reason.steps or reason.steps < 2:
+        return []
+    steps, turn = [*from_a, *reversed(from_b[:-1])], len(from_a) - 1
+    forth, back = {"in": ("←", "→"), "out": ("→", "←")}.get(reason.links, ("–", "–"))
+    return [
+        {
+            **called(name),
+            "arrow": "" if place == 0 else forth if place <= turn else back,
+            "href": state.asking(name).href(),
+            "middle": place == turn,
+        }
+        for place, name in enumerate(steps)
+    ]
+
+
+# -- explore -----------------------------------------------------------------------------
+
+
+_WHY = ("together", "side", *SETTINGS)
+_EXAMPLES = 12
+"""Pages to begin with."""
+_LIKE = 20
+"""Names like one that no page has."""
+_Handler = Callable[["Service", Request], Awaitable[Response]]
+
+
+def explore(service: Service) -> list[Route]:
+    """Its routes."""
+    return [
+        Route("/", shown(service, "page", _page), methods=["GET"]),
+        Route("/related.csv", shown(service, "csv", _csv_of(service)), methods=["GET"]),
+    ]
+
+
+def shown(service: Service, verb: str, handler: _Handler) -> Callable[[Request], Awaitable[Any]]:
+    """An endpoint that is counted as ``verb``, and says what is wrong on a page."""
+
+    async def endpoint(request: Request) -> Response:
+        request.scope["state"]["verb"] = verb
+        try:
+            return await handler(service, request)
+        except Refused as refused:
+            problem = refused.problem
+        except CociteError as error:
+            problem = problem_of(error, service.scrub, _said(request))
+            if problem.status >= 500 or isinstance(error, StoreError):
+                service.fault(error, verb)
+        except Exception as error:
+            service.fault(error, verb)
+            problem = Problem("fault", "a fault of the server: its log says more")
+        return _wrong(service, problem)
+
+    return endpoint
+
+
+def _said(request: Request) -> list[str]:
+    """All texts in the query."""
+    try:
+        return [text for pair in pairs_of(request.scope["query_string"]) for text in pair]
+    except CociteError:
+        return []
+
+
+def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
+    """What all pages show: the title, the field to search with, its side, and what it keeps."""
+    index = state.get("index") or next(iter(service.holders))
+    sides = service.sides(index)
+    sought = state.nodes[0] if len(state.nodes) == 1 else ""
+    return {
+        "title": title,
+        "state": state,
+        "sought": sought,
+        "sides": () if sides is None else sides.titles[::-1],
+        "side": None if sides is None else _side(sides, state, sought),
+        "kept": state.without("offset", "side").others,
+        "index": index,
+        "outward": outward,
+    }
+
+
+def _side(sides: Sides, state: PageState, sought: str) -> str:
+    """On which side is searched: the one that was, or that of the page that is shown."""
+    if sought.startswith(sides.mark):
+        return sides.titles[0]
+    return state.get("side") or sides.titles[1]
+
+
+def sent(
+    service: Service,
+    request: Request,
+    body: bytes,
+    asking: ServedQuery | None = None,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A page as it goes out: without a tag, as it shows more than one answer."""
+    told = {"Content-Security-Policy": policy(service), **(headers or {})}
+    body, coded = packed(body, coding(request))
+    found = reply_packed(service, body, coded, HTML, asking, told, status)
+    if "etag" in found.headers:
+        del found.headers["etag"]
+    return found
+
+
+def _wrong(service: Service, problem: Problem) -> Response:
+    values = frame(service, PageState(), KINDS[problem.kind][1])
+    body = filled("wrong.html", values | {"problem": problem})
+    headers = {"Content-Type": HTML, "Cache-Control": "no-store", **problem.headers}
+    headers["Content-Security-Policy"] = policy(service)
+    return Response(body, problem.status, headers)
+
+
+async def _page(service: Service, request: Request) -> Response:
+    pairs = pairs_of(request.scope["query_string"])
+    state = PageState.of(pairs)
+    if len(pairs) > len(state.question) + (state.why is not None):
+        return RedirectResponse(state.href(), 303)  # a form's empty fields
+    index = state.get("index")
+    named = {} if index is None else {"index": index}
+    with service.asking("related", named) as asking:
+        if not state.nodes:
+            return await _front(service, request, state, asking)
+        left = foreign(asking.index, state)
+        state = state.without(*left)
+        values = service.verbs["related"].from_query(state.question)
+        try:
+            document = await service.ask("related", values, asking, _itself)
+        except UnknownNode as error:
+            return await _like(service, request, state, asking, error)
+        assert isinstance(document, RelatedDocument)
+        if document.nodes != tuple(dict.fromkeys(state.nodes)) and "side" not in values:
+            return RedirectResponse(state.asking(*document.nodes).href(), 303)  # by their names
+        reasons = await _reasons(service, state, values, asking)
+        made = partial(_render, service, state, values, asking, document, reasons, left)
+        body = await service.done(made, pushing=False, told=False)
+        return sent(service, request, body, asking)
+
+
+def _itself(document: Document) -> Document:
+    return document
+
+
+async def _reasons(
+    service: Service, state: PageState, values: dict[str, Any], asking: ServedQuery
+) -> dict[str, Any] | None:
+    """Why one of the hits is there, or what is wrong with the question."""
+    if state.why is None:
+        return None
+    asked = {name: values[name] for name in _WHY if name in values}
+    asked |= {"a": values["node"], "b": state.why}
+    whole = replace(asking, samples=asking.held.index.samples, full=True)  # as /v1/why has it
+
+    def made(document: Document) -> dict[str, Any]:
+        assert isinstance(document, WhyDocument | WhyTogetherDocument)
+        return reasons_of(document, state)
+
+    try:
+        return await service.ask("why", asked, whole, made)
+    except CociteError as error:
+        return {"wrong": problem_of(error, service.scrub, [state.why, *state.nodes]).detail}
+
+
+def _render(
+    service: Service,
+    state: PageState,
+    values: dict[str, Any],
+    asking: ServedQuery,
+    document: RelatedDocument,
+    reasons: dict[str, Any] | None,
+    left: list[str],
+) -> bytes:
+    """The page; a thread makes it."""
+    index, limits = asking.index, service.config.limits
+    titles = document.titles or [""] * len(document.nodes)
+    settings = {name: values[name] for name in SETTINGS if name in values}
+    named = [
+        {
+            "name": node,
+            "title": title or None,
+            "without": state.asking(*(other for other in document.nodes if other != node)).href(),
+        }
+        for node, title in zip(document.nodes, titles, strict=True)
+    ]
+    k, first = values.get("k", DEFAULT_K), document.offset
+    further = first + k <= limits.offset and len(document.hits) == k
+    fields = fields_of(index, service.verbs["related"].takes, state)
+    inside = {field.name for field in fields} | {"index", "offset", "side"}
+    return filled(
+        "page.html",
+        frame(
+            service,
+            state,
+            " + ".join(title or node for node, title in zip(document.nodes, titles, strict=True)),
+        )
+        | {
+            "named": named,
+            "how": how(document, asking.samples),
+            "fewer": not asking.full,
+            "rows": rows_of(document, state, limits.together),
+            "certain": document.certain_ranks,
+            "surely": document.surely,
+            "confidence": f"{100 * document.confidence:g} %",
+            "map": map_of(index, document, state, settings, asking.full, limits.map_time),
+            "reasons": reasons,
+            "left": left,
+            "fields": fields,
+            "given": [field for field in fields if field.value],
+            "hidden": [pair for pair in state.others if pair[0] not in inside],
+            "indexes": [(name, each.now.index.measure) for name, each in service.holders.items()],
+            "json": state.href("/v1/related", reasons=False),
+            "csv": state.safely().href("/related.csv", reasons=False),
+            "further": state.at(first + k).href() if further else None,
+            "before": state.at(max(0, first - k)).href() if first else None,
+            "filtered": any(state.get(name) for name in ("prefix", "exclude_prefix", "min_score")),
+        },
+    )
+
+
+async def _like(
+    service: Service, request: Request, state: PageState, asking: ServedQuery, error: UnknownNode
+) -> Response:
+    """Names like one that no page has."""
+    side, names = state.get("side"), asking.index.nodes
+    given = {} if side is None else {"side": side}
+    called = zip(state.nodes, stored(asking.index, given, state.nodes), strict=True)
+    there = {typed: name for typed, name in called if names.find(name) is not None}
+    sought = next(node for node in state.nodes if node not in there)
+    asked = {"text": sought, "k": _LIKE, "matches": len(names) <= SEARCHED, **given}
+    found = (await service.ask("complete", asked, asking, Document.to_json))["nodes"]
+    known = {each["node"] for each in found}
+    sides = names.sides
+    among = range(len(names)) if side is None or sides is None else sides.named(side)
+    near = [n for n in error.suggestions if n not in known and names.find(n) in among]
+    titles = asking.index.titles_of(near) or [""] * len(near)
+    found += [{"node": n, "title": title} for n, title in zip(near, titles, strict=True)]
+    rest = tuple(there.get(node, node) for node in state.nodes if node != sought)
+    hits = [
+        {"name": each["node"], "title": each.get("title")}
+        | {"href": state.asking(*rest, each["node"]).href()}
+        for each in found
+    ]
+    values = frame(service, state, f"Pages like {sought}") | {"sought": sought, "hits": hits}
+    return sent(service, request, filled("like.html", values), asking, 404)
+
+
+async def _front(
+    service: Service, request: Request, state: PageState, asking: ServedQuery
+) -> Response:
+    """What is served, and pages to begin with."""
+    begin = _KNOWN.get(asking.held.generation)
+    if begin is None:
+        begin = await service.done(partial(prominent, asking.held.index, _EXAMPLES), told=False)
+        _KNOWN[asking.held.generation] = begin
+        for gone in _KNOWN.keys() - {each.now.generation for each in service.holders.values()}:
+            del _KNOWN[gone]
+    hits = [
+        {"name": name, "title": title, "href": state.asking(name).href()} for name, title in begin
+    ]
+    served = service.indexes()
+    values = frame(service, state, "Related pages") | {"hits": hits, "served": served}
+    return sent(service, request, filled("front.html", values), asking)
+
+
+_KNOWN: dict[str, list[tuple[str, str | None]]] = {}
+"""Pages to begin with, by the generation of an index."""
+
+
+def _csv_of(service: Service) -> _Handler:
+    """The list as CSV, as the command line has it, ``safe`` for spreadsheets if that is asked for:
+    the page asks for it, as whoever follows a link opens what comes.
+    """
+    verb = listed(service.verbs["related"])
+
+    async def endpoint(service: Service, request: Request) -> Response:
+        values = verb.from_query(pairs_of(request.scope["query_string"]))
+        made = partial(_table, bool(values.pop("safe", False)))
+        with service.asking("related", values) as asking:
+            body = await service.ask("related", values, asking, made)
+            body, coded = packed(body, coding(request))
+            named = {"Content-Disposition": 'attachment; filename="related.csv"'}
+            return reply_packed(service, body, coded, "text/csv; charset=utf-8", asking, named)
+
+    return endpoint
+
+
+def _table(safe: bool, document: Document) -> bytes:
+    text = io.StringIO()
+    titles, rows = document.rows()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(titles)
+    for row in rows:
+        cells = ["" if (cell := plain(value)) is None else cell for value in row]
+        table.writerow(map(safe_cell, cells) if safe else cells)
+    return text.getvalue().encode("utf-8", "surrogateescape")
+
+
+# -- embed -------------------------------------------------------------------------------
+
+
+_K = "10"
+
+
+def embedded(service: Service) -> list[Route]:
+    """Its routes."""
+    return [
+        Route("/embed", shown(service, "embed", _embed), methods=["GET"]),
+        Route("/embed.js", _script, methods=["GET"]),
+    ]
+
+
+async def _embed(service: Service, request: Request) -> Response:
+    state = PageState.of(pairs_of(request.scope["query_string"]))
+    question = state.question if state.get("k") else [*state.question, ("k", _K)]
+    values = service.verbs["related"].from_query(question)
+    with service.asking("related", values) as asking:
+        made = partial(_list, service, state)
+        return sent(service, request, await service.ask("related", values, asking, made), asking)
+
+
+def _list(service: Service, state: PageState, document: Document) -> bytes:
+    assert isinstance(document, RelatedDocument)
+    site = service.config.site
+    hits: list[dict[str, Any]] = []
+    for hit in document.hits:
+        name = str(hit.node)
+        outside = outward(name) or (site and site + quote(name, errors="surrogateescape"))
+        href = outside or state.asking(name).href()
+        hits.append({"name": name, "title": hit.title, "href": href, "outside": bool(outside)})
+    return filled("embed.html", frame(service, state, "Related pages") | {"hits": hits})
+
+
+async def _script(request: Request) -> Response:
+    request.scope["state"]["verb"] = "embed"
+    headers = {
+        "Content-Type": "text/javascript; charset=utf-8",
+        "Cache-Control": "public, max-age=3600",
+        "Cross-Origin-Resource-Policy": "cross-origin",
+    }
+    return Response(script(), headers=headers)
+
+
+# -- reference ---------------------------------------------------------------------------
+
+
+_NAMES = {"string": "a text", "integer": "a whole number", "number": "a number"}
+
+
+def reference(service: Service) -> list[Route]:
+    """Its route. The page is made once."""
+    document = described(service)
+    verbs = [
+        {
+            "id": said["operationId"],
+            "method": method.upper(),
+            "path": path,
+            "summary": said["summary"],
+            "text": said.get("description", ""),
+            "takes": _takes(said),
+            "example": _example(path, said),
+        }
+        for path, methods in document["paths"].items()
+        for method, said in methods.items()
+    ]
+    values = {"info": document["info"], "verbs": verbs, "kinds": KINDS}
+    page = filled("reference.html", frame(service, PageState(), "API") | values)
+
+    async def docs(service: Service, request: Request) -> Response:
+        return sent(service, request, page, headers={"Cache-Control": "no-cache"})
+
+    return [Route("/docs", shown(service, "docs", docs), methods=["GET"])]
+
+
+def _example(path: str, said: dict[str, Any]) -> str | None:
+    """An address to try, or what to send."""
+    if "requestBody" in said:
+        body = said["requestBody"]["content"]["application/json"]["schema"]
+        examples = body.get("examples")
+        return json.dumps(examples[0], ensure_ascii=False) if examples else None
+    pairs = [(each["name"], each.get("example")) for each in said.get("parameters", ())]
+    query = urlencode([pair for pair in pairs if pair[1] is not None], doseq=True, quote_via=quote)
+    return f"{path}?{query}" if query else None if said.get("parameters") else path
+
+
+def _takes(said: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a verb takes, in its query or in its body."""
+    rows = [
+        (each["name"], each["schema"], each["description"], each["required"])
+        for each in said.get("parameters", ())
+    ]
+    if "requestBody" in said:
+        body = said["requestBody"]["content"]["application/json"]["schema"]
+        needed = body["required"]
+        rows += [
+            (name, schema, schema["description"], name in needed)
+            for name, schema in body["properties"].items()
+        ]
+    return [
+        {"name": name, "text": text, "needed": needed, **_kind(schema)}
+        for name, schema, text, needed in rows
+    ]
+
+
+def _kind(schema: dict[str, Any]) -> dict[str, Any]:
+    """What may stand there: in words, or one of some ``choices``; and what does by default."""
+    if schema["type"] == "array":
+        return {"is": f"a list of up to {schema['maxItems']:,}", "choices": (), "default": None}
+    words = _NAMES.get(schema["type"], "true or false")
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is not None and most is not None:
+        words += f" from {least:,} to {most:,}"
+    elif least is not None:
+        words += f", {least:,} or more"
+    default = schema.get("default")
+    return {
+        "is": words,
+        "choices": schema.get("enum", ()),
+        "default": str(default).lower() if isinstance(default, bool) else default,
+    }

@@ -1,0 +1,203 @@
+/* What makes the page quicker: names are completed while one types, pages are exchanged in place, and
+   the list and the map point at each other. Everything works without it; texts are only ever put in
+   as text, and the only HTML that is taken is that of this server's own pages. */
+"use strict";
+(() => {
+  const main = document.getElementById("main");
+  const field = document.getElementById("node");
+  const said = document.getElementById("said");
+
+  /* -- pages in place -------------------------------------------------------------------- */
+
+  let asked = null;
+  let shown = location.pathname + location.search;
+
+  const ours = (url) => url.origin === location.origin && url.pathname === "/";
+
+  async function show(url, { push = true, from = null } = {}) {
+    asked?.abort();
+    const mine = (asked = new AbortController());
+    main.setAttribute("aria-busy", "true");
+    let found;
+    try {
+      const answer = await fetch(url, { signal: mine.signal, headers: { Accept: "text/html" } });
+      if (!(answer.headers.get("Content-Type") ?? "").startsWith("text/html")) throw new Error();
+      found = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const there = new URL(answer.url);
+      there.hash = url.hash;
+      if (push) history.pushState(null, "", there);
+      shown = location.pathname + location.search;
+    } catch (error) {
+      if (mine.signal.aborted) return;
+      location.assign(url); // the browser says what is the matter
+      return;
+    }
+    document.title = found.title;
+    const open = main.querySelector(".controls[open]") !== null;
+    main.replaceChildren(...found.getElementById("main").childNodes);
+    main.removeAttribute("aria-busy");
+    if (open && url.pathname === location.pathname) main.querySelector(".controls")?.setAttribute("open", "");
+    const search = found.querySelector("form[role=search]");
+    const kept = [...search.querySelectorAll("input[type=hidden]")];
+    field.form.querySelectorAll("input[type=hidden]").forEach((each) => each.remove());
+    field.form.append(...kept);
+    field.value = search.node.value;
+    field.dataset.index = search.node.dataset.index;
+    document.getElementById("sides").replaceChildren(...found.getElementById("sides").childNodes);
+    close();
+    const why = url.hash === "#why" && document.getElementById("why");
+    if (why) {
+      why.focus({ preventScroll: true });
+      why.scrollIntoView({ block: "nearest" });
+      said.textContent = why.querySelector("h2").innerText;
+      return;
+    }
+    if (push) scrollTo(0, 0);
+    if (from !== "back") main.focus({ preventScroll: true });
+    const hits = main.querySelectorAll("tr[data-rank]").length;
+    said.textContent = `${main.querySelector("h1").innerText}: ${hits} related pages`;
+  }
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey) return;
+    if (event.shiftKey || event.altKey || link.target || link.hasAttribute("download")) return;
+    const url = new URL(link.href.baseVal ?? link.href, location);
+    if (!ours(url) || (url.hash && url.search === location.search && url.hash !== "#why")) return;
+    event.preventDefault();
+    show(url);
+  });
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (new URL(form.action).pathname !== "/") return;
+    event.preventDefault();
+    const given = [...new FormData(form)].filter(([, value]) => value !== "");
+    show(new URL(`/?${new URLSearchParams(given)}`, location));
+  });
+
+  addEventListener("popstate", () => {
+    const now = location.pathname + location.search;
+    if (now === shown) return; // a place on the same page
+    shown = now;
+    show(new URL(location), { push: false, from: "back" });
+  });
+
+  /* -- the list and the map -------------------------------------------------------------- */
+
+  function point(event, on) {
+    const row = event.target.closest?.("[data-rank]");
+    if (!row) return;
+    const rank = row.dataset.rank;
+    for (const each of main.querySelectorAll(`[data-rank="${rank}"]`)) each.classList.toggle("on", on);
+    for (const line of main.querySelectorAll(`line[data-a="${rank}"], line[data-b="${rank}"]`))
+      line.classList.toggle("on", on);
+  }
+  for (const [name, on] of [["pointerover", true], ["pointerout", false], ["focusin", true], ["focusout", false]])
+    main.addEventListener(name, (event) => point(event, on));
+
+  /* -- names while one types ------------------------------------------------------------- */
+
+  const names = document.createElement("ul");
+  names.className = "names";
+  names.id = "names";
+  names.hidden = true;
+  names.setAttribute("role", "listbox");
+  names.setAttribute("aria-label", "Names");
+  field.after(names);
+  for (const [name, value] of Object.entries({
+    role: "combobox", "aria-autocomplete": "list", "aria-controls": "names", "aria-expanded": "false",
+  })) field.setAttribute(name, value);
+
+  let typed = 0, looked = null, at = -1, matches = true;
+
+  function close() {
+    names.hidden = true;
+    at = -1;
+    field.setAttribute("aria-expanded", "false");
+    field.removeAttribute("aria-activedescendant");
+  }
+
+  function choose(place) {
+    at = place;
+    [...names.children].forEach((each, i) => each.setAttribute("aria-selected", String(i === at)));
+    if (at < 0) return field.removeAttribute("aria-activedescendant");
+    field.setAttribute("aria-activedescendant", names.children[at].id);
+    names.children[at].scrollIntoView({ block: "nearest" });
+  }
+
+  function take(item) {
+    field.value = item.dataset.node;
+    close();
+    field.form.requestSubmit();
+  }
+
+  async function look() {
+    const text = field.value;
+    looked?.abort();
+    if (!text.trim()) return close();
+    looked = new AbortController();
+    const query = new URLSearchParams({ text, k: "8", index: field.dataset.index, matches: String(matches) });
+    if (field.form.side) query.set("side", field.form.side.value);
+    let found;
+    try {
+      const answer = await fetch(`/v1/complete?${query}`, { signal: looked.signal });
+      if (answer.status === 422 && matches) {
+        matches = false; // too many names to look for parts of them
+        return look();
+      }
+      if (!answer.ok) return close();
+      found = (await answer.json()).nodes;
+    } catch {
+      return;
+    }
+    names.replaceChildren(...found.map((each, i) => {
+      const item = document.createElement("li");
+      item.id = `name-${i}`;
+      item.setAttribute("role", "option");
+      item.setAttribute("aria-selected", "false");
+      item.dataset.node = each.node;
+      const name = document.createElement("bdi");
+      name.textContent = each.title || each.node;
+      item.append(name);
+      if (each.title && each.title !== each.node) {
+        const small = document.createElement("small");
+        small.textContent = ` ${each.node}`;
+        item.append(small);
+      }
+      return item;
+    }));
+    if (!found.length || document.activeElement !== field) return close();
+    at = -1;
+    names.hidden = false;
+    field.removeAttribute("aria-activedescendant");
+    field.setAttribute("aria-expanded", "true");
+    said.textContent = `${found.length} names`;
+  }
+
+  field.addEventListener("input", () => {
+    clearTimeout(typed);
+    typed = setTimeout(look, 120);
+  });
+  field.addEventListener("keydown", (event) => {
+    const count = names.hidden ? 0 : names.children.length;
+    if (event.key === "Escape" && count) {
+      event.preventDefault();
+      close();
+    } else if (event.key === "Enter" && count && at >= 0) {
+      event.preventDefault();
+      take(names.children[at]);
+    } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && count) {
+      event.preventDefault();
+      const down = event.key === "ArrowDown";
+      choose(down ? (at + 1) % count : (at <= 0 ? count : at) - 1);
+    }
+  });
+  field.addEventListener("blur", close);
+  field.form.addEventListener("change", close); // of the side: names are those of the other one
+  names.addEventListener("pointerdown", (event) => {
+    event.preventDefault(); // the field keeps the focus
+    const item = event.target.closest("li");
+    if (item) take(item);
+  });
+})();

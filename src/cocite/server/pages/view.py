@@ -1,0 +1,427 @@
+"""An answer as a page shows it: rows with bars, the map, fields to ask otherwise.
+
+What templates are given is plain: texts, numbers, addresses of ours. Bars are in per cent of the
+best end of an interval on the page, so that bars of one page can be compared with each other.
+
+The state of a page is its address: the question as the API takes it, and what else is looked at.
+
+    /?node=NAME&index=near&k=20&decay=0.8&prefix=...&refine=true      what ``GET /v1/related`` takes
+     &why=OTHER                                                       whose reasons are shown
+
+So a page can be kept, sent and gone back to, and its JSON is the same query under ``/v1/related``.
+Fields that a form leaves empty mean nothing.
+
+How pages are made: templates that escape everything, one style sheet, one script.
+
+Names and titles are hostile text. Templates (Jinja2) escape whatever is put into them, attributes
+are quoted, links are made of ``/?`` and an encoded query (``server/pages/view.py``), and of a name
+itself only if it is an address of http or https. Should anything get through all the same, the
+policy lets no script run but ours, and nothing be loaded from elsewhere.
+
+Style and script have names that change with what is in them, so that browsers may keep them.
+
+Cost: a page takes some 3 ms; the templates are compiled once a process, in some 30 ms.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from importlib.resources import files
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote, urlencode, urlsplit
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from cocite.deadline import limited
+from cocite.errors import QueryTimeout
+from cocite.graph.links import DIRECTIONS
+from cocite.search import Index
+from cocite.search.results import RelatedDocument
+from cocite.server.pages import graph_map
+from cocite.server.replies import coding, packed
+from cocite.server.requests import SETTINGS, Parameter
+
+if TYPE_CHECKING:
+    from cocite.server.service import Service
+
+
+_LONGEST = 2048
+"""Characters of an address that a name may be: longer ones are no links."""
+
+
+@dataclass(frozen=True)
+class PageState:
+    """What a page is asked for: ``nodes``, whose reasons ``why``, and all ``others`` as texts."""
+
+    nodes: tuple[str, ...] = ()
+    why: str | None = None
+    others: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, str]]) -> Self:
+        """The state in the fields of a query."""
+        nodes, why, others = [], None, []
+        for name, value in pairs:
+            if name == "node" and value:
+                nodes.append(value)
+            elif name == "why":
+                why = value or None
+            elif value and name != "node":
+                others.append((name, value))
+        return cls(tuple(dict.fromkeys(nodes)), why, tuple(others))
+
+    def get(self, name: str) -> str | None:
+        """A text that was given."""
+        return next((value for other, value in self.others if other == name), None)
+
+    @property
+    def question(self) -> list[tuple[str, str]]:
+        """The fields that the API takes."""
+        return [*(("node", node) for node in self.nodes), *self.others]
+
+    def without(self, *names: str) -> PageState:
+        """The same, but for some of the others."""
+        return replace(self, others=tuple(pair for pair in self.others if pair[0] not in names))
+
+    def asking(self, *nodes: str) -> PageState:
+        """Other nodes, with the same settings: from the first hit on, and no reasons. Their names
+        are those of the index, which need no side.
+        """
+        return replace(self.without("offset", "side"), nodes=nodes, why=None)
+
+    def reasons(self, node: str | None) -> PageState:
+        """The same with the reasons of another hit, or none."""
+        return replace(self, why=node)
+
+    def at(self, offset: int) -> PageState:
+        """The same list further on."""
+        found = replace(self.without("offset"), why=None)
+        return replace(found, others=(*found.others, ("offset", str(offset)))) if offset else found
+
+    def safely(self) -> PageState:
+        """The same as a list for spreadsheets."""
+        return replace(self, others=(*self.others, ("safe", "true")))
+
+    def href(self, path: str = "/", *, reasons: bool = True) -> str:
+        """The address."""
+        pairs = self.question + ([("why", self.why)] if reasons and self.why is not None else [])
+        query = urlencode(pairs, quote_via=quote, errors="surrogateescape")
+        return f"{path}?{query}" if query else path
+
+
+def outward(name: str) -> str | None:
+    """The name as a link to where it leads, if it is an address of http or https and nothing else;
+    else None.
+    """
+    if not name.lower().startswith(("http://", "https://")) or len(name) > _LONGEST:
+        return None
+    if not name.isprintable() or any(sign.isspace() or sign in '"<>\\^`{|}' for sign in name):
+        return None
+    try:
+        return name if urlsplit(name).hostname else None
+    except ValueError:
+        return None
+
+
+def readable(name: str, most: int) -> str:
+    """A name in at most ``most`` characters: of an address without its scheme, and rather its end
+    than its middle.
+    """
+    text = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
+    if outward(name) is not None:
+        text = text.split("://", 1)[1].rstrip("/")
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 3 if outward(name) is not None else (most - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+
+
+# -- shown -------------------------------------------------------------------------------
+
+
+_LABEL = 22
+"""Signs of a label on the map."""
+_SAME = 8
+"""Signs that are left out of all labels, if they begin with as many."""
+_SHOWN = ("k", "min_score", "prefix", "exclude_prefix", "confidence", "other_sites", "refine")
+_WORDS = {
+    "k": "how many",
+    "min_score": "least score",
+    "prefix": "only names that begin with",
+    "exclude_prefix": "no names that begin with",
+    "confidence": "confidence of intervals",
+    "other_sites": "other sites only",
+    "refine": "refined (more exact, slower)",
+}
+
+
+@dataclass(frozen=True)
+class HitRow:
+    """A hit. ``score``, ``low``, ``high`` are shown; those with a ``bar`` are in per cent."""
+
+    rank: int
+    node: str
+    title: str | None
+    score: str
+    low: str
+    high: str
+    bar: float
+    bar_low: float
+    bar_high: float
+    exact: bool
+    walk: str
+    why: str
+    add: str | None
+    seen: bool
+    """Whether its reasons are shown."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of the form: ``kind`` is number, text, yes, or choice."""
+
+    name: str
+    label: str
+    help: str
+    kind: str
+    value: str
+    default: str
+    choices: tuple[str, ...] = ()
+    least: str = ""
+    most: str = ""
+
+
+def own_settings(index: Index) -> dict[str, Any]:
+    """What the index's measures take when asked, and what they take unless told otherwise."""
+    takes = dict.fromkeys(s.name for part in index.stored.parts for s in part.measure.ask)
+    given = index.stored.ask_settings({}).to_json()
+    return {name: given.get(name, "") for name in takes}
+
+
+def fields_of(index: Index, takes: Sequence[Parameter], state: PageState) -> list[Field]:
+    """The fields of the form, the index's own settings first."""
+    own = own_settings(index)
+    known = {parameter.name: parameter for parameter in takes}
+    found = []
+    for name in (*own, *_SHOWN):
+        taken = known[name]
+        default = own.get(name, taken.default)
+        kind = {bool: "yes", str: "text"}.get(taken.kind, "number")
+        choices = taken.choices
+        if name in own and taken.kind is bool:
+            kind, choices = "choice", ("true", "false")
+        elif choices:
+            kind = "choice"
+        found.append(
+            Field(
+                name,
+                _WORDS.get(name, name),
+                taken.text.partition(" For indexes of:")[0],
+                kind,
+                state.get(name) or "",
+                ""
+                if default is None
+                else str(default).lower()
+                if kind == "choice"
+                else f"{default}",
+                choices,
+                "" if math.isinf(taken.low) else f"{taken.low:g}",
+                "" if math.isinf(taken.high) else f"{taken.high:g}",
+            )
+        )
+    return found
+
+
+def foreign(index: Index, state: PageState) -> list[str]:
+    """Settings in the address that are those of other measures."""
+    own = own_settings(index)
+    return [name for name, _ in state.others if name in SETTINGS and name not in own]
+
+
+def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[HitRow]:
+    """A row a hit; ``most`` nodes are asked together at most."""
+    ends = [max(hit.score, hit.high) for hit in document.hits if math.isfinite(hit.high)]
+    best = max([*ends, *(hit.score for hit in document.hits)], default=0.0) or 1.0
+    digits = digits_of(best)
+    found = []
+    for rank, hit in enumerate(document.hits, document.offset + 1):
+        node = str(hit.node)
+        known = math.isfinite(hit.low) and math.isfinite(hit.high)
+        low, high = (hit.low, hit.high) if known else (hit.score, hit.score)
+        found.append(
+            HitRow(
+                rank,
+                node,
+                hit.title,
+                f"{hit.score:.{digits}f}",
+                f"{low:.{digits}f}" if known else "?",
+                f"{high:.{digits}f}" if known else "?",
+                percent(hit.score / best),
+                percent(low / best),
+                percent(high / best),
+                low == high,
+                state.asking(node).href(),
+                state.reasons(node).href() + "#why",
+                state.asking(*state.nodes, node).href() if len(state.nodes) < most else None,
+                node == state.why,
+            )
+        )
+    return found
+
+
+def map_of(
+    index: Index,
+    document: RelatedDocument,
+    state: PageState,
+    settings: Mapping[str, Any],
+    lines: bool,
+    most: float,
+) -> dict[str, Any] | None:
+    """The map, with ``lines`` if they take no more than ``most`` seconds. None if there is nothing
+    on it.
+    """
+    hits = list(document.hits[: graph_map.MOST])
+    if not hits:
+        return None
+    names = [str(hit.node) for hit in hits]
+    near = np.zeros((len(hits), len(hits)))
+    if lines:
+        try:
+            with limited(most):
+                near = graph_map.closeness(index, names, settings)
+        except QueryTimeout:
+            lines = False
+    called = " + ".join(map(str, document.nodes))
+    if document.titles is not None and len(document.nodes) == 1:
+        called = document.titles[0] or called
+    middle = readable(called, _LABEL)
+    labels = _labels([hit.title or str(hit.node) for hit in hits])
+    spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle)
+    return {
+        "inner": graph_map.INNER,
+        "outer": graph_map.OUTER,
+        "wide": graph_map.WIDTH,
+        "tall": graph_map.HEIGHT,
+        "spots": [
+            {"spot": spot, "href": state.asking(name).href(), "name": hit.title or name}
+            for spot, name, hit in zip(spots, names, hits, strict=True)
+        ],
+        "lines": graph_map.lines_of(spots, near),
+        "below": graph_map.BELOW,
+        "middle": middle,
+        "left_out": not lines and len(hits) > 1,
+        "first": len(hits),
+        "all": len(document.hits),
+    }
+
+
+def _labels(names: list[str]) -> list[str]:
+    """Names in short, without what all of them begin with, if that is much."""
+    pairs = zip(min(names), max(names), strict=False)
+    same = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    while same and (same[-1].isalnum() or same in names):
+        same = same[:-1]
+    if len(same) < _SAME or len(names) == 1:
+        return [readable(name, _LABEL) for name in names]
+    return [readable(f"…{name[len(same) :]}", _LABEL) for name in names]
+
+
+def how(document: RelatedDocument, samples: int | None) -> list[str]:
+    """What answered, in a few words each."""
+    found = [document.measure]
+    if document.direction in DIRECTIONS:
+        found.append(DIRECTIONS[document.direction])
+    if samples is not None:
+        found.append(f"{samples:,} samples")
+    if document.refined:
+        found.append("refined")
+    return found
+
+
+def digits_of(best: float) -> int:
+    """Decimals that leave three digits of the best score."""
+    return 3 if best <= 0 else min(12, max(3, 2 - math.floor(math.log10(best))))
+
+
+def percent(share: float) -> float:
+    """A share as the width of a bar, from 0 to 100."""
+    return round(100 * min(1.0, max(0.0, share)), 1)
+
+
+# -- made --------------------------------------------------------------------------------
+
+
+HTML = "text/html; charset=utf-8"
+_FOLDER = files("cocite.server.pages") / "static"
+_KINDS = {
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+_CONTENT = {name: (_FOLDER / name).read_bytes() for name in _KINDS}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors {}"
+)
+_PARTS = re.compile(r"[^/_.,;?&=)\-]*(?:[/_.,;?&=)\-]+|$)", re.S)
+_TEMPLATES = Environment(
+    loader=PackageLoader("cocite.server.pages"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def asset(name: str) -> str:
+    """The address of a file of ours."""
+    stem, _, ending = name.rpartition(".")
+    return f"/assets/{stem}.{sha256(_CONTENT[name]).hexdigest()[:12]}.{ending}"
+
+
+def _breaks(name: str) -> Markup:
+    """A name that rather breaks behind its signs than within its words."""
+    return Markup("<wbr>").join(_PARTS.findall(name))
+
+
+_TEMPLATES.globals.update(asset=asset)
+_TEMPLATES.filters["breaks"] = _breaks
+_TEMPLATES.tests["outward"] = lambda name: outward(name) is not None
+
+
+def filled(template: str, values: dict[str, Any]) -> bytes:
+    """A page. Bytes of names that are no text are shown as such."""
+    return _TEMPLATES.get_template(template).render(values).encode("utf-8", "replace")
+
+
+def policy(service: Service) -> str:
+    """What a page may load, and who may embed it."""
+    return _POLICY.format(" ".join(service.config.ancestors) or "'none'")
+
+
+def assets() -> list[Route]:
+    """The routes of all files of ours."""
+    return [Route(asset(name), _file(name), methods=["GET"]) for name in _KINDS]
+
+
+def _file(name: str) -> Any:
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "Content-Type": _KINDS[name]}
+    headers["Vary"] = "Accept-Encoding"
+
+    async def endpoint(request: Request) -> Response:
+        request.scope["state"]["verb"] = "asset"
+        body, coded = packed(_CONTENT[name], coding(request))
+        told = {} if coded is None else {"Content-Encoding": coded}
+        return Response(body, headers=headers | told)
+
+    return endpoint

@@ -1,0 +1,149 @@
+"""How answers go out: their headers, what a client has already, and packed if it wants that.
+
+An ETag is the generation of the index and the number of samples: a client that has an answer of the
+same generation, and of as many samples or more, is told so (304) before anything is computed. What
+is made of all samples may be kept for as long as it takes to notice a new index; what is made of
+fewer, under load, has to be asked for again. With keys nothing is kept by others than who asked.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import zlib
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from cocite.server.service import MEDIA, Problem
+
+if TYPE_CHECKING:
+    from cocite.server.service import ServedQuery, Service
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = [
+    "JSON",
+    "NDJSON",
+    "coding",
+    "has_it",
+    "packed",
+    "problem_reply",
+    "reply",
+    "reply_packed",
+    "unchanged",
+    "zstd",
+]
+
+JSON, NDJSON = "application/json", "application/x-ndjson"
+_LEAST = 1024
+"""Bytes below which packing gains nothing."""
+_PIECE = 1 << 17
+"""Bytes that go out at a time."""
+_TAG = re.compile(r'(?:W/)?"([0-9a-f]{16})-([0-9]+)"')
+_CODED = re.compile(r"\s*(zstd|gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*", re.I)
+
+
+def has_it(request: Request, asking: ServedQuery) -> bool:
+    """Whether the client has an answer of this generation that is no worse."""
+    told = request.headers.get("if-none-match")
+    if not told:
+        return False
+    generation, samples = asking.held.generation, asking.samples or 0
+    return any(match[1] == generation and int(match[2]) >= samples for match in _TAG.finditer(told))
+
+
+def coding(request: Request) -> str | None:
+    """``zstd`` or ``gzip``, whichever the client likes better; None for neither."""
+    likes: dict[str, float] = {}
+    for part in request.headers.get("accept-encoding", "").split(","):
+        match = _CODED.fullmatch(part)
+        if match:
+            try:
+                likes[match[1].lower()] = float(match[2] or 1)
+            except ValueError:
+                continue
+    best = max(("zstd", "gzip"), key=lambda name: likes.get(name, 0.0))
+    return best if likes.get(best, 0.0) > 0 else None
+
+
+def packed(body: bytes, how: str | None) -> tuple[bytes, str | None]:
+    """The body in a coding, if that gains anything, and the coding it is in."""
+    if how is None or len(body) < _LEAST:
+        return body, None
+    if how == "zstd":
+        return zstd.compress(body, 3), how
+    made = zlib.compressobj(5, zlib.DEFLATED, 31)
+    return made.compress(body) + made.flush(), how
+
+
+def caching(service: Service, asking: ServedQuery | None) -> dict[str, str]:
+    """What may be kept of an answer."""
+    if asking is None:
+        return {"Cache-Control": "no-store"}
+    kept = "private" if service.keys is not None else "public"
+    age = int(service.config.reload) if asking.full else 0
+    told = f"{kept}, max-age={age}" if age else f"{kept}, no-cache"
+    vary = "Accept-Encoding"
+    if service.keys is not None:
+        vary += ", Authorization, X-API-Key"
+    found = {"Cache-Control": told, "ETag": asking.tag, "Vary": vary}
+    found["Cocite-Index"] = asking.name
+    found["Cocite-Generation"] = asking.held.generation
+    if asking.samples is not None:
+        found["Cocite-Samples"] = str(asking.samples)
+    return found
+
+
+def reply(
+    service: Service,
+    request: Request,
+    body: bytes,
+    media: str = JSON,
+    asking: ServedQuery | None = None,
+    headers: Mapping[str, str] | None = None,
+    status: int = 200,
+) -> Response:
+    """An answer as it goes out."""
+    return reply_packed(service, *packed(body, coding(request)), media, asking, headers, status)
+
+
+def reply_packed(
+    service: Service,
+    body: bytes,
+    how: str | None,
+    media: str = JSON,
+    asking: ServedQuery | None = None,
+    headers: Mapping[str, str] | None = None,
+    status: int = 200,
+) -> Response:
+    """The same of a body that is packed already, ``how``."""
+    told: dict[str, Any] = caching(service, asking) | dict(headers or {})
+    if how is not None:
+        told["Content-Encoding"] = how
+    told["Content-Type"] = media
+    if len(body) > _PIECE:  # so that who does not read it is noticed (front.py)
+        told["Content-Length"] = str(len(body))
+        return StreamingResponse(_pieces(body), status, told)
+    return Response(body, status, told)
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    for begin in range(0, len(body), _PIECE):
+        yield body[begin : begin + _PIECE]
+
+
+def unchanged(service: Service, asking: ServedQuery) -> Response:
+    """304."""
+    return Response(b"", 304, caching(service, asking))
+
+
+def problem_reply(problem: Problem) -> Response:
+    """What is wrong."""
+    told = {"Content-Type": MEDIA, "Cache-Control": "no-store", **problem.headers}
+    return Response(problem.body, problem.status, told)

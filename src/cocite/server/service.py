@@ -1,0 +1,599 @@
+"""One process of a server: its indexes, its threads, and how a question goes through it.
+
+    question ──► lease of an index ──► share of samples ──► queue ──► thread: document ──► JSON
+                 (holder.py)           (adaptation.py)      (pool.py)        (answers.py)
+
+An answer is wholly of the generation that it leased, and says which it was, and of how many samples
+it is made. A watcher looks for new directories; SIGHUP has the keys read again.
+
+Pages are made of the same: ``ask`` gives documents, ``encoded`` any function of them.
+
+Keys: who may ask, from a file of hashes.
+
+    # a comment
+    reader sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+
+Keys are made by us (``cocite serve --new-key NAME``), 256 random bits each, so one round of SHA-256
+hides them as well as many would. A key that is shown is hashed and compared with every hash of the
+file, each in constant time, so that how long it takes says nothing.
+
+A key comes as ``Authorization: Bearer KEY``, as the password of HTTP Basic, so that browsers can
+ask for it, or as ``X-API-Key``.
+
+Errors as problem details (RFC 9457), in the wording of the command line.
+
+A problem has a status, a ``type`` that names its kind (a place in the server's own reference), a
+``title`` and a ``detail``. Of what goes wrong inside, only the log knows more: places on the
+server's disk are called by the names under which indexes are served.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, cached_property, partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from cocite.compiled.clock import clock
+from cocite.deadline import limited
+from cocite.errors import CociteError, InputError, NotAStore, QueryTimeout, UnknownNode, UsageError
+from cocite.graph.sides import Sides
+from cocite.results import Document
+from cocite.search import Index
+from cocite.search.remote.index import SpreadIndex
+from cocite.search.stages import DEFAULT_K
+from cocite.server.load import Adaptation, Full, Holder, LoadedIndex, Pool
+from cocite.server.metrics import Log, Metrics
+from cocite.server.requests import (
+    ANSWERS,
+    TooMany,
+    Values,
+    checked_settings,
+    heavy,
+    sampled,
+    verbs_of,
+)
+from cocite.server.results import Config, ServedDocument, ServedShards
+
+_LINE = re.compile(r"(\S{1,64})\s+sha256:([0-9a-f]{64})")
+_LONGEST = 512
+
+
+class Keys:
+    """The keys of a file, by their hashes."""
+
+    def __init__(self, path: str) -> None:
+        """Reads it; raises :class:`InputError`."""
+        self.path = path
+        self._hashes: dict[str, bytes] = {}
+        self.read()
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def read(self) -> None:
+        """Read the file again; what was known stays if it raises :class:`InputError`."""
+        try:
+            lines = Path(self.path).read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{self.path} cannot be read: {error}") from error
+        found = {}
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            match = _LINE.fullmatch(line.strip())
+            if match is None:
+                raise InputError(
+                    f"{self.path}:{number}: no key's hash. A line is NAME sha256:HASH; "
+                    "cocite serve --new-key NAME makes a key and its line"
+                )
+            found[match[1]] = bytes.fromhex(match[2])
+        if not found:
+            raise InputError(
+                f"{self.path} has no keys: nobody could ask. Make one: cocite serve --new-key NAME"
+            )
+        self._hashes = found
+
+    def holder(self, key: str | None) -> str | None:
+        """Whose key it is; None if it is nobody's."""
+        if not key or len(key) > _LONGEST:
+            return None
+        shown = hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+        found = None
+        for name, stored in self._hashes.items():
+            if hmac.compare_digest(stored, shown):
+                found = name
+        return found
+
+
+def shown_key(headers: Mapping[str, str]) -> str | None:
+    """The key that a request shows, if it shows one."""
+    kind, _, value = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip()
+    if kind.lower() == "basic":
+        try:
+            pair = base64.b64decode(value, validate=True).decode("utf-8")
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+        return pair.partition(":")[2]
+    return headers.get("x-api-key")
+
+
+def new_key(name: str) -> tuple[str, str]:
+    """A new key, and its line of the file."""
+    key = secrets.token_urlsafe(32)
+    return key, f"{name} sha256:{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+# -- problems ----------------------------------------------------------------------------
+
+
+MEDIA = "application/problem+json"
+KINDS = {
+    "bad-json": (400, "The body is no JSON"),
+    "no-key": (401, "A key is needed"),
+    "unknown-node": (404, "No node has this name"),
+    "unknown-index": (404, "No index has this name"),
+    "not-found": (404, "Nothing is here"),
+    "no-such-method": (405, "This is not asked like that"),
+    "not-acceptable": (406, "This is not given in that form"),
+    "unknown-host": (421, "The server is not called so"),
+    "slow-body": (408, "The body took too long"),
+    "body-too-large": (413, "The body is too large"),
+    "too-many": (413, "Too much is asked for at once"),
+    "url-too-long": (414, "The address is too long"),
+    "no-json": (415, "The body is to be JSON"),
+    "not-allowed": (422, "A value is not allowed"),
+    "graph-needed": (422, "The graph is needed, and is not here"),
+    "busy": (429, "The server has too much to do"),
+    "fault": (500, "The server failed"),
+    "took-too-long": (503, "The answer took too long"),
+}
+"""Kind -> its status and title."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong: ``kind`` is one of ``KINDS``; ``more`` are facts beside it."""
+
+    kind: str
+    detail: str
+    more: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def status(self) -> int:
+        """Its HTTP status."""
+        return KINDS[self.kind][0]
+
+    def to_json(self) -> dict[str, Any]:
+        """As RFC 9457 has it."""
+        status, title = KINDS[self.kind]
+        told = {"type": f"/docs#{self.kind}", "title": title, "status": status}
+        return told | {"detail": self.detail} | self.more
+
+    @cached_property
+    def body(self) -> bytes:
+        """The same, encoded."""
+        return msgspec.json.encode(self.to_json())
+
+    @cached_property
+    def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        """Its headers, encoded: what is told again and again is made once."""
+        told = {"content-type": MEDIA, "cache-control": "no-store", **self.headers}
+        told["content-length"] = str(len(self.body))
+        return tuple((name.lower().encode(), value.encode()) for name, value in told.items())
+
+
+class Refused(Exception):
+    """A request that is not answered, and why."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        super().__init__(problem.detail)
+
+
+class Scrub:
+    """Takes places on the disk out of messages: what is served is called by its name."""
+
+    def __init__(self, places: Iterable[tuple[str, str]]) -> None:
+        """``places`` are paths, and what to call each."""
+        known: dict[str, str] = {}
+        for path, name in places:
+            bare = () if os.path.basename(path) == path else (path,)  # which says nothing of places
+            for written in (*bare, os.path.abspath(path), os.path.realpath(path)):
+                known[written] = name
+                folder = os.path.dirname(written)
+                if len(folder) > 1:
+                    known.setdefault(folder + os.sep, "")
+        self._known = sorted(known.items(), key=lambda pair: -len(pair[0]))
+
+    def __call__(self, text: str, said: Iterable[str] = ()) -> str:
+        """The text without them; but what the client ``said`` itself is told as it was, as he would
+        learn of a place that he guesses by its being left out.
+        """
+        kept: dict[str, str] = {}
+        for each in sorted(set(said), key=len, reverse=True):
+            if any(path in each for path, _ in self._known):
+                for form in (repr(each)[1:-1], repr(each)[:100], each):
+                    mark = f"\0{len(kept)}\0"
+                    kept[mark], text = form, text.replace(form, mark)
+        for path, name in self._known:
+            text = text.replace(path, name)
+        for mark, form in reversed(kept.items()):
+            text = text.replace(mark, form)
+        return text
+
+
+def problem_of(error: CociteError, scrub: Scrub, said: Iterable[str] = ()) -> Problem:
+    """What is wrong, of an error that cocite raises on purpose, to a client who ``said`` this."""
+    detail = scrub(str(error), said)
+    if isinstance(error, UnknownNode):
+        return Problem("unknown-node", detail, {"suggestions": list(error.suggestions)})
+    if isinstance(error, TooMany):
+        return Problem("too-many", detail)
+    if isinstance(error, UsageError):
+        return Problem("not-allowed", detail)
+    if isinstance(error, QueryTimeout):
+        return Problem("took-too-long", detail)
+    if isinstance(error, NotAStore):
+        return Problem(
+            "graph-needed",
+            "this question reads the graph that the index was made of, which the server does not "
+            "have: ask without it, or have the server started with --graph",
+        )
+    phrase = HTTPStatus(500).phrase.lower()
+    return Problem("fault", f"{phrase}: the server's log says more")
+
+
+# -- service -----------------------------------------------------------------------------
+
+
+ServedAnswer = TypeVar("ServedAnswer")
+_PATIENCE = 0.2
+"""How much of the target a question may wait for its turn, when answers are of the fewest samples:
+the rest is for its answer, and for what it waits before it comes here and behind, for processors,
+the interpreter's lock and the event loop, which is as much again where there is too much to do.
+"""
+_PIECE = 8
+"""Questions of a batch that a thread answers at a time."""
+_SPREAD = ("shards", "replicas", "deadline")
+_BATCHES = 8
+"""Batches that a process answers at a time, at least: each has a piece in the queue."""
+
+
+@dataclass
+class ServedQuery:
+    """Who answers a question: the index ``name``, its generation ``held``, and ``samples`` of it;
+    None where scores are computed. ``full`` is whether these are all. Where samples are elsewhere
+    it is known how many they are when they have answered (``heard``).
+    """
+
+    name: str
+    held: LoadedIndex
+    samples: int | None
+    full: bool
+
+    @property
+    def index(self) -> Index:
+        """What is asked."""
+        return self.held.at(self.samples)
+
+    def heard(self, index: Index) -> None:
+        """What was asked has answered, of as many samples as it has now."""
+        if index.samples != self.samples:
+            self.samples, self.full = index.samples, index.samples == self.held.index.samples
+
+    @property
+    def tag(self) -> str:
+        """The ETag of what it answers: the same question has the same answer under it."""
+        return f'W/"{self.held.generation}-{self.samples or 0}"'
+
+
+class Service:
+    """What a process of the server holds; made before it listens. Methods that are ``async`` are
+    those of the event loop, the others are safe to share between threads.
+    """
+
+    def __init__(self, config: Config) -> None:
+        """Opens all indexes; raises a :class:`CociteError` if one cannot be."""
+        self.config = config
+        self.log = Log(as_json=config.log_json, quiet=config.quiet, requests=config.requests)
+        self.metrics = Metrics()
+        means: dict[str, Any] = {"threads": config.threads, "memory": config.memory}
+        self.cluster = reached(config.spread)
+        if config.spread is not None:
+            means |= {name: getattr(config.spread, name) for name in _SPREAD}
+            means["cluster"] = self.cluster
+        self.holders = {
+            each.name: Holder(each.name, each.path, config.graphs, means) for each in config.indexes
+        }
+        self.keys = None if config.keys is None else Keys(config.keys)
+        self.verbs = verbs_of(config.limits, list(self.holders))
+        places = [(each.path, each.name) for each in config.indexes]
+        places += [(path, "the graph") for path in config.graphs]
+        self.scrub = Scrub(places)
+        most = max((h.now.index.samples or 0 for h in self.holders.values()), default=0)
+        lowest = min(1.0, config.floor / most) if most else 1.0
+        self.adaptation = Adaptation(config.target, lowest, time.monotonic())
+        self.patience = _PATIENCE * config.target
+        self.pool = Pool(config.threads, config.queue, config.limits.question_time)
+        self.ready = True
+        self._batches = 0
+        self.gauge()
+        self._stop = threading.Event()
+        threading.Thread(target=self._watch, name="watcher", daemon=True).start()
+
+    # -- asking ---------------------------------------------------------------------------
+
+    @contextmanager
+    def asking(self, verb: str, values: Values) -> Iterator[ServedQuery]:
+        """Who answers a question now, kept as it is for as long as the block takes; raises
+        :class:`Refused` for an index that is not served.
+        """
+        name = values.get("index", next(iter(self.holders)))
+        holder = self.holders.get(name)
+        if holder is None:
+            served = ", ".join(self.holders)
+            raise Refused(
+                Problem("unknown-index", f"no index is named {name!r}; this server has {served}")
+            )
+        with holder.lease() as held:
+            have = samples = held.index.samples
+            if sampled(verb) and not heavy(values):
+                share = self.adaptation.asked(time.monotonic())
+                samples = have if share >= 1 else held.samples(share, self.config.floor)
+            yield ServedQuery(holder.name, held, samples, samples == have)
+
+    async def done(
+        self,
+        work: Callable[[], ServedAnswer],
+        *,
+        pushing: bool = True,
+        told: bool = True,
+        seconds: float | None = None,
+    ) -> ServedAnswer:
+        """Have work done by a thread; raises :class:`Refused` if there is too much to do, and
+        :class:`QueryTimeout` if it takes more ``seconds`` than a question may. Samples adapt to how
+        long it takes if that is to be ``told``.
+        """
+        began = time.monotonic()
+        most = self.patience if self.adaptation.at_floor else None
+        try:
+            found = await self.pool.run(work, most=most, pushing=pushing, seconds=seconds)
+        except Full as full:
+            if told:
+                self.adaptation.refused(time.monotonic())
+            raise Refused(_busy(full.after)) from None
+        if pushing and told:
+            now = time.monotonic()
+            self.adaptation.answered(now - began, now)
+        return found
+
+    def overloaded(self, path: str) -> Problem | None:
+        """Why a question will not be answered, known before it is read: what is refused must cost
+        next to nothing. None if it may be.
+        """
+        wait = self.pool.wait
+        full = self.pool.full or (self.adaptation.at_floor and wait > self.patience)
+        if not full or not path.startswith("/v1/") or path == "/v1/indexes":
+            return None
+        self.adaptation.refused(time.monotonic())
+        return _busy(wait)
+
+    async def ask(
+        self,
+        verb: str,
+        values: Values,
+        asking: ServedQuery,
+        made: Callable[[Document], ServedAnswer],
+    ) -> ServedAnswer:
+        """Answer a question: ``made`` of its document, by a thread.
+
+        Raises :class:`Refused`, and the :class:`CociteError` that the index raises.
+        """
+
+        def work() -> ServedAnswer:
+            return made(self._answer(verb, values, asking))
+
+        found = await self.done(work, told=sampled(verb) and not heavy(values))
+        self._counted(verb, asking)
+        return found
+
+    def _answer(self, verb: str, values: Values, asking: ServedQuery) -> Document:
+        index = asking.index.one_question()
+        document = ANSWERS[verb](index, values)
+        asking.heard(index)
+        return document
+
+    async def ask_each(self, values: Values, asking: ServedQuery) -> AsyncIterator[list[bytes]]:
+        """Answer a batch: lines of JSON, some at a time; the first may raise :class:`Refused`."""
+        nodes: Sequence[str | list[str]] = values["nodes"]
+        self._bounded(len(nodes), values.get("k", DEFAULT_K))
+        self._batches += 1
+        try:
+            async for lines in self._each(nodes, values, asking):
+                yield lines
+        finally:
+            self._batches -= 1
+
+    def _bounded(self, nodes: int, k: int) -> None:
+        """Raise :class:`Refused` for a batch that is too large, or one too many."""
+        most = self.config.limits.hits
+        if nodes * k > most:
+            told = f"{nodes:,} nodes with {k:,} hits each are more than {most:,} hits"
+            raise Refused(Problem("too-many", f"{told}: ask for fewer at once"))
+        if self._batches >= max(_BATCHES, 4 * self.config.threads):
+            raise Refused(_busy(self.pool.wait))
+
+    async def _each(
+        self, nodes: Sequence[str | list[str]], values: Values, asking: ServedQuery
+    ) -> AsyncIterator[list[bytes]]:
+        rest = {name: value for name, value in values.items() if name != "nodes"}
+        checked_settings(asking.index, rest)  # which no question would do if all are of strangers
+        limits = self.config.limits
+        most = limits.question_time * limits.batch_times
+        late = QueryTimeout(f"the batch took longer than the {most:g} s that it is given: ask less")
+        end = clock() + most
+        for begin in range(0, len(nodes), _PIECE):
+            piece = nodes[begin : begin + _PIECE]
+            if clock() > end:
+                yield [self._unanswered(node, late) for node in piece]
+                continue
+            work = partial(self._piece, asking, piece, rest)
+            seconds = (len(piece) + 1) * limits.question_time
+            try:
+                lines = await self.done(work, pushing=begin == 0, told=False, seconds=seconds)
+            except QueryTimeout as error:
+                lines = [self._unanswered(node, error) for node in piece]
+            yield lines
+        self._counted("batch", asking)
+
+    def _piece(
+        self, asking: ServedQuery, nodes: Sequence[str | list[str]], rest: Values
+    ) -> list[bytes]:
+        """The answers to some nodes, encoded."""
+        return [self._line(asking, node, rest) for node in nodes]
+
+    def _line(self, asking: ServedQuery, node: str | list[str], rest: Values) -> bytes:
+        asked = node if isinstance(node, list) else [node]
+        try:
+            with limited(self.config.limits.question_time):
+                return encoded(self._answer("related", {**rest, "node": asked}, asking))
+        except (UnknownNode, QueryTimeout) as error:
+            return self._unanswered(node, error)
+
+    def _unanswered(self, node: str | list[str], error: CociteError) -> bytes:
+        """What stands in the place of an answer."""
+        called = {"nodes": node} if isinstance(node, list) else {"node": node}
+        said = node if isinstance(node, list) else [node]
+        return msgspec.json.encode(called | {"error": self.scrub(str(error), said)})
+
+    def _counted(self, verb: str, asking: ServedQuery) -> None:
+        if asking.samples is not None and sampled(verb):
+            self.metrics.made(asking.name, asking.samples)
+
+    def sides(self, name: str) -> Sides | None:
+        """The two sides of an index that is bipartite."""
+        holder = self.holders.get(name)
+        return None if holder is None else holder.now.index.nodes.sides
+
+    def indexes(self) -> list[dict[str, Any]]:
+        """What is served."""
+        share, found = self.adaptation.asked(time.monotonic()), []
+        for holder in self.holders.values():
+            with holder.lease() as held:
+                samples = held.samples(share, self.config.floor)
+                told = ServedDocument.of(holder.name, held.generation, held.index, samples)
+                found.append(told.to_json())
+        return found
+
+    def gauge(self) -> None:
+        """Bring the metrics up to date that are not counted."""
+        self.metrics.queue.set(self.pool.waiting)
+        self.metrics.share.set(self.adaptation.asked(time.monotonic()))
+        for holder in self.holders.values():
+            index = holder.now.index
+            if isinstance(index, SpreadIndex):
+                self.metrics.shard_status(holder.name, index.shards)
+
+    # -- what changes meanwhile -----------------------------------------------------------
+
+    def read_keys(self) -> None:
+        """Read the keys again; those that were read stay if they cannot be."""
+        if self.keys is None:
+            return
+        try:
+            self.keys.read()
+            self.log.say("keys read again", keys=len(self.keys))
+        except InputError as error:
+            self.log.say(f"the keys stay as they were: {error}", "error")
+
+    def draining(self) -> None:
+        """The server is about to end: it says that it is not ready, and goes on."""
+        if self.ready:
+            self.ready = False
+            self.log.say("about to end: not ready any more")
+
+    def _watch(self) -> None:
+        looked = time.monotonic()
+        while not self._stop.wait(min(1.0, self.config.reload)):
+            self.gauge()
+            self.pool.look()
+            if (now := time.monotonic()) < looked + self.config.reload:
+                continue
+            looked = now
+            for holder in self.holders.values():
+                self.look(holder)
+
+    def look(self, holder: Holder) -> None:
+        """Take a new directory, if there is one."""
+        found = holder.look()
+        if found is None:
+            return
+        if found == "taken":
+            self.metrics.reloads.labels(holder.name, "taken").inc()
+            self.log.say("reloaded", index=holder.name, generation=holder.now.generation)
+            return
+        self.metrics.reloads.labels(holder.name, "refused").inc()
+        self.log.say(f"the old one stays: {found}", "error", index=holder.name)
+
+    def close(self) -> None:
+        """Take no more questions and end the threads."""
+        self.ready = False
+        self._stop.set()
+        self.pool.close()
+        if self.cluster is not None:
+            for holder in self.holders.values():
+                holder.close()
+            self.cluster.close()
+        self.log.flush()
+
+    def fault(self, error: BaseException, verb: str) -> None:
+        """Log what is not the client's doing."""
+        known = isinstance(error, CociteError | UsageError)
+        message = str(error) if known else f"{type(error).__name__}: {error}"
+        self.log.say(message, "error", verb=verb)
+
+
+def reached(spread: ServedShards | None) -> Any:
+    """The cluster that samples answer from, one for all indexes; None if there is none."""
+    if spread is None:
+        return None
+    from cocite.cluster.ray import Cluster
+
+    return Cluster.connect(spread.address)
+
+
+def encoded(document: Document) -> bytes:
+    """A document as JSON."""
+    return msgspec.json.encode(document.to_json())
+
+
+def _busy(after: float) -> Problem:
+    return _busy_for(max(1, round(after + 0.5)))
+
+
+@cache
+def _busy_for(seconds: int) -> Problem:
+    return Problem(
+        "busy",
+        f"more questions wait than can be answered in time: ask again in {seconds} s",
+        {"retry_after": seconds},
+        {"Retry-After": str(seconds)},
+    )

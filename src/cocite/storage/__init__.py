@@ -1,0 +1,67 @@
+"""Bytes on disk: raw arrays, a manifest, checksums, atomic publication.
+
+This room knows nothing of graphs or indexes. The format is specified in ``FORMAT.md``.
+"""
+
+from cocite.storage.arrays import (
+    AROUND,
+    Access,
+    ArrayWriter,
+    DeclaredFiles,
+    Entry,
+    advise,
+    checksum,
+    evict,
+    fetch,
+    is_mapped,
+    map_array,
+)
+from cocite.storage.atomic import (
+    Journal,
+    check_file,
+    check_folder,
+    new_folder,
+    staged_file,
+    staged_folder,
+    staged_rows,
+)
+from cocite.storage.manifest import FORMAT_VERSION, MANIFEST, Facts, Manifest, Store, kind_of
+from cocite.storage.spool import Scratch, ScratchFile, Spool, SpoolReader, Stream
+from cocite.storage.staging import Building, Staging, copy_array, publishing, written_from
+
+__all__ = [
+    "AROUND",
+    "FORMAT_VERSION",
+    "MANIFEST",
+    "Access",
+    "ArrayWriter",
+    "Building",
+    "DeclaredFiles",
+    "Entry",
+    "Facts",
+    "Journal",
+    "Manifest",
+    "Scratch",
+    "ScratchFile",
+    "Spool",
+    "SpoolReader",
+    "Staging",
+    "Store",
+    "Stream",
+    "advise",
+    "check_file",
+    "check_folder",
+    "checksum",
+    "copy_array",
+    "evict",
+    "fetch",
+    "is_mapped",
+    "kind_of",
+    "map_array",
+    "new_folder",
+    "publishing",
+    "staged_file",
+    "staged_folder",
+    "staged_rows",
+    "written_from",
+]

@@ -1,0 +1,381 @@
+"""Raw little-endian arrays: written as a stream with a checksum, read by mapping.
+
+A file holds the array's bytes and nothing else, in C order; dtype, shape and checksum are in
+the manifest. The checksum is XXH3-128 over the bytes. Mapped arrays are read-only, and the
+files behind them are never written again: a store is replaced, not changed.
+
+What is touched of a mapped file that is not in the system's cache brings its surroundings along,
+up to megabytes. ``advise`` says how an array is going to be read, so that they stay where they are.
+
+Which files a store has, and what each of them is: declared as ``FORMAT.md`` writes it, compared
+with the manifest when a store is opened.
+
+    "<u4[E]"          32-bit numbers; E is a size that all files of one group have in common
+    "<u8[n + 1]"      one more than n
+    "<f4[n, 6]"       six values for each of n
+
+Kernels take arrays as they come: a file of another dtype, or one that is too short, would lead them
+out of it. So no store is opened with a file that is not declared, or not as declared.
+
+Cost: none but the manifest.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import re
+import resource
+import stat
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self, TypeVar
+
+import numpy as np
+import xxhash
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from cocite.errors import Damaged, ResourceError
+from cocite.storage import disk
+
+_Made = TypeVar("_Made")
+_DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+_DIGEST = re.compile("[0-9a-f]{32}")
+_MAX_BYTES = 2**56
+_CHUNK, _PIECE = 1 << 24, 1 << 20
+"""Bytes that are written at a time, and that are in memory of a file whose checksum is made."""
+_FETCHED = 1 << 17
+"""Bytes that are asked for at a time: a system reads no more than it reads ahead."""
+AROUND = 1 << 21
+"""Linux maps up to so many bytes of a file around a page that is touched: 64 kB, and from 6.18 on
+all of what its cache holds in one piece."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the manifest says of one file: NumPy dtype string, shape, XXH3-128 in hex."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    xxh3_128: str
+
+    @property
+    def nbytes(self) -> int:
+        """The size the file must have."""
+        size = np.dtype(self.dtype).itemsize
+        for length in self.shape:
+            size *= length
+        return size
+
+    def to_json(self) -> dict[str, Any]:
+        """As the manifest holds it."""
+        return {"dtype": self.dtype, "shape": list(self.shape), "xxh3_128": self.xxh3_128}
+
+    @classmethod
+    def from_json(cls, name: str, value: Any) -> Entry:
+        """Read and check one manifest entry; raises :class:`Damaged`."""
+        if not _NAME.fullmatch(name):
+            raise Damaged(f"the manifest names a file {name!r}, which no store may hold")
+        try:
+            dtype, shape, digest = value["dtype"], value["shape"], value["xxh3_128"]
+            fine = (
+                dtype in _DTYPES
+                and isinstance(shape, list)
+                and 1 <= len(shape) <= 3
+                and all(type(length) is int and 0 <= length < _MAX_BYTES for length in shape)
+                and isinstance(digest, str)
+                and _DIGEST.fullmatch(digest) is not None
+            )
+        except (TypeError, KeyError):
+            fine = False
+        if fine:
+            entry = cls(dtype, tuple(shape), digest)
+            if entry.nbytes <= _MAX_BYTES:
+                return entry
+        raise Damaged(f"the manifest's entry for {name} is not one: {str(value)[:200]}")
+
+
+class ArrayWriter:
+    """Write one array as a stream of pieces, then ask for its :class:`Entry`.
+
+    ``shape_tail`` gives the trailing dimensions; the first one is counted. The bytes are
+    on the disk when the ``with`` block ends without an error. ``path`` is that of a new file in a
+    draft, or a file that is open.
+    """
+
+    def __init__(
+        self, path: Path | BinaryIO, dtype: DTypeLike, shape_tail: tuple[int, ...] = ()
+    ) -> None:
+        self.dtype = np.dtype(dtype).newbyteorder("<")
+        self._tail = shape_tail
+        self._hash = xxhash.xxh3_128()
+        self._items = 0
+        self._ours = isinstance(path, Path)
+        self._file = disk.create_anew(path) if isinstance(path, Path) else path
+        self.entry: Entry | None = None
+
+    def write(self, piece: ArrayLike) -> None:
+        """Append ``piece``, converted to the array's dtype if that loses nothing."""
+        array = np.asarray(piece)
+        if array.dtype != self.dtype:
+            array = array.astype(self.dtype, casting="safe")
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        for low in range(0, len(data), _CHUNK):
+            disk.write(self._file, data[low : low + _CHUNK])
+        self._hash.update(data)
+        self._items += array.size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                disk.sync_file(self._file)
+                row = int(np.prod(self._tail, dtype=np.int64)) if self._tail else 1
+                shape = (self._items // row, *self._tail)
+                self.entry = Entry(self.dtype.str, shape, self._hash.hexdigest())
+        finally:
+            if self._ours:
+                self._file.close()
+
+    @property
+    def finished(self) -> Entry:
+        """The entry of the finished file."""
+        if self.entry is None:
+            raise ValueError(f"{self._file.name} is not finished")
+        return self.entry
+
+
+def open_regular(path: Path, nbytes: int | None = None) -> int:
+    """Open a plain file, of exactly ``nbytes`` if given: no link, no pipe, no surprise.
+
+    Raises :class:`Damaged`, and :class:`ResourceError` if too many files are open.
+    """
+    descriptor = _allowed(path, lambda: os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise Damaged(f"{path} is not a plain file. {_REBUILD}")
+    if nbytes is not None and status.st_size != nbytes:
+        os.close(descriptor)
+        found = f"{status.st_size} bytes"
+        raise Damaged(f"{path} should have {nbytes} bytes; found: {found}. {_REBUILD}")
+    return descriptor
+
+
+def _allowed(path: Path, call: Callable[[], _Made]) -> _Made:
+    """What ``call`` makes of the file; where this process may not have so many files open, it is
+    allowed more, up to what the system lets it have: an index is a file a shard.
+    """
+    while True:
+        try:
+            return call()
+        except OSError as error:
+            if error.errno != errno.EMFILE or not _allow_more():
+                raise _unopened(path, error) from error
+
+
+def _allow_more() -> bool:
+    """Let this process have twice as many files open; False if it has all that it may."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * now if most == resource.RLIM_INFINITY else min(2 * now, most)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    except (ValueError, OSError):
+        return False
+    return wanted > now
+
+
+def _unopened(path: Path, error: OSError) -> Damaged | ResourceError:
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        return ResourceError(
+            f"{path} is one file too many: this process may have {most:,} open. Allow more, such "
+            "as ulimit -n 4096, or build the index with more samples to a file (--shard)"
+        )
+    if error.errno == errno.ENOMEM:
+        return ResourceError(
+            f"{path} cannot be mapped: {error.strerror}. Allow more address space, such as "
+            "ulimit -v unlimited, or more maps (vm.max_map_count)"
+        )
+    return Damaged(f"{path} cannot be opened: {error.strerror}. {_REBUILD}")
+
+
+_REBUILD = "Copy the directory again from where it was whole, or build it again"
+
+
+def map_array(path: Path, entry: Entry) -> NDArray[Any]:
+    """The array of ``entry`` as a read-only view of the file; costs no memory until read, and keeps
+    the file open. Raises as :func:`open_regular`.
+    """
+    descriptor = open_regular(path, entry.nbytes)
+    try:
+        if entry.nbytes == 0:
+            array = np.empty(entry.shape, entry.dtype)
+            array.flags.writeable = False
+            return array
+        view = _allowed(path, lambda: mmap.mmap(descriptor, entry.nbytes, access=mmap.ACCESS_READ))
+    finally:
+        os.close(descriptor)
+    return np.frombuffer(view, entry.dtype).reshape(entry.shape)
+
+
+def evict(*arrays: NDArray[Any]) -> None:
+    """Give back the memory of mapped arrays: the pages stay in the system's cache, not in ours.
+
+    Of a slice, those of the slice. An array that is not a view of a mapped file is left alone.
+    """
+    for array in arrays:
+        view = _view(array)
+        if view is not None and array.size:
+            start = np.frombuffer(view, np.uint8).ctypes.data
+            low, high = np.lib.array_utils.byte_bounds(array)
+            low = (low - start) // AROUND * AROUND
+            high = min(-(-(high - start) // AROUND) * AROUND, len(view))
+            view.madvise(mmap.MADV_DONTNEED, low, high - low)
+
+
+def fetch(*arrays: NDArray[Any]) -> None:
+    """Have all of mapped arrays read from begin to end, and nothing around them: of a slice, those
+    of the slice. An array that is not a view of a mapped file is left alone.
+    """
+    for array in arrays:
+        view = _view(array)
+        if view is not None and array.size:
+            start = np.frombuffer(view, np.uint8).ctypes.data
+            low, high = np.lib.array_utils.byte_bounds(array)
+            low, high = (low - start) // mmap.PAGESIZE * mmap.PAGESIZE, high - start
+            for piece in range(low, high, _FETCHED):
+                view.madvise(mmap.MADV_WILLNEED, piece, min(_FETCHED, high - piece))
+
+
+class Access(Enum):
+    """How a mapped array is going to be read, by which the system reads ahead."""
+
+    SCATTERED = mmap.MADV_RANDOM
+    """A few words here and there: pages come alone."""
+    AROUND = mmap.MADV_NORMAL
+    """Most of it, in any order: pages bring those around them along."""
+    THROUGH = mmap.MADV_SEQUENTIAL
+    """From its first byte to its last, once."""
+
+
+def advise(access: Access, *arrays: NDArray[Any]) -> None:
+    """Say how mapped arrays are going to be read from now on, whoever has them: whole files, also
+    of a slice. An array that is not a view of a mapped file is left alone.
+    """
+    for array in arrays:
+        view = _view(array)
+        if view is not None:
+            view.madvise(access.value)
+
+
+def _view(array: NDArray[Any]) -> mmap.mmap | None:
+    """The mapped file that an array is a view of, if it is one."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def is_mapped(array: NDArray[Any]) -> bool:
+    """Whether an array is a view of a mapped file."""
+    return _view(array) is not None
+
+
+def checksum(path: Path, entry: Entry) -> str:
+    """The XXH3-128 of the file as it is now, in hex, read in pieces."""
+    descriptor = open_regular(path, entry.nbytes)
+    digest = xxhash.xxh3_128()
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+# -- files -------------------------------------------------------------------------------
+
+
+_DECLARED = re.compile(r"([|<][a-z][0-9])\[([^\]]+)\]")
+_SIZE = re.compile(r"([A-Za-z]*)(?: \+ )?([0-9]*)")
+
+
+class DeclaredFiles:
+    """The files of a manifest, of which those that are declared are taken one group after another.
+
+    Everything raises :class:`Damaged`.
+    """
+
+    def __init__(self, path: Path, files: Mapping[str, Entry]) -> None:
+        self._path, self._left = path, dict(files)
+
+    def take(
+        self,
+        declared: Mapping[str, str],
+        sizes: Mapping[str, int],
+        prefix: str = "",
+        optional: Collection[str] = (),
+    ) -> None:
+        """See that the files of a group are there, with these ``sizes`` and any others that go
+        together; ``prefix`` stands before their names.
+        """
+        known = dict(sizes)
+        for name, form in declared.items():
+            if name in optional and prefix + name not in self._left:
+                continue
+            self._compare(prefix + name, form, known)
+
+    def starting(self, prefix: str) -> list[str]:
+        """The names of those that are left which begin so."""
+        return sorted(name for name in self._left if name.startswith(prefix))
+
+    def take_all(self, names: Iterable[str], form: str) -> None:
+        """See that each of some files has a form, each with sizes of its own."""
+        for name in names:
+            self._compare(name, form, {})
+
+    def no_more(self) -> None:
+        """See that all were taken."""
+        if self._left:
+            raise Damaged(
+                f"{self._path}: its manifest names {min(self._left)}, which does not belong in it. "
+                f"{_REBUILD}"
+            )
+
+    def _compare(self, name: str, form: str, known: dict[str, int]) -> None:
+        entry = self._left.pop(name, None)
+        if entry is None:
+            raise Damaged(f"{self._path} has no {name} in its manifest. {_REBUILD}")
+        match = _DECLARED.fullmatch(form)
+        assert match is not None
+        dtype, sizes = match[1], match[2].split(", ")
+        fine = entry.dtype == dtype and len(entry.shape) == len(sizes)
+        if not fine or not all(map(_fits, entry.shape, sizes, [known] * len(sizes))):
+            told = ", ".join(map(str, entry.shape))
+            having = ", ".join(f"{size} = {value}" for size, value in known.items() if size in form)
+            raise Damaged(
+                f"{self._path}: {name} is {entry.dtype}[{told}] by its manifest; it is {form}"
+                + (f" with {having}. " if having else ". ")
+                + _REBUILD
+            )
+
+
+def _fits(found: int, size: str, known: dict[str, int]) -> bool:
+    """Whether a size is as declared; one that was not known is from now on."""
+    match = _SIZE.fullmatch(size)
+    assert match is not None
+    name, more = match[1], int(match[2] or 0)
+    return found == (known.setdefault(name, found - more) + more if name else more)

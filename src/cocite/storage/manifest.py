@@ -1,0 +1,494 @@
+"""The manifest: what a store is, and what every file of it must be.
+
+``manifest.json`` is written last, so that a directory without one is not a store. It holds
+the kind (``graph``, ``index``), the format's version, facts of the kind's own, and one entry
+a file. The facts hold no time and no absolute path: equal input gives equal bytes.
+
+The facts of a manifest, read one by one, each of its kind and between its bounds.
+
+A checksum tells chance, not an enemy: whoever writes a manifest writes its checksum, too. So a fact
+that becomes the name of a file, a size or a number is asked for here, by what is allowed, and any
+other is :class:`~cocite.errors.Damaged`, with what was found, where, and what may stand there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from cocite.errors import Busy, Damaged, NotAStore, ResourceError, StoreError, WrongFormat
+from cocite.resources import format_size
+from cocite.storage import disk
+from cocite.storage.arrays import (
+    Access,
+    Entry,
+    advise,
+    checksum,
+    evict,
+    fetch,
+    map_array,
+    open_regular,
+)
+from cocite.storage.atomic import MARK, staged_file
+
+MANIFEST = "manifest.json"
+FORMAT_VERSION = 2
+_MAX_MANIFEST = 1 << 24
+_PIECE = 1 << 20
+"""Bytes of an array that are compared with its checksum, and in memory, at a time."""
+_TRIES = 100
+_DIGITS, _DEEPEST = 20, 20
+"""Characters of a whole number, and how deep facts may lie within each other."""
+_MOST_NAMES = 10_000
+"""Names of a folder that are compared with one that was mistyped."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """``kind`` and ``facts`` of a store and the entries of its ``files``, by name."""
+
+    kind: str
+    facts: dict[str, Any]
+    files: dict[str, Entry] = field(default_factory=dict)
+
+    def write(self, directory: Path) -> None:
+        """Write it into ``directory``: the last file of a store to appear. Raises
+        :class:`~cocite.errors.ResourceError` for one that no reader would take.
+        """
+        value = {
+            "cocite": self.kind,
+            "format": FORMAT_VERSION,
+            "facts": self.facts,
+            "files": {name: self.files[name].to_json() for name in sorted(self.files)},
+        }
+        body = json.dumps(value, indent=1, ensure_ascii=False)
+        value["checksum"] = _body_checksum(body)
+        text = (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+        if len(text) > _MAX_MANIFEST:
+            raise ResourceError(
+                f"the manifest of {directory} would have {format_size(len(text))}, for "
+                f"{len(self.files):,} files; no more than {format_size(_MAX_MANIFEST)} is read. "
+                "Nothing was published. Have fewer files: more samples in each (--shard), or fewer "
+                "components and inputs"
+            )
+        with staged_file(directory / MANIFEST) as file:
+            disk.write(file, text)
+
+    @classmethod
+    def read(cls, directory: Path, kind: str) -> Manifest:
+        """Read and check the manifest of a store that should be of ``kind``."""
+        path = directory / MANIFEST
+        if not os.path.lexists(path):
+            raise NotAStore(_not_a_store(directory, kind))
+        try:
+            value = _parsed(_read(path))
+            stated = value.pop("checksum")
+            found, version = value["cocite"], value["format"]
+            facts, files = value["facts"], value["files"]
+            checked = _body_checksum(json.dumps(value, indent=1, ensure_ascii=False))
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+            raise Damaged(f"{path} cannot be read ({type(error).__name__}: {error})") from error
+        if version != FORMAT_VERSION:
+            raise WrongFormat(_other_format(directory, found, version))
+        if stated != checked:
+            raise Damaged(f"{path} does not match its own checksum: it was changed or cut")
+        if found != kind:
+            raise NotAStore(_wrong_kind(directory, found, kind))
+        if not (isinstance(facts, dict) and isinstance(files, dict)):
+            raise Damaged(f"{path} has no facts or no files")
+        entries = {name: Entry.from_json(name, entry) for name, entry in files.items()}
+        return cls(kind, facts, entries)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all arrays on disk."""
+        return sum(entry.nbytes for entry in self.files.values())
+
+    def digest(self, *prefixes: str) -> str:
+        """One checksum for the content of the files whose names start so; all by default."""
+        content = xxhash.xxh3_128()
+        for name in sorted(self.files):
+            if not prefixes or name.startswith(prefixes):
+                entry = self.files[name]
+                content.update(f"{name} {entry.dtype} {entry.shape} {entry.xxh3_128}\n".encode())
+        return content.hexdigest()
+
+
+@dataclass(frozen=True)
+class Store:
+    """An opened directory: its manifest, and all its arrays, mapped; ``lost`` are the files that it
+    can do without and that are not there as they should be, with what is wrong with each.
+
+    What was made of objects in memory has two things more, which are nowhere on the disk: ``home``,
+    which has to be there as long as this is (``storage/spool.py``), and ``labels``, what its names
+    were (``graph/name_files.py``).
+
+    Whoever is going to make something of a file has it compared with its checksum first, by
+    ``through`` or ``require``: once for each store that is open, unless it is opened not
+    ``verifying``.
+    """
+
+    path: Path
+    manifest: Manifest
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    lost: dict[str, str] = field(default_factory=dict)
+    home: object = field(default=None, repr=False, compare=False)
+    labels: object = field(default=None, repr=False, compare=False)
+    verifying: bool = field(default=True, repr=False, compare=False)
+    _valid: set[str] = field(default_factory=set, repr=False, compare=False)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        kind: str,
+        access: Access = Access.AROUND,
+        spare: Callable[[str], bool] = lambda name: False,
+        *,
+        verify: bool = True,
+    ) -> Store:
+        """Open the directory ``path``, to be read as ``access`` says; raises a
+        :class:`~cocite.errors.StoreError`. Files that are ``spare`` may be missing, or cut. Nothing
+        is read yet: ``verify`` says whether files are compared with their checksums when they are.
+
+        Everything is mapped at once, and again if another directory took the name meanwhile: what
+        is open is one generation, and stays so when it is replaced.
+        """
+        directory = Path(path)
+        for attempt in range(_TRIES):
+            before = _identity(directory)
+            try:
+                manifest = Manifest.read(directory, kind)
+                arrays, lost = _mapped(directory, manifest, spare)
+            except StoreError:
+                if _identity(directory) == before or attempt + 1 == _TRIES:
+                    raise
+                continue
+            if _identity(directory) == before:
+                advise(access, *arrays.values())
+                return cls(directory, manifest, arrays, lost, verifying=verify)
+        raise Busy(f"{directory} is replaced again and again; try later")
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The kind's own facts."""
+        return self.manifest.facts
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all arrays on disk."""
+        return self.manifest.nbytes
+
+    def advise(self, access: Access) -> None:
+        """Say how all arrays are going to be read from now on."""
+        advise(access, *self.arrays.values())
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Map the array ``name``."""
+        if name not in self.arrays:
+            raise Damaged(f"{self.path} has no {name} in its manifest")
+        return self.arrays[name]
+
+    def has(self, name: str) -> bool:
+        """Whether the store holds the array ``name``."""
+        return name in self.manifest.files
+
+    def surplus(self) -> list[str]:
+        """What is in its directory and no part of it. An empty mark is: it says so."""
+        listed = {*self.manifest.files, MANIFEST}
+        with os.scandir(self.path) as entries:
+            return sorted(e.name for e in entries if e.name not in listed and not _is_mark(e))
+
+    def through(self, name: str, items: int | None = None) -> Iterator[NDArray[Any]]:
+        """The array ``name`` from its first row to its last, so many ``items`` at a time, each
+        piece given back when the next is asked for; compared with its checksum in passing, unless
+        that was done. Raises :class:`Damaged` behind the last piece.
+        """
+        array = self.array(name)
+        row = max(1, array.nbytes // max(1, len(array)))
+        items = max(1, _PIECE // row) if items is None else items
+        digest = xxhash.xxh3_128() if self.verifying and name not in self._valid else None
+        for low in range(0, len(array), items):
+            piece = array[low : low + items]
+            if digest is not None:
+                fetch(piece)
+                digest.update(piece.reshape(-1).view(np.uint8).data)
+            yield piece
+            evict(piece)
+        if digest is not None:
+            if digest.hexdigest() != self.manifest.files[name].xxh3_128:
+                raise Damaged(f"{self._differs(name, digest.hexdigest())}. {_REBUILD}")
+            self._valid.add(name)
+
+    def require(self, *names: str) -> None:
+        """See that files are what they were when they were written, but for those that are lost:
+        each is read in full, once, unless this is not ``verifying``. Raises :class:`Damaged`.
+        """
+        for name in names:
+            if self.verifying and name not in self._valid and name not in self.lost:
+                for _ in self.through(name):
+                    pass
+
+    def verify(self, name: str) -> str | None:
+        """Read one file in full: None if it is whole, else what is wrong with it."""
+        entry = self.manifest.files[name]
+        try:
+            found = checksum(self.path / name, entry)
+        except Damaged as error:
+            return str(error)
+        if found != entry.xxh3_128:
+            return self._differs(name, found)
+        return None
+
+    def _differs(self, name: str, found: str) -> str:
+        stated = self.manifest.files[name].xxh3_128
+        return f"{self.path / name} has checksum {found}; the manifest says {stated}"
+
+
+_REBUILD = "Copy the directory again from where it was whole, or build it again"
+
+
+def _mapped(
+    directory: Path, manifest: Manifest, spare: Callable[[str], bool]
+) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """All arrays, and the files that are lost."""
+    arrays, lost = {}, {}
+    for name, entry in manifest.files.items():
+        try:
+            arrays[name] = map_array(directory / name, entry)
+        except Damaged as error:
+            if not spare(name):
+                raise
+            lost[name] = str(error)
+    return arrays, lost
+
+
+def _is_mark(entry: os.DirEntry[str]) -> bool:
+    plain = entry.name == MARK and entry.is_file(follow_symlinks=False)
+    return plain and not entry.stat(follow_symlinks=False).st_size
+
+
+def _identity(directory: Path) -> tuple[int, int] | None:
+    """Tells one directory of a name from the next: None if there is none."""
+    try:
+        status = directory.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of a manifest, if it is a plain file of a sensible size."""
+    with os.fdopen(open_regular(path), "rb") as file:
+        content = file.read(_MAX_MANIFEST + 1)
+    if len(content) > _MAX_MANIFEST:
+        raise Damaged(f"{path} is larger than {_MAX_MANIFEST} bytes: not a manifest")
+    return content
+
+
+def _parsed(content: bytes) -> Any:
+    """The JSON of a manifest; raises :class:`ValueError` for what no manifest has: numbers that are
+    none, or do not go into 64 bits, and facts within facts without end.
+    """
+    value = json.loads(content, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
+    if isinstance(value, dict) and not _shallow(value.get("facts"), _DEEPEST):
+        raise ValueError(f"facts lie more than {_DEEPEST} deep")
+    return value
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(found := float(text)):
+        raise ValueError(f"{text} is no number")
+    return found
+
+
+def _whole(text: str) -> int:
+    if len(text) > _DIGITS or not -(2**63) <= (found := int(text)) < 2**64:
+        raise ValueError(f"{text[:_DIGITS]}... is no number of 64 bits")
+    return found
+
+
+def _shallow(value: Any, most: int) -> bool:
+    """Whether lists and objects lie within each other no deeper than this."""
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return most > 0 and all(_shallow(each, most - 1) for each in inner)
+
+
+def _body_checksum(body: str) -> str:
+    return xxhash.xxh3_128(body.encode()).hexdigest()
+
+
+def kind_of(path: str | Path) -> str | None:
+    """The kind of store at ``path`` as its manifest claims; None if there is none."""
+    try:
+        value = json.loads(_read(Path(path) / MANIFEST))
+        return str(value["cocite"])
+    except (Damaged, OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _other_format(directory: Path, found: object, version: object) -> str:
+    """What to do about a store of a format that this release does not read."""
+    told = f"{directory} is in format {str(version)[:20]}; this release reads format "
+    told += str(FORMAT_VERSION)
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        return f"{told}. A newer release made it: update cocite"
+    return f"{told}. Build it again with: cocite " + ("ingest" if found == "graph" else "index")
+
+
+def _not_a_store(directory: Path, kind: str) -> str:
+    if directory.name and os.path.isdir(directory.with_name(directory.name + ".building")):
+        return (
+            f"{directory} is not finished: it is being built, or its build was interrupted. Repeat "
+            "the command that began it to go on"
+        )
+    if not os.path.lexists(directory):
+        message = f"{directory} does not exist.{_nearby(directory)}"
+        if directory.suffix not in ("", f".{kind}"):
+            return message.removesuffix(".")  # a file by its name, and no store to be made
+        maker = "cocite ingest LINKS" if kind == "graph" else "cocite index GRAPH"
+        return f"{message} To make a stored {kind}: {maker} -o {directory}"
+    if os.path.isdir(directory):
+        return f"{directory} has no {MANIFEST}: it is no stored {kind}"
+    message = (
+        f"{directory} is a file; a stored {kind} is a directory. To make a graph of a file of "
+    )
+    message += f"links: cocite ingest {directory} -o OUTPUT"
+    return message + ("" if kind == "graph" else ", and an index of that: cocite index")
+
+
+def _nearby(path: Path) -> str:
+    """What has a name like that in the same place, as a question; empty if nothing has."""
+    from difflib import get_close_matches  # only those who mistyped wait for it
+
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, _MOST_NAMES)]
+    except OSError:
+        return "" if os.path.lexists(path.parent) else f" Neither does {path.parent}."
+    near = get_close_matches(path.name, names, 2, 0.7)
+    return f" Did you mean {' or '.join(str(path.with_name(n)) for n in near)}?" if near else ""
+
+
+def _wrong_kind(directory: Path, found: str, kind: str) -> str:
+    message = f"{directory} is a stored {found}; a stored {kind} is needed here"
+    if (found, kind) == ("graph", "index"):
+        message += f". To make one from it: cocite index {directory} -o OUTPUT"
+    return message
+
+
+# -- facts -------------------------------------------------------------------------------
+
+
+_MOST = 2**63 - 1
+_LONGEST_NAME, _LONGEST_PATH = 255, 4096
+"""Bytes of a file's name, and characters of a path: no system that is in use has longer ones."""
+_DIGEST = re.compile("[0-9a-f]{32}")
+
+
+class Facts:
+    """What a manifest says; ``place`` names it in messages. Everything raises :class:`Damaged`."""
+
+    def __init__(self, values: object, place: str) -> None:
+        if not isinstance(values, dict):
+            raise Damaged(f"{place} is {_short(values)}; it has names with values. {_REBUILD}")
+        self.values: dict[str, Any] = values
+        """All of it, unchecked."""
+        self._place = place
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def _value(self, name: str) -> Any:
+        if name not in self.values:
+            raise Damaged(f"{self._place} has no {name}. {_REBUILD}")
+        return self.values[name]
+
+    def whole(self, name: str, least: int = 0, most: int = _MOST) -> int:
+        """A whole number."""
+        found = self._value(name)
+        if type(found) is int and least <= found <= most:
+            return found
+        raise self.refused(name, f"a whole number from {least} to {most}")
+
+    def number(self, name: str, least: float, most: float) -> float:
+        """A number, none that is infinite or not a number."""
+        found = self._value(name)
+        if type(found) in (int, float) and least <= found <= most and abs(found) < float("inf"):
+            return float(found)
+        raise self.refused(name, f"a number from {least:g} to {most:g}")
+
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        found = self._value(name)
+        if type(found) is bool:
+            return found
+        raise self.refused(name, "true or false")
+
+    def text(self, name: str, choices: Sequence[str] = ()) -> str:
+        """A text, one of the ``choices`` if there are some."""
+        found = self._value(name)
+        if isinstance(found, str) and (not choices or found in choices):
+            return found
+        raise self.refused(name, " or ".join(choices) or "a text")
+
+    def digest(self, name: str) -> str:
+        """An XXH3-128 in hex."""
+        if _DIGEST.fullmatch(self.text(name)):
+            return self.text(name)
+        raise self.refused(name, "a checksum of 32 hexadecimal digits")
+
+    def relative(self, name: str) -> str:
+        """A path that is seen from the store: it may lead out of it, as it is only read."""
+        found = self.text(name)
+        if found and "\0" not in found and not found.startswith("/") and not _is_too_long(found):
+            return found
+        raise self.refused(name, "a relative path")
+
+    def group(self, name: str) -> Facts:
+        """Facts within a fact."""
+        return Facts(self._value(name), f"{self._place}, {name},")
+
+    def groups(self, name: str) -> list[Facts]:
+        """A list of such."""
+        found = self._value(name)
+        if not isinstance(found, list):
+            raise self.refused(name, "a list")
+        return [Facts(each, f"{self._place}, {name}[{i}],") for i, each in enumerate(found)]
+
+    def same_as(self, expected: Mapping[str, object]) -> None:
+        """See that just these values are there."""
+        for name, value in expected.items():
+            if self._value(name) != value:
+                raise self.refused(name, _short(value))
+        for name in self.values.keys() - expected.keys():
+            raise self.refused(name, "not there")
+
+    def refused(self, name: str, allowed: str) -> Damaged:
+        """What to raise for a fact that is not what is ``allowed``."""
+        found = _short(self.values.get(name))
+        return Damaged(f"{self._place} says that {name} is {found}; it is {allowed}. {_REBUILD}")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _is_too_long(path: str) -> bool:
+    """Whether no system has a file of that name."""
+    longest = max(len(name.encode("utf-8", "surrogatepass")) for name in path.split("/"))
+    return longest > _LONGEST_NAME or len(path) > _LONGEST_PATH

@@ -1,0 +1,304 @@
+"""Scratch files: rows of three words dealt into buckets, for passes that exceed memory; and arrays
+that are written piece by piece.
+
+A batch is written with one call, its rows sorted by bucket already, and read back bucket by bucket:
+the file is a table of batches by buckets, of which each pass writes rows and reads columns. The
+file has no name on disk and goes when the last reference to it goes, however the process ends. It
+is written over again and again, so its room stays reserved from one pass to the next.
+
+In memory are four bytes for each pair of a batch and a bucket.
+
+Scratch arrays: in memory, or in files that vanish, for runs that must not take much memory.
+
+A file-backed array has no name on disk; it goes when the last reference to it goes, however the
+process ends. Its pages are given back with ``forget``, and read again when they are touched.
+
+A directory that goes with the object that needs it.
+
+It goes when the last object that holds it goes, or when the interpreter ends; in the process that
+made it alone, so that a child that was forked leaves it to its parent. It is locked as long as it
+is held: what a process that was killed has left behind is not, and goes when the next directory is
+made beside it.
+
+It lies where temporary files belong (``TMPDIR``); if that is not said, and what is to come takes at
+most a quarter of the memory given, in the memory itself, where the system has a file system there.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cocite.errors import ResourceError
+from cocite.resources import format_size
+from cocite.storage import disk
+from cocite.storage.atomic import lock, unclaimed
+
+
+class Scratch:
+    """Makes arrays in ``directory``, or in memory if there is none."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+
+    @classmethod
+    def beside(cls, store: str | os.PathLike[str]) -> Scratch:
+        """On disk: in the directory of a store, or if that is read-only among temporary files."""
+        path = Path(store)
+        return cls(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
+
+    @property
+    def directory(self) -> Path | None:
+        """Where its files are, if they are any."""
+        return self._directory
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether its arrays are files."""
+        return self._directory is not None
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """A writable array of zeros."""
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        if self._directory is None or size == 0:
+            return np.zeros(shape, dtype)
+        try:
+            with tempfile.TemporaryFile(dir=self._directory) as file:
+                # Reserved now: a full disk is an error here, and not a fault in a kernel.
+                os.posix_fallocate(file.fileno(), 0, size)
+                area = mmap.mmap(file.fileno(), size)
+        except OSError as error:
+            raise no_room(size, self._directory, error) from error
+        return np.frombuffer(area, dtype).reshape(shape)
+
+
+def no_room(size: int, directory: Path, error: OSError) -> ResourceError:
+    """What to raise when ``size`` bytes of scratch could not be had in ``directory``."""
+    free = format_size(shutil.disk_usage(directory).free)
+    return ResourceError(
+        f"{size:,} bytes of scratch in {directory}: {error.strerror} ({free} free there). Give "
+        "more memory with --memory, or room there"
+    )
+
+
+# -- spool -------------------------------------------------------------------------------
+
+
+ROW = 12
+"""Bytes of a row."""
+
+
+class ScratchFile:
+    """A nameless file in ``directory``, read and written at offsets, without mapping it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        try:
+            with tempfile.TemporaryFile(dir=directory) as file:
+                self._file = os.dup(file.fileno())
+        except OSError as error:
+            raise no_room(0, directory, error) from error
+        weakref.finalize(self, os.close, self._file)
+
+    def write(self, offset: int, array: NDArray[Any]) -> None:
+        """Write a contiguous array at ``offset`` bytes; a full disk is a ResourceError."""
+        rest = array.reshape(-1).view(np.uint8).data
+        try:
+            while rest:
+                written = os.pwrite(self._file, rest, offset)
+                rest, offset = rest[written:], offset + written
+        except OSError as error:
+            raise no_room(array.nbytes, self._directory, error) from error
+
+    def read(self, offset: int, out: NDArray[Any]) -> None:
+        """Fill a contiguous array from ``offset`` bytes on."""
+        rest = out.reshape(-1).view(np.uint8).data
+        while rest:
+            found = os.preadv(self._file, [rest], offset)
+            if found == 0:
+                raise ValueError(f"a scratch file ends at {offset}, where more was written")
+            rest, offset = rest[found:], offset + found
+
+    def mapped(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
+        """The first ``size`` values of the file as a writable array; it outlives this object."""
+        if size == 0:
+            return np.empty(0, dtype)
+        area = mmap.mmap(self._file, size * np.dtype(dtype).itemsize)
+        return np.frombuffer(area, dtype)
+
+
+class Stream:
+    """One array of a length that is not known before: pieces one behind the other, in a nameless
+    file in ``directory``.
+    """
+
+    def __init__(self, directory: Path, dtype: DTypeLike) -> None:
+        self._file, self._dtype = ScratchFile(directory), np.dtype(dtype)
+        self.size = 0
+
+    def append(self, piece: NDArray[Any]) -> None:
+        """Add a contiguous piece of the array's dtype; a full disk is a ResourceError."""
+        self._file.write(self.size * self._dtype.itemsize, piece)
+        self.size += piece.size
+
+    def finish(self) -> NDArray[Any]:
+        """The whole array, mapped and writable."""
+        return self._file.mapped(self._dtype, self.size)
+
+
+class Spool:
+    """Rows uint32[:, 3] in ``buckets`` buckets; each batch bears a tag."""
+
+    def __init__(self, directory: Path, buckets: int) -> None:
+        self._file = ScratchFile(directory)
+        self._buckets = buckets
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rows, keep the room that they had."""
+        self._rows = 0
+        self._firsts: list[int] = []
+        self._tags: list[int] = []
+        self._starts: list[NDArray[np.uint32]] = []
+        self._table: NDArray[np.uint32] | None = None
+
+    def append(self, rows: NDArray[np.uint32], starts: NDArray[np.uint32], tag: int) -> None:
+        """Add a batch: bucket b's rows are ``rows[starts[b] : starts[b + 1]]``."""
+        if rows.shape[0] == 0:
+            return
+        self._file.write(self._rows * ROW, rows)
+        self._firsts.append(self._rows)
+        self._tags.append(tag)
+        self._starts.append(starts.copy())
+        self._table = None
+        self._rows += rows.shape[0]
+
+    def readers(self, bucket: int) -> list[SpoolReader]:
+        """What a bucket holds, in the order of writing: one reader for each stretch of one tag."""
+        if not self._starts:
+            return []
+        if self._table is None:
+            self._table = np.stack(self._starts)
+        begin, end = self._table[:, bucket], self._table[:, bucket + 1]
+        readers: list[SpoolReader] = []
+        for batch in np.flatnonzero(end > begin).tolist():
+            if not readers or readers[-1].tag != self._tags[batch]:
+                readers.append(SpoolReader(self._file, self._tags[batch]))
+            first = self._firsts[batch]
+            readers[-1].add(first + int(begin[batch]), int(end[batch] - begin[batch]))
+        return readers
+
+    def pieces(
+        self, bucket: int, buffer: NDArray[np.uint32]
+    ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+        """A bucket's rows in the order of writing: (tag, rows), the rows lying in ``buffer``."""
+        for reader in self.readers(bucket):
+            while count := reader.fill(buffer):
+                yield reader.tag, buffer[:count]
+
+
+class SpoolReader:
+    """Rows under one tag, read from first to last."""
+
+    def __init__(self, file: ScratchFile, tag: int) -> None:
+        self.tag = tag
+        self.left = 0
+        self._file = file
+        self._extents: list[tuple[int, int]] = []
+        self._next = self._done = 0
+
+    def add(self, first: int, count: int) -> None:
+        """Behind the others, ``count`` rows that begin at row ``first`` of the file."""
+        self._extents.append((first, count))
+        self.left += count
+
+    def fill(self, out: NDArray[np.uint32]) -> int:
+        """Read the next rows, as many as ``out`` takes or are left; returns how many."""
+        filled = 0
+        wanted = min(out.shape[0], self.left)
+        while filled < wanted:
+            first, count = self._extents[self._next]
+            taken = min(count - self._done, wanted - filled)
+            self._file.read((first + self._done) * ROW, out[filled : filled + taken])
+            filled += taken
+            self._done += taken
+            if self._done == count:
+                self._next, self._done = self._next + 1, 0
+        self.left -= filled
+        return filled
+
+
+# -- temporary ---------------------------------------------------------------------------
+
+
+_PREFIX = "cocite-held-"
+_MARK = ".cocite-temporary"
+"""A file in every one of them, which is there from when it is locked."""
+_IN_MEMORY = Path("/dev/shm")
+_SHARE = 4
+
+
+class Temporary:
+    """A new directory, at ``path``, for some ``nbytes`` of files; None where nobody knows how many.
+    ``memory`` bytes may be taken. Raises :class:`ResourceError` if it cannot be made.
+    """
+
+    def __init__(self, nbytes: int | None, memory: int) -> None:
+        place = _place(nbytes, memory)
+        _sweep(place)
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise ResourceError(
+                f"no temporary directory can be made in {place}: {error.strerror}. Name an output, "
+                "or another place for temporary files with the variable TMPDIR"
+            ) from error
+        lock(descriptor)
+        disk.touch(self.path / _MARK)
+        self._end = weakref.finalize(self, _remove, self.path, descriptor, os.getpid())
+
+    def __repr__(self) -> str:
+        return f"Temporary({str(self.path)!r})"
+
+    def close(self) -> None:
+        """Remove it now."""
+        self._end()
+
+
+def _remove(path: Path, descriptor: int, maker: int) -> None:
+    if os.getpid() == maker:
+        with suppress(OSError):
+            disk.remove_tree(path, _MARK)
+    with suppress(OSError):
+        os.close(descriptor)
+
+
+def _place(nbytes: int | None, memory: int) -> Path:
+    usual = Path(tempfile.gettempdir())
+    if nbytes is None or os.environ.get("TMPDIR") or nbytes > memory // _SHARE:
+        return usual
+    try:
+        free = shutil.disk_usage(_IN_MEMORY).free
+    except OSError:
+        return usual
+    fits = 2 * nbytes <= free and os.access(_IN_MEMORY, os.W_OK | os.X_OK)
+    return _IN_MEMORY if fits else usual
+
+
+def _sweep(place: Path) -> None:
+    """Remove what processes that were killed have left there: nobody holds its lock."""
+    for path in place.glob(_PREFIX + "*"):
+        with suppress(OSError), unclaimed(path) as free:
+            if free and (path / _MARK).is_file():
+                disk.remove_tree(path, _MARK)

@@ -1,0 +1,527 @@
+"""A store in the making: written beside its final place, published by one rename.
+
+While it grows it is called ``<output>.building`` (``storage/staging.py``). ``publish`` writes the
+manifest last, then renames. A process that is killed at any moment leaves either the old output
+untouched or the new one whole, and a directory that the next run takes over.
+
+What of a draft is no part of the store goes before that has its name; but for that by which a run
+that is killed there goes on, which goes afterwards. An old output that was replaced has the draft's
+name until it is removed. The mark of either says what it is, and who next comes to that output
+removes what was left behind (:class:`Staging`), whether the output is replaced or not.
+
+The directory in which an output grows: ``<output>.building``, locked, and whose it is.
+
+A lock on it keeps a second builder out. A process that is killed leaves it behind, and
+the next run takes it over: it continues in it if the builder knows how to resume, and else
+empties it. One that does writes down first what it is to make (``plan.json``): with the same plan
+what is there is gone on with; with another one what is there is not thrown away unasked, unless
+nothing was finished.
+
+It is known by its mark: there, on the disk, before anything else in it, and gone after all else. So
+whatever a process that was killed, or a machine that lost its power, leaves of it is known for
+ours. A process that is killed when the output has its place, and before this directory is gone,
+leaves a note of what it published, by which the next run sees that nothing in here is wanted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from cocite.errors import Busy, Damaged, NotAStore, OutputExists, StoreError, UsageError
+from cocite.storage import disk
+from cocite.storage.arrays import Entry, checksum
+from cocite.storage.atomic import (
+    MARK,
+    is_private,
+    is_still,
+    lock,
+    staged_file,
+    sweep_staged,
+    unclaimed,
+)
+from cocite.storage.manifest import MANIFEST, Manifest, kind_of
+
+_PLAN = "plan.json"
+_PUBLISHED = "published"
+_TRIES = 5
+_LONGEST = 100
+_FOLLOWING = ("/format", "/piece")
+"""What in a plan follows from the release, or from other settings."""
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]")
+"""As it is, or as a path, which has lost a stroke."""
+_DIGEST = re.compile("[0-9a-f]{32}")
+
+
+class Building:
+    """``with Building(output) as building: ... building.path ... building.done()``.
+
+    On an error the directory is kept if ``resumable`` and removed if not. Raises :class:`Busy` if
+    another process is building it, and :class:`StoreError` if the directory cannot be made.
+    """
+
+    def __init__(self, output: str | Path, *, resumable: bool = False) -> None:
+        self.output = Path(output)
+        if _URL.match(str(output)):
+            raise UsageError(
+                f"{output} is a URL, where this cannot be made: choose a directory. cocite index, "
+                "ingest and merge, and tables, can be made at a URL"
+            )
+        if not self.output.name:
+            raise UsageError(f"{str(output)!r} names no directory that could be made")
+        self.path = self.output.with_name(self.output.name + ".building")
+        self._resumable = resumable
+        self._published = False
+        self._lock = -1
+
+    def __enter__(self) -> Self:
+        for _ in range(_TRIES):
+            try:
+                disk.make_folder(self.output.parent)
+                disk.make_own_folder(self.path)
+                self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            except OSError as error:
+                raise StoreError(
+                    f"{self.path} cannot be made: {error.strerror}. Choose another output"
+                ) from error
+            if not lock(self._lock):
+                os.close(self._lock)
+                raise Busy(f"another process is building {self.output}; wait for it")
+            if is_still(self.path, self._lock):
+                break
+            os.close(self._lock)  # it was published or removed before we had the lock
+        else:
+            raise Busy(f"other processes keep building {self.output}")
+        try:
+            self._take_over()
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    def _take_over(self) -> None:
+        """Make the directory ours: what an earlier run left in it may go, other files may not."""
+        found = {entry.name for entry in self.path.iterdir()}
+        if found and (MARK not in found or (self.path / MARK).is_symlink()):
+            raise StoreError(
+                f"{self.path} is in the way: it holds files that no unfinished build has left "
+                f"({', '.join(sorted(found)[:3])}). Move it, or choose another output"
+            )
+        if MARK not in found:
+            disk.touch(self.path / MARK)
+            disk.sync_directory(self.path)
+        for name in filter(is_private, found):
+            disk.remove(self.path / name)
+        if not self._resumable or self._is_old():
+            self.clear()
+
+    def _is_old(self) -> bool:
+        """Whether what is there is no unfinished run's, but what a finished one has left."""
+        return False
+
+    def clear(self) -> None:
+        """Remove what an earlier, unfinished run left."""
+        for entry in self.path.iterdir():
+            if entry.name != MARK:
+                disk.remove(entry)
+
+    @property
+    def plan(self) -> dict[str, Any] | None:
+        """What an earlier, unfinished run was to make; None if there is none that says so."""
+        try:
+            found = json.loads((self.path / _PLAN).read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            return None  # killed while writing it: nothing else is there yet
+        return found if isinstance(found, dict) else {}
+
+    def goes_on(self, plan: dict[str, Any], what: str, *, restart: bool) -> bool:
+        """Whether an earlier run was to make the same; else a new ``plan`` begins, all else gone.
+
+        ``plan`` is everything that the result depends on, as JSON has it. Raises
+        :class:`UsageError` if there is an unfinished ``what`` (a word) with another plan, unless it
+        is to ``restart``.
+        """
+        found = self.plan
+        if not restart and found is not None and (found == plan or not self._is_bare()):
+            if found == plan:
+                return True
+            raise UsageError(
+                f"{self.path} holds an unfinished {what} with other settings: "
+                f"{'; '.join(_differences(found, plan)) or 'its plan is damaged'}. Repeat that "
+                f"{what}'s settings to go on with it, or pass --no-resume (restart=True) to begin "
+                "anew"
+            )
+        self.clear()
+        with staged_file(self.path / _PLAN) as file:
+            disk.write(file, json.dumps(plan).encode())
+        return False
+
+    def _is_bare(self) -> bool:
+        """Whether nothing is there that anybody could go on with: a plan, and empty files."""
+        others = [entry for entry in self.path.iterdir() if entry.name not in (MARK, _PLAN)]
+        return not any(entry.is_dir() or entry.lstat().st_size for entry in others)
+
+    def done(self) -> None:
+        """The output has its place: the directory goes."""
+        remove_building(self.path)
+        self._published = True
+
+    def sweep(self) -> None:
+        """Remove what a run has left that was killed when its output had its place."""
+        if not os.path.lexists(self.output) or self.path.is_symlink():
+            return
+        with unclaimed(self.path) as free:
+            if not free or not (self.path / MARK).is_file():
+                return
+            bare = [entry.name for entry in self.path.iterdir()] == [MARK]
+            if bare or _known(self.output) == _report(self.path / _PUBLISHED):
+                remove_building(self.path)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if not self._published and is_still(self.path, self._lock):
+                found = {entry.name for entry in self.path.iterdir()}
+                ours = not found or MARK in found
+                # A plan stays that nothing went wrong with: others may be making what is in it.
+                bare = found <= ({MARK} if kind is None else {MARK, _PLAN})
+                if ours and (bare or not self._resumable):
+                    remove_building(self.path)
+        finally:
+            os.close(self._lock)
+
+
+def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+    """What differs between two plans, in words: the setting, its value there, and here. Of another
+    measure, settings that only one of the two takes are left out; and what follows from others.
+    """
+    there, here = (dict(_leaves("", plan)) for plan in (theirs, ours))
+    differing = [place for place in there | here if there.get(place) != here.get(place)]
+    if any(place.endswith("/measure") for place in differing):
+        differing = [place for place in differing if place in there and place in here]
+    differing = [place for place in differing if place not in _FOLLOWING] or differing
+    found = []
+    for place in differing:
+        name = place.rpartition("/")[2].replace("_", " ")
+        before, now = _in_words(there.get(place)), _in_words(here.get(place))
+        opaque = _DIGEST.fullmatch(before) or _DIGEST.fullmatch(now)
+        found.append(f"{name}: not the same" if opaque else f"{name}: {before}, here {now}")
+    return list(dict.fromkeys(found))
+
+
+def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The values of a plan that hold no others, by where they stand."""
+    inner: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        inner = enumerate(value)
+    else:
+        yield place, value
+    for key, each in inner:
+        yield from _leaves(f"{place}/{key}", each)
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, list):
+        value = ", ".join(map(_in_words, value))
+    if value is None or value == "":
+        return "none"
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+def remove_building(path: Path) -> None:
+    """Remove the directory; it is known by its mark to the last."""
+    disk.remove_tree(path, _PUBLISHED, MARK)
+
+
+@contextmanager
+def written_from(building: Path, path: Path) -> Iterator[BinaryIO]:
+    """As :func:`staged_file`, in the directory of a run, whose output it is."""
+    with staged_file(path, building) as file:
+        yield file
+        publishing(Path(file.name), building)
+
+
+def publishing(made: Path, building: Path) -> None:
+    """Note in a directory what is going to have the place of its output: the file or the folder
+    that is called ``made`` until then.
+    """
+    with staged_file(building / _PUBLISHED) as file:
+        disk.write(file, _known(made).encode())
+
+
+def _known(path: Path) -> str:
+    """What a file or a folder is known by, whatever its name; "" if there is none."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return ""
+    return f"{status.st_dev} {status.st_ino} {status.st_mtime_ns}"
+
+
+def _report(note: Path) -> str:
+    try:
+        return note.read_text("ascii")
+    except (OSError, ValueError):
+        return ""
+
+
+# -- draft -------------------------------------------------------------------------------
+
+
+_NAMED = 5
+"""Strangers that a message names."""
+_REST, _OLD = "rest", "replaced"
+_MARKING = re.compile(re.escape(f".{MARK}.") + r"[0-9a-f]{16}\.new")
+"""What a mark was to become, when the process was killed."""
+
+
+class Staging(Building):
+    """``with Draft(output, "graph") as draft: ... draft.publish(manifest)``.
+
+    On an error the directory is kept if ``resumable`` and removed if not. Raises
+    :class:`OutputExists` if the output is there and ``overwrite`` is false or anybody else's files
+    are in it, :class:`Busy` if another process is building it, :class:`NotAStore` if it is no store
+    of the same ``kind``, and :class:`StoreError` if the directory cannot be made.
+    """
+
+    def __init__(
+        self, output: str | Path, kind: str, *, overwrite: bool = False, resumable: bool = False
+    ) -> None:
+        super().__init__(output, resumable=resumable)
+        self._kind, self._overwrite = kind, overwrite
+        if os.path.lexists(self.output):
+            self._finish_earlier()
+            if not overwrite:
+                raise OutputExists(
+                    f"{self.output} exists. Choose another output, or pass --overwrite "
+                    "(overwrite=True) to replace it when the new one is complete"
+                )
+            self._check_replaceable()
+
+    def publish(self, manifest: Manifest) -> Path:
+        """Write the manifest and move the directory to its place; returns that place.
+
+        Raises :class:`OutputExists` or :class:`NotAStore` if something that may not be replaced
+        came to be there during the build; the draft is kept.
+        """
+        manifest.write(self.path)
+        rest = self._rest({*manifest.files, MANIFEST, MARK})
+        if self._overwrite and os.path.lexists(self.output):
+            self._check_replaceable()
+            self._replace()
+        else:
+            try:
+                disk.rename_new(self.path, self.output)
+            except FileExistsError as error:
+                raise OutputExists(
+                    f"{self.output} came to exist meanwhile; what was built is in {self.path}"
+                ) from error
+            self._published = True
+            disk.sync_directory(self.output.parent)
+        _clean(self.output, rest)
+        return self.output
+
+    def _rest(self, kept: set[str]) -> list[str]:
+        """What of the draft is no part of the store, and goes when that is published, as a run that
+        is killed goes on by it. It is written down, so that it is known for ours if the process
+        does not come so far. If no run goes on it goes now.
+        """
+        rest = sorted({entry.name for entry in self.path.iterdir()} - kept)
+        if self._resumable:
+            if rest:
+                _mark(self.path, rest=rest)
+            return rest
+        for name in rest:
+            disk.remove(self.path / name)
+        if rest:
+            disk.sync_directory(self.path)
+        return []
+
+    def _finish_earlier(self) -> None:
+        """Remove what a run has left that was killed when it had published its output: in that,
+        and what it replaced, which has the draft's name. It is removed if it can be.
+        """
+        if not self.output.is_symlink() and kind_of(self.output) == self._kind:
+            with suppress(OSError), unclaimed(self.output) as free:
+                if free:
+                    sweep_staged(self.output / MARK)
+                    there = set(_names(self.output)) - _in_manifest(self.output)
+                    if _is_marked(self.output):
+                        _clean(self.output, sorted(_left(self.output)[0] & there))
+        if not self.path.is_symlink() and _is_marked(self.path) and _left(self.path)[1]:
+            with suppress(OSError), unclaimed(self.path) as free:
+                if free:
+                    _remove_own(self.path)
+
+    def _is_old(self) -> bool:
+        """Whether it is what an earlier run has replaced: nothing to go on with."""
+        return _left(self.path)[1]
+
+    def clear(self) -> None:
+        """Remove what an earlier, unfinished run left."""
+        super().clear()
+        if _left(self.path) != (set(), False):
+            disk.sync_directory(self.path)  # what is left behind is no old output any more
+            _mark(self.path)
+
+    def _check_replaceable(self) -> None:
+        """See that the output is such a store and that nothing of anybody else is in it."""
+        if kind_of(self.output) != self._kind:
+            raise NotAStore(
+                f"{self.output} exists and is no stored {self._kind}: it will not be overwritten. "
+                "Choose another output"
+            )
+        strange = [] if self.output.is_symlink() else _strangers(self.output)
+        if strange:
+            more = f" and {len(strange) - _NAMED} more" if len(strange) > _NAMED else ""
+            raise OutputExists(
+                f"{self.output} holds what is not the {self._kind}'s own and would be lost: "
+                f"{', '.join(strange[:_NAMED])}{more}. Move it elsewhere, or choose another output"
+            )
+
+    def _replace(self) -> None:
+        """Exchange old and new, then remove the old one: its own files, and nothing else.
+
+        Of a link only the link goes.
+        """
+        link = self.output.is_symlink()
+        old = os.open(self.output, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            # After the exchange the old one has the draft's name: locked, nobody takes it over, and
+            # marked, who comes after a kill does.
+            lock(old)
+            try:
+                if not link:
+                    _mark(self.output, old=True)
+                disk.exchange(self.path, self.output)
+            except BaseException:
+                if not link:
+                    disk.remove(self.output / MARK)
+                raise
+            self._published = True
+            try:
+                disk.sync_directory(self.output.parent)
+            finally:
+                if link:
+                    disk.remove(self.path)
+                else:
+                    self._remove_old()
+        finally:
+            os.close(old)
+
+    def _remove_old(self) -> None:
+        """Remove the old store, which has the draft's name."""
+        try:
+            _remove_own(self.path)
+        except OSError as error:
+            raise StoreError(
+                f"{self.output} is whole; what came into the old one while it was replaced is in "
+                f"{self.path}: move it, and remove that directory"
+            ) from error
+
+
+def _mark(directory: Path, rest: list[str] | None = None, old: bool = False) -> None:
+    """Say in the mark what a directory is, besides a draft: what in it is no part of the store; and
+    whether it is the old store that is being replaced.
+    """
+    told = {**({_REST: rest} if rest else {}), **({_OLD: True} if old else {})}
+    with staged_file(directory / MARK) as file:
+        disk.write(file, json.dumps(told).encode() if told else b"")
+
+
+def _left(directory: Path) -> tuple[set[str], bool]:
+    """What the mark says of a directory."""
+    mark = directory / MARK
+    if mark.is_symlink():
+        return set(), False
+    try:
+        told = json.loads(mark.read_bytes() or b"{}")
+        return set(map(str, told.get(_REST, ()))), told.get(_OLD) is True
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return set(), False
+
+
+def _clean(directory: Path, rest: list[str]) -> None:
+    """Remove what is no part of a store that was published, then its mark."""
+    for name in rest:
+        disk.remove(directory / name)
+    if rest:
+        disk.sync_directory(directory)  # whatever is left is known by the mark
+    disk.remove(directory / MARK)
+
+
+def _remove_own(directory: Path) -> None:
+    """Remove a store that was replaced: its own files; the list of these, its mark, and itself."""
+    for name in sorted(_own(directory) - {MANIFEST, MARK}):
+        disk.remove(directory / name)
+    for name in (MANIFEST, MARK):
+        disk.sync_directory(directory)
+        disk.remove(directory / name)
+    disk.remove_empty(directory)
+
+
+def _is_marked(directory: Path) -> bool:
+    return (directory / MARK).is_file() and not (directory / MARK).is_symlink()
+
+
+def _own(directory: Path) -> set[str]:
+    """What is in a store and its own: the files that its manifest lists, and what a draft has left.
+
+    Names are those of the directory, whatever is listed: nothing else can be meant by them.
+    """
+    listed = _in_manifest(directory)
+    left: set[str] = set() if (directory / MARK).is_symlink() else {MARK, *_left(directory)[0]}
+    return {
+        entry.name
+        for entry in directory.iterdir()
+        if entry.name in left
+        or (entry.name in listed and not _is_folder(entry))
+        or (_MARKING.fullmatch(entry.name) and not _is_folder(entry))
+    }
+
+
+def _strangers(directory: Path) -> list[str]:
+    """What is in a store and not its own."""
+    return sorted({entry.name for entry in directory.iterdir()} - _own(directory))
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _names(directory: Path) -> list[str]:
+    return [entry.name for entry in directory.iterdir()]
+
+
+def _in_manifest(directory: Path) -> set[str]:
+    """The files that are listed, and the list; that alone if it cannot be read."""
+    try:
+        value = json.loads((directory / MANIFEST).read_bytes())
+        return {MANIFEST, *map(str, value["files"])}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {MANIFEST}
+
+
+def copy_array(source: Path, target: Path, entry: Entry) -> None:
+    """Copy one array file and see that it arrived whole."""
+    with source.open("rb") as reader, disk.create_anew(target) as writer:
+        while piece := reader.read(1 << 22):
+            disk.write(writer, piece)
+        disk.sync_file(writer)
+    if checksum(target, entry) != entry.xxh3_128:
+        raise Damaged(f"{source} does not match its checksum. Build it again")

@@ -1,0 +1,136 @@
+"""Links that are hidden, and the company that is to be found: against plain sets of pairs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cocite import Graph
+from cocite.errors import UsageError
+from cocite.evaluation import RowRanker
+from cocite.evaluation.held_out import CUTOFFS, CoNeighborGain, Hidden, hidden_pairs, hide_links
+from tests.conftest import MakeGraph
+
+Links = set[tuple[int, int]]
+
+
+def links_in(graph: Graph) -> Links:
+    return {(int(u), v) for v in range(graph.nodes) for u in graph.in_neighbors(v)}
+
+
+def random_links(nodes: int, count: int, seed: int) -> Links:
+    rng = np.random.default_rng(seed)
+    return {(int(a), int(b)) for a, b in rng.integers(0, nodes, (count, 2))}
+
+
+@settings(max_examples=30)
+@given(
+    nodes=st.integers(2, 30),
+    count=st.integers(1, 120),
+    seed=st.integers(0, 50),
+    share=st.floats(0.01, 0.5),
+)
+def test_every_page_keeps_a_link_and_a_link_goes_with_the_one_back(
+    make_graph: MakeGraph, tmp_path: Path, nodes: int, count: int, seed: int, share: float
+) -> None:
+    graph = make_graph(random_links(nodes, count, seed), keep_self_loops=True)
+    everything = links_in(graph)
+    others = {(a, b) for a, b in everything if a != b}
+    try:
+        pairs = hidden_pairs(graph, share, seed)
+    except UsageError:
+        degree = {v: sum(v in link for link in others) for v in range(graph.nodes)}
+        for a, b in others:
+            both = 1 + ((b, a) in others)
+            assert min(degree[a], degree[b]) <= both
+        return
+    place = tmp_path / f"shown-{len(list(tmp_path.iterdir()))}"
+    shown = hide_links(graph, place, pairs)
+    shown.check()
+    left = links_in(shown)
+    assert left < everything
+    assert {(b, a) for a, b in everything - left if (b, a) in everything} <= everything - left
+    for page in {page for link in others for page in link}:
+        assert any(page in link for link in left if link[0] != link[1])
+    wanted = max(1, round(share * len(others)))
+    assert len(everything) - len(left) <= wanted + 1
+    assert list(shown.names) == list(graph.names)
+    assert np.array_equal(
+        shown.out_degrees, [sum(a == v for a, _ in left) for v in range(graph.nodes)]
+    )
+
+
+def test_a_share_is_hidden_where_pages_have_many_links(make_graph: MakeGraph) -> None:
+    graph = make_graph(random_links(60, 900, 1))
+    others = graph.edges
+    pairs = hidden_pairs(graph, 0.2, 0)
+    hidden = Hidden.of(pairs)
+    links = links_in(graph)
+    count = sum(((int(a), int(b)) in links) + ((int(b), int(a)) in links) for a, b in _ends(hidden))
+    assert abs(count - 0.2 * others) <= 1.5
+    assert np.array_equal(pairs, hidden_pairs(graph, 0.2, 0))
+    assert not np.array_equal(pairs, hidden_pairs(graph, 0.2, 1))
+    assert set(pairs.tolist()) < set(hidden_pairs(graph, 0.4, 0).tolist())
+
+
+def _ends(hidden: Hidden) -> list[tuple[int, int]]:
+    return list(zip(hidden.low.tolist(), hidden.high.tolist(), strict=True))
+
+
+def test_weights_stay_with_their_links(make_graph: MakeGraph, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    weights = {link: float(rng.integers(1, 9)) for link in random_links(20, 120, 4)}
+    graph = make_graph([(a, b, w) for (a, b), w in weights.items()], weight_column=3)
+    shown = hide_links(graph, tmp_path / "shown", hidden_pairs(graph, 0.3, 0))
+    assert shown.in_weights is not None
+    names, at = list(graph.names), 0
+    for v in range(shown.nodes):
+        for u in shown.in_neighbors(v):
+            assert shown.in_weights[at] == weights[int(names[int(u)]), int(names[v])]
+            at += 1
+    assert shown.info().total_weight == pytest.approx(float(shown.in_weights.sum()))
+
+
+def test_a_graph_of_pairs_hides_nothing(make_graph: MakeGraph) -> None:
+    graph = make_graph([("a", "b"), ("c", "d"), ("d", "c")])
+    with pytest.raises(UsageError, match=r"no link of .* can be hidden: each .* by labels"):
+        hidden_pairs(graph, 0.5, 0)
+
+
+def test_company_is_that_of_plain_sets(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph(random_links(40, 300, 7))
+    pairs = hidden_pairs(graph, 0.2, 0)
+    shown, hidden = hide_links(graph, tmp_path / "shown", pairs), Hidden.of(pairs)
+    scores = np.random.default_rng(1).random((graph.nodes, graph.nodes))
+    ranker = RowRanker(lambda node: scores[node], graph.nodes)
+    court = CoNeighborGain(graph, shown, hidden, hidden.pages, 1 << 30)
+    judged = court(ranker, threads=2)
+    everything, left = links_in(graph), links_in(shown)
+    degree = {v: sum(v == a for a, _ in left) + sum(v == b for _, b in left) for v in range(40)}
+    gain = {v: 1 / math.sqrt(1 + d) for v, d in degree.items()}
+    seen = []
+    for page in range(graph.nodes):
+        gone = {link for link in everything - left if page in link}
+        company = {a for a, b in left if (page, b) in gone}
+        company |= {b for a, b in left if (a, page) in gone}
+        company -= {page}
+        if not company:
+            continue
+        seen.append(page)
+        ends = {a if b == page else b for a, b in gone}
+        order = sorted((v for v in range(40) if v != page), key=lambda v: -scores[page][v])
+        row = court.queries.tolist().index(page)
+        for k in CUTOFFS:
+            most = sum(sorted((gain[x] for x in company), reverse=True)[:k])
+            found = sum(gain[x] for x in order[:k] if x in company) / most
+            assert judged.column(f"company@{k}")[row] == pytest.approx(found)
+            share = len(ends & set(order[:k])) / min(k, len(ends))
+            assert judged.column(f"links@{k}")[row] == pytest.approx(share)
+    assert court.queries.tolist() == seen
+    rows = np.arange(len(seen)) % 2 == 0
+    assert np.array_equal(court.of(rows)(ranker).parts, judged.of(rows).parts)

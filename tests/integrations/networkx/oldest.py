@@ -1,0 +1,13 @@
+"""Which NetworkX the backend speaks for: a mark for the tests that compare with it."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+from cocite.integrations.networkx.reading import OLDEST
+
+pytestmark = pytest.mark.skipif(
+    tuple(map(int, nx.__version__.split(".")[:2])) < OLDEST,
+    reason=f"the backend speaks for NetworkX 3.6 and later, this is {nx.__version__}",
+)

@@ -1,0 +1,209 @@
+"""NetworkX finds the backend, takes its conversions, leaves to itself what is not for it, and
+passes its own tests with it.
+
+A child process asks, whose NetworkX sees the entry points of pyproject.toml: those that are
+installed, or, where an older installation has none, the same in a folder on its path.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+
+import cocite
+from cocite.integrations.networkx import backend, info
+from cocite.integrations.networkx.reading import can_run, should_run
+from tests.integrations.networkx.oldest import pytestmark
+
+ROOT = Path(__file__).parents[3]
+GROUPS = ("networkx.backends", "networkx.backend_info")
+__all__ = ["pytestmark"]
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """That of a child whose NetworkX sees the backend."""
+    paths = [str(Path(cocite.__file__).parents[1]), str(ROOT)]
+    if not all(entry_points(group=group, name="cocite") for group in GROUPS):
+        paths.append(str(told_in(folder)))
+    if os.environ.get("PYTHONPATH"):
+        paths.append(os.environ["PYTHONPATH"])
+    # The child is no worker of the pytest that runs this.
+    here = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return here | more | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def told_in(folder: Path) -> Path:
+    """A folder whose metadata names the entry points of pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    place = folder / "told" / "cocite_backend-1.dist-info"
+    place.mkdir(parents=True)
+    (place / "METADATA").write_text("Metadata-Version: 2.1\nName: cocite-backend\nVersion: 1\n")
+    lines = [
+        f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in project["entry-points"][group].items())
+        for group in GROUPS
+    ]
+    (place / "entry_points.txt").write_text("\n".join(lines))
+    return place.parent
+
+
+def ran(folder: Path, code: str, **more: str) -> Any:
+    """What a child prints, as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env=environment(folder, **more),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.process
+def test_importing_networkx_imports_nothing_else_of_cocite(tmp_path: Path) -> None:
+    code = """
+import json, sys, networkx
+known = networkx.utils.backends.backend_info["cocite"]
+print(json.dumps([sorted(n for n in sys.modules if n.startswith("cocite")),
+                  "numba" in sys.modules, sorted(known["functions"])]))
+"""
+    modules, numba, functions = ran(tmp_path, code)
+    assert modules == [
+        "cocite",
+        "cocite.integrations",
+        "cocite.integrations.networkx",
+        "cocite.integrations.networkx.info",
+    ]
+    assert not numba
+    assert functions == sorted(info.FUNCTIONS)
+
+
+def test_the_backend_has_what_it_tells_and_nothing_else() -> None:
+    own = {"can_run", "convert_from_nx", "convert_to_nx", "on_start_tests", "should_run"}
+    assert set(info.FUNCTIONS) == set(backend.__all__) - own
+    known = nx.utils.backends._registered_algorithms
+    assert set(info.FUNCTIONS) <= set(known)
+    import inspect
+
+    for name in info.FUNCTIONS:
+        theirs = inspect.signature(known[name].orig_func).parameters.values()
+        ours = inspect.signature(getattr(backend, name)).parameters.values()
+        assert [(p.name, p.default) for p in ours] == [(p.name, p.default) for p in theirs], name
+
+
+@pytest.mark.process
+def test_conversions_are_kept_with_the_graph_until_it_changes(tmp_path: Path) -> None:
+    code = """
+import json, networkx as nx
+G = nx.gnm_random_graph(50, 200, seed=1, directed=True)
+known = lambda: G.__networkx_cache__.get("backends", {}).get("cocite", {})
+first = nx.pagerank(G, backend="cocite"); one = list(known().values())
+again = nx.pagerank(G, backend="cocite"); two = list(known().values())
+nx.simrank_similarity(G, backend="cocite"); three = list(known().values())
+G.add_edge(0, 49, weight=7); four = list(known().values())
+after = nx.pagerank(G, backend="cocite")
+print(json.dumps([len(one), one[0] is two[0], one[0] is three[0], len(four), first == again,
+                  max(abs(after[n] - v) for n, v in nx.pagerank(G, backend="networkx").items())]))
+"""
+    one, kept, for_another, four, same, off = ran(tmp_path, code)
+    assert (one, kept, for_another, four, same) == (1, True, True, 0, True)
+    assert off < 1e-12
+
+
+PROGRAM = """
+import json, logging, networkx as nx
+from tests.integrations.networkx.counted import Counting, RAN
+logger = logging.getLogger("networkx.utils.backends")
+logger.setLevel(logging.DEBUG); logger.addHandler(Counting()); logger.propagate = False
+G = nx.gnm_random_graph(500, 3000, seed=1)
+nx.pagerank(G), list(nx.jaccard_coefficient(G, [(0, 1)])), nx.pagerank(nx.path_graph(5))
+nx.shortest_path(G, 0, 1)
+H = nx.from_scipy_sparse_array(nx.to_scipy_sparse_array(G))
+print(json.dumps([RAN, type(H).__name__]))
+"""
+
+
+@pytest.mark.process
+def test_a_program_that_knows_nothing_of_it(tmp_path: Path) -> None:
+    counts, kind = ran(tmp_path, PROGRAM, NETWORKX_BACKEND_PRIORITY="cocite")
+    assert counts == {"pagerank": 1, "jaccard_coefficient": 1, "to_scipy_sparse_array": 1}
+    assert kind == "Graph"
+    assert ran(tmp_path / "2", PROGRAM)[0] == {}
+    more = {"NETWORKX_BACKEND_PRIORITY_GENERATORS": "cocite"}
+    counts, kind = ran(tmp_path / "3", PROGRAM, NETWORKX_BACKEND_PRIORITY="cocite", **more)
+    assert counts["from_scipy_sparse_array"] == 1
+    assert kind == "BackendGraph"
+
+
+def test_what_cannot_be_run_is_told() -> None:
+    graph = nx.path_graph(4)
+    assert can_run("shortest_path", (graph,), {}) == "cocite does not have it"
+    every = dict.fromkeys(graph, 1)
+    for name in ("katz_centrality", "eigenvector_centrality"):
+        assert can_run(name, (graph,), {"nstart": every}) is True
+        assert "nstart" in str(can_run(name, (graph,), {"nstart": {0: 1}}))
+    assert "create_using" in str(can_run("read_edgelist", ("file",), {"create_using": graph}))
+    assert can_run("read_edgelist", ("file",), {"create_using": nx.DiGraph}) is True
+    assert "edge_key" in str(can_run("from_pandas_edgelist", (None,), {"edge_key": "k"}))
+    assert can_run("pagerank", (graph,), {"nstart": {0: 1}}) is True
+
+
+def test_small_graphs_are_left_to_networkx() -> None:
+    assert "6 edges" in str(should_run("pagerank", (nx.path_graph(7),), {}))
+    assert "7 nodes" in str(should_run("simrank_similarity", (), {"G": nx.path_graph(7)}))
+    assert should_run("simrank_similarity", (nx.path_graph(500),), {}) is True
+    assert should_run("pagerank", (nx.path_graph(5000),), {}) is True
+    assert should_run("pagerank", (backend.convert_from_nx(nx.path_graph(7)),), {}) is True
+
+
+TESTED = [
+    "networkx.algorithms.link_analysis",
+    "networkx.algorithms.tests.test_link_prediction",
+    "networkx.algorithms.tests.test_similarity",
+    "networkx.algorithms.bipartite.tests.test_link_analysis",
+    "networkx.algorithms.centrality.tests.test_eigenvector_centrality",
+    "networkx.algorithms.centrality.tests.test_katz_centrality",
+    "networkx.readwrite.tests.test_edgelist",
+    "networkx.tests.test_convert_pandas",
+    "networkx.tests.test_convert_scipy",
+]
+
+
+@pytest.mark.process
+def test_networkx_passes_its_own_tests_with_the_backend(tmp_path: Path) -> None:
+    """What ran in the backend is counted, so that tests which fall back do not count as passed."""
+    told = tmp_path / "counted.json"
+    options = ["-q", "-p", "tests.integrations.networkx.counted", "-p", "no:cacheprovider"]
+    options += ["-p", "no:xdist", "-W", "ignore"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "--rootdir", tmp_path, "--pyargs", *TESTED],
+        env=environment(
+            tmp_path,
+            NETWORKX_TEST_BACKEND="cocite",
+            NETWORKX_FALLBACK_TO_NX="True",
+            COUNTED_TO=str(told),
+        ),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    counts = json.loads(told.with_name("counted-main.json").read_text("utf-8"))
+    have = Counter(counts["ran"])
+    assert set(have) == set(info.FUNCTIONS)
+    assert sum(have.values()) > 240
+    left = {name: count for name, count in counts["left"].items() if name in info.FUNCTIONS}
+    print(f"{sum(have.values())} calls in the backend, left to NetworkX {left}")
+    # Graphs to be filled, and keys of parallel links: no other function is left for its arguments.
+    assert set(left) <= {"read_edgelist", "from_pandas_edgelist", "from_scipy_sparse_array"}

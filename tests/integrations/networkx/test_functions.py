@@ -1,0 +1,325 @@
+"""The backend beside NetworkX: the same results for the same arguments, and the same exceptions.
+
+NetworkX's own functions are the oracle: they share nothing with the backend but the seed's numbers.
+The backend is called as NetworkX calls it, on graphs that ``convert_from_nx`` makes, so that no
+entry point needs to be installed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from cocite.errors import ResourceError
+from cocite.integrations.networkx import algorithms, backend
+from cocite.integrations.networkx.graph import BackendGraph
+from tests.integrations.networkx.oldest import pytestmark
+
+__all__ = ["pytestmark"]
+
+Make = Callable[[], Any]
+
+
+def undirected() -> Any:
+    """Names of several kinds, weights on some links, links to itself, and a node alone."""
+    graph = nx.gnm_random_graph(40, 90, seed=3)
+    rng = np.random.default_rng(1)
+    for _, _, told in list(graph.edges(data=True))[::2]:
+        told["weight"] = float(rng.random())
+    graph.add_edge(5, 5)
+    graph = nx.relabel_nodes(graph, {0: "zero", 7: ("a", 7)})
+    graph.add_node("alone")
+    return graph
+
+
+def directed() -> Any:
+    graph = nx.gnm_random_graph(50, 160, seed=4, directed=True)
+    for number, (_, _, told) in enumerate(graph.edges(data=True)):
+        told["weight"] = 1 + number % 3
+    graph.add_edge(9, 9)
+    graph.add_node(1000)
+    return graph
+
+
+def parallel() -> Any:
+    graph = nx.MultiDiGraph()
+    rng = np.random.default_rng(2)
+    for a, b in rng.integers(0, 20, (90, 2)).tolist():
+        graph.add_edge(a, b, weight=float(rng.random()))
+    graph.add_edge(0, 1, key="named", weight=2.0)
+    return graph
+
+
+GRAPHS: dict[str, Make] = {"undirected": undirected, "directed": directed, "parallel": parallel}
+
+
+def plain() -> Any:
+    return nx.karate_club_graph()
+
+
+def close(ours: Any, theirs: Any) -> None:
+    assert list(ours) == list(theirs)
+    assert all(type(value) is float for value in ours.values())
+    assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
+
+
+def both(name: str, graph: Any, *args: Any, **options: Any) -> tuple[Any, Any]:
+    """(the backend's, NetworkX's)."""
+    ours = getattr(backend, name)(backend.convert_from_nx(graph), *args, **options)
+    theirs = getattr(nx, name, None) or getattr(nx.bipartite, name)
+    return ours, theirs(graph, *args, **options)
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+@pytest.mark.parametrize("weight", ["weight", None])
+def test_pagerank(kind: str, weight: str | None) -> None:
+    graph = GRAPHS[kind]()
+    few = {node: i + 1 for i, node in enumerate(list(graph)[:5])}
+    close(*both("pagerank", graph, weight=weight))
+    close(*both("pagerank", graph, 0.6, personalization=few, weight=weight, tol=1e-12))
+    close(*both("pagerank", graph, nstart=few, dangling=few, weight=weight))
+
+
+def test_pagerank_ends_in_the_same_step_or_not_at_all() -> None:
+    graph = directed()
+    ours = backend.convert_from_nx(graph)
+    failed = []
+    for most in range(1, 60):
+        try:
+            theirs = nx.pagerank(graph, max_iter=most, tol=1e-9)
+        except nx.PowerIterationFailedConvergence:
+            with pytest.raises(nx.PowerIterationFailedConvergence):
+                backend.pagerank(ours, max_iter=most, tol=1e-9)
+            failed.append(most)
+        else:
+            close(backend.pagerank(ours, max_iter=most, tol=1e-9), theirs)
+    assert 5 < len(failed) < 50
+
+
+def test_pagerank_of_nobody() -> None:
+    with pytest.raises(ZeroDivisionError):
+        backend.pagerank(backend.convert_from_nx(directed()), personalization={1: 0})
+    assert backend.pagerank(backend.convert_from_nx(nx.Graph())) == {}
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_hits(kind: str) -> None:
+    ours, theirs = both("hits", GRAPHS[kind](), tol=1e-12)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine == pytest.approx(other, abs=1e-6)
+
+
+def test_hits_that_do_not_converge() -> None:
+    with pytest.raises(nx.PowerIterationFailedConvergence):
+        backend.hits(backend.convert_from_nx(directed()), max_iter=0)
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_simrank(kind: str) -> None:
+    graph = GRAPHS[kind]()
+    ours, theirs = both("simrank_similarity", graph)
+    for node in graph:
+        close(ours[node], theirs[node])
+    a, b = list(graph)[1:3]
+    close(*both("simrank_similarity", graph, a))
+    one, other = both("simrank_similarity", graph, a, b)
+    assert type(one) is float
+    assert one == pytest.approx(other, rel=1e-9)
+
+
+def test_simrank_of_a_dense_graph() -> None:
+    ours, theirs = both("simrank_similarity", nx.complete_graph(12), 0)
+    close(ours, theirs)
+
+
+def test_simrank_refuses_as_networkx_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = directed()
+    ours = backend.convert_from_nx(graph)
+    outcomes = []
+    for most in range(1, 40):
+        try:
+            nx.simrank_similarity(graph, max_iterations=most)
+            outcomes.append(True)
+            backend.simrank_similarity(ours, max_iterations=most)
+        except nx.ExceededMaxIterations:
+            outcomes.append(False)
+            with pytest.raises(nx.ExceededMaxIterations):
+                backend.simrank_similarity(ours, max_iterations=most)
+    assert True in outcomes
+    assert False in outcomes
+    with pytest.raises(nx.NodeNotFound, match="Source node no not in G"):
+        backend.simrank_similarity(ours, "no")
+    monkeypatch.setattr(algorithms, "available", lambda: 1000)
+    with pytest.raises(ResourceError, match="all pairs of 51 nodes"):
+        backend.simrank_similarity(ours, 1)
+
+
+PAIRED = [
+    "jaccard_coefficient",
+    "adamic_adar_index",
+    "resource_allocation_index",
+    "preferential_attachment",
+    "common_neighbor_centrality",
+]
+
+
+@pytest.mark.parametrize("name", PAIRED)
+@pytest.mark.parametrize("make", [undirected, plain, lambda: nx.star_graph(60)])
+def test_pairs(name: str, make: Make) -> None:
+    graph = make()
+    for pairs in (None, list(combinations(graph, 2))):
+        ours, theirs = map(list, both(name, graph, pairs))
+        assert [row[:2] for row in ours] == [row[:2] for row in theirs]
+        values = [[row[2] for row in rows] for rows in (ours, theirs)]
+        assert values[0] == pytest.approx(values[1], rel=1e-12)
+        assert all(type(value) in (int, float) for value in values[0])
+
+
+def test_pairs_are_checked_at_once_and_values_when_it_is_their_turn() -> None:
+    ours = backend.convert_from_nx(nx.path_graph(3))
+    for name in PAIRED:
+        with pytest.raises(nx.NodeNotFound, match="Node 9 not in G"):
+            getattr(backend, name)(ours, [(0, 9)])
+    for alpha in (0.8, 1):
+        found = backend.common_neighbor_centrality(ours, [(0, 2), (1, 1)], alpha=alpha)
+        assert next(found)[:2] == (0, 2)
+        with pytest.raises(nx.NetworkXAlgorithmError, match="Self loops"):
+            next(found)
+    for function in (backend.adamic_adar_index, nx.adamic_adar_index):
+        graph: Any = ours if function is backend.adamic_adar_index else nx.path_graph(3)
+        with pytest.raises(ZeroDivisionError):
+            list(function(graph, [(1, 1)]))
+
+
+def test_pairs_may_come_from_an_iterator() -> None:
+    pairs = [(0, 1), (2, 5)]
+    converted = backend.convert_from_nx(plain())
+    wanted = list(nx.jaccard_coefficient(plain(), pairs))
+    assert list(backend.jaccard_coefficient(converted, iter(pairs))) == wanted
+
+
+@pytest.mark.parametrize("kind", ["undirected", "directed"])
+def test_eigenvector_and_katz(kind: str) -> None:
+    graph = GRAPHS[kind]()
+    start = {node: 1 + i % 4 for i, node in enumerate(reversed(list(graph)))}
+    for weight in (None, "weight"):
+        close(*both("eigenvector_centrality", graph, 1000, weight=weight))
+        close(*both("eigenvector_centrality", graph, 1000, nstart=start, weight=weight))
+        close(*both("katz_centrality", graph, 0.05, weight=weight))
+        close(*both("katz_centrality", graph, 0.05, start, nstart=start, normalized=False))
+    ours = backend.convert_from_nx(graph)
+    with pytest.raises(nx.PowerIterationFailedConvergence):
+        backend.eigenvector_centrality(ours, 2)
+    with pytest.raises(nx.PowerIterationFailedConvergence):
+        backend.katz_centrality(ours, 10.0)
+    with pytest.raises(nx.NetworkXError, match="for every node"):
+        backend.katz_centrality(ours, beta={1: 2})
+    with pytest.raises(nx.NetworkXError, match="all zero"):
+        backend.eigenvector_centrality(ours, nstart=dict.fromkeys(graph, 0))
+
+
+def test_birank() -> None:
+    graph = nx.bipartite.gnmk_random_graph(20, 30, 120, seed=5)
+    for number, (_, _, told) in enumerate(graph.edges(data=True)):
+        told["weight"] = 1 + number % 4
+    top = range(20)
+    for options in ({}, {"top_personalization": {1: 2}}, {"alpha": 0.5, "beta": 0.7}):
+        ours, theirs = both("birank", graph, top, weight="weight", **options)
+        assert ours == pytest.approx(theirs, rel=1e-9)
+    ours = backend.convert_from_nx(graph)
+    with pytest.raises(nx.NetworkXAlgorithmError, match="bipartite"):
+        backend.birank(ours, [])
+    with pytest.raises(nx.NetworkXAlgorithmError, match="alpha"):
+        backend.birank(ours, top, alpha=2)
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "dok", "lil"])
+def test_the_matrix(kind: str, format: str) -> None:
+    graph = GRAPHS[kind]()
+    some = list(graph)[::-2]
+    for options in (
+        {"weight": None},
+        {"nodelist": some},
+        {"dtype": np.float32},
+        {"nodelist": some[:3], "weight": "weight"},
+    ):
+        ours, theirs = both("to_scipy_sparse_array", graph, format=format, **options)
+        assert (type(ours), ours.dtype, ours.shape) == (type(theirs), theirs.dtype, theirs.shape)
+        assert np.array_equal(ours.toarray(), theirs.toarray())
+
+
+def test_the_matrix_of_whole_numbers_and_its_errors() -> None:
+    graph = nx.Graph()
+    graph.add_edge(0, 1, weight=2)
+    graph.add_edge(1, 2, weight=0.5)
+    graph.add_edge(2, 2, weight=True)
+    for some in (None, [0, 1], [2]):
+        ours, theirs = both("to_scipy_sparse_array", graph, some)
+        assert ours.dtype == theirs.dtype
+        assert np.array_equal(ours.toarray(), theirs.toarray())
+    converted = backend.convert_from_nx(graph)
+    for some, told in (([], "no nodes"), ([0, 0], "duplicates"), ([9], "Node 9")):
+        for function, given in (
+            (backend.to_scipy_sparse_array, converted),
+            (nx.to_scipy_sparse_array, graph),
+        ):
+            with pytest.raises(nx.NetworkXError, match=told):
+                function(given, nodelist=some)
+    with pytest.raises(nx.NetworkXError, match="Unknown sparse matrix format"):
+        backend.to_scipy_sparse_array(converted, format="wrong")
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_there_and_back(kind: str) -> None:
+    graph = GRAPHS[kind]()
+    graph.graph["title"] = "web"
+    graph.nodes[next(iter(graph))]["color"] = "red"
+    for _, _, told in list(graph.edges(data=True))[:3]:
+        told["text"] = ["any"]
+    ours = backend.convert_from_nx(
+        graph, preserve_edge_attrs=True, preserve_node_attrs=True, preserve_graph_attrs=True
+    )
+    back = backend.convert_to_nx(ours)
+    assert type(back) is type(graph)
+    assert back.graph == graph.graph
+    assert dict(back._node) == dict(graph._node)
+    assert dict(back._adj) == dict(graph._adj)
+    assert list(back) == list(graph)
+    assert [list(back._adj[node]) for node in back] == [list(graph._adj[node]) for node in graph]
+    if graph.is_directed():
+        assert dict(back._pred) == dict(graph._pred)
+    assert ours.number_of_edges() == graph.number_of_edges()
+    assert (len(ours), list(ours)) == (len(graph), list(graph))
+    for node in graph:
+        assert list(ours.neighbors(node)) == list(graph.neighbors(node))
+
+
+def test_a_view_is_converted() -> None:
+    graph = undirected()
+    part = graph.subgraph(list(graph)[5:20])
+    back = backend.convert_to_nx(backend.convert_from_nx(part, preserve_edge_attrs=True))
+    assert dict(back._adj) == {node: dict(row) for node, row in part._adj.items()}
+
+
+def test_what_the_graph_answers_itself() -> None:
+    ours = backend.convert_from_nx(plain())
+    assert isinstance(ours, BackendGraph)
+    assert 0 in ours
+    assert [] not in ours
+    assert ours.has_edge(0, 1)
+    assert not ours.has_edge(0, 33)
+    assert repr(ours) == "<cocite Graph: 34 nodes, 78 edges>"
+    with pytest.raises(TypeError, match="it is a graph"):
+        backend.convert_from_nx(3, name="pagerank", graph_name="G")
+
+
+def test_ranks_sum_to_one() -> None:
+    ranks = backend.pagerank(backend.convert_from_nx(directed()), tol=1e-12)
+    assert math.fsum(ranks.values()) == pytest.approx(1)

@@ -1,0 +1,157 @@
+"""One call, of whatever holds links: the answer is that of an index built by hand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import networkx
+import numpy as np
+import pandas
+import pytest
+import scipy.sparse
+
+import cocite
+from cocite import Graph
+from cocite.errors import InputError, UnknownNode, UsageError
+from cocite.extras import MissingLibrary
+
+PAIRS = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("c", "y"), ("c", "z"), ("z", "a")]
+
+
+def test_all_that_holds_links_gives_the_same_answer(tmp_path: Path) -> None:
+    file = tmp_path / "links.tsv"
+    file.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    graph = Graph.from_edges(PAIRS)
+    index = cocite.build(graph, tmp_path / "index")
+    expected = index.related("x", 3)
+    assert len(expected) == 3
+    given: list[Any] = [
+        PAIRS,
+        iter(PAIRS),
+        pandas.DataFrame(PAIRS),
+        np.array(PAIRS),
+        networkx.DiGraph(PAIRS),
+        graph,
+        index,
+        file,
+        str(file),
+        tmp_path / "index",
+        Graph.from_edges(PAIRS, tmp_path / "graph").path,
+    ]
+    for links in given:
+        assert cocite.related(links, "x", 3) == expected
+        if not isinstance(links, type(given[1])):  # it is read once
+            assert cocite.similarity(links, "x", "y") == index.similarity("x", "y")
+            assert cocite.why(links, "x", "y", 2) == index.why("x", "y", 2)
+    names = list(graph.names)
+    matrix = scipy.sparse.csr_array(graph.to_scipy())
+    numbers = cocite.related(matrix, names.index("x"), 3)
+    assert [names[hit.node] for hit in numbers] == [hit.node for hit in expected]
+
+
+def test_every_function_takes_all_that_holds_links(tmp_path: Path) -> None:
+    """They raised AttributeError and TypeError where ``related`` took it."""
+    file = tmp_path / "links.tsv"
+    file.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    graph = Graph.from_edges(PAIRS, tmp_path / "g")
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("a\tone\nb\tone\nc\ttwo\nz\ttwo\nx\ttwo\ny\tone\n")
+    ranks, scores = cocite.pagerank(graph), cocite.exact_simrank(graph)
+    hits = cocite.build(graph).related("x", 3)
+
+    def judged(links: object) -> list[Any]:
+        told = cocite.evaluate(links, labels=labels).to_json()["figures"]
+        wanted = ("hits", "answered", "gamma", "precision@1")
+        return [each["estimate"] for each in told if each["figure"] in wanted]
+
+    figures = judged(graph)
+    assert len(figures) >= 4
+    given: list[Any] = [
+        *(PAIRS, pandas.DataFrame(PAIRS), networkx.DiGraph(PAIRS), file, str(graph.path))
+    ]
+    for links in given:
+        opened = cocite.open_graph(links)
+        assert (type(opened), opened.digest) == (Graph, graph.digest)
+        assert cocite.pagerank(links).top(9) == ranks.top(9)
+        assert cocite.exact_simrank(links).top("x", 3) == scores.top("x", 3)
+        assert cocite.build(links).related("x", 3) == hits
+        assert judged(links) == figures
+    for path in (tmp_path / "g", file, str(file)):
+        index = cocite.open(path)
+        assert (type(index), index.related("x", 3)) == (cocite.Index, hits)
+    with pytest.raises(UsageError, match="columns: such options are for links that are not stored"):
+        cocite.open_graph(graph, columns=(1, 2))
+
+
+def test_a_column_of_weights_that_is_ignored_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    frame = pandas.DataFrame(PAIRS, columns=["from", "to"]).assign(weight=2.5)
+    assert Graph.from_edges(frame).in_weights is None
+    assert "column 'weight' is ignored, and links have no weights; to take it" in caplog.text
+    caplog.clear()
+    assert Graph.from_edges(frame, weight_column="weight").in_weights is not None
+    assert "ignored" not in caplog.text
+
+
+def test_options_of_the_answer_and_of_the_links() -> None:
+    frame = pandas.DataFrame(PAIRS, columns=["from", "to"]).assign(w=range(1, 8))
+    weighted = Graph.from_edges(frame, weight_column="w", undirected=True)
+    expected = cocite.build(weighted, measure="psimrank").related("x", 5, prefix="y")
+    options: dict[str, Any] = {"measure": "psimrank", "weight_column": "w", "undirected": True}
+    assert cocite.related(frame, "x", 5, prefix="y", **options) == expected
+    pair = cocite.build(weighted, measure="psimrank").similarity("x", "y", confidence=0.5)
+    assert cocite.similarity(frame, "x", "y", confidence=0.5, **options) == pair
+    assert cocite.why(frame, "x", "y", **options) == cocite.build(weighted, measure="psimrank").why(
+        "x", "y"
+    )
+    with pytest.raises(UsageError, match="are for links that are not stored yet"):
+        cocite.why(weighted, "x", "y", undirected=True)
+    with pytest.raises(UnknownNode, match="'q'"):
+        cocite.related(PAIRS, "q")
+    for ask in (cocite.similarity, cocite.why):
+        with pytest.raises(UnknownNode, match="'q'"):
+            ask(PAIRS, "x", "q")
+    index = cocite.build(weighted)
+    with pytest.raises(UsageError, match="an index has its measure"):
+        cocite.related(index, "x", measure="psimrank")
+    with pytest.raises(UsageError, match="not stored yet"):
+        cocite.related(weighted, "x", undirected=True)
+    with pytest.raises(InputError):
+        cocite.related("none.tsv", "x")
+
+
+MISSING = """
+import sys
+for name in ("pandas", "polars", "pyarrow", "networkx", "igraph", "scipy", "sklearn"):
+    sys.modules[name] = None
+import cocite
+graph = cocite.Graph.from_edges([(1, 2), (3, 2)])
+hits = cocite.related(graph, 1)
+for call in (graph.to_pandas, graph.to_polars, graph.to_arrow, graph.to_scipy, graph.to_networkx,
+             graph.to_igraph, hits.to_pandas, hits.to_polars, hits.to_arrow):
+    try:
+        call()
+    except cocite.CociteError as error:
+        print(error)
+try:
+    import cocite.integrations.sklearn
+except cocite.CociteError as error:
+    print(error)
+"""
+
+
+@pytest.mark.process
+def test_a_library_that_is_missing_is_named_with_its_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MISSING], check=True, capture_output=True, text=True
+    )
+    said = done.stdout.splitlines()
+    groups = ["pandas", "polars", "arrow", "scipy", "networkx", "igraph"]
+    groups += ["pandas", "polars", "arrow", "sklearn"]
+    assert [line.rpartition("[")[2] for line in said] == [f"{group}]'" for group in groups]
+    assert all(": pip install " in line for line in said)
+    assert "a table of pandas needs pandas, which is not installed" in said[0]
+    assert done.stderr == ""
+    assert issubclass(MissingLibrary, UsageError)

@@ -1,0 +1,56 @@
+"""docs/python.md is true: what it names exists, its examples run, its groups are there."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import networkx
+
+import cocite
+from cocite import Graph
+from cocite.search.hits import Hits
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "python.md").read_text("utf-8")
+
+
+def test_all_ways_in_and_out_are_named() -> None:
+    ways = {name for name in vars(Graph.__mro__[1]) if re.match("from_|to_", name)}
+    assert len(ways) == 10
+    assert {name for name in re.findall(r"\b((?:from|to)_\w+)", PAGE) if name != "from_"} == ways
+
+
+def test_the_columns_are_those_of_the_tables() -> None:
+    columns = re.findall(r"with\s+the columns (rank|node), ([\w, ]+?)(?:\.|\n)", PAGE)
+    graph = networkx.karate_club_graph()
+    index = cocite.build(cocite.ingest(graph))
+    told = [[first, *rest.split(", ")] for first, rest in columns]
+    assert told == [list(index.related(0)._columns()), list(index.related_many([0])._columns())]
+
+
+def test_the_examples_run() -> None:
+    animals = ROOT / "examples" / "animals.tsv"
+    first, three, sklearn = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+    names: dict[str, Any] = {"links": animals}
+    exec(first, names)
+    lines = three.splitlines()
+    exec("\n".join([*lines[:-1], f"found = {lines[-1]}"]), names)
+    assert isinstance(names["found"], Hits)
+    assert names["found"] == cocite.related(animals, "Zebra", 10)
+    graph = networkx.connected_caveman_graph(8, 6)
+    names = {"adjacency": networkx.to_scipy_sparse_array(graph)}
+    lines = sklearn.splitlines()
+    exec("\n".join([*lines[:-1], f"found = {lines[-1]}"]), names)
+    assert len(set(names["found"].tolist())) == 8
+
+
+def test_the_groups_exist() -> None:
+    section = PAGE[PAGE.index("The extras are ") :]
+    groups = set(re.findall(r"`(\w+)`", section))
+    groups |= set(",".join(re.findall(r"\.\[([\w,]+)\]", section)).split(","))
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert len(groups) > 6
+    assert groups <= set(stated["project"]["optional-dependencies"])

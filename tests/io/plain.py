@@ -1,0 +1,72 @@
+"""Slow, plain twins of the stored graph, and what reads one back; no code of cocite's kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import cocite
+from cocite import Graph
+
+TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""What turns the direction of text: no name has any."""
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@]*@)?([^/?#:]*)(:[0-9]*)?(.*)", re.DOTALL)
+
+
+def surt(name: str) -> str:
+    """The key by which a name is ordered: a URL's host reversed, any other name itself."""
+    parts = _URL.fullmatch(name)
+    if parts is None:
+        return name
+    host = ",".join(reversed(parts[2].lower().split(".")))
+    return f"{host}{parts[3] or ''}){parts[4]}"
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """Distinct names in the order of their ids."""
+    distinct = set(names)
+    if all(re.fullmatch("0|[1-9][0-9]*", name) and int(name) < 2**64 for name in distinct):
+        return sorted(distinct, key=int)
+    return sorted(distinct, key=lambda name: (surt(name).encode(), name.encode()))
+
+
+def links(graph: Graph) -> list[tuple[str, str]]:
+    """All links of a stored graph, by name, in stored order."""
+    names = list(graph.names)
+    return [
+        (names[source], names[node])
+        for node in range(graph.nodes)
+        for source in graph.in_neighbors(node).tolist()
+    ]
+
+
+def assert_stored(graph: Graph, rows: list[tuple[str, str]], nodes: Iterable[str] = ()) -> None:
+    """The stored arrays, names and counts are those of the directed rows, loops dropped."""
+    names = numbered([name for row in rows for name in row] + list(nodes))
+    ids = {name: i for i, name in enumerate(names)}
+    wanted = sorted({(ids[b], ids[a]) for a, b in rows if a != b})
+    offsets = [sum(d < node for d, _ in wanted) for node in range(len(names) + 1)]
+    assert list(graph.names) == names
+    assert [graph.names.find(name) for name in names] == list(range(len(names)))
+    assert graph.in_offsets.tolist() == offsets
+    assert graph.in_sources.tolist() == [source for _, source in wanted]
+    outs = [sum(s == node for _, s in wanted) for node in range(len(names))]
+    assert graph.out_degrees.tolist() == outs
+    info = graph.info()
+    loops = sum(a == b for a, b in rows)
+    assert (info.rows, info.edges, info.self_loops) == (len(rows), len(wanted), loops)
+    assert info.duplicates == len(rows) - loops - len(wanted)
+
+
+def read(tmp_path: Path, content: bytes | str, file: str = "links.tsv", **options: object) -> Graph:
+    """The graph stored from one file with this content."""
+    path = tmp_path / file
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    output = tmp_path / "out.graph"
+    return cocite.ingest(path, output, overwrite=True, **options)  # type: ignore[arg-type]
+
+
+def nothing_left(tmp_path: Path) -> bool:
+    """No output and nothing unfinished beside it."""
+    return not [p for p in tmp_path.iterdir() if p.name.startswith("out.graph")]

@@ -1,0 +1,425 @@
+"""Archives of HTML pages: the graph of the folder that was packed, and nothing written outside."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import stat
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import InputError, ResourceError, UnrecognizedInput
+from cocite.io.readers import sources
+from cocite.io.readers.html import archive as archive_reader
+from tests.io.plain import links
+from tests.torture.archives import Member, attack_archives, attack_xml, member, tar_of, zip_of
+from tests.torture.results import Given, Row, Until
+
+PAGES = {
+    "site/index.html": '<title>Home</title><a href="guide/">x</a><a href="logo.png">x</a>',
+    "site/guide/index.html": '<a href="../program">x</a><a href="../gone.html">x</a>',
+    "site/program": "<!doctype html><title>P</title><a href='/'>x</a></html>",
+    "site/logo.png": "no page",
+    "site/.hidden.html": '<a href="index.html">x</a>',
+}
+FOUND = {
+    ("index.html", "guide/index.html"),
+    ("guide/index.html", "program"),
+    ("program", "index.html"),
+}
+
+
+def tarred(files: dict[str, str], form: int = tarfile.PAX_FORMAT) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+def zipped(files: dict[str, str]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return out.getvalue()
+
+
+def ingested(tmp_path: Path, content: bytes, name: str = "site.tar") -> cocite.Graph:
+    (tmp_path / name).write_bytes(content)
+    return cocite.ingest(tmp_path / name, tmp_path / "g", overwrite=True)
+
+
+@pytest.mark.parametrize("kind", ["tar.gz", "zip"])
+def test_the_manual_of_git_is_the_graph_of_its_folder(
+    data: Callable[[str], Path], tmp_path: Path, kind: str
+) -> None:
+    """272 pages, 1,855 distinct links between them (README of the data), without unpacking it."""
+    packed = data("html-git-htmldocs") / "git-htmldocs.tar.gz"
+    if kind == "zip":
+        with tarfile.open(packed) as archive:
+            texts = {
+                member.name: archive.extractfile(member).read().decode("utf-8", "surrogateescape")  # type: ignore[union-attr]
+                for member in archive
+                if member.isfile()
+            }
+        packed = tmp_path / "git.zip"
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as out:
+            for name, text in texts.items():
+                out.writestr(name, text.encode("utf-8", "surrogateescape"))
+    graph = cocite.ingest(packed, tmp_path / "g", keep_self_loops=True)
+    assert (graph.nodes, graph.edges) == (272, 1855)
+    assert "git-add.html" in graph.names
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        tarred(PAGES),
+        tarred(PAGES, tarfile.GNU_FORMAT),
+        gzip.compress(tarred(PAGES)),
+        bz2.compress(tarred(PAGES)),
+        lzma.compress(tarred(PAGES)),
+        zipped(PAGES),
+        tarred({f"./{name.removeprefix('site/')}": text for name, text in PAGES.items()}),
+        zipped(PAGES | {"__MACOSX/site/._index.html": "x"}),
+    ],
+    ids=["pax", "gnu", "gzip", "bzip2", "xz", "zip", "dot", "mac"],
+)
+def test_an_archive_is_read_as_its_folder(tmp_path: Path, content: bytes) -> None:
+    """Files that are no pages are there, so that only one link is broken; the one folder that all
+    lies in is the site, as ``/`` says.
+    """
+    graph = ingested(tmp_path, content, "links.tsv")
+    assert set(links(graph)) == FOUND
+    (source,) = graph.store.facts["sources"]
+    assert source["others"] == {"broken": 1, "to files that are no pages": 1}
+    assert graph.titles is not None
+    assert graph.titles.of(graph.names.ids(["index.html"])) == ["Home"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "links.tsv"]
+
+
+@pytest.mark.process
+def test_a_pipe_of_tar_is_read_and_one_of_zip_refused(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cocite", "ingest", "-", "-o", str(tmp_path / "g")]
+    packed = gzip.compress(tarred(PAGES))
+    done = subprocess.run(command, input=packed, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert set(links(cocite.Graph.open(tmp_path / "g"))) == FOUND
+    command[-1] += "2"
+    done = subprocess.run(command, input=zipped(PAGES), capture_output=True, check=False)
+    assert done.returncode == 2
+    assert b"standard input is a zip archive, which cannot be read as a stream" in done.stderr
+
+
+def test_an_archive_is_asked_as_a_file_of_links_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "site.zip").write_bytes(zipped(PAGES))
+    main(["related", str(tmp_path / "site.zip"), "index.html", "--format", "csv"])
+    assert "program" in capsys.readouterr().out
+
+
+def test_nothing_is_written_outside(tmp_path: Path) -> None:
+    """Names that lead out, links of the file system to write through, devices, files where folders
+    are: left out, and counted.
+    """
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+
+        def add(name: str, text: str = "", **fields: object) -> None:
+            member = tarfile.TarInfo(name)
+            for field, value in fields.items():
+                setattr(member, field, value)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+
+        away = str(tmp_path / "away")
+        add("index.html", '<a href="latest/">x</a><a href="again.html">x</a><a href="way/a">x</a>')
+        add("../away/1.html", "x")
+        add(f"{away}/2.html", "x")
+        add("way", type=tarfile.SYMTYPE, linkname=away)
+        add("way/a", "<html></html>")
+        add("latest", type=tarfile.SYMTYPE, linkname="v2")
+        add("v2/index.html", '<a href="../index.html">x</a>')
+        add("again.html", type=tarfile.LNKTYPE, linkname="index.html")
+        add("out.html", type=tarfile.LNKTYPE, linkname="../../etc/passwd")
+        add("pipe", type=tarfile.FIFOTYPE)
+        add("index.html/below.html", "x")
+    (tmp_path / "away").mkdir()
+    graph = ingested(tmp_path, out.getvalue())
+    assert list((tmp_path / "away").iterdir()) == []
+    (source,) = graph.store.facts["sources"]
+    assert source["left_out"] == {
+        "file in the archive where another one is": 2,
+        "name in the archive that leads out of it": 3,
+        "no file": 1,
+    }
+    assert set(links(graph)) == {
+        *(("index.html", "v2/index.html"), ("v2/index.html", "index.html")),
+        *(("index.html", "again.html"), ("again.html", "v2/index.html")),
+        *(("index.html", "way/a"), ("again.html", "way/a")),
+    }
+
+
+def test_links_of_the_file_system_in_zip_are_links(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("index.html", '<a href="new.html">x</a>')
+        archive.writestr("page.html", "")
+        link = zipfile.ZipInfo("new.html")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "page.html")
+    assert set(links(ingested(tmp_path, out.getvalue()))) == {("index.html", "page.html")}
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "command"),
+    [
+        (tarred({"links.tsv": "a\tb\n"}), "a tar archive", "tar -xf"),
+        (gzip.compress(tarred({"a/links.tsv": "a\tb\n"})), r"a tar archive \(packed", "tar -xf"),
+        (zipped({"links.tsv": "a\tb\n"}), "a zip archive", "unzip"),
+        (zipped({}), "a zip archive", "unzip"),
+    ],
+)
+def test_an_archive_of_other_files_is_to_be_unpacked(
+    tmp_path: Path, content: bytes, kind: str, command: str
+) -> None:
+    with pytest.raises(
+        UnrecognizedInput, match=f"is {kind}.*no site of HTML pages.*: {command} "
+    ) as caught:
+        ingested(tmp_path, content)
+    assert caught.value.exit_code == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["site.tar"]
+
+
+def damaged(content: bytes, place: int) -> bytes:
+    return content[:place] + b"\xff" * 40 + content[place + 40 :]
+
+
+@pytest.mark.parametrize(
+    ("content", "at"),
+    [
+        (tarred(PAGES)[:700], ""),
+        (damaged(tarred(PAGES), 1024), ""),
+        (gzip.compress(tarred(PAGES))[:-30], ""),
+        (zipped(PAGES)[:-30], ""),
+        (damaged(zipped(PAGES), 50), ": site/index.html"),
+    ],
+)
+def test_a_damaged_archive_is_named(tmp_path: Path, content: bytes, at: str) -> None:
+    with pytest.raises(InputError, match=rf"site\.tar{at} cannot be (unpacked|read to its end): "):
+        ingested(tmp_path, content)
+    assert [path.name for path in tmp_path.iterdir()] == ["site.tar"]
+
+
+# -- what strangers pack -----------------------------------------------------------------
+
+LINK, SAME, SPARSE, PAX, LONG = b"2", b"1", b"S", b"x", b"L"
+HOME = ("index.html", '<a href="a.html">x</a><a href="b.html">x</a>')
+
+
+@pytest.mark.parametrize("pack", [tar_of, zip_of])
+@pytest.mark.parametrize(
+    "through",
+    [
+        ("a/precious.txt", LINK, "/etc/hostname"),
+        ("a/precious.txt", SAME, "index.html"),
+        ("a/precious.txt", b"0", "<html>mine</html>"),
+        ("a/new.html", b"0", "<html>mine</html>"),
+    ],
+)
+def test_no_member_is_ever_a_path(
+    tmp_path: Path, through: Member, pack: Callable[[list[Member]], bytes]
+) -> None:
+    """A link to a folder, and one more member through it: a second link replaced a file there."""
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "precious.txt").write_text("precious")
+    pages: list[Member] = [(HOME[0], b"0", HOME[1]), ("a.html", b"0", "")]
+    for target in (str(victim), f"/proc/self/root{victim}", "../victim", "../../../victim"):
+        ingested(tmp_path, pack([*pages, ("a", LINK, target), through]))
+        assert [path.name for path in victim.iterdir()] == ["precious.txt"]
+        assert not (victim / "precious.txt").is_symlink()
+        assert (victim / "precious.txt").read_text() == "precious"
+
+
+def test_links_are_other_names_within_the_archive(tmp_path: Path) -> None:
+    """By their texts alone: in a circle, through each other, out of it, of text that is no path."""
+    graph = ingested(
+        tmp_path,
+        tar_of(
+            [
+                ("index.html", b"0", "".join(f'<a href="{n}">x</a>' for n in "abcdefghi")),
+                ("d/index.html", b"0", '<a href="../index.html">x</a>'),
+                ("a", LINK, "b"),
+                ("b", LINK, "./x/../d"),
+                ("c", LINK, "c"),
+                ("e", LINK, "f"),
+                ("f", LINK, "e"),
+                ("g", LINK, "/d"),
+                ("h", LINK, "../d"),
+                ("i", LINK, "x" * 5000),
+                ("j", LINK, ""),
+            ]
+        ),
+    )
+    (source,) = graph.store.facts["sources"]
+    assert source["left_out"] == {
+        "link of the file system out of the folder": 2,
+        "link of the file system that leads nowhere": 5,
+    }
+    assert set(links(graph)) == {("index.html", "d/index.html"), ("d/index.html", "index.html")}
+    assert source["others"] == {"broken": 6}
+
+
+def test_a_null_byte_in_a_link_and_a_long_one_are_left_out(tmp_path: Path) -> None:
+    members = [("index.html", b"0", '<a href="a.html">x</a>'), ("a.html", b"0", "")]
+    bad = [("b.html", LINK, "a\0b"), ("c.html", LINK, "a" * (1 << 20)), ("", b"0", "no name")]
+    graph = ingested(tmp_path, zip_of(members + bad))
+    (source,) = graph.store.facts["sources"]
+    assert source["left_out"] == {"link of the file system that leads nowhere": 2}
+
+
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_what_unpacks_to_more_than_its_size_explains_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """With 1 MB in the place of 268 MB, and at 200 times the size; the member is named."""
+    monkeypatch.setattr(sources, "ALWAYS_UNPACKED", 1 << 20)
+    members = [(HOME[0], b"0", HOME[1]), ("a.html", b"0", ""), ("big.html", b"0", " " * (3 << 20))]
+    content = gzip.compress(tar_of(members)) if kind == "tar" else zip_of(members)
+    told = (
+        r"'big\.html' in .*site\.tar unpacks to more than 1\.\d* MB\. .*200 times.*FILE|site\.tar$"
+    )
+    with pytest.raises(InputError, match=told):
+        ingested(tmp_path, content)
+    assert [path.name for path in tmp_path.iterdir()] == ["site.tar"]
+    monkeypatch.setattr(sources, "ALWAYS_UNPACKED", 1 << 22)
+    assert ingested(tmp_path, content).nodes == 3
+
+
+def test_a_page_of_more_than_32_mib_is_left_out_of_archives_and_folders(tmp_path: Path) -> None:
+    members = [(HOME[0], b"0", HOME[1]), ("a.html", b"0", ""), ("b.html", b"0", " " * (33 << 20))]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name, _, text in members:
+        (folder / name).write_text(text)
+    (tmp_path / "site.tar.gz").write_bytes(gzip.compress(tar_of(members), 1))
+    for path in (folder, tmp_path / "site.tar.gz"):
+        graph = cocite.ingest(path, tmp_path / "g", overwrite=True)
+        (source,) = graph.store.facts["sources"]
+        assert source["left_out"] == {"page of more than 33,554,432 bytes": 1}
+        assert set(links(graph)) == {("index.html", "a.html")}
+
+
+def test_more_names_than_memory_holds_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quarter of the memory may be names; here each counts as 64 KiB, in the place of 512 B."""
+    monkeypatch.setattr(archive_reader, "_NAME", 1 << 16)
+    content = b"".join(member(f"{i}.png", b"0", b"") for i in range(1500))
+    (tmp_path / "site.tar").write_bytes(content + bytes(1024))
+    with pytest.raises(ResourceError, match=r"more members than memory holds: 1,2\d\d.*--memory"):
+        cocite.ingest(tmp_path / "site.tar", tmp_path / "g", memory="340MB")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (member("x", PAX, b"", size=1 << 31), "at byte 0: a header says that 2,147,483,648 bytes"),
+        (member("x", LONG, b"", size=1 << 31), "at byte 0: a header says that 2,147,483,648 bytes"),
+        (member("x", PAX, b"9" * 100_000), "at byte 0: a header has the size '9999"),
+        (member("x", PAX, b"30 size=-1\n"), "at byte 0: a header of pax that is damaged"),
+        (
+            member("x", PAX, b"11 size=-1\n") + member("x", b"0", b""),
+            "at byte 1,024: a header has the size '-1'",
+        ),
+        (member("x", b"0", b"", size=-5), "at byte 0: a header says that -5 bytes follow it"),
+        (member("x", b"0", b"", size=1 << 61), "its end is missing"),
+        (member("x", LONG, b"name") * 5000, "its end is missing"),
+        (member("x", SPARSE, b"", more=True) + b"\x01" * 5120, "its end is missing"),
+    ],
+)
+def test_headers_that_ask_for_memory_are_refused(tmp_path: Path, content: bytes, told: str) -> None:
+    with pytest.raises(InputError, match=f"site.tar(: x)? cannot be unpacked: .*{told}"):
+        ingested(tmp_path, content)
+
+
+def test_sparse_files_and_devices_are_left_out(tmp_path: Path) -> None:
+    """A sparse file of any size is a few bytes; none of its zeros is read."""
+    members = tar_of([(HOME[0], b"0", HOME[1]), ("a.html", b"0", "")])
+    sparse = member("b.html", SPARSE, b"", real=1 << 60)
+    pax = member("x", PAX, b"22 GNU.sparse.major=1\n32 GNU.sparse.realsize=99999999\n")
+    made = members[:-1024] + sparse + pax + member("c.html", b"0", b"1\n" * 256) + bytes(1024)
+    graph = ingested(tmp_path, made)
+    (source,) = graph.store.facts["sources"]
+    assert source["left_out"] == {"sparse file": 2}
+
+
+def test_zip_members_that_cannot_be_unpacked_in_pieces_are_refused(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("index.html", "x")
+    with pytest.raises(InputError, match=r"'index\.html' in .* is neither stored nor deflated"):
+        ingested(tmp_path, out.getvalue())
+
+
+def test_archives_within_archives_are_files(tmp_path: Path) -> None:
+    inner = gzip.compress(tar_of([("c.html", b"0", "x")]))
+    pages: list[Member] = [(HOME[0], b"0", HOME[1]), ("a.html", b"0", "")]
+    members = [*pages, ("inner.tar.gz", b"0", inner)]
+    assert ingested(tmp_path, tar_of(members)).nodes == 2
+
+
+# -- packed inputs that are no archives ----------------------------------------------------
+
+
+def test_xz_takes_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it says of its dictionary is what it would take."""
+    text = b"a\tb\nb\tc\n" * 1000
+    (tmp_path / "links.tsv.xz").write_bytes(
+        lzma.compress(text) + bytes(8) + lzma.compress(b"c\ta\n")
+    )
+    assert set(links(cocite.ingest(tmp_path / "links.tsv.xz", tmp_path / "g"))) == {
+        *(("a", "b"), ("b", "c"), ("c", "a"))
+    }
+    monkeypatch.setattr(sources, "_XZ_MEMORY", 1 << 20)
+    with pytest.raises(InputError, match=r"links\.tsv\.xz.*[Mm]emory usage limit"):
+        cocite.ingest(tmp_path / "links.tsv.xz", tmp_path / "h")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_packed_links_that_unpack_without_end_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
+    monkeypatch.setattr(sources, "ALWAYS_UNPACKED", 1 << 20)
+    (tmp_path / "links.tsv").write_bytes(pack(b"a\tb\n" * (1 << 20)))
+    with pytest.raises(InputError, match=r"links\.tsv unpacks to more than 1\.\d* MB"):
+        cocite.ingest(tmp_path / "links.tsv", tmp_path / "g")
+    assert [path.name for path in tmp_path.iterdir()] == ["links.tsv"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("attack", "share"), [(attack_archives, 0.006), (attack_xml, 0.006)])
+def test_strange_archives_and_xml_do_no_harm(
+    attack: Callable[[Given], dict[str, Row]], share: float, tmp_path: Path
+) -> None:
+    """A part of what ``python -m tests.torture archives xml`` does."""
+    row = Row.sum([*attack(Given(tmp_path, Until(600), share, 5)).values()])
+    assert row.lost == []
+    assert row.injected == 24
+    assert row.survived > 1
+    assert row.told > 8

@@ -1,0 +1,250 @@
+"""Graphs of WebGraph, as LAW publishes them, against a plain writer of them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph
+from cocite.errors import InputError, ResourceError, UnrecognizedInput
+from cocite.io.readers import bvgraph
+from cocite.kernels import bvgraph as k
+from tests.io.plain import links, nothing_left
+from tests.oracles.bvgraph import FLAGS, Writer, coded, packed
+
+LISTS = [[1, 2, 3, 4, 9], [], [1, 2, 3, 4, 5, 6, 9], [0], [1, 2, 9], [], [5, 6], [0, 9], [], []]
+
+
+def pairs(lists: list[list[int]]) -> list[tuple[str, str]]:
+    return sorted((str(a), str(b)) for a, row in enumerate(lists) for b in row)
+
+
+def stored(path: Path, **options: Any) -> Graph:
+    output = path.with_name("out.graph")
+    return cocite.ingest(path, output, keep_self_loops=True, overwrite=True, **options)
+
+
+def change(path: Path, pattern: str, instead: str) -> None:
+    text = path.read_text()
+    path.write_text(re.sub(pattern, instead, text))
+    assert path.read_text() != text
+
+
+@pytest.mark.parametrize("name", ["web.graph", "web.properties", "web"])
+def test_either_file_may_be_named_or_their_name(tmp_path: Path, name: str) -> None:
+    Writer().write(tmp_path / "web", LISTS)
+    graph = stored(tmp_path / name)
+    assert sorted(links(graph)) == pairs(LISTS)
+    assert list(graph.names) == list(map(str, range(10)))  # 8 has no link
+    (source,) = graph.store.facts["sources"]
+    assert source["read_as"].endswith(": BVGraph, 10 nodes, numbered from 0")
+    assert graph.info().rows == len(pairs(LISTS))
+
+
+CODES = st.sampled_from(["UNARY", "GAMMA", "DELTA"])
+WRITERS = st.builds(
+    Writer,
+    st.integers(0, 4),
+    st.integers(0, 4),
+    st.integers(1, 5),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "OUTDEGREES": CODES,
+            "REFERENCES": CODES,
+            "BLOCK_COUNT": CODES,
+            "BLOCKS": CODES,
+            "RESIDUALS": st.sampled_from(["GAMMA", "DELTA", "ZETA", "NIBBLE", "GOLOMB"]),
+        },
+    ),
+)
+GRAPHS = st.integers(1, 12).flatmap(
+    lambda n: st.lists(st.sets(st.integers(0, n - 1)).map(sorted), min_size=n, max_size=n)
+)
+
+
+def decoded(writer: Writer, lists: list[list[int]], seed: int, piece: int) -> list[list[int]]:
+    """By the kernel, with little room and ``piece`` bytes at a time."""
+    content = packed(writer.bits(lists, seed))
+    rules = np.zeros(k.RULES, np.int64)
+    rules[[k.NODES, k.WINDOW, k.LEAST, k.K]] = [len(lists), writer.window, writer.least, writer.k]
+    codes = {**FLAGS, **writer.flags}
+    rules[k.DEGREE : k.RESIDUAL + 1] = [k.CODES[code] for code in codes.values()]
+    decoder = bvgraph._Decoder(rules, links=4, rows=2)
+    found: list[list[int]] = [[] for _ in lists]
+    while True:
+        status = decoder.run()
+        for sources, targets in decoder.taken(all_of_it=status == k.DONE):
+            for a, b in zip(sources.tolist(), targets.tolist(), strict=True):
+                found[a].append(b)
+        if status == k.DONE:
+            return found
+        assert status != k.DAMAGED, decoder.place()
+        if status == k.MORE_BITS:
+            decoder.feed(content[:piece])
+            content = content[piece:]
+        else:
+            decoder.grow()
+
+
+@settings(deadline=None, max_examples=300)
+@given(WRITERS, GRAPHS, st.integers(0, 9), st.integers(1, 9))
+def test_what_the_plain_writer_wrote_is_read(
+    writer: Writer, lists: list[list[int]], seed: int, piece: int
+) -> None:
+    assert decoded(writer, lists, seed, piece) == lists
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(min_size=1, max_size=60), st.integers(0, 3), st.integers(0, 3))
+def test_any_bytes_are_a_graph_or_an_error(content: bytes, window: int, least: int) -> None:
+    rules = np.zeros(k.RULES, np.int64)
+    rules[[k.NODES, k.WINDOW, k.LEAST, k.K]] = [50, window, least, 3]
+    rules[k.DEGREE : k.RESIDUAL + 1] = [k.CODES[code] for code in FLAGS.values()]
+    decoder = bvgraph._Decoder(rules)
+    decoder.feed(content)
+    if decoder.run() == k.MORE_BITS:
+        decoder.feed(b"")
+    status = decoder.run()
+    assert status in (k.DONE, k.DAMAGED)
+    for sources, targets in decoder.taken(all_of_it=True):
+        assert sources.max() < 50
+        assert targets.max() < 50
+
+
+def test_the_list_of_a_hub_is_longer_than_the_room(tmp_path: Path) -> None:
+    n = 1 << 19
+    everything = [list(range(0, n, 2)), [], [*range(1, n, 3)]] + [[] for _ in range(n - 3)]
+    Writer(window=2, least=0).write(tmp_path / "hub", everything, seed=3)
+    graph = stored(tmp_path / "hub")
+    assert (graph.nodes, graph.edges) == (n, len(everything[0]) + len(everything[2]))
+
+
+def test_nodes_are_named_by_the_urls_beside(tmp_path: Path) -> None:
+    Writer().write(tmp_path / "web", [[1, 2], [0], []])
+    urls = ["http://b.org/", "http://a.org/#top", "http://a.org/x"]
+    (tmp_path / "web.urls.gz").write_bytes(gzip.compress("\n".join(urls).encode()))
+    graph = stored(tmp_path / "web")
+    wanted = [(urls[0], urls[1]), (urls[0], urls[2]), (urls[1], urls[0])]
+    assert sorted(links(graph)) == sorted(wanted)
+    (source,) = graph.store.facts["sources"]
+    assert source["read_as"] == "web.graph: BVGraph, 3 nodes, named by web.urls.gz"
+    (tmp_path / "web.urls.gz").write_bytes(b"a\nb\n")
+    with pytest.raises(InputError, match=r"web\.urls\.gz has 2 names .* where the graph has 3"):
+        stored(tmp_path / "web")
+    (tmp_path / "web.urls.gz").write_bytes(b"a\nb\na\n")
+    with pytest.raises(InputError, match="has 'a' more than once"):
+        stored(tmp_path / "web")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "instead", "message"),
+    [
+        ("nodes=10", "nodes=9", r"web\.graph is damaged.*: the successors of node 0, at byte 0"),
+        ("nodes=10", "nodes=11", "the successors of node 10, at byte "),
+        ("arcs=20", "arcs=19", r"has 20 links, where .*web\.properties says 19"),
+        ("nodes=10", "nodes=ten", r"web\.properties: nodes is 'ten'; it is a whole number"),
+        ("nodes=10\n", "", r"web\.properties: nodes is ''"),
+        (
+            "nodes=10",
+            "nodes=4294967296",
+            "says 4,294,967,296 nodes; a graph can have 4,294,967,295",
+        ),
+        ("nodes=10", "nodes=" + "9" * 30, "nodes is '9999"),
+        ("version=0", "version=1", "is of a BVGraph of version 1"),
+        ("version=0", "endianness=little", "little-endian; cocite reads"),
+        ("BVGraph\n$", "EFGraph\n", "of class 'EFGraph'; of WebGraph's, cocite reads BVGraph"),
+        ("flags=", "flags=RESIDUALS_MORSE", "compressionflags has 'RESIDUALS_MORSE', which is no"),
+        ("windowsize=7", "windowsize=99999999", "windowsize, minintervallength or zetak cannot be"),
+        ("zetak=3", "zetak=0", "windowsize, minintervallength or zetak cannot be so"),
+    ],
+)
+def test_what_cannot_be_is_named(tmp_path: Path, pattern: str, instead: str, message: str) -> None:
+    Writer().write(tmp_path / "web", LISTS)
+    change(tmp_path / "web.properties", pattern, instead)
+    with pytest.raises((InputError, ResourceError), match=message) as caught:
+        stored(tmp_path / "web.graph")
+    assert caught.value.exit_code == 1
+    assert nothing_left(tmp_path)
+
+
+def test_a_cut_or_changed_file_is_named_with_its_place(tmp_path: Path) -> None:
+    Writer().write(tmp_path / "web", LISTS)
+    path = tmp_path / "web.graph"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:5])
+    with pytest.raises(InputError, match=r"web\.graph is damaged.* of node 2, at byte 2, are none"):
+        stored(path)
+    path.write_bytes(b"")
+    with pytest.raises(InputError, match="of node 0, at byte 0"):
+        stored(path)
+    path.write_bytes(bytes(100))
+    with pytest.raises(InputError, match="of node 0, at byte 0"):
+        stored(path)
+
+
+def test_what_lies_beside_a_graph_leads_to_it(tmp_path: Path) -> None:
+    Writer().write(tmp_path / "web", LISTS)
+    (tmp_path / "web.offsets").write_bytes(b"\x80\x12")
+    with pytest.raises(UnrecognizedInput, match=r"is what belongs to a BVGraph, .* Name the graph"):
+        stored(tmp_path / "web.offsets")
+    (tmp_path / "web.graph").unlink()
+    with pytest.raises(InputError, match=r"web\.graph is not there: a BVGraph is two files"):
+        stored(tmp_path / "web.properties")
+    Writer().write(tmp_path / "web", LISTS)
+    with pytest.raises(InputError, match="BVGraph, whose links have no weights"):
+        stored(tmp_path / "web.properties", weight_column="3")
+
+
+def test_a_graph_may_be_named_for_its_nodes(tmp_path: Path) -> None:
+    Writer().write(tmp_path / "web", LISTS)
+    (tmp_path / "links.tsv").write_text("3\t12\n")
+    graph = stored(tmp_path / "links.tsv", nodes=tmp_path / "web.graph")
+    assert list(graph.names) == [*map(str, range(10)), "12"]
+
+
+@pytest.mark.parametrize("code", ["UNARY", "GAMMA", "DELTA", "ZETA", "NIBBLE", "GOLOMB"])
+def test_codes_are_those_of_the_papers(code: str) -> None:
+    """The first numbers, as tables of them have it."""
+    first = {
+        "UNARY": "1 01 001 0001",
+        "GAMMA": "1 010 011 00100",
+        "DELTA": "1 0100 0101 01100",
+        "ZETA": "100 1010 1011 1100",
+        "NIBBLE": "1000 1001 1010 1011",
+        "GOLOMB": "10 110 111 010",
+    }
+    assert [coded(value, code, 3) for value in range(4)] == first[code].split()
+
+
+def test_cnr_2000_is_that_of_its_text(data: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = data("cnr-2000")
+    one = stored_at(folder / "cnr-2000", tmp_path / "one")
+    other = stored_at(folder / "cnr-2000.edges.txt.gz", tmp_path / "other")
+    assert (one.nodes, one.edges) == (325_557, 3_216_152)
+    assert np.array_equal(one.in_offsets, other.in_offsets)
+    assert np.array_equal(one.in_sources, other.in_sources)
+    turned = stored_at(folder / "cnr-2000-t.properties", tmp_path / "turned")
+    assert keys(turned, turn=True) == keys(one, turn=False)
+
+
+def stored_at(path: Path, output: Path) -> Graph:
+    return cocite.ingest(path, output, keep_self_loops=True)
+
+
+def keys(graph: Graph, *, turn: bool) -> bytes:
+    ends = np.repeat(
+        np.arange(graph.nodes, dtype=np.uint64), np.diff(graph.in_offsets).astype(np.int64)
+    )
+    sources = graph.in_sources.astype(np.uint64)
+    high, low = (sources, ends) if turn else (ends, sources)
+    return np.sort(high << np.uint64(32) | low).tobytes()

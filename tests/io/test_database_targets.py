@@ -1,0 +1,391 @@
+"""Tables of databases as outputs: SQLite, DuckDB, and a real server of PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import OutputExists, StoreError, UsageError
+from cocite.io.database import address_of, connect
+from cocite.io.writers import Columns
+from cocite.io.writers.databases import DatabaseTarget, database_target
+from tests.clock import HOLD, wait_for
+from tests.postgres import PASSWORD
+
+KINDS = ("sqlite", "duckdb", "postgres")
+TYPES = {"node": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE", "small": "FLOAT", "big": "BIGINT"}
+NAMES = ["a", "tab\tand\nline\\N", 'it\'s "quoted", $1 %s', "é 漢", "", None]
+
+
+@pytest.fixture(params=KINDS)
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Of a database that is empty before, and afterwards."""
+    if request.param != "postgres":
+        yield f"{request.param}:///{tmp_path}/x.{request.param}"
+        return
+    found = request.getfixturevalue("postgres")
+    yield found
+    execute(found, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+
+
+def execute(address: str, *statements: str) -> list[tuple[Any, ...]]:
+    """What the driver itself says, by another connection."""
+    connection = connect(address_of(address), write=True)
+    try:
+        for statement in statements:
+            found = connection.execute(statement)
+        rows = found.fetchall() if getattr(found, "description", None) else []
+        connection.commit()
+    finally:
+        connection.close()
+    return [tuple(row) for row in rows]
+
+
+def piece(rows: int = len(NAMES), start: int = 0) -> Columns:
+    scores, small = np.arange(rows) / 3 + start, np.arange(rows, dtype=np.float32) / 7
+    scores[1::4], small[2::4] = np.nan, np.nan
+    return {
+        "node": np.array((NAMES * rows)[:rows], object),
+        "rank": np.arange(rows, dtype=np.int32) + start,
+        "score": scores,
+        "small": small,
+        "big": np.arange(rows) * 2**40,
+    }
+
+
+def rows_of(*pieces: Columns) -> list[tuple[Any, ...]]:
+    return [
+        tuple(None if isinstance(v, float) and np.isnan(v) else v for v in row)
+        for each in pieces
+        for row in zip(*(each[title].tolist() for title in TYPES), strict=True)
+    ]
+
+
+def read(address: str, table: str = "related") -> list[tuple[Any, ...]]:
+    """Its rows, with what is of single precision as it was."""
+    rows = execute(address, f"SELECT * FROM {table}")
+    return [(*row[:3], row[3] and float(np.float32(row[3])), row[4]) for row in rows]
+
+
+def tables(address: str) -> list[str]:
+    """All tables that are there."""
+    if address.startswith("sqlite"):
+        query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+    else:
+        query = (
+            "SELECT table_name FROM information_schema.tables WHERE table_schema IN ('main', "
+            "'public') AND table_type = 'BASE TABLE' ORDER BY table_name"
+        )
+    return [name for (name,) in execute(address, query)]
+
+
+def test_a_table_holds_what_was_written(address: str) -> None:
+    target = database_target(f"{address}#related")
+    size = target.write_table([piece(), piece(5000, 10)], TYPES)
+    assert read(address) == rows_of(piece(), piece(5000, 10))
+    assert size is not None
+    assert size > 5000 * 20
+    assert tables(address) == ["related"]
+
+
+def test_types_are_those_of_the_database(address: str) -> None:
+    database_target(f"{address}#related").write_table([piece()], TYPES)
+    wanted = {
+        "sqlite": ["TEXT", "INTEGER", "REAL", "REAL", "INTEGER"],
+        "duckdb": ["VARCHAR", "INTEGER", "DOUBLE", "FLOAT", "BIGINT"],
+        "postgres": ["text", "integer", "double precision", "real", "bigint"],
+    }
+    if address.startswith("sqlite"):
+        found = execute(address, "SELECT type FROM pragma_table_info('related') ORDER BY cid")
+    else:
+        found = execute(
+            address,
+            "SELECT data_type FROM information_schema.columns WHERE table_name = 'related' "
+            "ORDER BY ordinal_position",
+        )
+    assert [kind for (kind,) in found] == wanted[address_of(address).kind]
+
+
+def test_questions_by_a_node_have_an_index(address: str) -> None:
+    if address.startswith("duckdb"):
+        pytest.skip("DuckDB looks through columns")
+    explain = "EXPLAIN QUERY PLAN" if address.startswith("sqlite") else "EXPLAIN"
+    for _ in range(2):  # a table that is replaced has one, too
+        database_target(f"{address}#related", overwrite=True).write_table([piece(20_000)], TYPES)
+        if not address.startswith("sqlite"):
+            execute(address, "ANALYZE related")
+        rows = execute(address, f"{explain} SELECT * FROM related WHERE node = 'none such'")
+        assert "related_node" in str(rows)
+
+
+def test_a_table_that_is_there_is_refused_replaced_or_added_to(address: str) -> None:
+    to = f"{address}#related"
+    database_target(to).write_table([piece()], TYPES)
+    with pytest.raises(OutputExists, match=r"#related exists.*--overwrite.*--append"):
+        database_target(to)
+    database_target(to, append=True, types=TYPES).write_table([piece(9, 100)], TYPES)
+    assert read(address) == rows_of(piece(), piece(9, 100))
+    database_target(to, overwrite=True).write_table([piece(3)], {**TYPES})
+    assert read(address) == rows_of(piece(3))
+    database_target(f"{address}#new", append=True, types=TYPES).write_table([piece(2)], TYPES)
+    assert read(address, "new") == rows_of(piece(2))
+    with pytest.raises(UsageError, match="choose --overwrite or --append"):
+        database_target(to, overwrite=True, append=True)
+    assert tables(address) == ["new", "related"]
+
+
+def test_rows_are_added_by_the_titles_of_columns(address: str) -> None:
+    """In another order, beside columns of the user's."""
+    execute(address, "CREATE TABLE related (score REAL, remark TEXT, node TEXT)")
+    types = {"node": "VARCHAR", "score": "DOUBLE"}
+    some = {"node": np.array(["a"], object), "score": np.array([0.5])}
+    database_target(f"{address}#related", append=True, types=types).write_table([some], types)
+    assert execute(address, "SELECT node, score, remark FROM related") == [("a", 0.5, None)]
+    with pytest.raises(StoreError, match="rank"):
+        database_target(f"{address}#related", append=True, types=TYPES)
+    assert tables(address) == ["related"]
+
+
+def test_a_view_is_never_written(address: str) -> None:
+    execute(address, "CREATE TABLE t (node TEXT)", "CREATE VIEW related AS SELECT * FROM t")
+    for how in ({}, {"overwrite": True}, {"append": True, "types": {"node": "VARCHAR"}}):
+        with pytest.raises(OutputExists, match="is no table that could be written"):
+            database_target(f"{address}#related", **how)
+
+
+@pytest.mark.parametrize("how", ["new", "overwrite", "append"])
+def test_nothing_is_half_written(address: str, how: str) -> None:
+    """Control-C when half the rows are there."""
+    to = f"{address}#related"
+    if how != "new":
+        database_target(to).write_table([piece()], TYPES)
+
+    def half() -> Iterator[Columns]:
+        yield piece(5000)
+        raise KeyboardInterrupt
+
+    options = {} if how == "new" else {how: True}
+    target = DatabaseTarget(address_of(to), **options)
+    with pytest.raises(KeyboardInterrupt):
+        target.write_table(half(), TYPES)
+    if how == "new" and address_of(address).is_file:
+        assert not os.listdir(Path(address_of(address).place).parent)
+    else:
+        assert tables(address) == ([] if how == "new" else ["related"])
+    if how != "new":
+        assert read(address) == rows_of(piece())
+
+
+KILLED = f"""
+import sys
+import numpy as np
+from cocite.io.database import address_of
+from cocite.io.writers.databases import DatabaseTarget
+piece = {{"node": np.array(["a"] * 50_000, object)}}
+{HOLD}
+def pieces():
+    yield piece
+    yield piece
+    hold()
+DatabaseTarget(address_of(sys.argv[1]), overwrite=True).write_table(pieces(), {{"node": "VARCHAR"}})
+"""
+
+
+@pytest.mark.process
+def test_a_killed_writer_leaves_the_old_rows(address: str) -> None:
+    database_target(f"{address}#related").write_table([piece()], TYPES)
+    command = [sys.executable, "-c", KILLED, f"{address}#related"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        process.send_signal(signal.SIGKILL)
+
+    def old() -> bool:
+        """A server takes a moment to see that its client has gone."""
+        with suppress(cocite.errors.CociteError):
+            return read(address) == rows_of(piece()) and tables(address) == ["related"]
+        return False
+
+    wait_for(old)
+
+
+def test_readers_see_the_old_rows_until_the_new_ones_are_there(postgres: str) -> None:
+    database_target(f"{postgres}#related").write_table([piece()], TYPES)
+    seen = []
+
+    def watched() -> Iterator[Columns]:
+        yield piece(1000)
+        seen.append(len(read(postgres)))
+        yield piece(1000)
+
+    database_target(f"{postgres}#related", overwrite=True).write_table(watched(), TYPES)
+    assert seen == [len(NAMES)]
+    assert len(read(postgres)) == 2000
+    execute(postgres, "DROP TABLE related")
+
+
+def test_a_schema_a_right_and_a_view_on_it_are_told_before_any_work(postgres: str) -> None:
+    with pytest.raises(StoreError, match='schema "web" does not exist') as found:
+        database_target(f"{postgres}#web.related")
+    assert PASSWORD not in str(found.value)
+    execute(postgres, "CREATE SCHEMA web")
+    database_target(f"{postgres}#web.related").write_table([piece()], TYPES)
+    assert read(postgres, "web.related") == rows_of(piece())
+    execute(postgres, "CREATE VIEW seen AS SELECT * FROM web.related")
+    with pytest.raises(StoreError, match="other objects depend on it"):
+        database_target(f"{postgres}#web.related", overwrite=True)
+    execute(postgres, "DROP SCHEMA web CASCADE", "DROP ROLE IF EXISTS reader")
+    execute(postgres, "CREATE ROLE reader LOGIN PASSWORD 'secret'")
+    reader = postgres.replace("tester:ge%3Aheim%2F%231", "reader:secret")
+    with pytest.raises(StoreError, match="permission denied for schema public"):
+        database_target(f"{reader}#public.related")
+    execute(postgres, "DROP ROLE reader")
+
+
+def test_what_a_server_cannot_hold_is_said(postgres: str) -> None:
+    nul = {"node": np.array(["a\0b"], object)}
+    with pytest.raises(StoreError, match="NUL"):
+        database_target(f"{postgres}#related").write_table([nul], {"node": "VARCHAR"})
+    surrogate = {"node": np.array(["a\udcff"], object)}
+    with pytest.raises(UsageError, match=r"no text in utf-8.*Write a file of JSON lines"):
+        database_target(f"{postgres}#related").write_table([surrogate], {"node": "VARCHAR"})
+    assert tables(postgres) == []
+
+
+def test_where_nothing_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"names no table: write it behind a #"):
+        database_target(f"sqlite:///{tmp_path}/x.db")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"cannot be made: .*file cannot be written"):
+        database_target(f"sqlite:///{tmp_path}/file/x.db#t")
+    database_target(f"sqlite:///{tmp_path}/new/x.db#t").write_table([piece()], TYPES)
+    with pytest.raises(UsageError, match="more than a schema and a table"):
+        database_target(f"sqlite:///{tmp_path}/new/x.db#a.b.c")
+    with sqlite3.connect(tmp_path / "new" / "x.db") as other:
+        other.execute("PRAGMA user_version = 1")
+    assert sorted(os.listdir(tmp_path)) == ["file", "new"]
+
+
+# -- verbs -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> cocite.Index:
+    folder = tmp_path_factory.mktemp("databases")
+    rng = np.random.default_rng(3)
+    links = [(f"page {a}", f"it's {b}") for a, b in rng.integers(0, 60, (400, 2)).tolist()]
+    graph = cocite.ingest(links, folder / "g")
+    return cocite.build(graph, folder / "i", samples=9, seed=5, measure="psimrank")
+
+
+def test_related_all_is_what_related_says(index: cocite.Index, address: str) -> None:
+    report = index.related_all(to=f"{address}#related", k=3)
+    wanted = [
+        (node, rank, hit.node, hit.score, hit.stderr)
+        for node in index.nodes
+        for rank, hit in enumerate(index.related(node, 3), 1)
+    ]
+    assert execute(address, "SELECT * FROM related") == wanted
+    assert report.rows == len(wanted) > 100
+    assert report.bytes is not None
+    with pytest.raises(OutputExists):
+        index.related_all(to=f"{address}#related", k=3)
+    assert index.related_all(to=f"{address}#related", k=2, overwrite=True).rows < len(wanted)
+    if address.startswith("postgres"):  # the others take numbers for names, or the other way round
+        index.related_all(to=f"{address}#ids", k=1, ids=True)
+        with pytest.raises(StoreError, match="is of type bigint but expression is of type text"):
+            index.related_all(to=f"{address}#ids", k=1, append=True)
+
+
+def test_a_batch_to_a_database_goes_on_where_it_was_interrupted(
+    index: cocite.Index, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list(index.nodes)
+    index.related_all(to=f"{address}#whole", k=3)
+    with monkeypatch.context() as patched:
+
+        def broken(self: DatabaseTarget, *given: Any) -> int:
+            raise KeyboardInterrupt
+
+        patched.setattr(DatabaseTarget, "write_table", broken)
+        with pytest.raises(KeyboardInterrupt) as found:
+            index.related_all(to=f"{address}#related", k=3)
+    place = address_of(address)
+    where = Path(place.place if place.is_file else index.stored.store.path).parent
+    (left,) = where.glob("*.building")
+    assert str(left) in " ".join(found.value.__notes__)
+    assert PASSWORD not in str(left)
+    report = index.related_all(to=f"{address}#related", k=3)
+    assert report.nodes == 0
+    assert len(asked) > 50
+    whole = execute(address, "SELECT * FROM whole")
+    assert execute(address, "SELECT * FROM related") == whole
+    assert not list(where.glob("*.building"))
+
+
+def test_every_verb_writes_to_a_database(
+    index: cocite.Index, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = str(index.stored.store.path.with_name("g"))
+    ranks = cocite.pagerank(cocite.Graph.open(graph))
+    for verb, table in (
+        (["related-all", str(index.stored.store.path), "-k", "2"], "related"),
+        (["rank", graph], "ranks"),
+        (["rank", graph, "--by", "hubs"], "hubs"),
+        (["all-pairs", graph, "--top", "2", "--precision", "double"], "pairs"),
+    ):
+        assert main([*verb, "--to", f"{address}#{table}"]) == 0
+        printed = capsys.readouterr()
+        assert PASSWORD not in printed.out + printed.err
+        assert main([*verb, "--to", f"{address}#{table}"]) == 1
+        assert f"#{table} exists. Choose another table" in capsys.readouterr().err
+        count = len(execute(address, f"SELECT * FROM {table}"))
+        assert main([*verb, "--to", f"{address}#{table}", "--append"]) == 0
+        assert len(execute(address, f"SELECT * FROM {table}")) == 2 * count
+        assert main([*verb, "--to", f"{address}#{table}", "--overwrite"]) == 0
+    names = list(cocite.Graph.open(graph).names)
+    wanted = list(zip(names, ranks.values.tolist(), strict=True))
+    assert execute(address, "SELECT node, rank FROM ranks") == wanted
+    assert tables(address) == ["hubs", "pairs", "ranks", "related"]
+
+
+REFUSED = {
+    "rank G --to sqlite:///x.db#t -o x.csv": "choose --output or --to",
+    "rank G -o x.csv --append": "--append is for a table of a database",
+    "rank G -o sqlite:///x.db#t": "a database is no file: name it by --to",
+    "rank G --to sqlite:///x.db#t --kind csv": "a table of a database has no kind",
+    "all-pairs G": "name an output, by --output or --to",
+    "related-all G": "name an output, by --output",
+    "related-all G -o sqlite:///x.db#t": "a database is no file: name it by --to",
+    "related-all G -o x.csv --to sqlite:///x.db#t": "to a file or to a database",
+    "related-all G -o - --to sqlite:///x.db#t": "standard output is not replaced, nor is it",
+    "related-all G -o x.csv --append": "--append is for a table of a database",
+    "related-all G --to nothing#t": "no address of a database",
+}
+
+
+@pytest.mark.parametrize("typed", REFUSED)
+def test_what_does_not_go_together_is_refused(
+    index: cocite.Index,
+    typed: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    graph = str(index.stored.store.path.with_name("g"))
+    assert main([graph if word == "G" else word for word in typed.split()]) == 2
+    assert REFUSED[typed] in " ".join(capsys.readouterr().err.split())
+    assert os.listdir(tmp_path) == []

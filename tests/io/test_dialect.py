@@ -1,0 +1,256 @@
+"""Headers and delimiters that are guessed, and what is asked about in place of a guess."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
+from tests.io.plain import links, nothing_left, read
+
+PAGES = "".join(f"page{i}.html,http://a.org/{i + 1}\n" for i in range(5))
+PEOPLE = "Ann,Bob\nBob,Cy\nCy,Dan\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "first"),
+    [
+        ("Page,Links to\nZebra,Savanna\nLion,Zebra\n", ("Page", "Links to")),
+        ("follower,followee\nalice,bob\nbob,carol\n", ("follower", "followee")),
+        ("Quelle;Ziel\nBonn;Ulm\n", ("Quelle", "Ziel")),
+        ("FromNodeId\tToNodeId\n1\t2\n", ("FromNodeId", "ToNodeId")),
+        ("x,y\n1,2\n", ("x", "y")),
+        ("origin page,page behind\n" + PAGES, ("origin page", "page behind")),
+        ("fan,idol\n" + PEOPLE, ("fan", "idol")),
+        ("x,y,weight\na,b,1\nc,d,2\n", ("x", "y")),
+        ("x,y,likes\na,b,1\nc,d,2\n", ("x", "y")),
+    ],
+)
+def test_titles_are_no_nodes_and_what_to_type_otherwise_is_said(
+    tmp_path: Path, content: str, first: tuple[str, str]
+) -> None:
+    graph = read(tmp_path, content, "links.csv")
+    (source,) = graph.store.facts["sources"]
+    assert source["header"]
+    assert not {*first} & {*graph.names}
+    assert (
+        f"a header ({first[0]!r}, {first[1]!r}; if these are a link: --header no)"
+        in (source["read_as"])
+    )
+    assert graph.info().rows == content.count("\n") - 1
+    assert read(tmp_path, content, "links.csv", header="no").info().rows == content.count("\n")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Africa,Savanna\nLion,Zebra\nZebra,Horse\n",
+        "apple,pear\nplum,cherry\nfig,grape\nkiwi,lime\n",
+        "about,contact\npage1.html,home\npage2.html,shop\npage3.html,shop\n",
+        "about,news.html\na.html,b.html\nb.html,c.html\nc.html,d.html\n",
+        "source,target\ntarget,other\nother,source\n",  # nodes of these names
+        "ann,bob,5\ncy,dan,6\n",
+        "from,to,5\ncy,dan,6\n",
+        "n1,2\n3,4\n5,6\n",
+        "x,y,nan\na,b,1\nc,d,2\n",
+        "x,y,n/a\na,b,1\nx,d,2\n",
+        "x,y,1;5\na,b,1\nc,d,2\n",
+        "x,y,?\na,b,1\nc,d,2\n",
+        "e.g.,i.e.\nA1,B2\nA2,B3\nA4,B4\n",
+    ],
+)
+def test_a_first_link_is_not_lost(tmp_path: Path, content: str) -> None:
+    graph = read(tmp_path, content, "links.csv")
+    (source,) = graph.store.facts["sources"]
+    assert not source["header"]
+    assert graph.info().rows == content.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("titles", "row", "link"),
+    [
+        ("id,source,target", "{i},a{i},b{i}", "2 and 3"),
+        ("Id,Source,Target,Type,Weight", "{i},a{i},b{i},Directed,1.5", "2 and 3"),
+        ("Target,Source", "b{i},a{i}", "2 and 1"),
+        (",source,target", "{i},a{i},b{i}", "2 and 3"),
+        (",one,other", "{i},a{i},b{i}", "2 and 3"),
+        ("weight,citing,cited", "0.5,a{i},b{i}", "2 and 3"),
+        ("date,followee,follower", "2020-01-0{i},b{i},a{i}", "3 and 2"),
+        ("n,Parent,Child", "{i},a{i},b{i}", "2 and 3"),
+        ("n,Child,Parent", "{i},a{i},b{i}", "2 and 3"),
+        ("id source target", "{i} a{i} b{i}", "2 and 3"),
+        ("id,page,target", "{i},a{i},b{i}", "2 and 3"),
+        ("rowid,seite,verweis", "{i},a{i},b{i}", "2 and 3"),
+        ("id,page,reference,qty", '{i},a{i},b{i},"1,5"', "2 and 3"),
+        ("qty,customer,product", '"1,5",a{i},b{i}', "2 and 3"),
+    ],
+)
+def test_the_columns_whose_titles_name_the_ends_are_the_link(
+    tmp_path: Path, titles: str, row: str, link: str
+) -> None:
+    """The first two were taken without a word, and an index of pandas was an empty name."""
+    rows = [row.format(i=i) for i in range(4)]
+    wanted = [(f"a{i}", f"b{i}") for i in range(4)]
+    for header in ("auto", "yes"):
+        graph = read(tmp_path, "\n".join([titles, *rows]), "links.csv", header=header)
+        assert links(graph) == wanted
+        (source,) = graph.store.facts["sources"]
+        assert f" columns of which {link} are the link" in source["read_as"]
+        hint = " (if others are: --columns SOURCE,TARGET)"
+        assert (hint in source["read_as"]) == (header == "auto")
+    columns = ",".join(reversed(link.split(" and ")))
+    graph = read(tmp_path, "\n".join([titles, *rows]), "links.csv", columns=columns, header="yes")
+    assert links(graph) == [(b, a) for a, b in wanted]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "n1,source,target\nn2,target,source\nn3,x,source\n",  # nodes of these names
+        "a,b,target\nc,d,e\n",
+        "source,target,source\na,b,c\n",
+        "a,source,target\nc,d,e\nf,source,g\n",
+        "id,name,parent\n7,one,8\n8,two,9\n",  # the title of the first is no number of rows
+    ],
+)
+def test_titles_that_do_not_name_the_ends_leave_the_first_two(tmp_path: Path, content: str) -> None:
+    graph = read(tmp_path, content, "links.csv")
+    (source,) = graph.store.facts["sources"]
+    assert source["taken"] == [0, 1]
+
+
+def test_no_header_is_no_header_whatever_the_first_row_says(tmp_path: Path) -> None:
+    content = "1,source,target\n2,a,b\n"
+    assert links(read(tmp_path, content, "links.csv", header="no")) == [("2", "a"), ("1", "source")]
+
+
+def test_the_weight_is_none_of_the_titled_ends(tmp_path: Path) -> None:
+    content = "id,source,target,weight\n1,a,b,2.5\n2,b,c,0.5\n"
+    graph = read(tmp_path, content, "links.csv", weight_column="weight")
+    assert links(graph) == [("a", "b"), ("b", "c")]
+    assert graph.in_weights is not None
+    assert graph.in_weights.tolist() == [2.5, 0.5]
+    with pytest.raises(UsageError, match="one of the link's, which are 2 and 3 unless --columns"):
+        read(tmp_path, content, "links.csv", weight_column="target")
+
+
+def test_columns_of_parquet_are_found_by_their_names(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "links.parquet"
+    duckdb.execute(f"COPY (SELECT 1 AS id, 'b' AS target, 'a' AS source) TO '{path}'")
+    graph = cocite.ingest(path, tmp_path / "out.graph")
+    assert links(graph) == [("a", "b")]
+    assert graph.store.facts["sources"][0]["columns"] == ["source", "target"]
+    graph = cocite.ingest(path, tmp_path / "out.graph", columns="target,source", overwrite=True)
+    assert links(graph) == [("b", "a")]
+
+
+def test_a_node_behind_the_first_rows_may_be_called_as_a_title_is(tmp_path: Path) -> None:
+    """What looks like titles is asked about, if any row of the whole file has it as a node."""
+    content = "parent\tchild\n" + "a\tb\n" * 300
+    assert read(tmp_path, content).info().rows == 300
+    with pytest.raises(UnrecognizedInput) as caught:
+        read(tmp_path, content + "b\tchild\n")
+    assert str(caught.value) == (
+        f"{tmp_path / 'links.tsv'}: the first row, 'parent' and 'child', seems to hold titles, but "
+        "'child' is a node in other rows, too. Say which it is: --header yes, or --header no"
+    )
+    assert read(tmp_path, content + "b\tchild\n", header="yes").info().rows == 301
+    assert read(tmp_path, content + "b\tchild\n", header="no").info().rows == 302
+
+
+@pytest.mark.parametrize("weight", ["x", "high", "1;5", "nan", "-"])
+def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str) -> None:
+    """The row was taken for titles, and its link was lost without a word."""
+    content = f"a\tb\t{weight}\nc\td\t1\ne\tf\t2\n"
+    with pytest.raises(MalformedRow) as caught:
+        read(tmp_path, content, weight_column=3)
+    assert caught.value.line == 1
+    assert "a weight that is no number" in str(caught.value)
+    assert "If it names the columns: --header yes. Mend the row, or pass --skip-bad-" in str(
+        caught.value
+    )
+    assert read(tmp_path, content, weight_column=3, header="yes").edges == 2
+    titles = f"a\tb\tWeight\n{content.split(chr(10), 1)[1]}"
+    assert read(tmp_path, titles, weight_column=3).edges == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "New York  Los Angeles\nSan Diego  New York\n",
+            "has 4 columns between blanks, such as 'New York  Los Angeles'; which are source and "
+            "target is not clear. If the first two are: --columns 1,2. If names have blanks in "
+            "them, put a tab between source and target; where there are two blanks or more between "
+            "them: cat ",
+        ),
+        ("New York  Paris\nOslo  Rome\nBonn  New York\n", "has 2 to 3 columns between blanks"),
+        ("1 2 0.5\n2 3 0.5\n", "has 3 columns between blanks, such as '1 2 0.5'; which are"),
+        (
+            "a -> b\nb -> c\n",
+            "has arrows between its names, such as 'a -> b'. Say which columns "
+            "are source and target: --columns 1,3",
+        ),
+        ("b <- a\nc <- b\n", "are source and target: --columns 3,1"),
+        ("a\t->\tb\nb\t->\tc\n", "are source and target: --columns 1,3"),
+        ("a → b\nb → c\n", "are source and target: --columns 1,3"),
+        ("a b -> c\nb -> c d\n", "Put tabs in their place: cat "),
+        ("New York => Paris\nRome => Oslo\n", "awk -F ' *=> *' -v OFS='\\t' '{ print $1, $2 }' | "),
+    ],
+)
+def test_blanks_and_arrows_are_asked_about(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(UnrecognizedInput) as caught:
+        read(tmp_path, content)
+    assert message in str(caught.value)
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "wanted"),
+    [
+        ("1 2 0.5\n2 3 0.5\n", {"columns": (1, 2)}, [("1", "2"), ("2", "3")]),
+        ("1 2 0.5\n2 3 0.5\n", {"weight_column": 3}, [("1", "2"), ("2", "3")]),
+        ("1 2 0.5\n2 3 0.5\n", {"delimiter": "space"}, [("1", "2"), ("2", "3")]),
+        ("a -> b\nb -> c\n", {"columns": "1,3"}, [("a", "b"), ("b", "c")]),
+        ("b <- a\nc <- b\n", {"columns": "3,1"}, [("a", "b"), ("b", "c")]),
+        ("a  b\nb\tc\n", {}, [("a", "b"), ("b", "c")]),
+        ("a -> b\tc\n", {"header": "no"}, [("a -> b", "c")]),
+        ("a b\nb c\nc d\nd\n", {"skip_bad_rows": True}, [("a", "b"), ("b", "c"), ("c", "d")]),
+    ],
+)
+def test_what_was_said_is_done(
+    tmp_path: Path, content: str, options: dict[str, Any], wanted: list[tuple[str, str]]
+) -> None:
+    assert links(read(tmp_path, content, **options)) == wanted
+
+
+def test_skipping_is_advised_where_few_rows_are_bad(tmp_path: Path) -> None:
+    """And where most are, it stops: two junk links were all that it left of a page."""
+    few = "a\tb\n" * 30 + "c\nd\n"
+    with pytest.raises(MalformedRow, match="Mend the row, or pass --skip-bad-rows"):
+        read(tmp_path, few)
+    assert read(tmp_path, few, skip_bad_rows=True).info().bad_rows == 2
+    many = "a\tb\nc\td\n" + "e\n" * 7
+    with pytest.raises(MalformedRow) as caught:
+        read(tmp_path, many)
+    assert str(caught.value).endswith(
+        "links.tsv:3: not 2 tab-separated columns: 'e'. So are 7 of the first 9 rows: this may be "
+        "no list of links, or one that is to be read in another way. See --delimiter, --columns "
+        "and --header in cocite ingest --help"
+    )
+    with pytest.raises(InputError, match=r"has 7 bad rows and 2 good ones: .* --skip-all-bad-rows"):
+        read(tmp_path, many, skip_bad_rows=True)
+    assert read(tmp_path, many, skip_bad_rows="all").info().bad_rows == 7
+    with pytest.raises(
+        MalformedRow, match=r"'only'\. If it names the columns: --header yes\. A list of"
+    ):
+        read(tmp_path, "only\n")
+
+
+def test_half_of_the_rows_may_be_bad(tmp_path: Path) -> None:
+    assert read(tmp_path, "a\tb\nc\n", skip_bad_rows=True).info().bad_rows == 1

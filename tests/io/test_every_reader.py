@@ -1,0 +1,273 @@
+"""Every line of the table of readers: links that are written in its format come back as they were,
+and input that is malformed ends in an error which names the file and the place in it.
+
+A new reader has no sample here, and fails the last test until it has.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import pytest
+
+import cocite
+from cocite.errors import CociteError, InputError
+from cocite.io.readers.formats import readers
+from tests.io.plain import links, nothing_left
+from tests.io.test_archives import tarred
+from tests.io.test_mediawiki import dump
+from tests.io.test_spreadsheet import Cell, workbook
+from tests.io.test_warc import page
+from tests.oracles.bvgraph import Writer
+
+LINKS = [(0, 1), (0, 2), (1, 2), (2, 0)]
+URLS = [f"https://{letter}.example.org/" for letter in "abc"]
+
+
+class Sample(NamedTuple):
+    """A file of :data:`LINKS`: its ``name``, its ``content``, or what writes it; what nodes are
+    called in it; the same with a fault, and where the error says that it is.
+    """
+
+    name: str
+    content: str | bytes | Callable[[Path], object]
+    broken: str | bytes | Callable[[Path], object]
+    at: str
+    called: list[str]
+
+
+def texts(row: str, names: str = "abc", head: str = "", end: str = "") -> str:
+    """A text with a row a link."""
+    return head + "".join(row.format(names[a], names[b]) for a, b in LINKS) + end
+
+
+def parquet(rows: list[tuple[str | None, str | None]]) -> Callable[[Path], object]:
+    def write(path: Path) -> None:
+        with duckdb.connect() as database:
+            database.execute("CREATE TABLE links (source VARCHAR, target VARCHAR)")
+            database.executemany("INSERT INTO links VALUES (?, ?)", rows)
+            database.execute(f"COPY links TO '{path}' (FORMAT parquet)")
+
+    return write
+
+
+def site(*names: str) -> Callable[[Path], object]:
+    """A folder with the pages 0.html to 2.html, and empty ones."""
+
+    def write(path: Path) -> None:
+        path.mkdir()
+        for node in range(3):
+            anchors = "".join(f'<a href="{b}.html">x</a>' for a, b in LINKS if a == node)
+            (path / f"{node}.html").write_text(anchors)
+        for name in names:
+            (path / name).touch()
+
+    return write
+
+
+PAGES = {
+    f"{node}.html": "".join(f'<a href="{b}.html">x</a>' for a, b in LINKS if a == node)
+    for node in range(3)
+}
+
+
+def bvgraph(cut: int = 0) -> Callable[[Path], object]:
+    def write(path: Path) -> None:
+        lists = [[b for a, b in LINKS if a == node] for node in range(3)]
+        Writer().write(path.with_suffix(""), lists)
+        path.write_bytes(path.read_bytes()[: len(path.read_bytes()) - cut])
+
+    return write
+
+
+def common_crawl(bad: str = "") -> Callable[[Path], object]:
+    def write(path: Path) -> None:
+        vertices = "".join(f"{node}\torg.{name}\n" for node, name in enumerate("abc"))
+        path.with_name("web-vertices.txt").write_text(vertices)
+        path.write_text(texts("{0}\t{1}\n", "012") + bad)
+
+    return write
+
+
+def warc() -> bytes:
+    every = (page(url, *(URLS[b] for a, b in LINKS if a == i)) for i, url in enumerate(URLS))
+    return b"".join(every)
+
+
+def wiki(more: bytes = b"") -> bytes:
+    pages = [(i, 0, name, 0) for i, name in enumerate("ABC", 1)]
+    old = [(a + 1, 0, "ABC"[b], 0) for a, b in LINKS]
+    columns = b"CREATE TABLE `page` (\n" + b"".join(
+        b"  `%s` int,\n" % name
+        for name in (b"page_id", b"page_namespace", b"page_title", b"page_is_redirect")
+    )
+    rows = b",".join(b"(%d,%d,'%s',%d)" % (i, n, t.encode(), r) for i, n, t, r in pages)
+    table = columns + b"  PRIMARY KEY (`page_id`)\n);\nINSERT INTO `page` VALUES " + rows + b";\n"
+    return table + more + dump("redirect", []) + dump("pagelinks", old, "old")
+
+
+def sheet(*more: tuple[str, str]) -> Callable[[Path], object]:
+    rows: list[tuple[Cell, ...]] = [("source", "target")]
+    rows += [*(("abc"[a], "abc"[b]) for a, b in LINKS), *more]
+    return lambda path: workbook(path, links=rows)
+
+
+def lock(needs: dict[str, list[str]]) -> str:
+    text = ""
+    for name, others in needs.items():
+        every = ", ".join(f'{{ name = "{other}" }}' for other in others)
+        text += f'[[package]]\nname = "{name}"\nversion = "1"\ndependencies = [{every}]\n\n'
+    return 'version = 1\nrequires-python = ">=3.11"\n\n' + text
+
+
+def graphml(end: str) -> str:
+    nodes = "".join(f'<node id="{name}"/>\n' for name in "abc")
+    edges = texts('<edge source="{0}" target="{1}"/>\n')
+    return f'<graphml xmlns="x"><graph edgedefault="directed">\n{nodes}{edges}{end}'
+
+
+def gexf(end: str) -> str:
+    nodes = "".join(f'<node id="{name}"/>\n' for name in "abc")
+    edges = texts('<edge source="{0}" target="{1}"/>\n')
+    graph = f'<gexf xmlns="x"><graph defaultedgetype="directed"><nodes>\n{nodes}</nodes><edges>\n'
+    return graph + edges + end
+
+
+def gml(end: str) -> str:
+    nodes = "".join(f'node [ id {i} label "{name}" ]\n' for i, name in enumerate("abc"))
+    edges = texts("edge [ source {0} target {1} ]\n", "012")
+    return f"graph [\ndirected 1\n{nodes}{edges}{end}"
+
+
+def node_link(*more: object) -> str:
+    found = [{"source": "abc"[a], "target": "abc"[b]} for a, b in LINKS]
+    value = {"directed": True, "nodes": [{"id": name} for name in "abc"], "links": [*found, *more]}
+    return json.dumps(value, indent=1)
+
+
+ABC = ["a", "b", "c"]
+NUMBERS = ["0", "1", "2"]
+HTML = [f"{node}.html" for node in range(3)]
+
+SAMPLES = {
+    "text": Sample("l.tsv", texts("{0}\t{1}\n"), texts("{0}\t{1}\n") + "a\n", r"l\.tsv:5: ", ABC),
+    "parquet": Sample(
+        "l.parquet",
+        parquet([("abc"[a], "abc"[b]) for a, b in LINKS]),
+        parquet([("a", "b"), ("a", None)]),
+        r"l\.parquet:2: ",
+        ABC,
+    ),
+    "html": Sample("site", site(), site("a\x01b.html"), r"site:4: .*'a\\x01b\.html'", HTML),
+    "archive": Sample(
+        "l.tgz",
+        gzip.compress(tarred(PAGES)),
+        tarred(PAGES)[:1100],
+        r"l\.tgz cannot be unpacked: at byte 1,024: ",
+        HTML,
+    ),
+    "bvgraph": Sample(
+        "w.graph", bvgraph(), bvgraph(1), r"w\.graph .* node \d, at byte \d", NUMBERS
+    ),
+    "common-crawl": Sample(
+        "web-edges.txt",
+        common_crawl(),
+        common_crawl("0\t9\n"),
+        r"web-edges\.txt:5: ",
+        ["a.org", "b.org", "c.org"],
+    ),
+    "warc": Sample("w.warc", warc(), warc()[:-9], r"w\.warc: at byte [\d,]+: ", URLS),
+    "mediawiki": Sample(
+        "w.sql",
+        wiki(),
+        wiki(b"INSERT INTO `page` VALUES (4,0,'D);\n"),
+        r"w\.sql:9: ",
+        ["A", "B", "C"],
+    ),
+    "spreadsheet": Sample("l.xlsx", sheet(), sheet(("a", "")), r"l\.xlsx:6: ", ABC),
+    "graphml": Sample(
+        "l.graphml",
+        graphml("</graph></graphml>"),
+        graphml("</edge></graph></graphml>"),
+        r"l\.graphml:9: ",
+        ABC,
+    ),
+    "gexf": Sample(
+        "l.gexf",
+        gexf("</edges></graph></gexf>"),
+        gexf("</edge></edges></graph></gexf>"),
+        r"l\.gexf:10: ",
+        ABC,
+    ),
+    "gml": Sample("l.gml", gml("]\n"), gml("edge [ source 0 ]\n]\n"), r"l\.gml:10: ", ABC),
+    "node-link": Sample("l.json", node_link(), node_link({"source": "a"}), r"l\.json:\d+: ", ABC),
+    "json-lines": Sample(
+        "l.jsonl",
+        texts('["{0}", "{1}"]\n'),
+        texts('["{0}", "{1}"]\n') + '["a"\n',
+        r"l\.jsonl:5: ",
+        ABC,
+    ),
+    "adjacency": Sample(
+        "l.adj", "a: b c\nb: c\nc: a\n", "a: b c\nb: c\nc: a\x01\n", r"l\.adj:3: ", ABC
+    ),
+    "matrix-market": Sample(
+        "l.mtx",
+        texts("{0} {1}\n", "123", "%%MatrixMarket matrix coordinate pattern general\n3 3 4\n"),
+        texts("{0} {1}\n", "129", "%%MatrixMarket matrix coordinate pattern general\n3 3 4\n"),
+        r"l\.mtx, entry:2: ",
+        ["1", "2", "3"],
+    ),
+    "packages": Sample(
+        "uv.lock",
+        lock({"a": ["b", "c"], "b": ["c"], "c": ["a"]}),
+        lock({"a": ["b", "c"]}) + "= 1\n",
+        r"uv\.lock.*line 9",
+        ABC,
+    ),
+}
+TOLD = {"adjacency"}
+"""Whose few rows could be something else."""
+NO_LINKS = {"sitemap"}
+"""Readers whose input names pages, and not links: ``test_sitemap.py``."""
+
+
+def written(folder: Path, name: str, content: str | bytes | Callable[[Path], object]) -> Path:
+    path = folder / name
+    if callable(content):
+        content(path)
+    else:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.mark.parametrize("reader", SAMPLES)
+def test_links_come_back_as_they_were_written(reader: str, tmp_path: Path) -> None:
+    sample = SAMPLES[reader]
+    path = written(tmp_path, sample.name, sample.content)
+    for form in ("auto", reader) if reader not in TOLD else (reader,):
+        graph = cocite.ingest(path, tmp_path / form, format=form)
+        wanted = sorted((sample.called[a], sample.called[b]) for a, b in LINKS)
+        assert sorted(links(graph)) == wanted
+
+
+@pytest.mark.parametrize("reader", SAMPLES)
+def test_malformed_input_is_named_with_its_place(reader: str, tmp_path: Path) -> None:
+    sample = SAMPLES[reader]
+    path = written(tmp_path, sample.name, sample.broken)
+    with pytest.raises(InputError) as refused:
+        cocite.ingest(path, tmp_path / "out.graph", format=reader)
+    assert re.search(sample.at, str(refused.value)), refused.value
+    assert str(path.parent) in str(refused.value)
+    assert isinstance(refused.value, CociteError)
+    assert nothing_left(tmp_path)
+
+
+def test_every_reader_is_tried_here() -> None:
+    assert set(SAMPLES) | NO_LINKS == set(readers())

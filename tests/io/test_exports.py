@@ -1,0 +1,79 @@
+"""What spreadsheets save: UTF-16, semicolons, quoted separators and line ends, a line for Excel."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cocite import Graph
+from cocite.errors import InputError, MalformedRow
+from tests.io.plain import links, read
+
+ROWS = [("Köln", "Zürich"), ("Zürich", "A; B, C"), ("日本", "Köln"), ("\U0001f600", 'say "hi"')]
+ENCODINGS = [
+    "utf-8",
+    "utf-8-sig",
+    "utf-16",
+    "utf-16-le",
+    "utf-16-be",
+    "utf-32",
+    "utf-32-le",
+    "utf-32-be",
+]
+
+
+def saved(delimiter: str, end: str, text: str = 'x\r\ny; "z"') -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow(["Nr", "Source", "Target", "Te\nxt"])
+    writer.writerows([(i, *row, text) for i, row in enumerate(ROWS)])
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(("delimiter", "end"), [(";", "\r\n"), (",", "\n"), (";", "\r")])
+def test_tables_that_spreadsheets_save_are_read(
+    tmp_path: Path, encoding: str, delimiter: str, end: str
+) -> None:
+    content = saved(delimiter, end).encode(encoding)
+    for data in (content, gzip.compress(content)):
+        assert sorted(links(read(tmp_path, data, "x.csv"))) == sorted(ROWS)
+
+
+def test_unicode_text_of_excel_has_tabs_and_quotes(tmp_path: Path) -> None:
+    content = saved("\t", "\r\n").encode("utf-16")
+    assert sorted(links(read(tmp_path, content, "x.txt"))) == sorted(ROWS)
+    plain = '"a\tb\n"a\tc\n'  # in UTF-8 a quote between tabs is a letter
+    assert sorted(links(read(tmp_path, plain))) == [('"a', "b"), ('"a', "c")]
+
+
+@pytest.mark.parametrize("told", ["sep=;", '"sep=;"', "SEP=;"])
+def test_the_line_that_tells_excel_is_no_link(tmp_path: Path, told: str) -> None:
+    content = f"{told}\r\n" + saved(";", "\r\n")
+    assert sorted(links(read(tmp_path, content, "x.csv"))) == sorted(ROWS)
+
+
+def test_places_are_lines_of_the_file(tmp_path: Path) -> None:
+    content = 'a;b;"x\ny"\n\nc;d;"\n\n"\n;e;f\n'
+    with pytest.raises(MalformedRow, match=r"x\.csv:7: an empty name"):
+        read(tmp_path, content, "x.csv", header="no")
+    with pytest.raises(MalformedRow, match=r"x\.csv:2: .*not UTF-8|x\.csv:2: not 2"):
+        read(tmp_path, "a\tb\nc\td\n".encode("utf-16")[:-3], "x.csv", header="no")
+    with pytest.raises(MalformedRow, match=r"x\.csv:2: bytes that are not UTF-8"):
+        read(tmp_path, "a\tb\nc\t\ud800d\n".encode("utf-16", "surrogatepass"), "x.csv")
+    with pytest.raises(InputError, match="cannot be read to its end: bytes that are not UTF-32"):
+        read(tmp_path, "a\tb\n".encode("utf-32") + b"\xff" * 8)
+
+
+@pytest.mark.process
+def test_a_pipe_may_be_in_utf_16(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cocite", "ingest", "-", "-o", str(tmp_path / "g")]
+    data = saved(";", "\n").encode("utf-16-le")
+    subprocess.run(command, input=data, capture_output=True, check=True)
+    assert sorted(links(Graph.open(tmp_path / "g"))) == sorted(ROWS)

@@ -1,0 +1,457 @@
+"""GraphML, GEXF, GML and node-link JSON: nodes with ids and labels, and links between them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import networkx as nx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.io.readers import Job, ReadOptions, Source, reader_of
+from cocite.io.readers.contract import no_progress
+from tests.io.plain import links, nothing_left, read
+
+
+def write_node_link(graph: Any, path: Path) -> None:
+    path.write_text(json.dumps(nx.node_link_data(graph, edges="links"), indent=1))
+
+
+WRITERS: dict[str, Callable[[Any, Path], None]] = {
+    "graphml": nx.write_graphml,
+    "gexf": nx.write_gexf,
+    "gml": nx.write_gml,
+    "node-link": write_node_link,
+}
+NAMES = st.text(
+    st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), min_size=1, max_size=5
+)
+
+
+@pytest.mark.parametrize("form", WRITERS)
+@settings(
+    deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    names=st.lists(NAMES, min_size=1, max_size=6, unique=True),
+    draws=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 9)), max_size=9),
+    directed=st.booleans(),
+)
+def test_what_networkx_writes_is_read(
+    tmp_path: Path, form: str, names: list[str], draws: list[tuple[int, int, int]], directed: bool
+) -> None:
+    """Isolated nodes and weights included; a graph without direction is one both ways."""
+    graph = nx.DiGraph() if directed else nx.Graph()
+    graph.add_nodes_from(names)
+    for a, b, weight in draws:
+        graph.add_edge(names[a % len(names)], names[b % len(names)], weight=weight)
+    if not graph.number_of_edges():
+        return
+    path = tmp_path / "x"
+    WRITERS[form](graph, path)
+    found = cocite.ingest(
+        path, tmp_path / "g", weight_column="weight", keep_self_loops=True, overwrite=True
+    )
+    both = nx.DiGraph(graph)
+    wanted = {(a, b): float(both[a][b]["weight"]) for a, b in both.edges}
+    assert found.in_weights is not None
+    assert dict(zip(links(found), found.in_weights.tolist(), strict=True)) == wanted
+    assert set(found.names) == set(names)
+    (source,) = found.store.facts["sources"]
+    assert found.info().rows == source["rows"] == len(wanted)
+    again = cocite.ingest(path, tmp_path / "g", undirected=True, overwrite=True)
+    sides = {(a, b) for a, b in both.edges if a != b}
+    assert set(links(again)) == sides | {(b, a) for a, b in sides}
+
+
+GRAPHML = """<?xml version="1.0"?>
+<g:graphml xmlns:g="http://graphml.graphdrawing.org/xmlns">
+<g:key id="d0" for="node" attr.name="name" attr.type="string"/>
+<g:key id="d1" for="edge" attr.name="w" attr.type="double"><g:default>2.5</g:default></g:key>
+<g:graph edgedefault="undirected">
+<g:node id="n0"><g:data key="d0"> Lion
+ &amp; Co </g:data></g:node>
+<g:node id="n1"><g:data key="d0">Zebra</g:data><g:graph edgedefault="directed">
+  <g:node id="n1::0"><g:data key="d0">Foal</g:data></g:node>
+  <g:edge source="n1::0" target="n1"/></g:graph></g:node>
+<g:edge source="n0" target="n1"><g:data key="d1">4</g:data></g:edge>
+<g:edge source="n1" target="n0" directed="true"><g:data key="d1">0.5</g:data></g:edge>
+</g:graph></g:graphml>
+"""
+GEXF = """<gexf version="1.3"><graph defaultedgetype="directed">
+<attributes class="edge">
+<attribute id="0" title="hits"><default>7</default></attribute></attributes>
+<nodes><node id="0" label="Lion"/><node id="1" label="Zebra"/><node id="2" label="Foal"/></nodes>
+<edges>
+<edge id="0" source="0" target="1"><attvalues><attvalue for="0" value="3"/></attvalues></edge>
+<edge id="1" source="1" target="2" type="undirected" weight="2"/>
+<edge id="2" source="2" target="0" type="mutual"/>
+</edges></graph></gexf>
+"""
+GML = """Creator "me" Version 1
+graph [ comment "a ] b" directed 1
+  node [ id 1 label "Lion &amp; Co" graphics [ id 9 label "no" x 1.5 ] ] # said
+  node [ id 2 label "Zebra
+big" ]
+  edge [ source 1 target 2 value 2 label "eats" ]
+  edge [ source 2 target 1 value 0.5 ]
+]
+"""
+D3 = {
+    "links": [{"source": 0, "target": 1, "value": 3}, [1, 2, 2]],
+    "nodes": [{"name": "Lion"}, {"name": "Zebra"}, {"name": "Foal"}],
+}
+CASES: list[tuple[str, str, str, dict[str, str], dict[tuple[str, str], float]]] = [
+    (
+        "graphml",
+        GRAPHML,
+        "labels; links without direction are stored both ways",
+        {"weight_column": "w"},
+        {("Lion & Co", "Zebra"): 4, ("Zebra", "Lion & Co"): 4.5, ("Foal", "Zebra"): 2.5},
+    ),
+    (
+        "gexf",
+        GEXF,
+        "labels; links without direction are stored both ways",
+        {"weight_column": "weight"},
+        {
+            ("Lion", "Zebra"): 1,
+            ("Zebra", "Foal"): 2,
+            ("Foal", "Zebra"): 2,
+            ("Foal", "Lion"): 1,
+            ("Lion", "Foal"): 1,
+        },
+    ),
+    (
+        "gexf",
+        GEXF.replace('"undirected"', '"directed"').replace("mutual", "directed"),
+        "labels",
+        {"weight_column": "hits"},
+        {("Lion", "Zebra"): 3, ("Zebra", "Foal"): 7, ("Foal", "Lion"): 7},
+    ),
+    (
+        "gml",
+        GML,
+        "labels",
+        {"weight_column": "value"},
+        {("Lion & Co", "Zebra big"): 2, ("Zebra big", "Lion & Co"): 0.5},
+    ),
+    (
+        "node-link",
+        json.dumps(D3),
+        "labels",
+        {"weight_column": "value"},
+        {("Lion", "Zebra"): 3, ("Zebra", "Foal"): 2},
+    ),
+]
+
+
+@pytest.mark.parametrize(("form", "content", "note", "options", "wanted"), CASES)
+def test_what_programs_write_is_read(
+    tmp_path: Path,
+    form: str,
+    content: str,
+    note: str,
+    options: dict[str, str],
+    wanted: dict[tuple[str, str], float],
+) -> None:
+    for data in (content.encode(), bz2.compress(content.encode())):
+        graph = read(tmp_path, data, "any.txt", **options)
+        assert graph.in_weights is not None
+        assert dict(zip(links(graph), graph.in_weights.tolist(), strict=True)) == wanted
+    (source,) = graph.store.facts["sources"]
+    assert source["read_as"].endswith(f", nodes are named by their {note}")
+    graph = read(tmp_path, content, "any.txt", format=form)
+    assert graph.in_weights is None
+    assert set(links(graph)) == set(wanted)
+    (tmp_path / "one.tsv").write_text("1\tZebra\n")
+    graph = cocite.ingest(tmp_path / "one.tsv", tmp_path / "g", nodes=tmp_path / "any.txt")
+    assert set(graph.names) >= {name for link in wanted for name in link} | {"1"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "why"),
+    [
+        (['label "x"', 'label "x"', 'label "y"'], "1 2 3", "several have the same label, such"),
+        (['label "x"', "", 'label "y"'], "1 2 3", "1 of them have no label"),
+        (["", "", ""], "1 2 3", ""),
+        (['label "7"', 'label "8"', 'label "9"'], "7 8 9", ""),
+        ([f'label "{"z" * 66_000}"', "label 1", "label 2"], "1 2 3", "1 labels are too long"),
+    ],
+)
+def test_labels_are_names_where_each_node_has_one_of_its_own(
+    tmp_path: Path, labels: list[str], names: str, why: str
+) -> None:
+    nodes = " ".join(f"node [ id {i} {label} ]" for i, label in enumerate(labels, 1))
+    graph = read(tmp_path, f"graph [ {nodes} edge [ source 1 target 2 ] ]")
+    assert list(graph.names) == names.split()
+    assert graph.info().names == "integers"
+    assert f"as {why}" in graph.store.facts["sources"][0]["read_as"] or not why
+    titles = [label.removeprefix("label ").strip('"') for label in labels] if why else []
+    shown = [title if len(title) < 66_000 else "" for title in titles]
+    if why:
+        assert graph.titles is not None
+        assert [graph.titles[node] or "" for node in range(3)] == shown
+    else:
+        assert graph.titles is None
+
+
+NODE = "node [ id 1 ] node [ id 2 ] "
+BAD = [
+    ("graphml", GRAPHML.replace('n1::0" target', 'none" target'), 10, "a link to or from a node"),
+    ("graphml", GRAPHML.replace('id="n1">', 'id="n0">'), 8, "a node that is there before: 'n0'"),
+    ("graphml", GRAPHML.replace(' id="n0"', ""), 6, "an empty name"),
+    ("graphml", GRAPHML.replace(">4<", ">-4<"), 11, "no number from"),
+    ("gexf", GEXF.replace('target="2"', 'target="5"'), 7, "not there: '1 -> 5'"),
+    ("gml", "graph [\n" + NODE + "\nedge [ source 1 target 3 ]\n]", 3, "not there: '1 -> 3'"),
+    ("gml", "graph [\n" + NODE + "\nedge [ source 1 ]\n]", 3, "an empty name"),
+    (
+        "node-link",
+        '{"nodes": [{"id": "a"},\n{"id": [1]}],\n"links": []}',
+        2,
+        "a node whose id is no",
+    ),
+    (
+        "node-link",
+        '{"nodes": ["a", "b"],\n"links": [\n["a", "b"], {"source": "a"}]}',
+        3,
+        "no link of",
+    ),
+]
+
+
+@pytest.mark.parametrize(("form", "content", "line", "what"), BAD)
+def test_a_bad_row_is_named_with_its_line_or_left_out(
+    tmp_path: Path, form: str, content: str, line: int, what: str
+) -> None:
+    weight = {"weight_column": "w"} if "-4<" in content else {}
+    with pytest.raises(MalformedRow) as caught:
+        read(tmp_path, content, "x", **weight)
+    assert str(caught.value).startswith(f"{tmp_path}/x:{line}: ")
+    assert what in str(caught.value)
+    assert caught.value.exit_code == 1
+    assert nothing_left(tmp_path)
+    (tmp_path / "more.tsv").write_text("y\tz\t1\n")
+    files = [tmp_path / "x", tmp_path / "more.tsv"] if not weight else [tmp_path / "x"]
+    graph = cocite.ingest(files, tmp_path / "g", skip_bad_rows="all", **weight)  # type: ignore[arg-type]
+    assert graph.info().bad_rows >= 1
+    assert f"line {line}: " in graph.store.facts["sources"][0]["examples"][0]
+
+
+BROKEN = [
+    ("graphml", GRAPHML[:-20], 13, "unclosed token, at column 1: this is not well-formed XML"),
+    ("graphml", GRAPHML.replace("</g:node>\n<g:edge", "</g:nod>\n<g:edge"), 10, "mismatched tag"),
+    ("gexf", GEXF.replace('label="Zebra"', "label=Zebra"), 4, "not well-formed (invalid token)"),
+    (
+        "graphml",
+        GRAPHML.replace("edge>\n</g:graph>", "edge><g:hyperedge/></g:graph>"),
+        12,
+        "a hyper",
+    ),
+    ("gml", GML[:-3], 7, "it ends within brackets: this is not GML"),
+    ("gml", GML.replace('"Zebra\nbig"', "Zebra big"), 4, "']' is not where a key is to be"),
+    ("gml", GML + "]", 9, "']' is not where a key is to be"),
+    ("gml", GML + 'x "open', 9, "a text that is not closed"),
+    ("node-link", '{"nodes": [{"id": 1}],\n"links": [{"source": 1 1}]}', 2, "no value of JSON"),
+    (
+        "node-link",
+        '{"nodes": [{"id": 1}],\n"links": [{"source": 1, "target": 1}',
+        2,
+        "it ends too early",
+    ),
+    ("node-link", '{"nodes": [{"id": 1}],\n\n"links": [] "x": 1}', 3, "',' is missing, where"),
+    ("node-link", '{"nodes": [1], "links": []}\n{}', 2, "more than one value of JSON"),
+    ("node-link", '{"nodes": [1], "links": ' + "[" * 9000, 1, "lists in lists without end"),
+]
+
+
+@pytest.mark.parametrize(("form", "content", "line", "what"), BROKEN)
+def test_what_is_broken_is_named_with_its_line(
+    tmp_path: Path, form: str, content: str, line: int, what: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, content, "x", format=form)
+    assert str(caught.value).startswith(f"{tmp_path}/x:{line}: ")
+    assert what in str(caught.value)
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        '<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">',
+        '<!ENTITY a SYSTEM "file:///etc/passwd">',
+        '<!ENTITY % a SYSTEM "http://127.0.0.1:9/x.dtd"> %a;',
+    ],
+)
+@pytest.mark.parametrize("content", [GRAPHML, GEXF])
+def test_entities_are_refused_and_nothing_is_fetched(
+    tmp_path: Path, declared: str, content: str
+) -> None:
+    root = "g:graphml" if content == GRAPHML else "gexf"
+    content = content.removeprefix('<?xml version="1.0"?>\n')
+    hostile = f"<!DOCTYPE {root} [\n{declared}]>\n" + content.replace("Zebra", "&a;")
+    form = "graphml" if root != "gexf" else "gexf"
+    with pytest.raises(InputError, match=r"x:2: the document declares or uses entities"):
+        read(tmp_path, hostile, "x", format=form)
+    with pytest.raises(InputError, match=r"x:\d+: (the document|undefined entity)"):
+        read(tmp_path, content.replace("Zebra", "&b;"), "x", format=form)
+
+
+@pytest.mark.parametrize(("content", "has"), [(GRAPHML, "'w'"), (GEXF, "'weight', 'hits'")])
+def test_a_weight_that_no_link_has_is_named(tmp_path: Path, content: str, has: str) -> None:
+    with pytest.raises(UsageError, match=f"no attribute 'mass' of links; it has {has}"):
+        read(tmp_path, content, weight_column="mass")
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_memory_does_not_grow_with_the_graph(tmp_path: Path, form: str) -> None:
+    """Python keeps none of its nodes: 30,000 ids and labels would be 8 MB."""
+    read(tmp_path, next(content for kind, content, *_ in CASES if kind == form), "small")
+    path = tmp_path / "large"
+    label, count = "name ", 30_000
+    begin, node, middle, link, end = {
+        "graphml": (
+            '<graphml><key id="d" for="node" attr.name="label"/><graph>',
+            '<node id="{0}"><data key="d">{1}</data></node>',
+            "",
+            '<edge source="{0}" target="{2}"/>',
+            "</graph></graphml>",
+        ),
+        "gexf": (
+            '<gexf><graph defaultedgetype="directed"><nodes>',
+            '<node id="{0}" label="{1}"/>',
+            "</nodes><edges>",
+            '<edge source="{0}" target="{2}"/>',
+            "</edges></graph></gexf>",
+        ),
+        "gml": (
+            "graph [ directed 1 ",
+            'node [ id {0} label "{1}" ] ',
+            "",
+            "edge [ source {0} target {2} ] ",
+            "]",
+        ),
+        "node-link": (
+            '{"nodes": [0',
+            ', {{"id": {0}, "label": "{1}"}}',
+            '], "links": [[1, 2]',
+            ', {{"source": {0}, "target": {2}}}',
+            "]}",
+        ),
+    }[form]
+    with path.open("w") as out:
+        out.write(begin)
+        for i in range(1, count + 1):
+            out.write(node.format(i, label + str(i)))
+        out.write(middle)
+        for i in range(1, count):
+            out.write(link.format(i, label, i + 1))
+        out.write(end)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with duckdb.connect() as database:
+        database.execute("CREATE SCHEMA reading")
+        source, options = Source(path), ReadOptions()
+        job = Job(source, 2, options, scratch, database, no_progress)
+        reader = reader_of(source, options)
+        tracemalloc.start()
+        found = reader.read(job)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert found.found.rows >= count - 1
+    assert peak < 6 << 20
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("graphml", "<graphml></graphml>"),
+        ("gexf", '<gexf xmlns="http://gexf.net/1.3"><graph><nodes/><edges/></graph></gexf>'),
+        ("node-link", '{"nodes": [], "links": []}'),
+        ("gml", "graph [ ]"),
+        ("gml", "a\tb\nc\td\n"),
+    ],
+)
+def test_a_graph_without_nodes_holds_no_link(tmp_path: Path, kind: str, content: str) -> None:
+    (tmp_path / "links").write_text(content)
+    with pytest.raises(InputError, match="there is no link"):
+        cocite.ingest(tmp_path / "links", tmp_path / "g", format=kind)
+    assert not (tmp_path / "g").exists()
+
+
+MARKUP = "a tag, a comment or another part of markup of more than 1,048,576 bytes"
+LABELED = b"<graphml><key id='k' for='node' attr.name='label'/><graph><node id='1'><data key='k'>"
+LARGE = b"x" * (1 << 24)
+
+
+@pytest.mark.parametrize(
+    ("begin", "block", "told"),
+    [
+        (b"<graphml><!--", LARGE, MARKUP),
+        (b"<graphml><?x ", LARGE, MARKUP),
+        (b"<graphml><a b='", LARGE, MARKUP),
+        (b"<graphml><", LARGE, MARKUP),
+        (b"<!DOCTYPE graphml [ <!-- ", LARGE, MARKUP),
+        (b"<!DOCTYPE graphml SYSTEM '", LARGE, MARKUP),
+        (b"<!DOCTYPE graphml [ <!ENTITY a '", LARGE, MARKUP),
+        (LABELED, LARGE, "a text of more than 131,072 characters"),
+        (b"<graphml>", b"<a>" * (1 << 22), "elements in elements, more than 200 deep"),
+        (b"<graphml><![CDATA[", LARGE, r"unpacks to more than 4\d\d MB"),
+    ],
+    ids=["comment", "pi", "attribute", "name", "dtd", "id", "entity", "text", "deep", "cdata"],
+)
+@pytest.mark.parametrize("form", ["graphml", "gexf"])
+def test_two_gigabytes_in_two_megabytes_end_at_once(
+    tmp_path: Path, form: str, begin: bytes, block: bytes, told: str
+) -> None:
+    """By processor time: linear time would be 10 s, and what grew with the square did not end."""
+    if form == "gexf" and begin == LABELED:
+        begin = b"<gexf><graph><attributes class='edge'><attribute id='a'><default>"
+    one = gzip.compress(block, 6)
+    (tmp_path / "x.gz").write_bytes(gzip.compress(begin) + one * 128)
+    begun = time.process_time()
+    with pytest.raises(InputError, match=told):
+        cocite.ingest(tmp_path / "x.gz", tmp_path / "g", format=form)
+    assert time.process_time() - begun < 30
+
+
+def test_a_comment_of_a_megabyte_is_read(tmp_path: Path) -> None:
+    """As are a hundred of them, in any piece of the document."""
+    inside = '<node id="a"/><node id="b"/><edge source="a" target="b"/>'
+    comment = f"<!--{'x' * 1_000_000}-->"
+    text = f"<graphml><graph>{comment * 30}{inside}{comment * 30}</graph></graphml>"
+    (tmp_path / "x.graphml").write_text(text)
+    graph = cocite.ingest(tmp_path / "x.graphml", tmp_path / "g", format="graphml")
+    assert graph.edges == 1
+
+
+@pytest.mark.parametrize("encoding", ["hex", "idna", "utf-7", "none-such", "undefined", "big5"])
+def test_an_encoding_that_xml_cannot_be_read_in_is_named(tmp_path: Path, encoding: str) -> None:
+    head = f'<?xml version="1.0" encoding="{encoding}"?>'
+    (tmp_path / "x.graphml").write_text(
+        f"{head}<graphml><graph><node id='\xe9'/></graph></graphml>"
+    )
+    with pytest.raises(InputError, match=r"x\.graphml: its encoding cannot be read \(.*UTF-8"):
+        cocite.ingest(tmp_path / "x.graphml", tmp_path / "g")
+
+
+def test_defaults_of_attributes_and_names_without_end_are_refused(tmp_path: Path) -> None:
+    """A default of a megabyte, and elements of four bytes that each have it."""
+    declared = f"<!DOCTYPE g [<!ATTLIST a b CDATA '{'x' * 1000}'>]><graphml>{'<a/>' * 10}</graphml>"
+    names = "".join(f"<a{i}/>" for i in range(110_000))
+    for text, told in ((declared, "a default of the attribute 'b'"), (names, "100,000 names")):
+        (tmp_path / "x").write_text(text if text == declared else f"<graphml>{text}</graphml>")
+        with pytest.raises(InputError, match=told):
+            cocite.ingest(tmp_path / "x", tmp_path / "g", format="graphml")

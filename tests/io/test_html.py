@@ -1,0 +1,650 @@
+"""Folders of HTML pages: a hand-made site with what goes wrong in sites, and a real one."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import InputError, MalformedRow, OutputExists, UnrecognizedInput, UsageError
+from cocite.io.readers.html import page as html_page
+from cocite.io.readers.html import reader as html_pages
+from cocite.io.readers.html.page import decoded, links_of
+from cocite.io.readers.html.reader import HtmlPage, Pages
+from cocite.io.readers.html.site import Folder
+from cocite.search.cache import cached_stores
+from tests.io.plain import links, nothing_left
+
+MakeSite = Callable[[Mapping[str, str | bytes]], Path]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> MakeSite:
+    """A folder with these files."""
+
+    def make(files: Mapping[str, str | bytes]) -> Path:
+        for name, content in files.items():
+            path = tmp_path / "site" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return tmp_path / "site"
+
+    return make
+
+
+def read(folder: Path, **options: Any) -> tuple[set[tuple[str, str]], dict[str, Any]]:
+    """The links, those of a page to itself too, and what the manifest says of the folder."""
+    graph = graph_of(folder, keep_self_loops=True, **options)
+    (source,) = graph.store.facts["sources"]
+    return set(links(graph)), source
+
+
+def graph_of(folder: Path, **options: Any) -> Graph:
+    return cocite.ingest(folder, folder.with_name("out.graph"), overwrite=True, **options)
+
+
+def anchors(*urls: str) -> str:
+    return "".join(f'<a href="{url}">x</a>' for url in urls)
+
+
+def test_the_manual_of_git_has_the_links_that_a_browser_follows(
+    data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """272 pages, 1,855 distinct links between them, 57 of a page to itself (README of the data)."""
+    with tarfile.open(data("html-git-htmldocs") / "git-htmldocs.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    folder = tmp_path / "git-htmldocs"
+    graph = graph_of(folder, keep_self_loops=True)
+    found = links(graph)
+    assert graph.nodes == 272
+    assert len(found) == len(set(found)) == 1855
+    assert sum(a == b for a, b in found) == 57
+    assert graph_of(folder).edges == 1855 - 57
+
+
+def test_urls_lead_where_a_browser_goes(site: MakeSite) -> None:
+    """Relative ones, from the root, with query and fragment, encoded, by folder, with ``..``."""
+    folder = site(
+        {
+            "index.html": anchors(
+                *("guide/", "/guide/install.html?lang=en#top", "GUIDE/x.html", "a%20b.html"),
+                *("../../a%20b.html", " \n guide/in\tstall.html ", "guide\\install.html#x"),
+                *("guide/./../index.html", "HTTP://this.folder.invalid/caf%C3%A9.html"),
+            ),
+            "guide/index.htm": anchors("install", "..", ".", "", "#here", "?page=2", "//a b.html"),
+            "guide/install.html": anchors(
+                "/guide", "//example.org/index.html", "old/", "../a b.html"
+            ),
+            "guide/install.md": "[x](y)",
+            "a b.html": anchors("guide/install.md", "index.html?p=2", "index.html?p=3"),
+            "index.html?p=2": anchors("café.html"),
+            "café.html": "",
+        }
+    )
+    found, source = read(folder)
+    assert found == {
+        ("index.html", "guide/index.htm"),
+        ("index.html", "guide/install.html"),
+        ("index.html", "a b.html"),
+        ("index.html", "index.html"),
+        ("index.html", "café.html"),
+        ("guide/index.htm", "guide/install.html"),
+        ("guide/index.htm", "index.html"),
+        ("guide/index.htm", "guide/index.htm"),
+        ("guide/install.html", "guide/index.htm"),
+        ("guide/install.html", "a b.html"),
+        ("a b.html", "index.html?p=2"),
+        ("a b.html", "index.html"),
+        ("index.html?p=2", "café.html"),
+    }
+    assert source["others"] == {
+        "broken": 2,  # GUIDE/x.html and old/
+        "malformed": 1,  # //a b.html
+        "to files that are no pages": 1,
+        "to other sites": 1,
+    }
+    assert source["pages"] == 6
+
+
+def test_base_moves_all_urls_and_the_first_one_counts(site: MakeSite) -> None:
+    folder = site(
+        {
+            "a/page.html": '<base target=_top><base href="../b/"><base href="/c/">'
+            + anchors("other.html", "#top"),
+            "b/index.html": '<base href="http://[">' + anchors("other.html"),
+            "b/other.html": '<base href="https://example.org/">' + anchors("index.html"),
+        }
+    )
+    found, source = read(folder)
+    assert found == {
+        ("a/page.html", "b/other.html"),
+        ("a/page.html", "b/index.html"),
+        ("b/index.html", "b/other.html"),
+    }
+    assert source["others"] == {"to other sites": 1}
+
+
+def test_links_are_told_apart_by_their_tags(site: MakeSite) -> None:
+    page = (
+        '<a href=b.html>b</a><map><area href="c.html"></map><iframe src="d.html"></iframe>'
+        '<iframe src=""></iframe><iframe srcdoc="x"></iframe><a name="x">none</a>'
+        '<svg><a xlink:href="e.html"><title>no</title></a></svg>'
+        '<template><a href="no.html"></a></template><!-- <a href="no.html"></a> -->'
+        '<a href="mailto:x@example.org">m</a><a href="javascript:void(0)">j</a>'
+        '<noscript><a href="b.html">b</a></noscript><link rel="next" href="c.html">'
+    )
+    frames = '<frameset><frame src="a.html"><frame src="b.html"></frameset>'
+    folder = site({"a.html": page, "f.html": frames} | {f"{x}.html": "" for x in "bcde"})
+    found, source = read(folder)
+    assert source["links"] == {"a": 3, "area": 1, "frame": 3}
+    assert source["others"] == {"to no web page (mailto: and so on)": 2}
+    assert {b for a, b in found if a == "a.html"} == {f"{x}.html" for x in "bcde"}
+    found, source = read(folder, link_tags="area,frame")
+    assert {(a[0], b[0]) for a, b in found} == {("a", "c"), ("a", "d"), ("f", "a"), ("f", "b")}
+    assert source["others"]["by a, which are not asked for"] == 5
+    with pytest.raises(UsageError, match="link_tags is 'img'; it is some of a, area, frame"):
+        read(folder, link_tags=["a", "img"])
+
+
+@pytest.mark.parametrize(
+    ("content", "charset"),
+    [
+        ("<title>Käse €</title>".encode(), ""),
+        ("<title>Käse €</title>".encode("utf-8-sig"), "iso-8859-1"),
+        ("<title>Käse €</title>".encode("utf-16"), ""),
+        ("\ufeff<title>Käse €</title>".encode("utf-16-be"), ""),
+        ("<title>Käse €</title>".encode("cp1252"), ""),
+        ("<meta charset=latin1><title>Käse €</title>".encode("cp1252"), ""),
+        ("<meta charset='iso-8859-15'><title>Käse €</title>".encode("iso-8859-15"), ""),
+        ("<title>Käse €</title>".encode("iso-8859-15"), "ISO-8859-15"),
+        ("<meta charset=base64><title>Käse €</title>".encode(), "no such"),
+        ("<meta charset=utf-16><title>Käse €</title>".encode(), ""),
+        ("<!-- <meta charset=koi8-r> --><title>Käse €</title>".encode(), ""),
+        (
+            '<meta http-equiv=Content-Type content="text/html; charset=macintosh">'
+            "<title>Käse €</title>".encode("mac_roman"),
+            "",
+        ),
+    ],
+)
+def test_pages_are_in_any_encoding(content: bytes, charset: str) -> None:
+    assert links_of(content, "http://x.org/", charset)["title"] == "Käse €"
+
+
+def test_encodings_are_called_as_on_the_web() -> None:
+    said = {"shift_jis": "日本①", "euc-kr": "한국어", "gb2312": "中文", "windows-1251": "Привет"}
+    for label, text in said.items():
+        codec = {"shift_jis": "cp932", "gb2312": "gb18030", "euc-kr": "cp949"}.get(label, label)
+        page = f"<meta charset='{label.upper()}'>{text}".encode(codec)
+        assert decoded(page).endswith(text)
+
+
+def test_links_in_other_encodings_lead_to_pages(site: MakeSite) -> None:
+    page = '<meta charset="windows-1251">' + anchors("о-нас.html")
+    folder = site({"a.html": page.encode("cp1251"), "о-нас.html": b""})
+    assert read(folder)[0] == {("a.html", "о-нас.html")}
+
+
+def test_copies_are_the_page_that_they_name(site: MakeSite) -> None:
+    """By a canonical link, or by sending the browser there; not those that name each other."""
+    canonical = '<link rel="alternate canonical" href="{}">'
+    folder = site(
+        {
+            "index.html": anchors("print.html", "old.html", "older.html", "x.html", "self.html"),
+            "page.html": anchors("y.html"),
+            "print.html": canonical.format("/page.html") + anchors("index.html"),
+            "old.html": '<meta http-equiv="Refresh" content="0; URL=page.html">',
+            "older.html": "<meta http-equiv=refresh content=\"5;'old.html'\">",
+            "x.html": canonical.format("y.html"),
+            "y.html": canonical.format("x.html"),
+            "self.html": canonical.format("self.html") + "<meta http-equiv=refresh content=30>",
+            "lost.html": canonical.format("nowhere.html"),
+            "away.html": canonical.format("https://example.org/other/page"),
+        }
+    )
+    found, source = read(folder)
+    assert found == {
+        ("index.html", "page.html"),
+        ("index.html", "x.html"),
+        ("index.html", "self.html"),
+        ("page.html", "y.html"),
+        ("page.html", "index.html"),
+    }
+    assert (source["pages"], source["copies"]) == (7, 3)
+    found, source = read(folder, ignore_canonical=True)
+    assert ("index.html", "print.html") in found
+    assert (source["pages"], source["copies"]) == (10, 0)
+
+
+def test_links_by_the_url_of_the_site_are_inside(site: MakeSite) -> None:
+    """It is found out by the canonical links of pages, or told."""
+    home = "https://www.example.org/docs/"
+    url = '<link rel=canonical href="' + home + '{}">'
+    folder = site(
+        {
+            "index.html": url.format("") + anchors("/docs/a.html", "http://www.example.org/docs/b"),
+            "a.html": url.format("a") + anchors(home, "https://www.example.org/", "/a.html"),
+            "b.html": url.format("b.html") + anchors("https://example.org/docs/a.html"),
+            "c/index.html": url.format("c/") + anchors(home + "b.html", "../a.html"),
+        }
+    )
+    wanted = {
+        ("index.html", "a.html"),
+        ("index.html", "b.html"),
+        ("a.html", "index.html"),
+        ("c/index.html", "b.html"),
+        ("c/index.html", "a.html"),
+    }
+    found, source = read(folder)
+    assert found == wanted
+    assert source["site"] == home
+    assert source["others"] == {"to other sites": 3}
+    assert "4 HTML pages of https://www.example.org/docs/; 5 links" in source["read_as"]
+    for page in ("index.html", "a.html", "b.html", "c/index.html"):
+        path = folder / page
+        path.write_text(path.read_text().partition(">")[2])
+    assert ("index.html", "b.html") not in read(folder)[0]
+    assert read(folder, site=home.removesuffix("/"))[0] == wanted
+    with pytest.raises(UsageError, match="site is 'docs'; it is the URL of the folder"):
+        read(folder, site="docs")
+
+
+def test_pages_outside_are_nodes_if_asked_for(site: MakeSite) -> None:
+    folder = site({"a.html": anchors("https://example.org/x#y", "b.html"), "b.html": ""})
+    assert read(folder, keep_external=True)[0] == {
+        ("a.html", "https://example.org/x"),
+        ("a.html", "b.html"),
+    }
+    assert read(folder)[0] == {("a.html", "b.html")}
+
+
+def test_navigation_can_be_left_out(site: MakeSite) -> None:
+    """What stands in its elements, beside main, or on nearly all of ten pages or more."""
+    pages = {
+        f"{i}.html": f"<header>{anchors('nav.html')}</header><div>{anchors('all.html')}"
+        f"<article><header>{anchors(f'{i + 1}.html')}</header></article></div>"
+        for i in range(12)
+    }
+    pages["0.html"] = (
+        f"<div>{anchors('beside.html')}</div><main><nav>{anchors('nav.html')}</nav>"
+        f"<ul><li>{anchors('1.html')}</ul></main><div role=navigation>{anchors('nav.html')}</div>"
+    )
+    folder = site(pages | {f"{x}.html": "" for x in ("nav", "all", "beside", "12")})
+    found, source = read(folder)
+    assert source["rows"] == 11 * 3 + 4
+    found, source = read(folder, links="main")
+    assert {(f"{i}.html", f"{i + 1}.html") for i in range(12)} < found
+    assert found - {(f"{i}.html", f"{i + 1}.html") for i in range(12)} == {
+        (f"{i}.html", "all.html") for i in range(1, 12)
+    }
+    (folder / "beside.html").unlink()
+    (folder / "nav.html").unlink()
+    (folder / "12.html").unlink()
+    (folder / "all.html").write_text(anchors("all.html"))
+    found, source = read(folder, links="main")
+    assert found == {(f"{i}.html", f"{i + 1}.html") for i in range(11)}
+    assert source["others"] == {
+        "broken": 1,
+        "in navigation": 14,
+        "to pages that all pages link to": 12,
+    }
+    with pytest.raises(UsageError, match="links is 'some'; it is one of all, main"):
+        read(folder, links="some")
+
+
+def test_broken_links_are_reported(site: MakeSite, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = site({"a.html": anchors("no\tne.html#x", "http://[", "a.html"), "b.html": "\0\1\2"})
+    report = folder.with_name("broken.tsv")
+    out = str(folder.with_name("g"))
+    assert main(["ingest", str(folder), "-o", out, "--report", str(report)]) == 0
+    assert capsys.readouterr().err.startswith(
+        "read site: 1 HTML pages; 1 links between them; 1 broken, 1 malformed; left out: 1 binary "
+        "file called HTML\n"
+    )
+    assert report.read_text() == (
+        "page\twhat\twritten\tleads to\n"
+        "b.html\tbinary file called HTML\t\t\n"
+        "a.html\tbroken\tno ne.html#x\tnone.html\n"
+        "a.html\tmalformed\thttp://[\t\n"
+    )
+    with pytest.raises(OutputExists, match=r"broken\.tsv exists"):
+        cocite.ingest(folder, folder.with_name("h"), report=report)
+    assert not folder.with_name("h").exists()
+    cocite.ingest(folder, out, report=folder.with_name("broken.csv"), overwrite=True)
+    rows = folder.with_name("broken.csv").read_text().splitlines()
+    assert rows[0] == "page,what,written,leads to"
+
+
+def test_nothing_outside_of_the_folder_is_read(site: MakeSite) -> None:
+    """Neither by ``..``, encoded or not, nor by links of the file system, or by circles of them."""
+    folder = site(
+        {
+            "a.html": anchors(
+                *("../secret.html", "..%2fsecret.html", "%2e%2e/secret.html", "out/secret.html"),
+                *("file:///etc/passwd", "latest/x.html", "alias.html", "loop/loop/v2/x.html"),
+            ),
+            "v2/x.html": anchors("../latest/", "/latest/x.html"),
+            "v2/index.html": "",
+            ".git/hidden.html": "",
+        }
+    )
+    outside = folder.with_name("elsewhere")
+    outside.mkdir()
+    (outside / "secret.html").write_text(anchors("../site/a.html"))
+    (folder.with_name("secret.html")).write_text("")
+    (folder / "latest").symlink_to("v2")
+    (folder / "alias.html").symlink_to("v2/x.html")
+    (folder / "loop").symlink_to(".")
+    (folder / "out").symlink_to(outside)
+    (folder / "gone.html").symlink_to("nowhere.html")
+    (folder / "self.html").symlink_to("self.html")
+    os.mkfifo(folder / "pipe.html")
+    found, source = read(folder)
+    assert found == {
+        ("a.html", "v2/x.html"),
+        ("v2/x.html", "v2/index.html"),
+        ("v2/x.html", "v2/x.html"),
+    }
+    assert source["left_out"] == {
+        "link of the file system out of the folder": 1,
+        "link of the file system that leads nowhere": 2,
+        "no file": 1,
+    }
+    assert source["pages"] == 3
+    assert source["others"]["broken"] == 4
+
+
+def test_pages_that_vanish_or_become_links_are_left_out(
+    site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = site({"a.html": anchors("b.html", "c.html"), "b.html": "", "c.html": ""})
+    real = Folder.read
+
+    def gone(self: Folder, path: str, most: int) -> bytes:
+        if path == "b.html":
+            (folder / path).unlink(missing_ok=True)
+        return real(self, path, most)
+
+    monkeypatch.setattr(Folder, "read", gone)
+    found, source = read(folder)
+    assert found == {("a.html", "c.html")}
+    assert source["left_out"] == {"gone while it was read": 1}
+    assert source["others"] == {"broken": 1}
+    (folder / "d.html").write_text("")
+    swapped = Folder(folder)
+    (folder / "d.html").unlink()
+    (folder / "d.html").symlink_to("/etc/hostname")
+    with pytest.raises(OSError, match="symbolic links"):
+        real(swapped, "d.html", 10)
+
+
+def test_a_page_that_kills_its_parser_is_left_out(
+    site: MakeSite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A parser that dies of a word, and sleeps at another, in the place of lexbor."""
+    script = tmp_path / "parser.py"
+    body = (
+        Path(html_page.__file__)
+        .read_text("utf-8")
+        .replace(
+            "    tree = LexborHTMLParser(",
+            "    import os, signal\n    if b'DIE' in content: os.kill(os.getpid(), 11)\n"
+            "    if b'SLEEP' in content: signal.pause()\n    tree = LexborHTMLParser(",
+        )
+    )
+    script.write_text(body)
+    monkeypatch.setattr(html_pages, "_SCRIPT", str(script))
+    monkeypatch.setattr(html_pages, "_PATIENCE", 1.0)
+    real, at = html_pages._Parser.parse, threading.local()
+
+    def parse(self: Any, page: HtmlPage) -> Any:
+        at.page = page
+        return real(self, page)
+
+    class Patient:
+        """Not with pages that sleep; parsers of others may take their time to begin."""
+
+        def __init__(self) -> None:
+            self._poll = select.poll()
+            self.register = self._poll.register
+
+        def poll(self, milliseconds: float) -> Any:
+            assert milliseconds == 1000
+            return self._poll.poll(0 if b"SLEEP" in at.page.content else 60_000)
+
+    monkeypatch.setattr(html_pages._Parser, "parse", parse)
+    patient = SimpleNamespace(poll=Patient, POLLIN=select.POLLIN)
+    monkeypatch.setattr(html_pages, "select", patient)
+    folder = site(
+        {
+            f"{i}.html": anchors(f"{i + 1}.html") + text
+            for i, text in enumerate(["", "DIE", "SLEEP", ""])
+        }
+    )
+    for threads in (1, 3):
+        found, source = read(folder, threads=threads)
+        assert found == {("0.html", "1.html")}
+        assert source["left_out"] == {
+            "page of which its parser died": 1,
+            "page of which its parser took more than 1 seconds": 1,
+        }
+        assert (source["pages"], source["others"]) == (4, {"broken": 1})
+
+
+def test_threads_change_nothing_and_no_process_is_left(site: MakeSite) -> None:
+    folder = site({f"{i}.html": anchors(f"{i * 7 % 50}.html", "0.html") for i in range(50)})
+    digests = {graph_of(folder, threads=threads).digest for threads in (1, 2, 5)}
+    assert len(digests) == 1
+    with Pages(2, "a test") as pages:
+        wanted = [HtmlPage(i, f"http://x.org/{i}", b"<title>%d</title>" % i) for i in range(40)]
+        found = list(pages.parsed(wanted))
+        processes = [p._process for p in pages._parsers if p._process is not None]
+    assert [(p.key, p.found and p.found["title"]) for p in found] == [
+        (i, str(i)) for i in range(40)
+    ]
+    assert processes
+    assert all(process.poll() is not None for process in processes)
+
+
+def test_what_is_a_page_is_told_by_its_name_or_its_beginning(site: MakeSite) -> None:
+    folder = site(
+        {
+            "a.HTM": anchors("b", "c.php", "d.txt", "e"),
+            "b": "<!DOCTYPE html><html><title>B</title></html>",
+            "c.php": "<html><body></body></html>",
+            "d.txt": "<html></html>",
+            "e": "no page",
+            "f.xhtml": '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"/>',
+        }
+    )
+    assert read(folder)[0] == {("a.HTM", "b"), ("a.HTM", "c.php")}
+    assert list(graph_of(folder).names) == ["a.HTM", "b", "c.php", "f.xhtml"]
+
+
+def test_titles_are_kept(site: MakeSite) -> None:
+    folder = site(
+        {
+            "a.html": "<title> Käse\n &amp; Brot</title>" + anchors("b.html"),
+            "b.html": "<title></title>",
+            "c.html": "<title>Copy</title><link rel=canonical href=a.html>",
+        }
+    )
+    graph = graph_of(folder)
+    titles = graph.titles
+    assert titles is not None
+    assert [titles[i] for i in range(graph.nodes)] == ["Käse & Brot", None]
+
+
+def test_pages_called_as_numbers_are_text(site: MakeSite) -> None:
+    page = "<!DOCTYPE html><html><a href='{}'>x</a></html>"
+    folder = site({"1": page.format("2"), "2": page.format("1"), "index.html": ""})
+    assert read(folder)[0] == {("1", "2"), ("2", "1")}
+
+
+def test_a_folder_is_a_site_if_it_holds_more_pages_than_tables(site: MakeSite) -> None:
+    folder = site({"a.html": anchors("a.html"), "b.html": "", "data.csv": "x,y\n"})
+    assert graph_of(folder).nodes == 2
+    folder = site({"more.tsv": "a\tb\n", "most.tsv.gz": "a\tb\n"})
+    with pytest.raises(UnrecognizedInput, match="directory"):
+        graph_of(folder)
+    assert graph_of(folder, format="html").nodes == 2
+    (folder / "index.html").write_text("")
+    assert graph_of(folder).nodes == 3
+
+
+def test_what_is_no_site_is_refused(site: MakeSite) -> None:
+    folder = site({"a.html": anchors("a.html"), "b\nc.html": ""})
+    with pytest.raises(
+        UnrecognizedInput, match=r"a\.html is an HTML page, which .* name the folder"
+    ):
+        cocite.ingest(folder / "a.html", folder.with_name("out.graph"))
+    with pytest.raises(UnrecognizedInput, match=r"is a file\. HTML is read as a folder"):
+        cocite.ingest(folder / "a.html", folder.with_name("out.graph"), format="html")
+    with pytest.raises(UsageError, match="site holds HTML pages, which have no columns"):
+        graph_of(folder, columns="1,2")
+    with pytest.raises(MalformedRow, match="control character in a name"):
+        graph_of(folder)
+    assert graph_of(folder, skip_bad_rows=True).nodes == 1
+    (folder / "b\nc.html").unlink()
+    (folder / "a.html").unlink()
+    with pytest.raises(UnrecognizedInput, match="holds no HTML page"):
+        graph_of(folder, format="html")
+    (folder / "a.html").write_text(anchors("/docs/b.html"))
+    with pytest.raises(
+        UnrecognizedInput, match=r"no link: .*site has 1 HTML pages; 0 links between them; 1 br"
+    ):
+        graph_of(folder)
+
+
+def test_a_missing_library_names_what_installs_it(
+    site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "selectolax", None)
+    with pytest.raises(UsageError, match=r"needs selectolax, .*: pip install .*\[html\]'"):
+        graph_of(site({"a.html": anchors("a.html")}))
+    assert nothing_left(Path(site({})).parent)
+
+
+def test_nodes_may_be_the_pages_of_a_folder(site: MakeSite, tmp_path: Path) -> None:
+    folder = site({"a.html": "", "b.html": ""})
+    (tmp_path / "links.tsv").write_text("a.html\tc.html\n")
+    graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", nodes=folder)
+    assert list(graph.names) == ["a.html", "b.html", "c.html"]
+
+
+def test_links_count_as_often_as_they_stand(site: MakeSite) -> None:
+    folder = site({"a.html": anchors("b.html", "b.html#x", "c.html"), "b.html": "", "c.html": ""})
+    weights = graph_of(folder, count_duplicates=True).in_weights
+    assert weights is not None
+    assert weights.tolist() == [2, 1]
+
+
+def test_a_folder_is_asked_as_a_file_of_links_is(
+    site: MakeSite, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is made of it is cached until a page changes."""
+    folder = site({f"{i}.html": anchors("a.html", "b.html") for i in range(4)})
+    for name in "ab":
+        (folder / f"{name}.html").write_text("")
+    ask = ["related", str(folder), "a.html", "-k", "1", "--format", "csv"]
+    assert main(ask) == 0
+    first = capsys.readouterr()
+    assert "b.html" in first.out
+    assert "6 HTML pages" in first.err
+    assert len(cached_stores(str(folder))) == 2
+    assert main(ask) == 0
+    again = capsys.readouterr()
+    assert again.out == first.out
+    assert "unchanged" in again.err
+    monkeypatch.chdir(folder)
+    assert main(["related", ".", "a.html", "-k", "1", "--format", "csv"]) == 0
+    assert "unchanged" in capsys.readouterr().err
+    os.utime(folder / "a.html", (1, time.time()))
+    assert main(ask) == 0
+    assert "6 HTML pages" in capsys.readouterr().err
+
+
+def test_a_page_is_asked_for_by_its_path(
+    site: MakeSite, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As shells complete it, from where one is, or from the folder; a folder is its index page."""
+    pages = {f"guide/{i}.html": anchors("index.html", "a.html") for i in range(4)}
+    folder = site(pages | {"guide/index.html": "", "guide/a.html": "", "index.html": "", "a": "x"})
+
+    def answer(*verb: str) -> str:
+        code = main([*verb, "--format", "json"])
+        found = capsys.readouterr()
+        assert code == 0, found.err
+        return found.out
+
+    wanted = answer("related", str(folder), "guide/a.html")
+    assert '"guide/index.html"' in wanted
+    assert answer("related", str(folder), str(folder / "guide" / "a.html")) == wanted
+    monkeypatch.chdir(folder.parent)
+    assert answer("related", "site", "site/guide/a.html") == wanted
+    assert answer("related", "site", "./guide/a.html") == wanted
+    monkeypatch.chdir(folder / "guide")
+    assert answer("related", "..", "./a.html") == wanted
+    pair = answer("similarity", str(folder), "guide/index.html", "guide/a.html")
+    assert answer("similarity", "..", ".", "a.html") == pair
+    assert answer("similarity", "..", "guide/", "../guide/a.html") == pair
+    why = answer("why", str(folder), "guide/index.html", "guide/a.html")
+    assert answer("why", "..", ".", "a.html") == why
+    for no_page in ("../a", "../../site.none", "../none.html", "/etc/passwd"):
+        assert main(["related", "..", no_page]) == 2
+        assert f"{no_page}" in capsys.readouterr().err
+
+
+@pytest.mark.process
+def test_an_interruption_ends_the_parsers(site: MakeSite, tmp_path: Path) -> None:
+    """As Ctrl-C does; what is left of them would be seen by the pipe that they hold open."""
+    folder = site({f"{i}.html": anchors(*(f"{j}.html" for j in range(400))) for i in range(400)})
+    code = (
+        "import sys, cocite\n"
+        "def told(stage, done, total):\n"
+        "    if stage.startswith('parsing') and done == 20:\n"
+        "        print('now', flush=True)\n"
+        f"output = {str(tmp_path / 'out.graph')!r}\n"
+        f"cocite.ingest({str(folder)!r}, output, progress=told, threads=2)\n"
+    )
+    paths = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=paths
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"now\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in err
+    assert nothing_left(tmp_path)
+
+
+def test_a_folder_that_cannot_be_read_is_named(
+    site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = site({"a.html": "", "b/c.html": ""})
+
+    def refused(path: Any) -> Any:
+        if Path(path).name == "b":
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    scan = os.scandir
+    with monkeypatch.context() as patched:  # what clears up behind a test lists folders, too
+        patched.setattr("cocite.io.readers.html.site.os.scandir", refused)
+        with pytest.raises(InputError, match="b cannot be read: Permission denied"):
+            Folder(folder)

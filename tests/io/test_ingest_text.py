@@ -1,0 +1,255 @@
+"""Text that is as it should be: every dialect gives the same links."""
+
+from __future__ import annotations
+
+import bz2
+import fcntl
+import gzip
+import lzma
+import os
+import sys
+import termios
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite.errors import UnrecognizedInput
+from cocite.io.readers import text as reader
+from tests.clock import wait_for
+from tests.io.plain import links, nothing_left, read
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+AB = [("a", "b"), ("c", "d")]
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        ("# Directed graph\n# FromNodeId\tToNodeId\na\tb\nc\td\n", {}),
+        ("a\tb\nc\td", {}),
+        ("a,b\nc,d\n", {}),
+        ("source,target\na,b\nc,d\n", {}),
+        ("Source;Target\na;b\nc;d\n", {}),
+        ("a;b\nc;d\n", {"delimiter": "semicolon"}),
+        ("a|b\nc|d\n", {}),
+        ("a b\nc   d\n", {}),
+        ("  a \t b  \nc d\n", {"delimiter": "space"}),
+        (" a \t b \nc\t d\n", {}),
+        ('"a","b"\nc,"d"\n', {}),
+        ('"a" , "b"\nc, "d"\n', {}),
+        ("a\tb\r\nc\td\r\n", {}),
+        ("a\tb\rc\td\r", {}),
+        ("a\tb\r\n\r\r\nc\td\r", {}),
+        ("\ufeffa\tb\nc\td\n", {}),
+        ("\ufefffrom\tto\na\tb\nc\td\n", {}),
+        ("\n\na\tb\n  \n\t\nc\td\n\n\n", {}),
+        ("% x\na\tb\n  % y\nc\td\n", {"comment": "%"}),
+        ("x\ty\na\tb\nc\td\n", {"header": "yes"}),
+    ],
+)
+def test_every_dialect_gives_the_same_links(
+    tmp_path: Path, content: str, options: dict[str, Any]
+) -> None:
+    assert links(read(tmp_path, content, **options)) == AB
+
+
+@pytest.mark.parametrize(
+    ("columns", "wanted"),
+    [
+        ((), [("1", "2")]),
+        ((2, 3), [("2", "a")]),
+        (("3", "1"), [("a", "1")]),
+        (("Page", "TO"), [("a", "2")]),
+    ],
+)
+def test_columns_are_chosen_by_title_or_number(
+    tmp_path: Path, columns: tuple[str | int, ...], wanted: list[tuple[str, str]]
+) -> None:
+    graph = read(tmp_path, "from,to,page\n1,2,a\n", columns=columns)
+    assert links(graph) == wanted
+
+
+def test_integers_below_titles_that_are_none_make_a_header(tmp_path: Path) -> None:
+    assert links(read(tmp_path, "x,y\n1,2\n")) == [("1", "2")]
+    assert links(read(tmp_path, "x,y\n1,2\n", header="no")) == [("1", "2"), ("x", "y")]
+    assert links(read(tmp_path, "from,to\na,b\n", header="no")) == [("a", "b"), ("from", "to")]
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ('"a,b","c"\n', [("a,b", "c")]),
+        ('"a ""b""",c\n', [('a "b"', "c")]),
+        ('"a", "b,c"\n"d", "e,f"\n', [("a", "b,c"), ("d", "e,f")]),
+        ('a"b,c\n', [('a"b', "c")]),
+        ('" a",b\n', [("a", "b")]),
+    ],
+)
+def test_csv_quotes_are_undone(tmp_path: Path, content: str, wanted: list[Any]) -> None:
+    assert links(read(tmp_path, content, "links.csv", header="no")) == wanted
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("New York, N.Y.", "Los Angeles"),
+        ('"Heroes"', '5" gun'),
+        ("Österreich", "日本語 🎉"),
+        ("\ufeffmark", "b"),
+        ("a b\u2028c", "d\u2029e"),
+        ("\u00a0", "back\\slash"),
+        ("NULL", "nan"),
+        ("e\u0301", "\u00e9"),
+    ],
+)
+def test_titles_are_kept_as_they_stand(tmp_path: Path, row: tuple[str, str]) -> None:
+    graph = read(tmp_path, "#c\n" + "\t".join(row) + "\n", header="no")
+    assert links(graph) == [row]
+
+
+@pytest.mark.parametrize("file", ["links.tsv", "links.gz", "links.zst"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd.compress, bz2.compress, lzma.compress])
+def test_compression_is_known_by_content(tmp_path: Path, file: str, pack: Any) -> None:
+    assert links(read(tmp_path, pack(b"a\tb\nc\td\n"), file)) == AB
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_joined_members_are_all_read(tmp_path: Path, pack: Any) -> None:
+    packed = pack(b"a\tb\nc\t") + pack(b"d\n")
+    assert links(read(tmp_path, packed)) == AB
+
+
+def test_files_and_globs_are_read_together(tmp_path: Path) -> None:
+    (tmp_path / "x1.tsv").write_text("a\tb\n")
+    (tmp_path / "x2.csv").write_text("source,target\nc,d\n")
+    (tmp_path / "y[1].tsv").write_text("a\tb\n")
+    graph = cocite.ingest([tmp_path / "x*", tmp_path / "y[1].tsv"], tmp_path / "g")
+    assert links(graph) == AB
+    assert [source["file"] for source in graph.store.facts["sources"]] == [
+        "x1.tsv",
+        "x2.csv",
+        "y[1].tsv",
+    ]
+    assert graph.info().duplicates == 1
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
+def test_a_pipe_is_read_once_and_whole(tmp_path: Path, pack: Any) -> None:
+    """Longer than what is looked at, and its first bytes come one by one."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    packed = pack(b"a\tb\n" * 50_000 + b"c\td\n")
+
+    def drained(pipe: int) -> bool:
+        return fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) == bytes(4)
+
+    def write() -> None:
+        with pipe.open("wb", buffering=0) as out:
+            for byte in packed[:20]:
+                out.write(bytes([byte]))
+                wait_for(partial(drained, out.fileno()))
+            out.write(packed[20:])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    graph = cocite.ingest(pipe, tmp_path / "g")
+    writer.join()
+    assert links(graph) == AB
+    assert graph.info().rows == 50_001
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("\ufeff", "is empty"),
+        ("# nothing\n", "has only 1 comment line"),
+        ("# a\n# b\nsource,target\n", "has only 2 comment lines and 1 row of titles"),
+    ],
+)
+def test_an_input_without_links_is_an_error(tmp_path: Path, content: str, what: str) -> None:
+    with pytest.raises(UnrecognizedInput) as caught:
+        read(tmp_path, content)
+    file = tmp_path / "links.tsv"
+    assert str(caught.value) == f"there is no link: {file} {what}. Name files with a row a link"
+    assert nothing_left(tmp_path)
+
+
+def test_one_part_of_several_may_be_empty(tmp_path: Path) -> None:
+    """As what a cluster writes; and so may all links be, where nodes are named."""
+    (tmp_path / "part-0").write_text("")
+    (tmp_path / "part-1").write_text("a\tb\n")
+    assert links(cocite.ingest(tmp_path / "part-*", tmp_path / "g")) == [("a", "b")]
+    (tmp_path / "nodes").write_text("a\nb\n")
+    graph = cocite.ingest(tmp_path / "part-0", tmp_path / "h", nodes=tmp_path / "nodes")
+    assert (graph.nodes, graph.edges) == (2, 0)
+
+
+def test_what_was_decided_is_reported(tmp_path: Path) -> None:
+    graph = read(tmp_path, "# c\nid,from,to\n\n1,2,3\n", columns=("from", "to"))
+    (found,) = graph.store.facts["sources"]
+    assert found["read_as"] == (
+        "links.tsv: comma-separated, a header, 1 comment line, 3 columns of which 2 and 3 are the "
+        "link"
+    )
+    assert (found["rows"], found["comments"], found["blank_lines"]) == (1, 1, 1)
+
+
+NAME = st.text(st.sampled_from('ab é"7'), min_size=1, max_size=6).filter(
+    lambda name: name == name.strip()
+)
+LINE = st.one_of(
+    st.tuples(NAME, NAME).map("\t".join),
+    st.sampled_from(["", "# note", " ", "only one", "a\tb\tc", "x" * 30]),
+)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(LINE, st.sampled_from(["\n", "\r\n", "\r"])), max_size=12),
+    st.booleans(),
+    st.integers(2, 9),
+)
+def test_cutting_into_pieces_changes_nothing(
+    tmp_path: Path, lines: list[tuple[str, str]], ended: bool, piece: int
+) -> None:
+    content = "a\tb\n" + "".join(line + end for line, end in lines) + "c\td" * (not ended)
+    options: dict[str, Any] = {"delimiter": "tab", "header": "no", "skip_bad_rows": "all"}
+    with pytest.MonkeyPatch.context() as patch:
+        # The look at the head is at a piece: keep it away from the cuts.
+        patch.setattr(reader.Cleaner, "_choose_columns", _two_columns)
+        whole = read(tmp_path, content, **options)
+        before = links(whole), whole.store.facts
+        patch.setattr(reader, "_PIECE", piece)
+        cut = read(tmp_path, content, **options)
+        assert (links(cut), cut.store.facts) == before
+
+
+def _two_columns(cleaner: reader.Cleaner, first: list[str], ends: object) -> None:
+    cleaner.found.columns, cleaner.found.taken = 2, (0, 1)
+
+
+def test_a_file_of_nodes_is_one_name_a_line_blanks_and_all(tmp_path: Path) -> None:
+    """Two words a line are one name, and a first line `page` is a node, not a title."""
+    (tmp_path / "l.tsv").write_text("a\tb\n")
+    (tmp_path / "n.txt").write_text("page\nNew York\nLos Angeles, CA\n")
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", nodes=tmp_path / "n.txt")
+    assert list(graph.names) == ["Los Angeles, CA", "New York", "a", "b", "page"]
+
+
+def test_a_table_of_nodes_gives_its_first_column(tmp_path: Path) -> None:
+    (tmp_path / "l.tsv").write_text("1\t2\n")
+    (tmp_path / "n.csv").write_text("id,label\n7,seven\n8,eight\n")
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", nodes=tmp_path / "n.csv")
+    assert list(graph.names) == ["1", "2", "7", "8"]

@@ -1,0 +1,130 @@
+"""JSON lines and lists of links, by the rules of tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
+from tests.io.plain import links, nothing_left, read
+
+OBJECTS = [{"id": 1, "source": "a", "target": "b", "n": 2}, {"source": "b", "target": 7, "n": 0.5}]
+
+
+def lines(values: list[Any]) -> str:
+    return "".join(json.dumps(value) + "\n" for value in values)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "wanted"),
+    [
+        (lines(OBJECTS), {}, "a>b b>7"),
+        ("\ufeff\n" + lines(OBJECTS).replace("\n", "\r\n\n"), {}, "a>b b>7"),
+        (json.dumps(OBJECTS), {}, "a>b b>7"),
+        (json.dumps(OBJECTS, indent=2), {}, "a>b b>7"),
+        (lines(OBJECTS), {"columns": "target,source"}, "b>a 7>b"),
+        (lines([["a", "b", 1], ["b", "c", 2]]), {}, "a>b b>c"),
+        (json.dumps([["a", "b", 1], ["b", "c", 2]]), {"columns": (2, 1)}, "b>a c>b"),
+        (lines([{"x": "a", "y": "b"}, {"y": "c", "x": "d"}]), {}, "a>b d>c"),
+        (lines([{"to": "a", "by": "q", "from": "b"}] * 2), {}, "b>a"),
+        (lines([["\u00e9", "\ud83d\ude00"]] * 2), {}, "\u00e9>\U0001f600"),
+    ],
+)
+def test_links_are_found(
+    tmp_path: Path, content: str, options: dict[str, Any], wanted: str
+) -> None:
+    graph = read(tmp_path, content, **options)
+    assert sorted(f"{a}>{b}" for a, b in links(graph)) == sorted(wanted.split())
+
+
+def test_weights_are_members_too(tmp_path: Path) -> None:
+    graph = read(tmp_path, lines(OBJECTS), weight_column="n")
+    assert graph.in_weights is not None
+    assert dict(zip(links(graph), graph.in_weights.tolist(), strict=True)) == {
+        ("a", "b"): 2,
+        ("b", "7"): 0.5,
+    }
+    (source,) = graph.store.facts["sources"]
+    wanted = "links.tsv: JSON lines, 'source' and 'target' are the link and 'n' its weight"
+    assert source["read_as"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("bad", "what"),
+    [
+        ('{"source": "a"', "no value of JSON"),
+        ('{"source": "a"}', "no text or whole number as 'source' or 'target'"),
+        ('{"source": "a", "target": null}', "no text or whole number as"),
+        ('{"source": "a", "target": 1.5}', "no text or whole number as"),
+        ('{"source": true, "target": "b"}', "no text or whole number as"),
+        ('{"source": "", "target": "b"}', "an empty name"),
+        ('{"source": "a\\u0000", "target": "b"}', "a control character in a name"),
+        ('{"source": "a\\nb", "target": "b"}', "a control character in a name"),
+        ('{"source": "\\ud800", "target": "b"}', "bytes that are not UTF-8"),
+        ("17", "no object and no list"),
+        ("[" * 9000, "no value of JSON"),
+    ],
+)
+def test_a_bad_line_is_named_or_left_out(tmp_path: Path, bad: str, what: str) -> None:
+    content = lines(OBJECTS) + "\n" + bad + "\n" + lines(OBJECTS[:1])
+    with pytest.raises(MalformedRow) as caught:
+        read(tmp_path, content)
+    assert str(caught.value).startswith(f"{tmp_path}/links.tsv:4: {what}")
+    assert nothing_left(tmp_path)
+    graph = read(tmp_path, content, skip_bad_rows=True)
+    assert (graph.edges, graph.info().rows, graph.info().bad_rows) == (2, 3, 1)
+    (example,) = graph.store.facts["sources"][0]["examples"]
+    assert example.startswith(f"line 4: {what}")
+
+
+def test_what_is_not_clear_is_asked(tmp_path: Path) -> None:
+    content = lines([{"a": "x", "b": "y", "c": "z"}] * 2)
+    with pytest.raises(
+        UnrecognizedInput, match="objects with 'a', 'b', 'c'; which are source and target"
+    ):
+        read(tmp_path, content)
+    assert links(read(tmp_path, content, columns="a,c")) == [("x", "z")]
+    with pytest.raises(UsageError, match="no member 'd'; the first object has 'a', 'b', 'c'"):
+        read(tmp_path, content, columns="a,d")
+    with pytest.raises(UsageError, match="numbered from 1; 'a' is no number"):
+        read(tmp_path, lines([["x", "y"]] * 2), columns="a,b")
+    with pytest.raises(InputError, match=r"links\.tsv:2: no value of JSON"):
+        read(tmp_path, '[{"source": "a", "target": "b"},\n oops]')
+    with pytest.raises(InputError, match=r"links\.tsv:2: more than one list"):
+        read(tmp_path, '[["a", "b"]]\n[["b", "c"]]')
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("l.jsonl", '{"source": "a", "target": "b"}'),
+        ("l.jsonl", '{"x": "a", "y": "b"}\n'),
+        ("l.ndjson", '["a", "b"]\n'),
+        ("l.jsonl.gz", '["a", "b"]\n'),
+        ("l", '{"page": "a", "link_to": 7, "target": "b", "source": "a"}\n\n'),
+    ],
+)
+def test_a_line_alone_is_a_link(tmp_path: Path, name: str, content: str) -> None:
+    packed = gzip.compress(content.encode()) if name.endswith(".gz") else content.encode()
+    (tmp_path / name).write_bytes(packed)
+    assert links(cocite.ingest(tmp_path / name, tmp_path / "g")) == [("a", "b")]
+
+
+@pytest.mark.parametrize(
+    "content", ['["a", "b"]', '{"a": 1, "b": 2}', '{"source": "a",\n"target": "b"}']
+)
+def test_a_value_of_json_alone_is_no_link(tmp_path: Path, content: str) -> None:
+    (tmp_path / "l.json").write_text(content)
+    with pytest.raises(UnrecognizedInput, match=r"l\.json is JSON"):
+        cocite.ingest(tmp_path / "l.json", tmp_path / "g")
+
+
+def test_names_of_nodes_are_read_too(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.jsonl"
+    path.write_text('{"n": 5, "title": "x"}\n{"title": "y"}\n')
+    assert list(read(tmp_path, "x\tz\n", nodes=path).names) == ["x", "y", "z"]

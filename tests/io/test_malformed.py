@@ -1,0 +1,270 @@
+"""Input that is not as it should be: named with file, line and content, or left out and counted."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import cocite
+from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
+from cocite.io.readers import ReadOptions, Source
+from cocite.io.readers import text as reader
+from cocite.storage import disk
+from tests.io.plain import links, nothing_left, read
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+BAD = [
+    (b"a\tb\nc\n", 2, "columns", "not 2 tab-separated columns", "c"),
+    (b"a\tb\nc\td\te\n", 2, "columns", "not 2 tab-separated columns", "c\td\te"),
+    (b"#\n\na\tb\r\nc\t\n", 4, "empty name", "an empty name", "c\t"),
+    (b"a\tb\nc\td\x00\n", 2, "control character", "a control character in a name", "c\td\x00"),
+    (b"a\tb\nc\x7f\td\n", 2, "control character", "a control character in a name", "c\x7f\td"),
+    (
+        "a\tb\nc\x9b0m\td\n".encode(),
+        2,
+        "control character",
+        "a control character in a name",
+        "c\x9b0m\td",
+    ),
+    (
+        "a\tb\nc\td\u202efdp\n".encode(),
+        2,
+        "turned direction",
+        "a name with U+202E, which turns the direction of text",
+        "c\td\u202efdp",
+    ),
+    (b"a\tb\nc\t\xff\n", 2, "not UTF-8", "bytes that are not UTF-8", "c\t\\xff"),
+    (
+        b"a\tb\nc\t\xed\xa0\x80\n",
+        2,
+        "not UTF-8",
+        "bytes that are not UTF-8",
+        r"c" "\t" r"\xed\xa0\x80",
+    ),
+    (b"a\tb\nc\t\xc3\n", 2, "not UTF-8", "bytes that are not UTF-8", "c\t\\xc3"),
+    (b'a,b\n"c,d\n', 2, "quotes", "a quote that is not closed at the end of its field", '"c,d'),
+    (b'a,b\n"c"x,d\n', 2, "quotes", "a quote that is not closed at the end of its field", '"c"x,d'),
+    (b"a,b\n,d\n", 2, "empty name", "an empty name", ",d"),
+    (
+        b"a\tb\nc\t" + b"x" * 65_536 + b"\n",
+        2,
+        "name over 65535 bytes",
+        "a name of more than 65535 bytes",
+        "c\t" + "x" * 98 + "...",
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "line", "kind", "what", "shown"), BAD)
+def test_a_bad_row_is_named(
+    tmp_path: Path, content: bytes, line: int, kind: str, what: str, shown: str
+) -> None:
+    with pytest.raises(MalformedRow) as caught:
+        read(tmp_path, content)
+    file = tmp_path / "links.tsv"
+    assert str(caught.value) == (
+        f"{file}:{line}: {what}: {shown!r}. Mend the row, or pass --skip-bad-rows "
+        "(skip_bad_rows=True) to leave such rows out and count them"
+    )
+    assert (caught.value.file, caught.value.line) == (str(file), line)
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize(("content", "line", "kind", "what", "shown"), BAD)
+def test_bad_rows_can_be_left_out(
+    tmp_path: Path, content: bytes, line: int, kind: str, what: str, shown: str
+) -> None:
+    graph = read(tmp_path, content, skip_bad_rows=True)
+    (source,) = graph.store.facts["sources"]
+    assert links(graph) == [("a", "b")]
+    assert source["bad_rows"] == {kind: 1}
+    assert source["examples"] == [f"line {line}: {what}: {shown!r}"]
+    assert (graph.info().rows, graph.info().bad_rows) == (1, 1)
+
+
+def test_bad_rows_are_counted_by_reason_and_five_are_shown(tmp_path: Path) -> None:
+    graph = read(tmp_path, "a\tb\n" + "c\n" * 4 + "\td\n" * 3, skip_bad_rows="all")
+    (source,) = graph.store.facts["sources"]
+    assert source["bad_rows"] == {"columns": 4, "empty name": 3}
+    assert [text.split(":")[0] for text in source["examples"]] == [f"line {i}" for i in range(2, 7)]
+
+
+def test_the_longest_name_is_kept(tmp_path: Path) -> None:
+    name = "é" * 32_767 + "x"
+    assert links(read(tmp_path, f"a\t{name}\n")) == [("a", name)]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+@pytest.mark.parametrize("piece", [1, 2, 3, 7, 100])
+def test_an_over_long_line_is_one_bad_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, piece: int
+) -> None:
+    monkeypatch.setattr(reader, "_MAX_LINE", 20)
+    monkeypatch.setattr(reader, "_PIECE", piece)
+    content = end.join(["a\tb", "x" * 200, "c\td", "y", "e\tf"])
+    options: dict[str, Any] = {"delimiter": "tab", "header": "no"}
+    graph = read(tmp_path, content, skip_bad_rows=True, **options)
+    assert links(graph) == [("a", "b"), ("c", "d"), ("e", "f")]
+    (source,) = graph.store.facts["sources"]
+    assert sum(source["bad_rows"].values()) == 2
+    assert [text.split(":")[0] for text in source["examples"]] == ["line 2", "line 4"]
+    with pytest.raises(MalformedRow, match=r"links\.tsv:2: "):
+        read(tmp_path, content, **options)
+
+
+def test_an_over_long_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "_MAX_LINE", 20)
+    monkeypatch.setattr(reader, "_PIECE", 10)
+    with pytest.raises(MalformedRow, match=r"links\.tsv:2: a line of more than 20 bytes: 'xxx"):
+        read(tmp_path, "a\tb\n" + "x" * 99)
+
+
+def test_carriage_returns_after_one_newline_are_line_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_MAX_LINE", 20)
+    monkeypatch.setattr(reader, "_PIECE", 64)
+    graph = read(tmp_path, "# made by hand\n" + "a\tb\r" * 40 + "c\td\r")
+    assert links(graph) == [("a", "b"), ("c", "d")]
+    assert graph.info().rows == 41
+
+
+def _zstd(data: bytes) -> bytes:
+    return zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, _zstd, bz2.compress, lzma.compress])
+def test_a_cut_archive_is_no_traceback(tmp_path: Path, pack: Any) -> None:
+    packed = pack(b"".join(b"%d\t%d\n" % (i, i * i) for i in range(500)))
+    for size in range(10, len(packed), len(packed) // 15):
+        with pytest.raises(InputError, match=r"links\.tsv cannot be read to its end: "):
+            read(tmp_path, packed[:size])
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, _zstd, bz2.compress, lzma.compress])
+def test_a_damaged_archive_is_no_traceback(tmp_path: Path, pack: Any) -> None:
+    packed = pack(b"a\tb\nc\td\n")
+    for place in range(4, len(packed)):
+        broken = bytearray(packed)
+        broken[place] ^= 0x55
+        try:
+            clean(tmp_path, bytes(broken))
+        except InputError:
+            continue
+        assert place < 12  # fields of the header that change nothing
+
+
+def clean(tmp_path: Path, content: bytes) -> bytes:
+    path = tmp_path / "links.tsv"
+    path.write_bytes(content)
+    out = io.BytesIO()
+    options = ReadOptions()
+    source = Source(path)
+    reader.clean_text(source, 2, options, out, lambda stage, done, total: None)
+    return out.getvalue()
+
+
+def test_a_damaged_parquet_file_is_no_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "links.parquet"
+    duckdb.execute(f"COPY (SELECT 1 AS a, 2 AS b) TO '{path}' (FORMAT parquet)")
+    whole = path.read_bytes()
+    for size in range(4, len(whole), 40):
+        with pytest.raises(InputError, match=r"links\.parquet cannot be read as Parquet: "):
+            read(tmp_path, whole[:size], "links.parquet")
+    broken = bytearray(whole)
+    broken[7] ^= 0xFF
+    with pytest.raises(InputError):
+        read(tmp_path, bytes(broken), "links.parquet")
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": ("a", "b")}, "links.tsv has no column 'a'; its first row is 'x', 'y'"),
+        ({"columns": (1, 3)}, "links.tsv has 2 columns; --columns asks for 1 and 3"),
+        ({"columns": (0, 1)}, "links.tsv has 2 columns; --columns asks for 0 and 1"),
+        ({"columns": ("x",)}, "columns is x; it takes two, source and target, as in 1,2"),
+        ({"columns": ("x", "x")}, "columns x,x names one column twice"),
+        ({"columns": ("x", "X")}, "columns x,X names one column twice"),
+        ({"columns": ("1", "01")}, "columns 1,01 names one column twice"),
+        ({"delimiter": ":"}, "delimiter ':' is not known; it is one of auto, tab, comma, "),
+        ({"header": "maybe"}, "header is 'maybe'; it is one of auto, yes, no"),
+        ({"comment": "//"}, "comment is '//'; it is one ASCII character, or empty"),
+        ({"memory": "soon"}, "'soon' is not a size; write it like 600MB, 4GB or 1.5GiB"),
+    ],
+)
+def test_a_wrong_option_is_named(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path, "x,y\n1,2\n", **options)
+    assert message in str(caught.value)
+    assert nothing_left(tmp_path)
+
+
+def test_inputs_that_cannot_be(tmp_path: Path) -> None:
+    out = tmp_path / "out.graph"
+    with pytest.raises(InputError, match="none: no such file, and no file matches it as a"):
+        cocite.ingest(tmp_path / "none", out)
+    with pytest.raises(InputError, match="no such file"):
+        cocite.ingest(tmp_path / ("x" * 300), out)
+    with pytest.raises(
+        InputError,
+        match=r"is a directory without HTML pages; name its files of links, as in '.*/\*'",
+    ):
+        cocite.ingest(tmp_path, out)
+    with pytest.raises(UsageError, match="no input: name files of links"):
+        cocite.ingest([], out)
+    with pytest.raises(UsageError, match=r"standard input \(-\) is named twice"):
+        cocite.ingest(["-", "-"], out)
+    assert nothing_left(tmp_path)
+
+
+def test_too_small_a_budget_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ResourceError) as caught:
+        read(tmp_path, "a\tb\n", memory="100MB")
+    assert str(caught.value) == (
+        "ingest needs at least 336 MB; found 100 MB. Give more with --memory"
+    )
+    assert nothing_left(tmp_path)
+
+
+def test_a_full_disk_is_not_blamed_on_the_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(file: Any, data: Any) -> None:
+        raise ResourceError("full")
+
+    monkeypatch.setattr(disk, "write", full)
+    with pytest.raises(ResourceError, match="full"):
+        read(tmp_path, "a\tb\n")
+    assert nothing_left(tmp_path)
+
+
+def test_a_broken_parquet_file_is_told_in_our_words(tmp_path: Path) -> None:
+    """What has become of the file, what to do, and one line of what DuckDB says."""
+    path = tmp_path / "links.parquet"
+    rows = "SELECT 'page ' || i AS a, 'page ' || i * 7 % 1000 AS b FROM range(1000) t(i)"
+    duckdb.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
+    whole = path.read_bytes()
+    half = len(whole) // 2
+    for content, told in (
+        (whole[:half], "its end is missing: it was cut, or is still being written"),
+        (whole[:half] + b"\xff" * 300 + whole[half + 300 :], "it is damaged"),
+    ):
+        with pytest.raises(InputError) as caught:
+            read(tmp_path, content, "links.parquet")
+        assert f"{path} cannot be read as Parquet: {told}. Copy it again" in str(caught.value)
+        assert "\n" not in str(caught.value)

@@ -1,0 +1,402 @@
+"""Links in memory: every object comes back as it went in; what holds no links is refused."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import igraph
+import networkx
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph
+from cocite.errors import InputError, OutputExists, UnrecognizedInput, UsageError
+
+TEXTS = st.text("ab é/", min_size=1, max_size=3).map(lambda text: text.strip(" ")).filter(bool)
+IDS = st.integers(0, 9) | st.integers(2**63, 2**64 - 1)
+SMALL = st.integers(0, 9)
+OTHERS = st.tuples(st.integers(-3, 3), TEXTS) | st.dates() | st.fractions() | st.integers(0, 5)
+KINDS = st.sampled_from([TEXTS, IDS, OTHERS])
+WEIGHTS = st.integers(1, 64).map(lambda eighths: eighths / 8)
+"""Exact in float32, and so are their sums."""
+FEW = settings(max_examples=8)
+
+
+def edges_of(names: st.SearchStrategy[Any]) -> st.SearchStrategy[list[tuple[Any, Any]]]:
+    return st.lists(st.tuples(names, names), min_size=1, max_size=12)
+
+
+def distinct_as_text(links: list[tuple[Any, Any]]) -> bool:
+    names = {name for link in links for name in link[:2]}
+    return len({str(name) for name in names}) == len(names)
+
+
+def named(graph: Graph) -> list[Any]:
+    return list(graph.names)
+
+
+def links_in(graph: Graph) -> dict[tuple[Any, Any], float]:
+    """Links by names, with their weights or 1."""
+    weights = graph.in_weights
+    found = {}
+    for target in range(graph.nodes):
+        for place in range(int(graph.in_offsets[target]), int(graph.in_offsets[target + 1])):
+            weight = 1.0 if weights is None else float(weights[place])
+            found[graph.names[int(graph.in_sources[place])], graph.names[target]] = weight
+    return found
+
+
+@FEW
+@given(st.data())
+def test_pairs_come_back_as_they_went_in(data: st.DataObject) -> None:
+    names = data.draw(KINDS)
+    links = data.draw(edges_of(names).filter(distinct_as_text))
+    graph = Graph.from_edges(links, keep_self_loops=True)
+    assert set(links_in(graph)) == set(links)
+    assert graph.nodes == len({name for link in links for name in link})
+    assert {type(name) for name in graph.names} == {type(n) for link in links for n in link}
+    for name in graph.names:
+        assert graph.names[graph.names.id(name)] == name
+        assert name in graph.names
+    assert graph.store.facts["dropped"]["duplicates"] == len(links) - len(set(links))
+
+
+TABLES: dict[str, Callable[[Any], Any]] = {
+    "pandas": pandas.DataFrame,
+    "polars": lambda columns: polars.DataFrame(columns, strict=False),
+    "arrow": pyarrow.table,
+}
+BACK: dict[str, Callable[[Graph], Any]] = {
+    "pandas": lambda graph: graph.to_pandas().to_dict("list"),
+    "polars": lambda graph: graph.to_polars().to_dict(as_series=False),
+    "arrow": lambda graph: graph.to_arrow().to_pydict(),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@FEW
+@given(st.data())
+def test_tables_come_back(kind: str, data: st.DataObject) -> None:
+    names = data.draw(st.sampled_from([TEXTS, SMALL]))
+    links = data.draw(edges_of(names))
+    weights = data.draw(st.lists(WEIGHTS, min_size=len(links), max_size=len(links)))
+    sources, targets = ([link[side] for link in links] for side in (0, 1))
+    table = TABLES[kind]({"w": weights, "from": sources, "to": targets})
+    chosen: dict[str, Any] = {"columns": "from,to", "keep_self_loops": True}
+    undirected = data.draw(st.booleans())
+    graph = Graph.from_edges(table, weight_column="w", undirected=undirected, **chosen)
+    total: dict[tuple[Any, Any], float] = defaultdict(float)
+    for link, weight in zip(links, weights, strict=True):
+        total[tuple(sorted(link)) if undirected else link] += weight
+    back = BACK[kind](graph)
+    assert list(back) == ["source", "target", "weight"]
+    pairs = zip(back["source"], back["target"], strict=True)
+    found = dict(zip(pairs, back["weight"], strict=True))
+    assert len(found) == len(back["weight"])
+    if undirected:
+        found = {tuple(sorted(link)): weight for link, weight in found.items()}
+    assert found == total
+    plain = Graph.from_edges(table, **chosen)
+    assert plain.in_weights is None
+    assert list(BACK[kind](plain)) == ["source", "target"]
+    assert set(links_in(plain)) == set(links)
+
+
+@FEW
+@given(st.integers(1, 6), st.data())
+def test_sparse_matrices_come_back(nodes: int, data: st.DataObject) -> None:
+    cells = st.integers(0, nodes - 1)
+    weights = data.draw(st.just(st.just(1.0)) | st.just(WEIGHTS))
+    there = data.draw(st.dictionaries(st.tuples(cells, cells), weights))
+    dense = np.zeros((nodes, nodes))
+    for cell, weight in there.items():
+        dense[cell] = weight
+    kind = data.draw(st.sampled_from(["csr_array", "csc_matrix", "coo_array", "lil_matrix"]))
+    matrix = getattr(scipy.sparse, kind)(dense)
+    graph = Graph.from_scipy(matrix, keep_self_loops=True)
+    assert graph.nodes == nodes
+    assert (graph.in_weights is not None) == any(value != 1 for value in there.values())
+    back = graph.to_scipy()
+    assert isinstance(back, scipy.sparse.csr_array)
+    assert back.has_sorted_indices
+    np.testing.assert_array_equal(back.toarray(), dense)
+    names = [(node, "page") for node in range(nodes)]
+    named = Graph.from_scipy(matrix, names=names, keep_self_loops=True)
+    assert links_in(named) == {(names[a], names[b]): w for (a, b), w in there.items()}
+
+
+@FEW
+@given(st.data())
+def test_graphs_of_networkx_come_back(data: st.DataObject) -> None:
+    directed, multi, weighted = (data.draw(st.booleans()) for _ in range(3))
+    classes = [networkx.Graph, networkx.DiGraph, networkx.MultiGraph, networkx.MultiDiGraph]
+    there = classes[directed + 2 * multi]()
+    names = data.draw(KINDS)
+    links = data.draw(edges_of(names).filter(distinct_as_text))
+    for a, b in links:
+        there.add_edge(a, b, color="red", **({"weight": data.draw(WEIGHTS)} if weighted else {}))
+    graph = Graph.from_networkx(there, keep_self_loops=True)
+    back = graph.to_networkx()
+    assert back.is_directed() == directed
+    assert set(back.nodes) == set(there.nodes)
+    total: Counter[Any] = Counter()
+    for a, b, weight in there.edges(data="weight", default=1):
+        total[(a, b) if directed else frozenset((a, b))] += weight
+    found = {
+        (a, b) if directed else frozenset((a, b)): weight
+        for a, b, weight in back.edges(data="weight", default=1)
+    }
+    assert found == (total if weighted else dict.fromkeys(total, 1))
+    assert "color" not in next(iter(back.edges(data=True)))[2]
+    counted = Graph.from_networkx(there, weight=None, count_duplicates=True, keep_self_loops=True)
+    loops = sum(a == b for a, b in there.edges())
+    both = 1 if directed else 2
+    assert counted.in_weights is not None
+    assert counted.in_weights.sum() == both * (there.number_of_edges() - loops) + loops
+
+
+def keys(graph: Any, directed: bool) -> list[tuple[int, int]]:
+    return [link.tuple if directed else tuple(sorted(link.tuple)) for link in graph.es]
+
+
+@FEW
+@given(st.data())
+def test_graphs_of_igraph_come_back(data: st.DataObject) -> None:
+    nodes = data.draw(st.integers(1, 6))
+    directed, named, weighted = (data.draw(st.booleans()) for _ in range(3))
+    cells = st.integers(0, nodes - 1)
+    links = data.draw(st.lists(st.tuples(cells, cells), max_size=9))
+    there = igraph.Graph(nodes, links, directed=directed)
+    if named:
+        there.vs["name"] = [f"page {node}" for node in range(nodes)]
+    if weighted and links:
+        there.es["weight"] = data.draw(st.lists(WEIGHTS, min_size=len(links), max_size=len(links)))
+    back = Graph.from_igraph(there, keep_self_loops=True).to_igraph()
+    assert back.vcount() == nodes
+    assert back.is_directed() == directed
+    assert ("name" in back.vs.attributes()) == named
+    if named:
+        assert back.vs["name"] == there.vs["name"]
+    there.simplify(multiple=True, loops=False, combine_edges="sum")
+    assert sorted(keys(back, directed)) == sorted(keys(there, directed))
+    if "weight" in there.es.attributes() and there.ecount():
+        weights = dict(zip(keys(there, directed), there.es["weight"], strict=True))
+        assert dict(zip(keys(back, directed), back.es["weight"], strict=True)) == weights
+
+
+def test_columns_of_all_types_are_names() -> None:
+    for column in (
+        pandas.Series(["a", "b"]),
+        pandas.Series(["a", "b"], dtype=object),
+        pandas.Series(["a", "b"], dtype="category"),
+        polars.Series(["a", "b"]),
+        polars.Series(["a", "b"], dtype=polars.Categorical),
+        pyarrow.array(["a", "b"]).dictionary_encode(),
+        pyarrow.array(["a", "b"], pyarrow.large_string()),
+    ):
+        library = type(column).__module__.split(".")[0].replace("pyarrow", "arrow")
+        graph = Graph.from_edges(TABLES[library]({"x": column, "y": column}), keep_self_loops=True)
+        assert named(graph) == ["a", "b"]
+    for column in (
+        pandas.Series([3, 5], dtype="Int64"),
+        pandas.Series([3, 5], dtype="uint8"),
+        pandas.Series([3, 5], dtype="category"),
+        polars.Series([3, 5], dtype=polars.UInt16),
+        pyarrow.array([3, 5], pyarrow.int8()),
+    ):
+        library = type(column).__module__.split(".")[0].replace("pyarrow", "arrow")
+        graph = Graph.from_edges(TABLES[library]({"x": column, "y": column}), keep_self_loops=True)
+        assert named(graph) == [3, 5]
+    fields = np.array([(1, 2, 0.5)], [("a", "u4"), ("b", "u4"), ("w", "f4")])
+    assert links_in(Graph.from_edges(fields, weight_column="w")) == {(1, 2): 0.5}
+    assert links_in(Graph.from_edges(np.array([[1, 2, 0.5]]))) == {(1, 2): 0.5}
+    assert links_in(Graph.from_edges([("a", "b", 2)])) == {("a", "b"): 2.0}
+    assert links_in(Graph.from_edges(np.array([["a", "b"]]))) == {("a", "b"): 1.0}
+    batches = pyarrow.table({"x": ["a"], "y": ["b"]}).to_reader()
+    assert links_in(Graph.from_edges(batches)) == {("a", "b"): 1.0}
+    assert links_in(cocite.ingest(iter([("a", "b")]))) == {("a", "b"): 1.0}
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "numpy"])
+def test_columns_are_found_by_their_titles_as_in_a_file(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "cocite")
+    columns = {"id": ["7", "8"], "Target": ["b", "c"], "source": ["a", "a"], "weight": ["1", "2"]}
+    frame = pandas.DataFrame(columns)
+    made: dict[str, Callable[[], Any]] = {
+        "pandas": lambda: frame,
+        "polars": lambda: polars.DataFrame(columns),
+        "arrow": lambda: pyarrow.table(columns),
+        "numpy": lambda: frame.astype("U1").to_records(index=False),
+    }
+    links = made[kind]()
+    frame.to_csv(tmp_path / "links.csv", index=False)
+    of_file = cocite.ingest(tmp_path / "links.csv", tmp_path / "g").to_pandas()
+    assert set(zip(of_file["source"], of_file["target"], strict=True)) == {("a", "b"), ("a", "c")}
+    found = cocite.ingest(links).to_pandas()
+    assert set(map(tuple, found.to_numpy())) == set(map(tuple, of_file.to_numpy()))
+    assert "links go from 'source' to 'Target'" in caplog.text
+    turned = cocite.ingest(links, columns=("Target", "source")).to_pandas()
+    assert set(turned["target"]) == {"a"}
+    hits = cocite.related(links, "b", columns=("Target", "source"))
+    assert {hit.node for hit in hits} == {"a", "c"}
+
+
+def test_nodes_without_links_exist_too() -> None:
+    for nodes in (["z", "a"], np.array(["z"]), pandas.Series(["z"]), pyarrow.array(["z"])):
+        graph = Graph.from_edges([("a", "b")], nodes=nodes)
+        assert named(graph) == ["a", "b", "z"]
+    assert named(Graph.from_edges([(1, 2)], nodes=[(0, 0)])) == [(0, 0), 1, 2]
+    with pytest.raises(UsageError, match="nodes is 'z'; it is a list"):
+        Graph.from_edges([("a", "b")], nodes="z")
+
+
+def test_equal_names_are_one_node_as_in_python() -> None:
+    links = [
+        ((1, np.int64(2)), "x"),
+        ((1, 2), Fraction(1, 2)),
+        ((1.0, 2), datetime.date(2026, 1, 1)),
+    ]
+    graph = Graph.from_edges(links)
+    assert graph.nodes == 4
+    assert graph.names.id((1, 2)) == graph.names.id((1.0, 2.0)) == graph.names.id("(1, 2)")
+
+
+NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "text": (lambda: "a b", UsageError, "str holds no links"),
+    "mapping": (lambda: {"a": ["b"]}, UsageError, "dict holds no links"),
+    "shape": (lambda: np.zeros((2, 5)), UsageError, r"Turn it round: array.T"),
+    "one dimension": (lambda: np.zeros(5), UsageError, r"shape \(5,\)"),
+    "one column": (lambda: pandas.DataFrame({"a": [1]}), UsageError, "has 1 columns"),
+    "one value": (lambda: [("a",)], UsageError, r"row 0 \(from 0\) has 1 values"),
+    "texts": (lambda: [("a", "b"), "cd"], UsageError, r"row 1 \(from 0\) is 'cd'"),
+    "not alike": (lambda: [("a", "b"), ("a", "b", 1)], UsageError, "all alike"),
+    "list as name": (lambda: [(["a"], "b")], UsageError, r"\['a'\] is no name"),
+    "bytes": (lambda: [(b"a", "b")], UsageError, "holds bytes"),
+    "truth": (lambda: pandas.DataFrame({"a": [True], "b": [1]}), UsageError, "holds bool"),
+    "floats": (
+        lambda: pandas.DataFrame({"a": [1.5], "b": [1]}),
+        UsageError,
+        "leave these rows out",
+    ),
+    "days": (lambda: np.array([["2020-01-01"] * 2], "M8[D]"), UsageError, "datetime64"),
+    "half nodes": (lambda: np.array([[0.5, 1, 1]]), UsageError, "names a node 0.5"),
+    "lazy": (lambda: polars.LazyFrame({"a": [1], "b": [2]}), UsageError, r"collect\(\) it"),
+    "a graph": (lambda: networkx.Graph([(1, 2)]), UsageError, "from_networkx"),
+    "nothing": (list, UnrecognizedInput, "there is nothing to store"),
+    "missing": (lambda: [("a", "b"), (None, "b")], InputError, "row 1 .*source is missing"),
+    "missing number": (
+        lambda: pandas.DataFrame({"a": pandas.array([1, None], dtype="Int64"), "b": [1, 2]}),
+        InputError,
+        "row 1 .*source is missing",
+    ),
+    "missing text": (
+        lambda: polars.DataFrame({"a": ["x", "y"], "b": [None, "y"]}),
+        InputError,
+        "row 0 .*target is missing",
+    ),
+    "nan": (lambda: [("a", math.nan)], InputError, "target is missing"),
+    "empty": (lambda: [("", "b")], InputError, "source is empty"),
+    "control": (lambda: [("a", "b\n")], InputError, "target has a control character"),
+    "C1": (lambda: [("a", "b\x9b")], InputError, "target has a control character"),
+    "turned": (
+        lambda: [("a", "b\u202e")],
+        InputError,
+        r"row 0 .*target has U\+202E, which turns the direction of text",
+    ),
+    "long": (lambda: [("a" * 65_536, "b")], InputError, "longer than 65,535 bytes"),
+    "surrogate": (lambda: [("\udc80", "b")], InputError, "not Unicode"),
+    "negative": (lambda: np.array([[1, -1]]), InputError, "target is a number below 0"),
+    "negative pair": (lambda: [(1, 2), (1, -1)], InputError, "row 1 .*a number below 0"),
+    "one text": (lambda: [(1, "1")], InputError, "are different names"),
+    "no weight": (lambda: [("a", "b", math.nan)], InputError, "its weight is no number"),
+    "zero": (lambda: [("a", "b", 0)], InputError, "its weight is no number"),
+    "huge": (lambda: [("a", "b", 1e30)], InputError, "its weight is no number"),
+    "weight of text": (lambda: [("a", "b", "1")], UsageError, "weights are numbers"),
+}
+
+
+@pytest.mark.parametrize("what", NOT_LINKS)
+def test_what_holds_no_links_is_refused_in_words(what: str) -> None:
+    make, error, message = NOT_LINKS[what]
+    with pytest.raises(error, match=message):
+        Graph.from_edges(make())
+
+
+def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
+    frame = pandas.DataFrame({"a": ["x"], "b": ["y"], "c": ["z"]})
+    with pytest.raises(UsageError, match="has no column 'd'; it has 'a', 'b', 'c'"):
+        Graph.from_edges(frame, columns="a,d")
+    with pytest.raises(UsageError, match="it takes two"):
+        Graph.from_edges(frame, columns=["a"])
+    with pytest.raises(UsageError, match="named twice"):
+        Graph.from_edges(frame, columns=["a", "a"])
+    with pytest.raises(UsageError, match="column 'c' holds text"):
+        Graph.from_edges(frame, weight_column="c")
+    with pytest.raises(UsageError, match="delimiter is for files"):
+        cocite.ingest(frame, delimiter="tab")
+    with pytest.raises(UsageError, match="int holds no links"):
+        cocite.ingest(5)
+    with pytest.raises(UsageError, match="int is not a sparse matrix"):
+        Graph.from_scipy(5)
+    with pytest.raises(UsageError, match=r"shape \(2, 3\)"):
+        Graph.from_scipy(scipy.sparse.csr_array(np.ones((2, 3))))
+    with pytest.raises(UsageError, match="2 nodes, and there are 1 names"):
+        Graph.from_scipy(scipy.sparse.csr_array(np.ones((2, 2))), names=["a"])
+    with pytest.raises(UsageError, match="two nodes have the same name"):
+        Graph.from_scipy(scipy.sparse.csr_array(np.ones((2, 2))), names=["a", "a"])
+    with pytest.raises(InputError, match="its weight is no number"):
+        Graph.from_scipy(scipy.sparse.csr_array(-np.ones((2, 2))))
+    with pytest.raises(UsageError, match="count_duplicates makes some"):
+        Graph.from_edges([("a", "b", 1.5)], count_duplicates=True)
+    with pytest.raises(UsageError, match="its nodes are its own"):
+        cocite.ingest(networkx.Graph([(1, 2)]), nodes=[1])
+    (tmp_path / "there").mkdir()
+    with pytest.raises(OutputExists):
+        Graph.from_edges([("a", "b")], tmp_path / "there")
+
+
+def test_bad_rows_are_left_out_where_one_says_so() -> None:
+    rows: list[tuple[Any, ...]] = [("a", "b", 1.0), ("b", "c", 2.0), (None, "c", 1.0)]
+    graph = Graph.from_edges(rows, skip_bad_rows=True)
+    assert links_in(graph) == {("a", "b"): 1.0, ("b", "c"): 2.0}
+    info = graph.info()
+    assert (info.rows, info.bad_rows) == (2, 1)
+    mostly = [rows[2], ("a", "", 1.0), rows[0]]
+    with pytest.raises(InputError, match="skip_bad_rows='all'"):
+        Graph.from_edges(mostly, skip_bad_rows=True)
+    assert links_in(Graph.from_edges(mostly, skip_bad_rows="all")) == {("a", "b"): 1.0}
+
+
+def test_a_stored_graph_keeps_text_and_whole_numbers(tmp_path: Path) -> None:
+    graph = Graph.from_edges([((1, 2), (3, 4))], tmp_path / "g")
+    assert named(graph) == [(1, 2), (3, 4)]
+    assert named(Graph.open(tmp_path / "g")) == ["(1, 2)", "(3, 4)"]
+    numbers = Graph.from_edges([(1, 7)], tmp_path / "n")
+    assert named(numbers) == [1, 7]
+    opened = Graph.open(tmp_path / "n")
+    assert named(opened) == ["1", "7"]
+    assert opened.digest == numbers.digest
+    assert opened.to_networkx().has_edge("1", "7")
+
+
+def test_objects_are_stored_as_files_with_the_same_links_are(tmp_path: Path) -> None:
+    links = tmp_path / "links.tsv"
+    links.write_text("http://b.org/x\thttp://a.org/\t2\nhttp://a.org/\thttp://b.org/x\t0.5\n")
+    file = cocite.ingest(links, weight_column=3)
+    rows = [("http://b.org/x", "http://a.org/", 2), ("http://a.org/", "http://b.org/x", 0.5)]
+    assert Graph.from_edges(rows).digest == file.digest

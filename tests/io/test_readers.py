@@ -1,0 +1,241 @@
+"""Readers of links: a new one is one file and one line of a table."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite.cli.main import cli, main
+from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.io import readers
+from cocite.io.readers import (
+    FORMATS,
+    Format,
+    Job,
+    ReadOptions,
+    Source,
+    clean_rows,
+    formats,
+    reader_of,
+)
+from cocite.io.readers.contract import no_progress
+from cocite.io.readers.signs import begins
+from tests.io.plain import assert_stored, links, nothing_left
+
+db = duckdb.connect()
+
+TOY = '''
+"""Arrows: a first line that says so, then rows such as a>b, or a>b>2.5 with a weight."""
+
+from cocite.io.readers import Job, Read, clean_rows
+
+
+class ArrowReader:
+    title = "arrows"
+    described = "arrows (a>b)"
+    streams = True
+
+    def read(self, job: Job) -> Read:
+        wanted = job.wanted + bool(job.options.weight)
+        stream, _ = job.source.open()
+        with stream:
+            stream.readline()
+            rows = (line.decode().rstrip("\\n").split(">")[:wanted] for line in stream)
+            return clean_rows(job, self.title, rows)
+
+
+READER = ArrowReader()
+'''
+
+
+@pytest.fixture
+def arrows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of arrows; their reader is one file, and one line before the reader of all files."""
+    (tmp_path / "toy_arrows.py").write_text(TOY)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "toy_arrows", raising=False)
+    line = Format("arrows", begins(b"ARROWS"), reader="toy_arrows:READER", called="arrows")
+    monkeypatch.setattr(formats, "FORMATS", (line, *FORMATS))
+    (tmp_path / "links.arrows").write_text("ARROWS\na>b>2\nb>c>0.5\na>b>1\nc>>3\nc>c>1\n")
+    return tmp_path / "links.arrows"
+
+
+def test_a_new_reader_is_one_file_and_one_line(arrows: Path) -> None:
+    output = arrows.with_name("g")
+    graph = cocite.ingest(arrows, output, skip_bad_rows=True)
+    assert_stored(graph, [("a", "b"), ("b", "c"), ("a", "b"), ("c", "c")])
+    (source,) = graph.store.facts["sources"]
+    assert source == {
+        "file": "links.arrows",
+        "format": "arrows",
+        "rows": 4,
+        "bad_rows": {"empty name": 1},
+        "examples": ["row 4: an empty name: 'c\\t'"],
+        "integers": False,
+        "note": "",
+        "read_as": "links.arrows: arrows",
+    }
+    weighted = cocite.ingest(
+        arrows, output, weight_column=3, skip_bad_rows=True, overwrite=True
+    ).in_weights
+    assert weighted is not None
+    assert weighted.tolist() == [3, 0.5]
+    with pytest.raises(MalformedRow, match=r"links\.arrows:4: an empty name: 'c\\t'"):
+        cocite.ingest(arrows, arrows.with_name("out.graph"))
+    assert nothing_left(arrows.parent)
+
+
+def test_inputs_of_several_kinds_make_one_graph(arrows: Path) -> None:
+    arrows.write_text("ARROWS\n7>8\n")
+    (arrows.parent / "more.tsv").write_text("8\t9\n")
+    (arrows.parent / "nodes").write_text("ARROWS\n5\n")
+    graph = cocite.ingest(
+        [arrows, arrows.parent / "more.tsv"],
+        arrows.with_name("g"),
+        nodes=arrows.parent / "nodes",
+    )
+    assert links(graph) == [("7", "8"), ("8", "9")]
+    assert list(graph.names) == ["5", "7", "8", "9"]
+    assert graph.info().names == "integers"
+
+
+def test_a_reader_may_be_named(arrows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever the content looks like: here its first line is no sign of arrows."""
+    arrows.write_text("anything\na>b\n")
+    assert links(cocite.ingest(arrows, arrows.with_name("g"), format="arrows")) == [("a", "b")]
+    arrows.write_text("ARROWS\tb\n")
+    assert links(cocite.ingest(arrows, arrows.with_name("h"), format="text")) == [("ARROWS", "b")]
+    with pytest.raises(UsageError, match="no reader is called 'arows'; it is one of auto, arrows,"):
+        cocite.ingest(arrows, arrows.with_name("out.graph"), format="arows")
+    arrows.write_bytes(gzip.compress(b"a\tb\n"))
+    with pytest.raises(InputError, match=r"is Parquet \(packed by gzip\)"):
+        cocite.ingest(arrows, arrows.with_name("out.graph"), format="parquet")
+    assert nothing_left(arrows.parent)
+    assert main(["ingest", str(arrows), "-o", str(arrows.with_name("i")), "--from", "TEXT"]) == 0
+    assert capsys.readouterr().err.startswith(f"read {arrows.name}: tab-separated")
+
+
+def test_a_pipe_is_looked_at_and_then_read_from_its_front(arrows: Path) -> None:
+    pipe = arrows.with_name("pipe")
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(b"ARROWS\na>b\n"))
+    writer.start()
+    graph = cocite.ingest(pipe, arrows.with_name("g"))
+    writer.join()
+    assert links(graph) == [("a", "b")]
+
+
+def test_what_cannot_be_read_as_a_stream_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(b"PAR1...."))
+    writer.start()
+    with pytest.raises(InputError, match="pipe is Parquet, which cannot be read as a stream: name"):
+        cocite.ingest(pipe, tmp_path / "out.graph")
+    writer.join()
+    assert nothing_left(tmp_path)
+
+
+def test_a_file_that_nobody_may_read_is_named_before_any_work(tmp_path: Path) -> None:
+    """Root may read everything, so a directory stands for it: no reader takes one."""
+    begun: list[str] = []
+    (tmp_path / "links.tsv").write_text("a\tb\n")
+    with pytest.raises(InputError, match="is a directory"):
+        cocite.ingest(
+            [tmp_path / "links.tsv", tmp_path],
+            tmp_path / "out.graph",
+            progress=lambda stage, done, total: begun.append(stage),
+        )
+    assert begun == []
+
+
+def test_help_and_documentation_name_every_reader() -> None:
+    printed = " ".join(CliRunner().invoke(cli, ["ingest", "--help-all"]).output.split())
+    folder = Path(readers.__file__).parent
+    rows = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    for name, module in readers.readers().items():
+        reader = formats.reader_at(module)
+        assert " ".join(reader.described.split()) in printed
+        assert name in ("text", "parquet") or re.search(rf"^\| `.*\b{name}`.* \|$", rows, re.M)
+        parts = module.partition(":")[0].removeprefix(readers.__name__ + ".").split(".")
+        assert folder.joinpath(*parts).with_suffix(".py").is_file()
+
+
+def test_the_reader_of_text_takes_what_no_line_tells_and_is_the_last(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("a b\n")
+    text = formats.reader_at(formats.TEXT)
+    assert reader_of(Source(tmp_path / "x"), ReadOptions()) is text
+    assert list(readers.readers())[-1] == "text"
+
+
+NAMES = st.sampled_from(
+    [
+        *("a", " b ", "0", "17", "01", "18446744073709551616", "", " ", "-", "#c", '"q"'),
+        *(
+            "\ufeffx",
+            "x\ty",
+            "x\ny",
+            "\x00",
+            "\x7f",
+            "\x9b",
+            "\u202e",
+            "x\u2069",
+            "\u200f",
+            "\udc80",
+            "\ud800",
+            "z" * 65_535,
+            "é" * 32_768,
+        ),
+    ]
+)
+
+
+@given(st.lists(st.tuples(NAMES, NAMES), max_size=8))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_rows_that_come_singly_are_cleaned_as_those_of_a_text(
+    tmp_path: Path, rows: list[tuple[str, str]]
+) -> None:
+    """Their plain twin: what is no name is counted by its kind; ``io/tables.py`` drops blanks."""
+    job = Job(Source(tmp_path / "x"), 2, ReadOptions(skip_bad_rows=True), tmp_path, db, no_progress)
+    (tmp_path / "x").touch()
+    relation, found, _ = clean_rows(job, "rows", rows)
+    wanted, bad = [], Counter[str]()
+    for row in rows:
+        kinds = [kind for name in row if (kind := fault(name.strip(" ")))]
+        if kinds:
+            bad[kinds[0]] += 1
+        else:
+            wanted.append(row)
+    assert [tuple(map(str, row)) for row in db.execute(relation).fetchall()] == wanted
+    assert (found.rows, found.bad_rows) == (len(wanted), bad)
+    plain = re.compile("0|[1-9][0-9]*")
+    assert found.integers == all(
+        plain.fullmatch(name) and int(name) < 2**64 for row in wanted for name in row
+    )
+
+
+def fault(name: str) -> str | None:
+    """What is wrong with a name, the first thing that is found from its front."""
+    if not name:
+        return "empty name"
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        return "not UTF-8"
+    if re.search("[\\x00-\\x1f\\x7f-\\x9f]", name):
+        return "control character"
+    if re.search("[\\u202a-\\u202e\\u2066-\\u2069]", name):
+        return "turned direction"
+    return "name over 65535 bytes" if size > 65_535 else None

@@ -1,0 +1,314 @@
+"""Files that are no list of links are named, with what to do, however they are packed."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import pickle
+import re
+import shlex
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite.errors import InputError, UnrecognizedInput
+from cocite.io.readers import ReadOptions, Source, reader_of
+from cocite.io.readers.formats import FORMATS
+from cocite.io.readers.sources import encoding_of, expand
+from tests.io.plain import links, nothing_left, read
+
+HTML = """<!DOCTYPE html>
+<html><head><title>Zebra</title></head>
+<body>
+<a href="lion.html">Lion and</a> others
+<a href="horse.html">Horse</a>
+</body></html>
+"""
+XML = """<?xml version="1.0" encoding="UTF-8"?>
+<graph xmlns="http://example.org/graph">
+<link source="a" target="b"/>
+<link source="b" target="a"/>
+</graph>
+"""
+
+
+def database() -> bytes:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE links (source, target)")
+    return connection.serialize()
+
+
+def arrays(*, packed: bool) -> bytes:
+    out = io.BytesIO()
+    if packed:
+        np.savez(out, links=np.arange(6))
+    else:
+        np.save(out, np.arange(6))
+    return out.getvalue()
+
+
+NOISE = np.random.default_rng(7).integers(0, 256, 70_000).astype(np.uint8).tobytes()
+EDGES = {"nodes": [{"id": "a"}, {"id": "b"}], "links": [{"source": "a", "target": "b"}]}
+
+OTHERS: list[tuple[str, bytes | str]] = [
+    ("an HTML page", HTML),
+    ("an HTML page", "\ufeff\n<!-- made\nby hand -->\n<HTML lang=en>\n<p>a b</p>\n"),
+    ("an HTML page", "<ul>\n<li><a href='x'>y</a></li>\n</ul>\n"),
+    ("an HTML page", '<?xml version="1.0"?>\n<!DOCTYPE html>\n<html xmlns="x"><head/></html>'),
+    (
+        "a dump of a wiki's texts (XML)",
+        '<mediawiki xml:lang="en">\n<page>\n<title>A</title>\n</page>\n',
+    ),
+    ("XML", '<?xml version="1.0"?>\n<list><url><loc>x</loc></url></list>\n'),
+    ("XML", '<links>\n<link from="a" to="b"/>\n</links>\n'),
+    ("JSON", '{"a": ["b", "c"], "b": []}'),
+    ("JSON", json.dumps({"a": ["b" * 10] * 9_000}, indent=1)),
+    ("JSON", "[" * 100_000),
+    ("Pajek", '*Vertices 2\n1 "a"\n2 "b"\n*Arcs\n1 2 1\n'),
+    ("Pajek", '% made\n*Network x\n*vertices 2\n1 "a"\n2 "b"\n*edges\n1 2\n'),
+    ("Graphviz (DOT)", "digraph {\n a -> b;\n b -> c;\n}\n"),
+    ("Graphviz (DOT)", 'strict graph "my web" {\n a -- b\n}\n'),
+    ("DIMACS", "c roads\np sp 3 2\na 1 2 5\na 2 3 6\n"),
+    ("GDF", "nodedef>name VARCHAR\na\nb\nedgedef>node1 VARCHAR,node2 VARCHAR\na,b\n"),
+    ("graph6", ">>graph6<<A_\n"),
+    ("RDF", "<http://a> <http://p> <http://b> .\n<http://b> <http://p> <http://c> .\n"),
+    ("RDF", "@prefix ex: <http://ex.org/> .\nex:a ex:to ex:b .\n"),
+    ("SQL", "-- dump\nCREATE TABLE `links` (\n `a` int\n);\nINSERT INTO `links` VALUES (1,2);\n"),
+    ("a list of packages (pip freeze)", "# made\nnumpy==2.0\nscipy[all] == 1.1 ; x\n-e .\n"),
+    ("rich text (RTF)", "{\\rtf1\\ansi a b}"),
+    ("a PDF", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<< >>\nendobj\n"),
+    ("PostScript", "%!PS-Adobe-3.0\nshow page\n"),
+    ("arrays of NumPy (npz)", arrays(packed=True)),
+    ("arrays of NumPy (npy)", arrays(packed=False)),
+    ("a database of SQLite", database()),
+    ("a pickle of Python", pickle.dumps([("a", "b")])),
+    ("an image", b"\x89PNG\r\n\x1a\n" + bytes(100)),
+    ("an image", b"\xff\xd8\xff\xe0\0\x10JFIF\0"),
+    ("a program", b"\x7fELF\2\1\1" + bytes(100)),
+    ("binary data", NOISE),
+    ("binary data", bytes(1000)),
+    ("text in another encoding than UTF-8", "Köln\tZürich\nMünchen\tKöln\n".encode("latin-1")),
+    ("text with columns between characters of code 1", "a\x01b\nc\x01d\n"),
+]
+
+
+def as_bytes(content: bytes | str) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+@pytest.mark.parametrize(("name", "content"), OTHERS, ids=[name for name, _ in OTHERS])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_another_format_is_refused_by_its_name(
+    tmp_path: Path, name: str, content: bytes | str, pack: Callable[[bytes], bytes]
+) -> None:
+    """Also where bad rows are to be skipped, and with the ending of an edge list."""
+    path = tmp_path / "links.tsv"
+    path.write_bytes(pack(as_bytes(content)))
+    for options in (ReadOptions(), ReadOptions(skip_bad_rows="all")):
+        with pytest.raises(UnrecognizedInput) as caught:
+            reader_of(Source(path), options)
+        packed = "" if pack is bytes else " (packed by gzip)"
+        begin = f"{path} is {name}{packed}, which cocite does not read so. "
+        assert str(caught.value).startswith(begin)
+        assert caught.value.exit_code == 2
+        rest = str(caught.value).removeprefix(begin)
+        assert len(rest) > 15
+        assert "{" not in rest.replace("{ ", "")
+
+
+def test_every_format_is_tried_here() -> None:
+    untried = {line.name for line in FORMATS if not line.reader} - {name for name, _ in OTHERS}
+    assert untried == {
+        "packed twice",
+        *("packed by lz4", "packed by compress", "packed by lzip", "a 7z archive", "a rar archive"),
+        *("Arrow or Feather", "ORC", "Avro", "HDF5", "a MATLAB file", "a database of DuckDB"),
+        "what belongs to a BVGraph",
+    }
+
+
+def test_nothing_is_left_of_what_is_refused(tmp_path: Path) -> None:
+    """XML made two junk links where bad rows were skipped, and a page a graph of its tags."""
+    for content in (HTML, XML):
+        with pytest.raises(UnrecognizedInput):
+            read(tmp_path, content, skip_bad_rows=True)
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.process
+def test_a_pipe_is_refused_too(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cocite", "ingest", "-", "-o", str(tmp_path / "g")]
+    done = subprocess.run(
+        command, input=gzip.compress(HTML.encode()), capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"Error: standard input is an HTML page (packed by gzip), which")
+    done = subprocess.run(command, input=b"a\x01b\n", capture_output=True, check=False)
+    assert b"cat FILE | tr '\\001' '\\t' | cocite ingest - -o DIR" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_packed_twice_is_to_be_unpacked_once(tmp_path: Path) -> None:
+    with pytest.raises(
+        UnrecognizedInput, match=r"is packed twice \(packed by bzip2\), .* once: bzip2 -dc "
+    ):
+        read(tmp_path, bz2.compress(gzip.compress(b"a\tb\n")))
+
+
+def test_parquet_in_a_packing_is_to_be_unpacked(tmp_path: Path) -> None:
+    with pytest.raises(
+        UnrecognizedInput, match=r"is Parquet \(packed by xz\), .* unpacked: xz -dc "
+    ):
+        read(tmp_path, lzma.compress(b"PAR1" + bytes(50) + b"PAR1"))
+
+
+def test_what_is_stored_by_cocite_is_not_ingested(tmp_path: Path) -> None:
+    graph = read(tmp_path, "a\tb\nc\tb\na\td\nc\td\n")
+    path = graph.store.path
+    cocite.build(graph, tmp_path / "i", measure="cocitation")
+    with pytest.raises(UnrecognizedInput, match=r"is a stored graph already\. Make an index of it"):
+        cocite.ingest(path, tmp_path / "h")
+    with pytest.raises(
+        UnrecognizedInput, match=r"i is a stored index of cocite\. Ask it: cocite related"
+    ):
+        cocite.ingest(tmp_path / "i", tmp_path / "h")
+    with pytest.raises(UnrecognizedInput, match="is JSON"):
+        cocite.ingest(path / "manifest.json", tmp_path / "h")
+
+
+ZURICH = "Köln\tZürich\nZürich\tKöln\n"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        (ZURICH.encode("latin-1"), "Köln>Zürich Zürich>Köln"),
+        ("a -> b\nb -> c\nlong name -> a\n", "a>b b>c long_name>a"),
+        ("b <- long name\nc  <-  b\n", "long_name>b b>c"),
+        ("New York   Los Angeles\nParis  New York\n", "New_York>Los_Angeles Paris>New_York"),
+        ("a\x01b\nb\x01c\n", "a>b b>c"),
+    ],
+)
+def test_what_a_message_says_to_type_reads_the_links(
+    tmp_path: Path, content: bytes | str, wanted: str
+) -> None:
+    """The command in it, run by a shell as it stands; the file's name needs quotes."""
+    path = tmp_path / "it's links.txt"
+    path.write_bytes(gzip.compress(as_bytes(content)))
+    with pytest.raises(UnrecognizedInput) as caught:
+        cocite.ingest(path, tmp_path / "g")
+    found = re.search(r"(gzip -dc .* \| )cocite (ingest - -o )DIR", str(caught.value))
+    assert found
+    program, graph = shlex.quote(sys.executable), shlex.quote(str(tmp_path / "g"))
+    typed = f"{found[1]}{program} -m cocite {found[2]}{graph}"
+    subprocess.run(["sh", "-c", typed], capture_output=True, check=True)
+    made = {f"{a}>{b}".replace(" ", "_") for a, b in links(cocite.Graph.open(tmp_path / "g"))}
+    assert made == set(wanted.split())
+
+
+TEXTS = [
+    ("[1]\t[2]\n[2]\t[3]\n", "[1]"),
+    ("[[Main Page]]\t{{Stub}}\n", "[[Main Page]]"),
+    ("{a}\t{b}\n", "{a}"),
+    ("<http://a/>\t<http://b/>\n", "<http://a/>"),
+    ("<b>\t<i>\n", "<b>"),
+    ("graph\ttree\ngraph\tnode\n", "graph"),
+    ("graph theory {x}\ttree\n", "graph theory {x}"),
+    ("digraph\tgraph\n", "digraph"),
+    ("*Arcs\t*Edges\n", "*Arcs"),
+    ("ORC\tElf\n", "ORC"),
+    ("RIFF\tDUCK\n", "RIFF"),
+    ("BZh9\tgz\n", "BZh9"),
+    ("insert into\ttable\n", "insert into"),
+    ("p sp 1\tq\n", "p sp 1"),
+    ("%PDX\tb\n", "%PDX"),
+    ("Köln\tZürich\n", "Köln"),
+    ("Москва\tКиев\n", "Москва"),
+    ("\ufeff日本\t中国\n", "日本"),
+]
+
+
+@pytest.mark.parametrize(("content", "first"), TEXTS)
+def test_names_may_be_like_what_formats_begin_with(
+    tmp_path: Path, content: str, first: str
+) -> None:
+    assert first in list(read(tmp_path, content, header="no").names)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a b 1\nb c 2\nc d 1\n",
+        "a,b\nb,c\nc,d,e\nd,e\n",
+        "1 2\n1 3\n2 3\n3 4\n4 4 4\n",
+        "1,2,x\n2,3,y\n3,4,z\n5,6\n",
+    ],
+)
+def test_rows_with_some_bad_ones_are_no_adjacency_list(tmp_path: Path, content: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, content)
+    assert "adjacency" not in str(caught.value)
+
+
+@settings(max_examples=150)
+@given(
+    st.one_of(
+        st.binary(max_size=60),
+        st.lists(
+            st.sampled_from(
+                [b"a", b"b", b"12", b"\t", b",", b" ", b"\n", b"\xc3", b"\0", b'"', b"{"]
+            ),
+            max_size=30,
+        ).map(b"".join),
+    ),
+    st.booleans(),
+)
+@example(b"a b\n", False)
+@example(b"\xff\xfea\0\t\0b\0\n\0", True)
+def test_no_bytes_make_a_graph_but_rows_of_two_columns_of_text(
+    tmp_path: Path, content: bytes, skip: bool
+) -> None:
+    """Most of the rows are text that some delimiter cuts in two or more, and the graph has them."""
+    try:
+        graph = read(tmp_path, content, skip_bad_rows=skip)
+    except InputError:
+        return
+    if "format" in graph.store.facts["sources"][0]:
+        return  # an adjacency list
+    encoding = encoding_of(content, whole=True)
+    content = content.decode(encoding, "replace").encode() if encoding else content
+    rows = [line for line in content.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
+    good = 0
+    for row in rows:
+        try:
+            text = row.decode("utf-8").strip()
+        except UnicodeDecodeError:
+            continue
+        parts = max((text.split(by) for by in ("\t", ",", ";", "|", None)), key=len)
+        good += len(parts) >= 2 and not any(ord(letter) < 32 for letter in text.replace("\t", ""))
+    assert graph.nodes > 0
+    assert good * 2 >= len([row for row in rows if not row.strip().startswith(b"#")])
+    assert good >= graph.info().rows
+
+
+def test_inputs_that_share_a_base_name_are_told_by_their_paths(tmp_path: Path) -> None:
+    for name in ("a/links.tsv", "b/links.tsv", "b/more.tsv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x\ty\n")
+    found = expand([str(tmp_path / "*" / "*.tsv")])
+    assert [source.short for source in found] == [
+        str(tmp_path / "a" / "links.tsv"),
+        str(tmp_path / "b" / "links.tsv"),
+        "more.tsv",
+    ]

@@ -1,0 +1,207 @@
+"""Outputs at a URL: one publication, never half a store, nobody's files lost."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.compiled import cache as places
+from cocite.errors import NotAStore, OutputExists, StoreError, UsageError
+from cocite.io import remote
+from cocite.io.remote import Remote, copied
+
+fsspec = pytest.importorskip("fsspec", reason="needs fsspec (the extra cluster)")
+
+BUCKET = "memory://bucket"
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A bucket in memory, and a place for copies."""
+    monkeypatch.setenv(remote.COPIES, str(tmp_path / "copies"))
+    monkeypatch.setattr(remote, "_READ", {})
+    monkeypatch.setattr(remote, "_ORIGINS", {})
+    found = fsspec.filesystem("memory")
+    yield found
+    if found.exists("/bucket"):
+        found.rm("/bucket", recursive=True)
+
+
+@pytest.fixture
+def links(tmp_path: Path) -> Path:
+    file = tmp_path / "links.tsv"
+    file.write_text("c\ta\nc\tb\nd\ta\nd\tb\n")
+    return file
+
+
+def stored(files: Any, name: str) -> dict[str, bytes]:
+    return {path.rsplit("/", 1)[1]: files.cat(path) for path in files.ls(f"/bucket/{name}", False)}
+
+
+def here(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def test_a_graph_and_an_index_are_those_of_a_directory(
+    files: Any, links: Path, tmp_path: Path
+) -> None:
+    graph = cocite.ingest(links, f"{BUCKET}/web.graph")
+    assert stored(files, "web.graph") == here(cocite.ingest(links, tmp_path / "web.graph").path)
+    options: dict[str, Any] = {"measure": "psimrank", "samples": 4}
+    index = cocite.build(graph, f"{BUCKET}/web.index", **options)
+    local = cocite.build(graph, tmp_path / "web.index", **options)
+    found, expected = stored(files, "web.index"), here(tmp_path / "web.index")
+    told = json.loads(found["manifest.json"])["facts"]["graph"]
+    assert told["path"] == f"{BUCKET}/web.graph"
+    assert found == expected
+    assert index.related("a") == local.related("a")
+    assert cocite.open(f"{BUCKET}/web.index").related("a") == local.related("a")
+    assert Graph.open(f"{BUCKET}/web.graph").digest == graph.digest
+    assert list((tmp_path / "copies").glob("*.out")) == []
+
+
+def test_the_manifest_comes_last_and_of_what_is_replaced_goes_first(
+    files: Any, links: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    for name in ("put", "write", "remove"):
+        real = getattr(Remote, name)
+
+        def told(self: Remote, *given: Any, real: Any = real, name: str = name) -> Any:
+            done.extend(f"{name} {each}" for each in given if isinstance(each, str))
+            return real(self, *given)
+
+        monkeypatch.setattr(Remote, name, told)
+    cocite.ingest(links, f"{BUCKET}/x")
+    assert done[0] == "write sending.json"
+    assert done[-2:] == ["write manifest.json", "remove sending.json"]
+    del done[:]
+    with pytest.raises(OutputExists, match=r"exists.*--overwrite"):
+        cocite.ingest(links, f"{BUCKET}/x")
+    assert done == []
+    links.write_text("c\ta\n")
+    cocite.ingest(links, f"{BUCKET}/x", overwrite=True)
+    assert done[:2] == ["write sending.json", "remove manifest.json"]
+    assert done[-2:] == ["write manifest.json", "remove sending.json"]
+    assert Graph.open(f"{BUCKET}/x").edges == 1
+    assert "sending.json" not in stored(files, "x")
+
+
+def test_a_run_that_is_killed_while_it_sends_leaves_no_store_and_is_repeated(
+    files: Any, links: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, sent = Remote.put, []
+
+    def broken(self: Remote, path: Path, name: str) -> None:
+        sent.append(name)
+        if len(sent) == 3:
+            raise StoreError("the network is gone")
+        put(self, path, name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Remote, "put", broken)
+        with pytest.raises(StoreError, match="the network is gone") as caught:
+            cocite.ingest(links, f"{BUCKET}/x")
+    whole = Path(caught.value.__notes__[0].rpartition(" ")[2])
+    assert Graph.open(whole).edges == 4
+    with pytest.raises(NotAStore):
+        copied(f"{BUCKET}/x", "graph")
+    cocite.ingest(links, f"{BUCKET}/x")
+    assert Graph.open(f"{BUCKET}/x").edges == 4
+    assert "sending.json" not in stored(files, "x")
+
+
+def test_what_is_somebody_elses_is_not_replaced(files: Any, links: Path) -> None:
+    files.pipe_file("/bucket/mine/notes.txt", b"mine")
+    with pytest.raises(OutputExists, match=r"notes\.txt"):
+        cocite.ingest(links, f"{BUCKET}/mine", overwrite=True)
+    graph = cocite.ingest(links, f"{BUCKET}/x")
+    with pytest.raises(NotAStore, match="no stored index"):
+        cocite.build(graph, f"{BUCKET}/x", measure="cocitation", overwrite=True)
+    assert files.cat("/bucket/mine/notes.txt") == b"mine"
+
+
+def test_verbs_write_and_read_by_url(
+    files: Any, links: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ingest", str(links), "-o", f"{BUCKET}/g"]) == 0
+    made = ["index", f"{BUCKET}/g", "-o", f"{BUCKET}/i", "--measure", "psimrank"]
+    assert main([*made, "--samples", "4"]) == 0
+    assert main(made) == 1
+    assert "exists" in capsys.readouterr().err
+    for verb in (
+        ["info", f"{BUCKET}/g"],
+        ["info", f"{BUCKET}/i"],
+        ["verify", f"{BUCKET}/i"],
+        ["nodes", f"{BUCKET}/i"],
+        ["related", f"{BUCKET}/i", "a"],
+        ["similarity", f"{BUCKET}/i", "a", "b"],
+        ["related", f"{BUCKET}/g", "a"],
+        ["rank", f"{BUCKET}/g", "-o", f"{BUCKET}/ranks.csv"],
+        ["rank", f"{BUCKET}/g", "-o", f"{BUCKET}/ranks.npy"],
+    ):
+        assert main(verb) == 0, (verb, capsys.readouterr().err)
+    assert main(["rank", f"{BUCKET}/g", "-o", str(tmp_path / "ranks.csv")]) == 0
+    assert files.cat("/bucket/ranks.csv") == (tmp_path / "ranks.csv").read_bytes()
+    assert main(["rank", f"{BUCKET}/g", "-o", f"{BUCKET}/ranks.csv"]) == 1
+    assert main(["refresh", f"{BUCKET}/i", f"{BUCKET}/g"]) == 2
+    assert main(["related", f"{BUCKET}/nothing", "a"]) == 1
+
+
+def test_indexes_are_merged_into_a_url(files: Any, links: Path, tmp_path: Path) -> None:
+    graph = cocite.ingest(links, tmp_path / "web.graph")
+    parts = [tmp_path / "a.index", tmp_path / "b.index"]
+    for path, numbers in zip(parts, (range(4), range(4, 8)), strict=True):
+        cocite.build(graph, path, measure="psimrank", numbers=numbers)
+    expected = cocite.merge(parts, tmp_path / "c.index").related("a")
+    assert cocite.merge(parts, f"{BUCKET}/c.index").related("a") == expected
+    told = json.loads(files.cat("/bucket/c.index/manifest.json"))["facts"]["graph"]
+    assert told["path"] == "../web.graph"
+    merged = ["merge", *map(str, parts), "-o", f"{BUCKET}/d.index"]
+    assert main(merged) == 0
+    assert cocite.open(f"{BUCKET}/d.index").related("a") == expected
+    assert main(merged) == 1
+
+
+def test_a_file_url_is_written_whole(links: Path, tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/out"
+    assert cocite.ingest(links, f"{url}/g").edges == 4
+    assert main(["rank", f"{url}/g", "-o", f"{url}/ranks.csv"]) == 0
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.is_file()] == ["ranks.csv"]
+
+
+def test_where_no_url_is_taken_it_is_refused(links: Path, tmp_path: Path) -> None:
+    graph = cocite.ingest(links, tmp_path / "g")
+    with pytest.raises(UsageError, match="is a URL, where this cannot be made"):
+        cocite.generate_web(f"{BUCKET}/web", nodes=50, links=200)
+    assert graph.edges == 4
+
+
+def test_copies_are_shown_and_cleared(
+    files: Any, links: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places.place.cache_clear()
+    cocite.ingest(links, f"{BUCKET}/g")
+    assert main(["info", "--cache", "--format", "json"]) == 0
+    (copy,) = json.loads(capsys.readouterr().out)["copies"]
+    assert (copy["url"], copy["name"], copy["read"]) == (f"{BUCKET}/g", "g", True)
+    assert main(["info", "--cache"]) == 0
+    assert f"{BUCKET}/g" in capsys.readouterr().out
+    assert main(["cache", "clear", "--copies"]) == 0
+    assert capsys.readouterr().out == "removed 0 copies, 0 B\n"
+    for lock in remote._READ.values():
+        os.close(lock)
+    monkeypatch.setattr(remote, "_READ", {})
+    assert main(["cache", "clear", "--copies", "--format", "json"]) == 0
+    gone = json.loads(capsys.readouterr().out)
+    assert [each["url"] for each in gone["copies"]] == [f"{BUCKET}/g"]
+    assert gone["bytes"] == copy["bytes"] > 0
+    assert Remote(f"{BUCKET}/g").has("manifest.json")

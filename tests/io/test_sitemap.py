@@ -1,0 +1,492 @@
+"""Sitemaps and lists of URLs: what they name, the pages of folders and archives that they choose,
+and pages that are fetched from a server on this machine.
+"""
+
+from __future__ import annotations
+
+import gzip
+import socketserver
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
+from cocite.io.readers import Source
+from cocite.io.readers.crawl import fetch
+from cocite.io.readers.crawl.sitemap import read_listed
+from tests.clock import Clock
+from tests.io.plain import links, nothing_left
+from tests.io.test_warc import html, moved, page, written
+
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+def sitemap(*urls: str, kind: str = "urlset", of: str = "url") -> str:
+    each = "".join(
+        f"<{of}>\n<loc> {url}\n</loc><lastmod>2026-01-01</lastmod></{of}>" for url in urls
+    )
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<{kind} {NAMESPACE}>{each}</{kind}>'
+
+
+def index(*urls: str) -> str:
+    return sitemap(*urls, kind="sitemapindex", of="sitemap")
+
+
+def test_sitemaps_name_pages(tmp_path: Path) -> None:
+    image = (
+        '<image:image xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">'
+        "<image:loc>http://a.org/x.png</image:loc></image:image>"
+    )
+    text = sitemap("http://A.org/b?x=1&amp;y=2#c", "http://a.org/ä", "http://a.org/b?x=1&amp;y=2")
+    (tmp_path / "s.xml").write_text(text.replace("<lastmod>", image + "<lastmod>"))
+    listed = read_listed(Source(tmp_path / "s.xml"))
+    assert list(listed.pages) == ["http://a.org/b?x=1&y=2", "http://a.org/%C3%A4"]
+    (tmp_path / "list.txt").write_text("\ufeff# pages\nhttp://a.org\n\nhttps://b.org/x \n")
+    assert list(read_listed(Source(tmp_path / "list.txt")).pages) == [
+        "http://a.org/",
+        "https://b.org/x",
+    ]
+    (tmp_path / "paths.txt").write_text("x.html\n/y\n")
+    listed = read_listed(Source(tmp_path / "paths.txt"), base="http://a.org/d/")
+    assert list(listed.pages) == ["http://a.org/d/x.html", "http://a.org/y"]
+
+
+def test_sitemaps_of_an_index_lie_beside_it(tmp_path: Path) -> None:
+    first = index("http://a.org/maps/1.xml.gz", "http://a.org/2.xml", "http://a.org/index.xml")
+    (tmp_path / "index.xml").write_text(first)
+    (tmp_path / "1.xml.gz").write_bytes(gzip.compress(sitemap("http://a.org/1").encode()))
+    with pytest.raises(InputError, match=r"http://a\.org/2\.xml is not beside it, as 2\.xml"):
+        read_listed(Source(tmp_path / "index.xml"))
+    (tmp_path / "2.xml.gz").write_bytes(gzip.compress(b"http://a.org/2\n"))
+    listed = read_listed(Source(tmp_path / "index.xml"))
+    assert list(listed.pages) == ["http://a.org/1", "http://a.org/2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (sitemap("http://a.org/", "ftp://a.org/"), r"s:5: what is no URL of http or https: 'ftp"),
+        (sitemap("http://a.org/", "/b"), r"s:\d+: what is no URL of http or https: '"),
+        ("http://a.org/\nx\n", r"s:2: what is no URL of http or https: 'x'"),
+        (sitemap("http://a.org/")[:-9], r"s:\d+: .* this is not well-formed XML"),
+        ('<!DOCTYPE x [<!ENTITY y "z">]>' + sitemap("&y;")[39:], r"s:1: the document declares"),
+    ],
+)
+def test_what_is_no_list_is_refused_by_its_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "s").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_listed(Source(tmp_path / "s"))
+
+
+def test_bad_lines_are_counted_where_they_are_to_be(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("http://a.org/\nx\nmailto:y\n")
+    listed = read_listed(Source(tmp_path / "s"), skip=True)
+    assert (list(listed.pages), listed.bad) == (["http://a.org/"], 2)
+    assert listed.examples[0] == "line 2: no URL of http or https: 'x'"
+
+
+def test_a_list_alone_names_no_links(tmp_path: Path) -> None:
+    (tmp_path / "sitemap.xml").write_text(sitemap("http://a.org/", "http://a.org/b"))
+    (tmp_path / "urls.txt").write_text("http://a.org/\nhttp://b.org/\n")
+    (tmp_path / "links.tsv").write_text("http://a.org/\thttp://b.org/\n")
+    with pytest.raises(
+        UnrecognizedInput, match=r"names 2 pages of a\.org, and no links\. .*--fetch\. .*--pages"
+    ):
+        cocite.ingest(tmp_path / "sitemap.xml", tmp_path / "g")
+    with pytest.raises(UnrecognizedInput, match="names 2 pages of 2 hosts, and no links"):
+        cocite.ingest(tmp_path / "urls.txt", tmp_path / "g")
+    assert cocite.ingest(tmp_path / "links.tsv", tmp_path / "g").edges == 1
+    for name in ("urls.txt", "sitemap.xml"):
+        graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / name[:4], nodes=tmp_path / name)
+        assert "http://a.org/" in graph.names
+    for options in ({"fetch": True}, {"pages": tmp_path / "urls.txt"}):
+        with pytest.raises(UsageError, match="there is none in the input"):
+            cocite.ingest(tmp_path / "links.tsv", tmp_path / "h", **options)
+    with pytest.raises(UsageError, match="delay is -1"):
+        cocite.ingest(tmp_path / "urls.txt", tmp_path / "h", fetch=True, delay=-1)
+    assert not (tmp_path / "h").exists()
+
+
+def test_a_list_chooses_pages_of_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (folder / "index.html").write_text(html("a.html", "b.html", "c.html"))
+    (folder / "a.html").write_text(html("b.html", "old.html"))
+    (folder / "b.html").write_text(html("a.html", "c.html", "index.html"))
+    (folder / "c.html").write_text(html("a.html"))
+    (folder / "old.html").write_text('<link rel=canonical href="b.html">')
+    wanted = {("index.html", "b.html"), ("b.html", "index.html")}
+    names = [
+        "https://x.org/d/",
+        "https://x.org/d/old.html",
+        "https://x.org/d/lost",
+        "https://y.org/",
+    ]
+    (tmp_path / "s.xml").write_text(sitemap(*names))
+    (tmp_path / "list.txt").write_text("index.html\nold.html\nlost.html\n")
+    out, report = tmp_path / "g", tmp_path / "lost.tsv"
+    graph = cocite.ingest(
+        folder, out, pages=tmp_path / "s.xml", site="https://x.org/d/", report=report
+    )
+    assert set(links(graph)) == wanted
+    (source,) = graph.store.facts["sources"]
+    assert source["left_out"] == {"listed pages that are not there": 2}
+    assert source["others"] == {"to pages that are not listed": 4}
+    assert source["pages"] == 2
+    assert len(report.read_text().splitlines()) == 3
+    graph = cocite.ingest(folder, out, pages=tmp_path / "list.txt", overwrite=True)
+    assert set(links(graph)) == wanted
+    with pytest.raises(UnrecognizedInput, match=r"none of the 4 pages .* is in .*: --site URL"):
+        cocite.ingest(folder, tmp_path / "h", pages=tmp_path / "s.xml")
+    assert nothing_left(tmp_path)
+
+
+def test_a_list_chooses_pages_of_an_archive(tmp_path: Path) -> None:
+    archive = written(
+        tmp_path / "x.warc.gz",
+        page("http://a.org/a", "b", "c", "old"),
+        page("http://a.org/b", "a"),
+        page("http://a.org/c", "a", "b"),
+        moved("http://a.org/old", "/b"),
+    )
+    (tmp_path / "list.txt").write_text("http://a.org/a\nhttp://a.org/old\nhttp://a.org/lost\n")
+    graph = cocite.ingest(archive, tmp_path / "g", pages=tmp_path / "list.txt")
+    assert set(links(graph)) == {
+        ("http://a.org/a", "http://a.org/b"),
+        ("http://a.org/b", "http://a.org/a"),
+    }
+    (source,) = graph.store.facts["sources"]
+    assert source["others"] == {"to pages that are not listed": 1}
+    assert source["records"] == {"listed pages that are not there": 1}
+    (tmp_path / "list.txt").write_text("http://b.org/a\n")
+    with pytest.raises(UnrecognizedInput, match=r"none of the 1 pages that .* names is in"):
+        cocite.ingest(archive, tmp_path / "h", pages=tmp_path / "list.txt")
+
+
+# -- fetching --------------------------------------------------------------------------
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+class Site:
+    """A server on this machine: what it answers, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Answer | Callable[[], Answer]] = {}
+        self.asked: list[tuple[str, float, str]] = []
+        self.most = self._now = 0
+        self._lock = threading.Lock()
+        self.url, self.clock = "", Clock()
+
+    def page(self, path: str, *urls: str, title: str = "") -> None:
+        self.pages[path] = 200, {"Content-Type": "text/html"}, html(*urls, title=title).encode()
+
+    @contextmanager
+    def answer(self, path: str, agent: str) -> Iterator[Answer]:
+        with self._lock:
+            self.asked.append((path, self.clock.now, agent))
+            self._now += 1
+            self.most = max(self.most, self._now)
+        try:
+            found = self.pages.get(path, (404, {"Content-Type": "text/html"}, b"lost"))
+            yield found() if callable(found) else found
+        finally:
+            with self._lock:
+                self._now -= 1
+
+    @property
+    def paths(self) -> list[str]:
+        return [path for path, _, _ in self.asked]
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
+    made = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            with made.answer(self.path, self.headers["User-Agent"]) as (status, header, body):
+                self.send_response(status)
+                for name, value in ({"Content-Length": str(len(body))} | header).items():
+                    self.send_header(name, value)
+                self.send_header("Connection", "close")
+                self.end_headers()
+                self.wfile.write(body[:-1])
+            self.wfile.write(body[-1:])  # who waits for its end asks for no other meanwhile
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        made.url = f"http://127.0.0.1:{running.server_port}"
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        yield made
+        running.shutdown()
+        thread.join()
+
+
+def fetched(
+    folder: Path, text: str | bytes, **options: Any
+) -> tuple[set[tuple[str, str]], dict[str, Any], cocite.Graph]:
+    path = folder / "sitemap.xml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    options = {"fetch": True, "delay": 0, "overwrite": True} | options
+    graph = cocite.ingest(path, folder / "g", **options)
+    (source,) = graph.store.facts["sources"]
+    return set(links(graph)), source, graph
+
+
+def test_pages_are_fetched_politely(tmp_path: Path, site: Site) -> None:
+    u = site.url
+    robots = (
+        b"User-agent: *\nDisallow: /\n\nUser-agent: cocite\nDisallow: /secret*.html$\nAllow: /\n"
+    )
+    site.pages["/robots.txt"] = 200, {}, robots
+    site.page("/", "/a", "/b", "moved", "secret1.html", "image", "http://elsewhere.invalid/")
+    body = gzip.compress(html("/b", "lost", title="Käse").encode("cp1252"))
+    packed = {"Content-Type": "text/html; charset=windows-1252", "Content-Encoding": "gzip"}
+    site.pages["/a"] = 200, packed, body
+    site.page("/b", "/")
+    site.pages["/moved"] = 302, {"Location": "/there"}, b""
+    site.page("/there", "/a")
+    site.pages["/away"] = 301, {"Location": "http://elsewhere.invalid/"}, b""
+    site.pages["/image"] = 200, {"Content-Type": "image/png"}, b"\x89PNG"
+    names = ["", "a", "b", "moved", "moved", "away", "secret1.html", "image", "lost"]
+    urls = "".join(f"{u}/{name}\n" for name in names)
+    found, source, graph = fetched(tmp_path, urls, report=tmp_path / "report.tsv")
+    short = {(a.removeprefix(u), b.removeprefix(u)) for a, b in found}
+    assert short == {
+        *(("/", "/a"), ("/", "/b"), ("/", "/there"), ("/a", "/b"), ("/b", "/"), ("/there", "/a")),
+    }
+    assert source["records"] == {
+        "error of a server, or no answer to show": 1,
+        "file that is no page": 1,
+        "page that robots.txt forbids": 1,
+    }
+    assert source["others"]["broken"] == 2
+    assert (source["pages"], source["redirects"]) == (4, 2)
+    assert "sitemap.xml: 4 pages fetched, 2 redirects; 6 links" in source["read_as"]
+    assert site.paths[0] == "/robots.txt"
+    assert sorted(site.paths[1:]) == sorted(
+        {"/", "/a", "/b", "/moved", "/away", "/image", "/lost", "/there"}
+    )
+    assert site.most == 1
+    assert {agent for _, _, agent in site.asked} == {f"cocite/{cocite.__version__}"}
+    assert graph.titles is not None
+    assert graph.titles[graph.names.id(u + "/a")] == "Käse"
+    assert "robots.txt forbids it" in (tmp_path / "report.tsv").read_text()
+
+
+def test_there_is_a_delay_between_requests(
+    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def sleep(seconds: float) -> None:
+        site.clock.sleep(seconds)
+
+    monkeypatch.setattr(fetch, "time", site.clock)
+    monkeypatch.setattr("asyncio.sleep", sleep)
+    site.pages["/robots.txt"] = 200, {}, b"User-agent: *\nCrawl-delay: 0.3\n"
+    site.page("/a", "/b")
+    site.page("/b", "/a")
+    fetched(tmp_path, f"{site.url}/a\n{site.url}/b\n", delay=0.1)
+    times = [when for _, when, _ in site.asked]
+    assert times[1] - times[0] == pytest.approx(0.1)
+    assert times[2] - times[1] == pytest.approx(0.3)
+
+
+def test_sitemaps_of_an_index_are_fetched(tmp_path: Path, site: Site) -> None:
+    u = site.url
+    site.pages["/1.xml.gz"] = 200, {}, gzip.compress(sitemap(u + "/a").encode())
+    site.pages["/2.xml"] = (
+        200,
+        {},
+        index(u + "/3.txt", u + "/2.xml", "http://elsewhere.invalid/x").encode(),
+    )
+    site.pages["/3.txt"] = 301, {"Location": "/4.txt"}, b""
+    site.pages["/4.txt"] = 200, {}, f"{u}/b\n".encode()
+    site.page("/a", "/b")
+    site.page("/b", "/a")
+    found, source, _ = fetched(tmp_path, index(u + "/1.xml.gz", u + "/2.xml"))
+    assert found == {(u + "/a", u + "/b"), (u + "/b", u + "/a")}
+    assert source["records"] == {"sitemap of another host": 1}
+    with pytest.raises(InputError, match=r"the sitemap .*/lost\.xml cannot be read \(status 404\)"):
+        fetched(tmp_path, index(u + "/1.xml.gz", u + "/lost.xml"))
+    _, source, _ = fetched(
+        tmp_path, index(u + "/1.xml.gz", u + "/lost.xml", u + "/4.txt"), skip_bad_rows=True
+    )
+    assert source["records"] == {"sitemap that could not be fetched": 1}
+    site.pages["/4.txt"] = 200, {}, b"no URL\n"
+    with pytest.raises(MalformedRow, match=r"/4\.txt:1: what is no URL"):
+        fetched(tmp_path, index(u + "/4.txt"))
+
+
+def test_a_server_that_cannot_answer_is_counted(
+    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = iter([(503, {"Retry-After": "0"}, b""), (200, {}, html("/b").encode())])
+    site.pages["/a"] = lambda: next(tries)
+    site.page("/b", "/a")
+    site.pages["/cut"] = 200, {"Content-Type": "text/html", "Content-Length": "999"}, b"<p>"
+    closed = "http://127.0.0.1:9/x"
+    urls = f"{site.url}/a\n{site.url}/b\n{site.url}/cut\n{closed}\n"
+    found, source, _ = fetched(tmp_path, urls)
+    assert found == {(site.url + "/a", site.url + "/b"), (site.url + "/b", site.url + "/a")}
+    assert source["records"] == {"page that could not be fetched": 2}
+    site.pages["/robots.txt"] = 500, {}, b""
+    with pytest.raises(
+        UnrecognizedInput, match=r"there is no link: .* 2 page that could not be fetched"
+    ):
+        fetched(tmp_path, f"{site.url}/a\n{site.url}/b\n")
+    site.pages.pop("/robots.txt")
+
+    waited = threading.Event()
+
+    def slow() -> Answer:
+        waited.wait(60)
+        return 200, {}, b""
+
+    site.pages["/slow"] = slow
+    monkeypatch.setattr(fetch, "_TIMEOUT", 2.0)  # on a busy machine the others take some, too
+    _, source, _ = fetched(tmp_path, f"{site.url}/slow\n{site.url}/b\n", keep_external=True)
+    waited.set()
+    assert source["records"] == {"page that could not be fetched": 1}
+
+
+@pytest.fixture
+def trickle(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes], str]]:
+    """Serves answers that begin as is said, and then go on for ever, a byte at a time; its URL is
+    asked for with that beginning. What robots.txt says is nothing.
+    """
+    monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
+    begin, over = [b""], threading.Event()
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            if b"robots.txt" in self.rfile.readline():
+                self.wfile.write(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")
+                return
+            with suppress(OSError):
+                self.wfile.write(begin[0])
+                while not over.wait(0.05):
+                    self.wfile.write(b"0")
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+
+    with Server(("127.0.0.1", 0), Handler) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+
+        def url(beginning: bytes) -> str:
+            begin[0] = beginning
+            return f"http://127.0.0.1:{running.server_address[1]}/slow"
+
+        yield url
+        over.set()
+        running.shutdown()
+
+
+_OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        b"HTTP/1.1 200 ",
+        _OK + b"X: ",
+        _OK + b"Transfer-Encoding: chunked\r\n\r\n",
+        _OK + b"Content-Length: 99999\r\n\r\n",
+    ],
+    ids=["status", "head", "chunk size", "body"],
+)
+def test_an_answer_that_never_ends_is_given_up(
+    beginning: bytes, trickle: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "_WHOLE", 0.5)
+    (found,) = fetch.Fetcher(0).fetch([trickle(beginning)])
+    assert found.message is None
+    assert found.why == "it takes longer than 0.5 seconds"
+
+
+def test_a_run_has_an_end(trickle: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "_RUN", 0.5)
+    monkeypatch.setattr(fetch, "_EACH", 0.0)
+    url = trickle(_OK + b"X: ")
+    found = list(fetch.Fetcher(0).fetch([url, url + "/2", url + "/3"]))
+    assert [each.url for each in found] == [url, url + "/2", url + "/3"]
+    assert {each.why for each in found} == {"the time of the run was over"}
+
+
+def test_whoever_has_enough_waits_for_nothing(site: Site, trickle: Callable[[bytes], str]) -> None:
+    site.page("/a")
+    asked = fetch.Fetcher(0).fetch([trickle(_OK + b"X: "), site.url + "/a"])
+    assert next(asked).url == site.url + "/a"
+    asked.close()
+    assert not [t for t in threading.enumerate() if t.name == "cocite-fetch"]
+
+
+def test_the_first_interrupt_ends_it(
+    tmp_path: Path, trickle: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "urls").write_text(trickle(_OK + b"X: ") + "\n")
+    command = [sys.executable, "-c", _INTERRUPTED, str(tmp_path / "urls"), str(tmp_path / "g")]
+    ended = subprocess.run(command, stderr=subprocess.PIPE, timeout=100, check=False)
+    assert (ended.returncode, b"Traceback" in ended.stderr) == (130, False), ended.stderr
+    assert not (tmp_path / "g").exists()
+
+
+_INTERRUPTED = """
+import os, signal, sys, threading
+from cocite.io.readers.crawl import fetch
+from cocite.cli.main import main
+begun = fetch.Fetcher._ask
+async def asked(self, client, host, url, *more):
+    if "robots" not in url:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    return await begun(self, client, host, url, *more)
+fetch.Fetcher._ask = asked
+sys.exit(main(["ingest", sys.argv[1], "--from", "sitemap", "--fetch", "-o", sys.argv[2]]))
+"""
+
+
+def test_circles_of_redirects_and_long_pages_end(
+    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for i in range(20):
+        site.pages[f"/r{i}"] = 302, {"Location": f"/r{i + 1}"}, b""
+    site.pages["/c1"] = 302, {"Location": "/c2"}, b""
+    site.pages["/c2"] = 302, {"Location": "/c1"}, b""
+    site.page("/a", "/r0", "/c1", "/a")
+    site.page("/long", *("/a" for _ in range(1000)))
+    monkeypatch.setattr(fetch, "LARGEST", 1000)
+    urls = "".join(f"{site.url}/{name}\n" for name in ("a", "r0", "c1", "long"))
+    _, source, _ = fetched(tmp_path, urls, keep_self_loops=True)
+    assert source["redirects"] == 13
+    assert sum(path.startswith("/r") and path[2].isdigit() for path in site.paths) == 11
+    assert source["pages"] == 1  # the long one is left out
+
+
+def test_the_command_line_fetches(
+    tmp_path: Path, site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.page("/a", "/b", title="Ay")
+    site.page("/b", "/a")
+    (tmp_path / "urls").write_text(f"{site.url}/a\n{site.url}/b\n")
+    command = ["ingest", str(tmp_path / "urls"), "-o", str(tmp_path / "g"), "--from", "sitemap"]
+    assert main(command) == 2
+    assert "--fetch" in capsys.readouterr().err
+    assert site.asked == []
+    assert main([*command, "--fetch", "--delay", "0"]) == 0
+    assert "urls: 2 pages fetched; 2 links" in capsys.readouterr().err

@@ -1,0 +1,272 @@
+"""Spreadsheets: hand-made workbooks, read as texts are, and named where they are wrong."""
+
+from __future__ import annotations
+
+import random
+import sys
+import zipfile
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import pytest
+
+import cocite
+from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
+from cocite.extras import MissingLibrary
+from cocite.io.readers import sources
+from tests.io.plain import links
+
+pytest.importorskip("python_calamine")
+
+_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+
+Cell = str | float | None
+
+
+def cell(column: int, row: int, value: Cell) -> str:
+    place = f"{chr(ord('A') + column)}{row}"
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        text = f'<is><t xml:space="preserve">{escape(value)}</t></is>'
+        return f'<c r="{place}" t="inlineStr">{text}</c>'
+    return f'<c r="{place}"><v>{value}</v></c>'
+
+
+def workbook(path: Path, first: int = 1, **sheets: list[tuple[Cell, ...]]) -> Path:
+    """An .xlsx file with sheets of rows, which begin in the row ``first``."""
+    sheet, book, rels, types = "", "", "", ""
+    with zipfile.ZipFile(path, "w") as archive:
+        for number, (name, rows) in enumerate(sheets.items(), 1):
+            lines = "".join(
+                f'<row r="{i}">{"".join(cell(c, i, value) for c, value in enumerate(row))}</row>'
+                for i, row in enumerate(rows, first)
+            )
+            sheet = f'<worksheet xmlns="{_MAIN}"><sheetData>{lines}</sheetData></worksheet>'
+            archive.writestr(f"xl/worksheets/sheet{number}.xml", sheet)
+            book += f'<sheet name="{name}" sheetId="{number}" r:id="rId{number}"/>'
+            rels += f'<Relationship Id="rId{number}" Type="{_OFFICE}/worksheet" '
+            rels += f'Target="worksheets/sheet{number}.xml"/>'
+            types += f'<Override PartName="/xl/worksheets/sheet{number}.xml" '
+            types += f'ContentType="{_TYPE}.worksheet+xml"/>'
+        archive.writestr(
+            "xl/workbook.xml",
+            f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{book}</sheets></workbook>',
+        )
+        archive.writestr(
+            "xl/_rels/workbook.xml.rels",
+            f'<Relationships xmlns="{_PACKAGE}/relationships">{rels}</Relationships>',
+        )
+        archive.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="rId1" '
+            f'Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        )
+        archive.writestr(
+            "[Content_Types].xml",
+            f'<Types xmlns="{_PACKAGE}/content-types"><Default Extension="rels" ContentType='
+            '"application/vnd.openxmlformats-package.relationships+xml"/><Override PartName='
+            f'"/xl/workbook.xml" ContentType="{_TYPE}.sheet.main+xml"/>{types}</Types>',
+        )
+    return path
+
+
+ROWS: list[tuple[Cell, ...]] = [
+    ("id", "Source", "Target", "Weight"),
+    (1, "a, b", 'c "d"', 2),
+    (None, None, None, None),
+    (2, 'c "d"', "two\nlines", 0.5),
+    (3, "two\nlines", "a, b", 1),
+]
+
+
+def test_a_sheet_is_read_by_its_titles(tmp_path: Path) -> None:
+    file = workbook(tmp_path / "links.xlsx", Links=ROWS, Empty=[])
+    graph = cocite.ingest(file, tmp_path / "g", weight_column="Weight")
+    assert sorted(links(graph)) == [
+        ("a, b", 'c "d"'),
+        ('c "d"', "two lines"),
+        ("two lines", "a, b"),
+    ]
+    assert graph.in_weights is not None
+    assert sorted(graph.in_weights.tolist()) == [0.5, 1.0, 2.0]
+    (source,) = graph.store.facts["sources"]
+    assert source["read_as"].startswith("links.xlsx: the sheet 'Links' of a spreadsheet, a header")
+
+
+def test_whole_numbers_are_whole_numbers(tmp_path: Path) -> None:
+    file = workbook(tmp_path / "links.xlsx", Sheet=[(0, 1), (1, 2), (2, 0)])
+    graph = cocite.ingest(file, tmp_path / "g")
+    assert graph.info().names == "integers 0 to n - 1"
+    assert links(graph) == [("2", "0"), ("0", "1"), ("1", "2")]
+
+
+def test_of_several_sheets_one_is_named(tmp_path: Path) -> None:
+    file = workbook(tmp_path / "x.xlsx", Pages=[("a", "A"), ("b", "B")], Links=[("a", "b")])
+    with pytest.raises(
+        UnrecognizedInput, match=r"x\.xlsx has 2 sheets with rows: 'Pages', 'Links'\. Say"
+    ):
+        cocite.ingest(file, tmp_path / "g")
+    with pytest.raises(UsageError, match=r"x\.xlsx has no sheet 'links'; it has 'Pages', 'Links'"):
+        cocite.ingest(file, tmp_path / "g", sheet="links")
+    for odd in ("\0", "x" * 300_000):
+        with pytest.raises(UsageError, match=r"x\.xlsx has no sheet '"):
+            cocite.ingest(file, tmp_path / "g", sheet=odd)
+    assert links(cocite.ingest(file, tmp_path / "g", sheet="Links")) == [("a", "b")]
+    with pytest.raises(UnrecognizedInput, match="has only empty sheets: 'A', 'B'"):
+        cocite.ingest(workbook(tmp_path / "y.xlsx", A=[], B=[]), tmp_path / "h")
+
+
+@pytest.mark.parametrize("first", [1, 5])
+def test_a_bad_row_is_named_by_its_number_in_the_sheet(first: int, tmp_path: Path) -> None:
+    rows: list[tuple[Cell, ...]] = [("a", "b"), ("b", "c"), (None, None), ("c", None), ("d", "a")]
+    file = workbook(tmp_path / "x.xlsx", first, Sheet=rows)
+    with pytest.raises(MalformedRow, match=rf"x\.xlsx:{first + 3}: an empty name"):
+        cocite.ingest(file, tmp_path / "g")
+    assert not list(tmp_path.glob("g*"))
+    graph = cocite.ingest(file, tmp_path / "g", skip_bad_rows=True)
+    assert graph.edges == 3
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    file = workbook(tmp_path / "x.xlsx", Sheet=[("a", "b")])
+    whole = file.read_bytes()
+    for content in (
+        whole[:-30],
+        whole[: len(whole) // 2],
+        whole.replace(b"sheetData", b"sheetDate"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(InputError, match=r"x\.xlsx "):
+            cocite.ingest(file, tmp_path / "g")
+    old = tmp_path / "x.xls"
+    old.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    with pytest.raises(InputError, match=r"x\.xls cannot be read as a spreadsheet"):
+        cocite.ingest(old, tmp_path / "g")
+    assert not list(tmp_path.glob("g*"))
+
+
+def test_what_reads_them_is_named_when_it_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = workbook(tmp_path / "x.xlsx", Sheet=[("a", "b")])
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    with pytest.raises(MissingLibrary, match=r"a spreadsheet needs python-calamine.*\[excel\]"):
+        cocite.ingest(file, tmp_path / "g")
+
+
+def far_apart(path: Path, last: str = "XFD1048576") -> Path:
+    """A sheet with two cells, which claims all that are between them."""
+    workbook(path, Near=[("a", "b")], Far=[("a", "b")])
+    return changed(path, "xl/worksheets/sheet2.xml", 'r="B1"', f'r="{last}"')
+
+
+def changed(path: Path, member: str, old: str, new: str) -> Path:
+    """The workbook with another text in a member."""
+    with zipfile.ZipFile(path) as archive:
+        texts = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert old in texts[member]
+    texts[member] = texts[member].replace(old, new, 1)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
+    return path
+
+
+def ods(path: Path, cells: str) -> Path:
+    """An .ods file with one row of these cells."""
+    office = "urn:oasis:names:tc:opendocument:xmlns"
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mimetype", kind)
+        archive.writestr(
+            "META-INF/manifest.xml",
+            f'<m:manifest xmlns:m="{office}:manifest:1.0"><m:file-entry m:full-path="/" '
+            f'm:media-type="{kind}"/></m:manifest>',
+        )
+        archive.writestr(
+            "content.xml",
+            f'<office:document-content xmlns:office="{office}:office:1.0" '
+            f'xmlns:table="{office}:table:1.0" xmlns:text="{office}:text:1.0"><office:body>'
+            f'<office:spreadsheet><table:table table:name="S"><table:table-row>{cells}'
+            "</table:table-row></table:table></office:spreadsheet></office:body>"
+            "</office:document-content>",
+        )
+    return path
+
+
+MANY = 80_000_000
+TOO_LARGE = r"takes more than [0-9.]+ MB to read.*200 times.*save the sheet as CSV"
+
+
+@pytest.mark.parametrize("named", ["", "Far"])
+def test_cells_that_are_too_far_apart_are_refused(tmp_path: Path, named: str) -> None:
+    file = far_apart(tmp_path / "x.xlsx")
+    with pytest.raises(InputError, match=rf"^the sheet 'Far' of .*x\.xlsx {TOO_LARGE}"):
+        cocite.ingest(file, tmp_path / "g", sheet=named)
+    assert links(cocite.ingest(file, tmp_path / "h", sheet="Near")) == [("a", "b")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["h", "x.xlsx"]
+
+
+@pytest.mark.parametrize(
+    ("honest", "told"), [(True, TOO_LARGE), (False, f"{TOO_LARGE}|cannot be read as a spreadsheet")]
+)
+def test_a_cell_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, honest: bool, told: str
+) -> None:
+    """With 67 MB in the place of 268 MB; also where the archive claims another size."""
+    monkeypatch.setattr(sources, "ALWAYS_UNPACKED", 1 << 26)
+    sheet = "xl/worksheets/sheet1.xml"
+    file = changed(workbook(tmp_path / "x.xlsx", S=[("a", "b")]), sheet, ">a<", f">{'a' * MANY}<")
+    if not honest:
+        content = file.read_bytes()
+        with zipfile.ZipFile(file) as archive:
+            size = archive.getinfo(sheet).file_size.to_bytes(4, "little")
+        assert content.count(size) == 2
+        file.write_bytes(content.replace(size, (99).to_bytes(4, "little")))
+    with pytest.raises(InputError, match=rf"x\.xlsx ({told})"):
+        cocite.ingest(file, tmp_path / "g")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.xlsx"]
+
+
+def test_repeated_cells_of_an_ods_file_are_bounded(tmp_path: Path) -> None:
+    a, b = (
+        f'<table:table-cell office:value-type="string"{{}}><text:p>{name}</text:p>'
+        "</table:table-cell>"
+        for name in "ab"
+    )
+    file = ods(tmp_path / "x.ods", a.format("") + b.format(""))
+    assert links(cocite.ingest(file, tmp_path / "g")) == [("a", "b")]
+    row = a.format("") + b.format(' table:number-columns-repeated="16000"')
+    again = '</table:table-row><table:table-row table:number-rows-repeated="5000">'
+    file = ods(tmp_path / "y.ods", row + again + row)
+    with pytest.raises(InputError, match=rf"y\.ods {TOO_LARGE}"):
+        cocite.ingest(file, tmp_path / "h")
+
+
+def test_a_sheet_takes_no_more_than_the_memory_given(tmp_path: Path) -> None:
+    """400 MB for a file of 4 MB, and not 800."""
+    file = far_apart(tmp_path / "x.xlsx")
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("xl/media/picture.png", random.Random(1).randbytes(4_000_000))
+    with pytest.raises(InputError, match=r"'Far' of .* takes more than 400 MB to read"):
+        cocite.ingest(file, tmp_path / "g", sheet="Far", memory="400MB")
+
+
+def test_cells_that_are_apart_are_a_row_within_bounds(tmp_path: Path) -> None:
+    file = far_apart(tmp_path / "x.xlsx", "Z100000")
+    with pytest.raises(MalformedRow, match=r"x\.xlsx:1: an empty name"):
+        cocite.ingest(file, tmp_path / "g", sheet="Far")
+
+
+def test_a_reader_that_cannot_begin_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "python_calamine.py").write_text("raise ImportError")
+    monkeypatch.syspath_prepend(tmp_path / "bad")
+    with pytest.raises(InputError, match=r"x\.xlsx cannot be read .* ended with exit code 1$"):
+        cocite.ingest(workbook(tmp_path / "x.xlsx", S=[("a", "b")]), tmp_path / "g")

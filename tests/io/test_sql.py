@@ -1,0 +1,282 @@
+"""Links out of databases: queries and tables of SQLite, DuckDB and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import CociteError, InputError, MalformedRow, UsageError
+from cocite.io.database import address_of, connect
+from tests.io.plain import links
+from tests.postgres import PASSWORD
+
+ROWS: list[tuple[Any, ...]] = [("a", "b", 1), ("b", "ä c", 2.5), ("ä c", "a", 1), ("a", "b", 4)]
+WANTED = [("ä c", "a"), ("a", "b"), ("b", "ä c")]
+
+Filled = Callable[..., str]
+
+
+@pytest.fixture(params=["sqlite", "duckdb", "postgres"])
+def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Filled]:
+    """Makes a table of rows in a database, and gives its address."""
+    made: list[tuple[str, str]] = []
+
+    def fill(
+        rows: list[tuple[Any, ...]] = ROWS,
+        columns: str = "id INT, src TEXT, dst TEXT, weight FLOAT",
+        table: str = "links",
+    ) -> str:
+        if request.param == "postgres":
+            address = str(request.getfixturevalue("postgres"))
+        else:
+            address = f"{request.param}:///{tmp_path}/site.{request.param}"
+        connection = connect(address_of(address), write=True)
+        connection.execute(f"CREATE TABLE {table} ({columns})")
+        made.append((address, table))
+        mark = "%s" if request.param == "postgres" else "?"
+        cursor = connection.cursor()
+        numbered = [(i, *row) for i, row in enumerate(rows)] if columns.startswith("id") else rows
+        for row in numbered:
+            values = ", ".join([mark] * len(row))
+            cursor.execute(f"INSERT INTO {table} VALUES ({values})", row)
+        connection.commit()
+        connection.close()
+        return address
+
+    yield fill
+    for address, table in made:
+        if address.startswith("postgres"):
+            connection = connect(address_of(address), write=True)
+            connection.execute(f"DROP TABLE {table}")
+            connection.commit()
+            connection.close()
+
+
+def test_a_table_is_read_by_the_titles_of_its_columns(filled: Filled, tmp_path: Path) -> None:
+    database = filled()
+    graph = cocite.ingest(database=database, table="links", output=tmp_path / "g")
+    assert links(graph) == WANTED
+    (source,) = graph.store.facts["sources"]
+    assert source["rows"] == 4
+    assert "columns 'src' and 'dst'" in source["read_as"]
+    only = cocite.ingest(
+        database=database + "#links", output=tmp_path / "h", weight_column="weight"
+    )
+    assert only.in_weights is not None
+    assert only.in_weights.tolist() == [1.0, 5.0, 2.5]
+    turned = cocite.ingest(database=database, columns="dst,src", output=tmp_path / "i")
+    assert sorted(links(turned)) == sorted((b, a) for a, b in WANTED)
+
+
+def test_a_key_is_no_end_of_a_link(filled: Filled, tmp_path: Path) -> None:
+    address = filled(columns="id INT, page TEXT, target TEXT, n FLOAT")
+    assert links(cocite.ingest(database=address, output=tmp_path / "g")) == WANTED
+
+
+def test_columns_that_only_their_places_tell_are_said(filled: Filled, tmp_path: Path) -> None:
+    address = filled(columns="a TEXT, b TEXT, n FLOAT")
+    guessed = cocite.ingest(database=address, output=tmp_path / "g")
+    named = cocite.ingest(database=address, output=tmp_path / "h", columns="a,b")
+    hint = " (if others are: --columns SOURCE,TARGET)"
+    said = [graph.store.facts["sources"][0]["read_as"] for graph in (guessed, named)]
+    assert [hint in text for text in said] == [True, False]
+
+
+def test_a_query_is_read(filled: Filled, tmp_path: Path) -> None:
+    database = filled()
+    query = "select dst, src as source, dst as target from links where weight < 3;"
+    graph = cocite.ingest(sql=query, database=database, output=tmp_path / "g")
+    assert sorted(links(graph)) == sorted(WANTED)
+    numbers = "select id, id + 1 from links order by id"
+    graph = cocite.ingest(sql=numbers, database=database, output=tmp_path / "h")
+    assert graph.info().names == "integers 0 to n - 1"
+    assert links(graph) == [(str(i), str(i + 1)) for i in range(4)]
+
+
+def test_nothing_of_a_database_is_changed_and_no_password_is_kept(
+    filled: Filled, tmp_path: Path
+) -> None:
+    database = filled()
+    for query in (
+        "delete from links",
+        "drop table links",
+        "insert into links values (1, 'a', 'b')",
+    ):
+        with pytest.raises(CociteError) as refused:
+            cocite.ingest(sql=query, database=database, output=tmp_path / "g")
+        assert PASSWORD not in str(refused.value)
+    graph = cocite.ingest(database=database, table="links", output=tmp_path / "g")
+    assert graph.edges == 3
+    for file in (tmp_path / "g").iterdir():
+        content = file.read_bytes()
+        assert PASSWORD.encode() not in content
+        assert b"ge%3Aheim" not in content
+        assert str(tmp_path).encode() not in content
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"),
+    [
+        ([("a", "b"), (None, "c")], ":2: "),
+        ([("a", "b"), ("b", "c"), ("", "c")], ":3: "),
+        ([("a", "b"), ("b", "c\nd")], ":2: "),
+    ],
+)
+def test_a_bad_row_is_named_by_its_number(
+    rows: list[tuple[Any, ...]], what: str, filled: Filled, tmp_path: Path
+) -> None:
+    database = filled([*rows, ("x", "y"), ("y", "z")], "src TEXT, dst TEXT")
+    with pytest.raises(MalformedRow, match=what) as refused:
+        cocite.ingest(database=database, output=tmp_path / "g", table="links")
+    assert "#links" in str(refused.value)
+    assert not list(tmp_path.glob("g*"))
+    graph = cocite.ingest(
+        database=database, table="links", output=tmp_path / "g", skip_bad_rows=True
+    )
+    assert graph.store.facts["dropped"]["bad_rows"] == 1
+    assert graph.edges == len(rows) + 1
+
+
+def test_names_that_are_none_are_refused(filled: Filled, tmp_path: Path) -> None:
+    database = filled([("a", 1.5), ("b", 2.5)], "src TEXT, dst FLOAT")
+    with pytest.raises(InputError, match=r"1\.5|FLOAT"):
+        cocite.ingest(database=database, table="links", output=tmp_path / "g")
+
+
+def test_what_is_not_there_is_said_with_what_is(filled: Filled, tmp_path: Path) -> None:
+    database = filled()
+    filled([("a", "b")], "x TEXT, y TEXT", "others")
+    out = tmp_path / "g"
+    with pytest.raises(UsageError, match="has no table 'pages'; it has links, others"):
+        cocite.ingest(database=database, table="pages", output=out)
+    with pytest.raises(UsageError, match=r"has 2 tables: links, others\. Name one, or a query"):
+        cocite.ingest(database=database, output=out)
+    with pytest.raises(UsageError, match="has no column 'from'; it has 'x', 'y'"):
+        cocite.ingest(database=database, table="others", columns="from,y", output=out)
+    with pytest.raises(CociteError, match=r"site\.|postgres://tester@127") as refused:
+        cocite.ingest(database=database, sql="select a, b from nothing", output=out)
+    assert PASSWORD not in str(refused.value)
+    with pytest.raises(CociteError):
+        cocite.ingest(database=database, sql="selec a", output=out)
+    with pytest.raises(CociteError):
+        cocite.ingest(database=database, sql="select 1 as a, 2 as b; select 3", output=out)
+    assert not list(tmp_path.glob("g*"))
+
+
+def test_tables_with_strange_names_are_read(filled: Filled, tmp_path: Path) -> None:
+    database = filled([("a", "b")], '"from ""x""" TEXT, "to" TEXT', '"web.links"')
+    graph = cocite.ingest(database=database, table='"web.links"', output=tmp_path / "g")
+    assert links(graph) == [("a", "b")]
+
+
+def test_duckdb_reads_files_without_a_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect() as database:
+        database.execute("copy (select 'a' as src, 'b' as dst, 7 as clicks) to 'clicks.parquet'")
+    query = "select src, dst, clicks from 'clicks.parquet' where clicks > 5"
+    assert main(["ingest", "--sql", query, "-o", "g", "--format", "json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["edges"] == 1
+    assert "read the query: a query of DuckDB, columns 'src' and 'dst'" in said.err
+    for wrong in (
+        "copy (select 1) to 'x.csv'",
+        "select 1) to 'x.csv' --",
+        "create table x (a int)",
+    ):
+        assert main(["ingest", "--sql", wrong, "-o", "h"]) in (1, 2)
+        assert not Path("x.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ({"sql": "select 1", "inputs": "links.tsv"}, "leave one of the two out"),
+        ({"table": "links"}, "is one of a database"),
+        ({"sql": " ; "}, "is empty"),
+        ({"sql": "select 1, 2", "database": "a.db", "table": "b"}, "leave one of them out"),
+        ({"sql": "select 1, 2", "delimiter": "tab"}, "delimiter is for files"),
+        ({"database": "links.tsv"}, "no file of SQLite or DuckDB"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    more: dict[str, Any], what: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=what):
+        cocite.ingest(output=tmp_path / "g", **more)
+
+
+def test_a_missing_database_is_named_and_not_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match=r"none\.db: no such file"):
+        cocite.ingest(database=str(tmp_path / "none.db"), output=tmp_path / "g")
+    assert not list(tmp_path.iterdir())
+    assert main(["ingest", "-o", str(tmp_path / "g")]) == 2
+    assert "LINKS..." in capsys.readouterr().err
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.execute("CREATE TABLE links (a, b)")
+        connection.execute("INSERT INTO links VALUES ('a', 'b'), ('a', CAST(X'ff61' AS TEXT))")
+        connection.execute("INSERT INTO links VALUES ('a', X'6162')")
+    with pytest.raises(MalformedRow, match=r"x\.db:2: bytes that are not UTF-8"):
+        cocite.ingest(database=str(tmp_path / "x.db"), output=tmp_path / "g")
+    with pytest.raises(MalformedRow, match=r"x\.db:1: a name of type bytes"):
+        cocite.ingest(
+            database=str(tmp_path / "x.db"),
+            sql="select * from links where rowid = 3",
+            output=tmp_path / "g",
+        )
+
+
+def test_database_given_as_links_is_read(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.execute("CREATE TABLE links (a, b)")
+    with pytest.raises(InputError, match=r"there is no link: .*x\.db is empty"):
+        cocite.ingest(tmp_path / "x.db", tmp_path / "g")
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.execute("INSERT INTO links VALUES ('a', 'b')")
+    assert links(cocite.ingest(tmp_path / "x.db", tmp_path / "g")) == [("a", "b")]
+
+
+def test_a_query_opens_the_files_that_it_names_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d").mkdir()
+    for name in ("d/a", "d/b", "it's"):
+        quoted = name.replace("'", "''")
+        duckdb.sql(f"COPY (SELECT '{quoted}' AS a, 'x' AS b) TO '{quoted}.parquet'")
+    duckdb.sql("COPY (SELECT 'c' AS a, 'x' AS b) TO 'c.csv'")
+    for query, wanted in (
+        ("from 'd/*.parquet'", ["d/a", "d/b"]),
+        ("from './d/../d/a.parquet'", ["d/a"]),
+        ("from read_parquet(['d/a.parquet', 'it''s.parquet'])", ["d/a", "it's"]),
+        (f"from '{tmp_path}/d/b.parquet'", ["d/b"]),
+        ('from "c.csv"', ["c"]),
+        ("from c.csv", ["c"]),
+        ("from read_csv('*.csv')", ["c"]),
+    ):
+        graph = cocite.ingest(sql=query, output=tmp_path / "g", overwrite=True)
+        assert sorted(a for a, _ in links(graph)) == wanted, query
+    with duckdb.connect("e.duckdb") as made:
+        made.execute("CREATE VIEW v AS FROM 'd/a.parquet'")
+        made.execute("CREATE TABLE t AS SELECT 'd/a' AS a, 'z' AS b")
+    own = "select t.a, c.b from t, 'c.csv' c"
+    assert links(cocite.ingest(sql=own, database="e.duckdb", output=tmp_path / "h")) == [
+        ("d/a", "x")
+    ]
+    for query in ("from v", "select v.a, c.b from v, 'c.csv' c", "from read_csv('c' || '.csv')"):
+        with pytest.raises(InputError, match=r"a query .--sql. the files that it names in quotes"):
+            cocite.ingest(sql=query, database="e.duckdb", output=tmp_path / "i")

@@ -1,0 +1,108 @@
+"""Titles of links in memory, and titles in memory of links anywhere: shown in hits as others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite.errors import InputError, UnrecognizedInput, UsageError
+
+LINKS = [("a", "x"), ("b", "x"), ("c", "x"), ("a", "y"), ("b", "y"), ("z", "y")]
+TITLES = {"x": "The X", "y": " The   Y ", "nobody": "Nothing", "a": None}
+MEANT = {"x": "The X", "y": "The Y"}
+
+
+def pandas() -> Any:
+    return pytest.importorskip("pandas")
+
+
+def polars() -> Any:
+    return pytest.importorskip("polars")
+
+
+FORMS: dict[str, Callable[[], Any]] = {
+    "dict": lambda: TITLES,
+    "pairs": lambda: list(TITLES.items()),
+    "iterator": lambda: iter(TITLES.items()),
+    "array": lambda: np.array(list(TITLES.items()), object),
+    "series": lambda: pandas().Series(TITLES),
+    "frame": lambda: pandas().DataFrame({"Title": TITLES.values(), "n": 1, "Name": TITLES.keys()}),
+    "index": lambda: pandas().DataFrame({"heading": TITLES}),
+    "polars": lambda: polars().DataFrame({"page": list(TITLES), "text": list(TITLES.values())}),
+    "arrow": lambda: pytest.importorskip("pyarrow").table(
+        {"name": list(TITLES), "title": list(TITLES.values())}
+    ),
+}
+
+
+def titles_of(graph: cocite.Graph) -> dict[str, str]:
+    assert graph.titles is not None
+    found = {name: graph.titles[graph.names.id(name)] for name in graph.names}
+    return {name: title for name, title in found.items() if title is not None}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_titles(tmp_path: Path, form: str) -> None:
+    assert titles_of(cocite.Graph.from_edges(LINKS, titles=FORMS[form]())) == MEANT
+    file = tmp_path / "links.tsv"
+    file.write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
+    graph = cocite.ingest(file, titles=FORMS[form]())
+    assert titles_of(graph) == MEANT
+    assert cocite.info(graph.path).facts()["names"] == "text"
+
+
+def test_hits_have_them() -> None:
+    hits = cocite.related(LINKS, "x", titles=TITLES)
+    assert {hit.node: hit.title for hit in hits}["y"] == "The Y"
+    frame = pandas().DataFrame(LINKS, columns=["from", "to"])
+    told = pandas().DataFrame({"page": list(MEANT), "called": list(MEANT.values())})
+    hits = cocite.related(frame, "x", titles=told, title_columns=("page", "called"))
+    assert {hit.node: hit.title for hit in hits}["y"] == "The Y"
+    assert "title" in hits.to_pandas()
+
+
+def test_files_of_titles_and_names_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "titles.tsv").write_text("1\tOne\n2\tTwo\n")
+    links = [(1, 2), (3, 2), (1, 4)]
+    graph = cocite.Graph.from_edges(links, titles=tmp_path / "titles.tsv")
+    assert graph.titles is not None
+    assert graph.titles[graph.names.id(2)] == "Two"
+    graph = cocite.Graph.from_edges(links, titles={1: "One", 4: "Four"})
+    assert graph.titles is not None
+    assert graph.titles[graph.names.id(4)] == "Four"
+    graph = cocite.Graph.from_edges([((0, 1), (1, 1))], titles={(0, 1): "A corner"})
+    assert graph.titles is not None
+    assert graph.titles[graph.names.id((0, 1))] == "A corner"
+    networkx = pytest.importorskip("networkx")
+    made = networkx.DiGraph(LINKS)
+    assert titles_of(cocite.Graph.from_networkx(made, titles=TITLES)) == MEANT
+
+
+@pytest.mark.parametrize(
+    ("titles", "more", "told"),
+    [
+        (7, {}, "int holds no titles"),
+        ([("x", "The X", 1)], {}, "is no name and its title"),
+        ({"x": ["The X"]}, {}, "a title is text"),
+        ({"x": "The X"}, {"title_columns": (1, 2)}, "leave them out for a mapping"),
+    ],
+)
+def test_what_holds_no_titles(titles: Any, more: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        cocite.Graph.from_edges(LINKS, titles=titles, **more)
+
+
+def test_titles_of_other_nodes_and_of_what_is_stored(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="none of the 1 titles is of a node"):
+        cocite.Graph.from_edges(LINKS, titles={"nobody": "Nothing"})
+    graph = cocite.Graph.from_edges(LINKS)
+    assert graph.titles is None
+    with pytest.raises(UsageError, match="are for links that are not stored yet"):
+        cocite.related(graph, "x", titles=TITLES)
+    with pytest.raises((InputError, UnrecognizedInput)):
+        cocite.Graph.from_edges(LINKS, titles=tmp_path / "missing.tsv")

@@ -1,0 +1,330 @@
+"""Blanks at the ends of names, which are no part of them, whatever names are read from.
+
+Names with control characters of one sign (C1), or which turn the direction of text: every reader
+refuses them as a bad row and says what it is, or leaves them out; marks of direction are names.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.errors import InputError
+from tests.io.plain import links, nothing_left, read
+from tests.io.test_every_reader import parquet, wiki
+from tests.io.test_spreadsheet import workbook
+
+SIGNS = {
+    "\x80": "control character",
+    "\x9b": "control character",
+    "\u202e": r"U\+202E, which turns the direction of text",
+    "\u2066": r"U\+2066, which turns the direction of text",
+}
+GOOD = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "c")]
+KEPT = {(a + ".html", b + ".html") for a, b in GOOD}
+
+
+class Family(NamedTuple):
+    """A file ``name`` of :data:`GOOD` and one link more, to the name that is given: what writes it,
+    the reader's name, and where the error says that the link is.
+    """
+
+    name: str
+    write: Callable[[Path, str], object]
+    reader: str
+    at: str
+
+
+def text(row: str, head: str = "", end: str = "") -> Callable[[Path, str], object]:
+    def write(path: Path, name: str) -> None:
+        rows = "".join(row.format(a, b) for a, b in [*GOOD, ("a", name)])
+        path.write_bytes((head + rows + end).encode())
+
+    return write
+
+
+def graph_of(declared: str, row: str, head: str, between: str, end: str) -> Any:
+    def write(path: Path, name: str) -> None:
+        nodes = "".join(declared.format(each) for each in ("a", "b", "c", name))
+        rows = "".join(row.format(a, b) for a, b in GOOD)
+        path.write_bytes((head + nodes + between + rows + end).encode())
+
+    return write
+
+
+def site(path: Path, name: str) -> None:
+    path.mkdir()
+    for page in "abc":
+        anchors = "".join(f'<a href="{b}.html">x</a>' for a, b in GOOD if a == page)
+        (path / f"{page}.html").write_text(anchors)
+    (path / f"{name}.html").touch()
+
+
+def dump(path: Path, name: str) -> None:
+    more = f"INSERT INTO `page` VALUES (4,0,'{name}',0);\n".encode()
+    path.write_bytes(wiki(more))
+
+
+def lock(path: Path, name: str) -> None:
+    text = 'version = 1\nrequires-python = ">=3.11"\n\n'
+    for package in "abc":
+        needs = ", ".join(f'{{ name = "{b}" }}' for a, b in [*GOOD, ("a", name)] if a == package)
+        text += f'[[package]]\nname = "{package}"\nversion = "1"\ndependencies = [{needs}]\n\n'
+    path.write_text(text + f'[[package]]\nname = "{name}"\nversion = "1"\n', "utf-8")
+
+
+FAMILIES = {
+    "text": Family("l.tsv", text("{}\t{}\n"), "text", r"l\.tsv:5: "),
+    "csv": Family("l.csv", text('"{}","{}"\n'), "text", r"l\.csv:5: "),
+    "parquet": Family(
+        "l.parquet", lambda p, n: parquet([*GOOD, ("a", n)])(p), "parquet", r"l\.parquet:5: "
+    ),
+    "html": Family("site", site, "html", r"site:\d: "),
+    "mediawiki": Family("w.sql", dump, "mediawiki", r"w\.sql:9: "),
+    "spreadsheet": Family(
+        "l.xlsx",
+        lambda p, n: workbook(p, links=[("source", "target"), *GOOD, ("a", n)]),
+        "spreadsheet",
+        r"l\.xlsx:6: ",
+    ),
+    "json-lines": Family("l.jsonl", text('["{}", "{}"]\n'), "json-lines", r"l\.jsonl:5: "),
+    "adjacency": Family("l.adj", text("{}: {}\n"), "adjacency", r"l\.adj:5: "),
+    "graphml": Family(
+        "l.graphml",
+        graph_of(
+            '<node id="{}"/>\n',
+            '<edge source="{}" target="{}"/>\n',
+            '<graphml xmlns="x"><graph edgedefault="directed">\n',
+            "",
+            "</graph></graphml>",
+        ),
+        "graphml",
+        r"l\.graphml:5: ",
+    ),
+    "gexf": Family(
+        "l.gexf",
+        graph_of(
+            '<node id="{}"/>\n',
+            '<edge source="{}" target="{}"/>\n',
+            '<gexf xmlns="x"><graph defaultedgetype="directed"><nodes>\n',
+            "</nodes><edges>\n",
+            "</edges></graph></gexf>",
+        ),
+        "gexf",
+        r"l\.gexf:5: ",
+    ),
+    "packages": Family("uv.lock", lock, "packages", r"uv\.lock"),
+}
+
+
+def called(family: str) -> set[tuple[str, str]]:
+    if family == "html":
+        return KEPT
+    if family == "mediawiki":
+        return {(a.upper(), b.upper()) for a, b in [("a", "b"), ("a", "c"), ("b", "c"), ("c", "a")]}
+    return set(GOOD)
+
+
+@pytest.mark.parametrize("sign", SIGNS, ids=ascii)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_file_with_such_a_name_is_refused_or_goes_on_without(
+    tmp_path: Path, family: str, sign: str
+) -> None:
+    name, write, reader, at = FAMILIES[family]
+    write(tmp_path / name, f"x{sign}y")
+    what = SIGNS[sign].split(",")[-1] if family == "mediawiki" else SIGNS[sign]
+    what = what.removeprefix(" which turns ")
+    with pytest.raises(InputError, match=rf"(?s){at}.*{what}") as refused:
+        cocite.ingest(tmp_path / name, tmp_path / "out.graph", format=reader)
+    assert sign not in str(refused.value)
+    assert nothing_left(tmp_path)
+    graph = cocite.ingest(
+        tmp_path / name, tmp_path / "out.graph", format=reader, skip_bad_rows=True
+    )
+    assert set(links(graph)) == called(family)
+    assert not [name for name in graph.names if sign in name]
+    assert graph.info().bad_rows >= 1
+    assert cocite.verify(tmp_path / "out.graph").faults == []
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_marks_of_direction_and_joiners_are_part_of_names(tmp_path: Path, family: str) -> None:
+    name, write, reader, _ = FAMILIES[family]
+    write(tmp_path / name, "x\u200e\u200f\u061c\u200c\u200dy\xa0z")
+    graph = cocite.ingest(tmp_path / name, tmp_path / "out.graph", format=reader)
+    assert any("\u200e\u200f\u061c\u200c\u200d" in name for name in graph.names)
+
+
+def test_vertices_of_common_crawl_are_refused(tmp_path: Path) -> None:
+    """As any fault of vertices is: without them no edge means anything."""
+    (tmp_path / "web-vertices.txt").write_text("0\torg.a\n1\torg.\u202eb\n", "utf-8")
+    (tmp_path / "web-edges.txt").write_text("0\t1\n")
+    for skip in (False, True):
+        with pytest.raises(InputError, match=r"web-vertices\.txt:2: a name with U\+202E"):
+            cocite.ingest(
+                tmp_path / "web-edges.txt",
+                tmp_path / "g",
+                format="common-crawl",
+                skip_bad_rows=skip,
+            )
+
+
+@pytest.mark.parametrize("sign", SIGNS, ids=ascii)
+def test_many_files_of_parquet(tmp_path: Path, sign: str) -> None:
+    for number in range(4):
+        parquet([*GOOD, *([("a", f"x{sign}")] * (number == 2))])(tmp_path / f"{number}.parquet")
+    files = sorted(tmp_path.glob("*.parquet"))
+    with pytest.raises(InputError, match=rf"2\.parquet:5: .*{SIGNS[sign]}"):
+        cocite.ingest(files, tmp_path / "g")
+    graph = cocite.ingest(files, tmp_path / "g", skip_bad_rows=True)
+    assert set(links(graph)) == set(GOOD)
+    assert graph.info().bad_rows == 1
+
+
+def in_sqlite(path: Path, rows: list[tuple[str, str]]) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE links (source TEXT, target TEXT)")
+        connection.executemany("INSERT INTO links VALUES (?, ?)", rows)
+    connection.close()
+
+
+def in_duckdb(path: Path, rows: list[tuple[str, str]]) -> None:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE links (source VARCHAR, target VARCHAR)")
+        connection.executemany("INSERT INTO links VALUES (?, ?)", rows)
+
+
+@pytest.mark.parametrize("sign", SIGNS, ids=ascii)
+@pytest.mark.parametrize("store", [in_sqlite, in_duckdb])
+def test_tables_of_databases(tmp_path: Path, store: Callable[..., object], sign: str) -> None:
+    store(tmp_path / "x.db", [*GOOD, ("a", f"x{sign}")])
+    named: dict[str, Any] = {"database": str(tmp_path / "x.db"), "table": "links"}
+    with pytest.raises(InputError, match=SIGNS[sign]):
+        cocite.ingest(output=tmp_path / "g", **named)
+    graph = cocite.ingest(output=tmp_path / "g", skip_bad_rows=True, **named)
+    assert set(links(graph)) == set(GOOD)
+    assert graph.info().bad_rows == 1
+
+
+def objects(name: str) -> Iterator[Any]:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    rows = [*GOOD, ("a", name)]
+    sources, targets = zip(*rows, strict=True)
+    yield rows
+    yield pandas.DataFrame({"source": sources, "target": targets})
+    yield polars.DataFrame({"source": sources, "target": targets})
+
+
+@pytest.mark.parametrize("sign", SIGNS, ids=ascii)
+def test_links_in_memory(sign: str) -> None:
+    for given in objects(f"x{sign}"):
+        with pytest.raises(InputError, match=rf"row 4 .*its target has .*{SIGNS[sign]}") as refused:
+            Graph.from_edges(given)
+        assert sign not in str(refused.value)
+        graph = Graph.from_edges(given, skip_bad_rows=True)
+        assert set(links(graph)) == set(GOOD)
+        assert graph.info().bad_rows == 1
+    (given, *_) = objects("x\u200f\u200d")
+    assert "x\u200f\u200d" in Graph.from_edges(given).names
+
+
+def test_labels_and_titles_are_without_them(tmp_path: Path) -> None:
+    """They are what people call a node: what else is in them stays."""
+    (tmp_path / "t.tsv").write_text("a\tx\u202ey\x9bz \u2066\nb\t\u202c\n", "utf-8")
+    graph = read(tmp_path, "a\tb\n", titles=tmp_path / "t.tsv")
+    assert graph.titles is not None
+    assert [graph.titles[node] for node in range(2)] == ["x y z", None]
+    path = tmp_path / "l.gml"
+    nodes = 'node [ id 0 label "A&#8238;lef" ]\nnode [ id 1 label "Bet" ]\n'
+    path.write_text(f"graph [\ndirected 1\n{nodes}edge [ source 0 target 1 ]\n]\n")
+    assert sorted(cocite.ingest(path, tmp_path / "of.gml").names) == ["Alef", "Bet"]
+
+
+# -- blanks at the ends ----------------------------------------------------------------------
+
+BLANKS = ["c ", " c", "  c  "]
+FIELDS = {"text", "adjacency"}
+"""Whose fields have blanks around them, which are no part of what is written."""
+NAMED = [family for family in FAMILIES if family not in ("html", "mediawiki", "packages")]
+MERGED = "1 name differed from others by blanks at the ends only"
+
+
+@pytest.mark.parametrize("blanks", BLANKS)
+@pytest.mark.parametrize("family", NAMED)
+def test_blanks_at_the_ends_of_names_in_files(
+    tmp_path: Path, family: str, blanks: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    name, write, reader, _ = FAMILIES[family]
+    write(tmp_path / name, blanks)
+    graph = cocite.ingest(tmp_path / name, tmp_path / "out.graph", format=reader)
+    assert set(links(graph)) == set(GOOD)
+    assert (MERGED in caplog.text) == (family not in FIELDS)
+    assert graph.store.facts.get("merged_names", 0) == (family not in FIELDS)
+
+
+@pytest.mark.parametrize("blanks", BLANKS)
+@pytest.mark.parametrize("store", [in_sqlite, in_duckdb])
+def test_blanks_at_the_ends_of_names_in_databases(
+    tmp_path: Path, store: Callable[..., object], blanks: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store(tmp_path / "x.db", [*GOOD, ("a", blanks)])
+    graph = cocite.ingest(output=tmp_path / "g", database=str(tmp_path / "x.db"), table="links")
+    assert set(links(graph)) == set(GOOD)
+    assert MERGED in caplog.text
+
+
+@pytest.mark.parametrize("blanks", BLANKS)
+def test_blanks_at_the_ends_of_names_in_memory(
+    blanks: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for given in objects(blanks):
+        caplog.clear()
+        graph = Graph.from_edges(given)
+        assert set(links(graph)) == set(GOOD)
+        assert graph.names.id(blanks) == graph.names.id("c")
+        assert MERGED in caplog.text
+
+
+def test_nothing_is_said_of_blanks_that_merge_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    in_sqlite(tmp_path / "x.db", [("a ", " b "), (" b ", "a "), ("a ", "\u3000c\xa0")])
+    graph = cocite.ingest(
+        output=tmp_path / "g",
+        database=str(tmp_path / "x.db"),
+        exclude=[" b"],
+        titles=Path(tmp_path / "x.db"),
+    )
+    assert set(links(graph)) == {("a", "\u3000c\xa0")}
+    assert "blanks" not in caplog.text
+    in_sqlite(tmp_path / "y.db", [("a ", " b "), (" a", "b")])
+    graph = cocite.ingest(output=tmp_path / "h", database=str(tmp_path / "y.db"))
+    assert graph.store.facts["merged_names"] == 2
+
+
+@pytest.mark.parametrize("family", [*NAMED, "sqlite", "duckdb", "memory"])
+def test_a_name_of_blanks_alone_is_none(tmp_path: Path, family: str) -> None:
+    if family == "adjacency":
+        return  # it is a page without links
+    given: dict[str, Any] = {}
+    if family in FAMILIES:
+        name, write, reader, _ = FAMILIES[family]
+        write(tmp_path / name, "  ")
+        given = {"inputs": tmp_path / name, "format": reader}
+    elif family == "memory":
+        given = {"inputs": [*GOOD, ("a", "  ")]}
+    else:
+        store = in_sqlite if family == "sqlite" else in_duckdb
+        store(tmp_path / "x.db", [*GOOD, ("a", "  ")])
+        given = {"database": str(tmp_path / "x.db")}
+    with pytest.raises(InputError, match=r"empty|name of blanks|not 2 tab"):
+        cocite.ingest(output=tmp_path / "g", **given)
+    graph = cocite.ingest(output=tmp_path / "g", skip_bad_rows=True, **given)
+    assert set(links(graph)) == set(GOOD)

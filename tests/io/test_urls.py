@@ -1,0 +1,119 @@
+"""URLs as names, written in one way: the rules one by one, and every input that has names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import UsageError
+from cocite.io.readers.contract import IS_WEB, TRACKING, normalizer
+from tests.graph.test_weights import weights
+from tests.io.plain import links
+
+RULES = [
+    ("HTTP://Example.COM:80/a/./b/../c", "http://example.com/a/c"),
+    ("https://example.com:443", "https://example.com/"),
+    ("https://example.com:80/", "https://example.com:80/"),
+    ("http://bücher.de/ä?ü", "http://xn--bcher-kva.de/%C3%A4?%C3%BC"),
+    ("http://a.org/b#c?d#e", "http://a.org/b"),
+    ("http://a.org/?a=1&b=2#", "http://a.org/?a=1&b=2"),
+    ("http://a.org/%7eb/%c3%a4%2f%41", "http://a.org/~b/%C3%A4%2FA"),
+    ("http://a.org/%zz%4", "http://a.org/%zz%4"),
+    ("  http://a.org/a b\n", "http://a.org/a%20b"),
+    ("http:\\\\a.org\\b", "http://a.org/b"),
+    ("http://0x7f.1/", "http://127.0.0.1/"),
+    ("http://a.org/?utm_source=x&p=1&fbclid=y", "http://a.org/?p=1"),
+    ("http://a.org/?p=1&utm_id", "http://a.org/?p=1"),
+    ("http://a.org/?gclid=x", "http://a.org/"),
+    ("http://a.org/?gclid=x&utm_term=y#z", "http://a.org/"),
+    ("http://a.org/?p=utm_source=x&xgclid=1", "http://a.org/?p=utm_source=x&xgclid=1"),
+]
+AS_THEY_ARE = [
+    *("http://www.a.org/index.html", "http://a.org/b/", "http://a.org/b", "http://a.org/B"),
+    *("http://a.org/?", "http://a.org/?b=1&a=2", "http://me:x@a.org/", "http://a.org./"),
+    *("http://a.org//b", "mailto:x@a.org", "ftp://A.org/#b", "A page", "httpx://A.org/", "http"),
+    *("http://[", "http:// a.org/#b", "http://a.org:99999/#b", "www.A.org/#b"),
+]
+
+
+@pytest.mark.parametrize(("written", "wanted"), RULES)
+def test_what_no_server_tells_apart_is_one(written: str, wanted: str) -> None:
+    assert normalizer()(written) == wanted
+    assert normalizer()(wanted) == wanted
+
+
+@pytest.mark.parametrize("name", AS_THEY_ARE)
+def test_all_else_stays(name: str) -> None:
+    assert normalizer()(name) == name
+
+
+@given(st.text(alphabet="aZ%2e7/.:?&=#@é ~_-[]\\", max_size=30), st.sampled_from(TRACKING))
+def test_twice_is_once(text: str, tracking: str) -> None:
+    for url in (f"http://a.org/{text}", f"https:{text}", f"http://a.org/?{tracking}=1&{text}"):
+        once = normalizer()(url)
+        assert normalizer()(once) == once
+
+
+def test_duckdb_reads_the_pattern_as_python_does() -> None:
+    names = [*(a for a, _ in RULES), *AS_THEY_ARE]
+    found = duckdb.execute("SELECT regexp_matches(unnest($1), $2)", [names, IS_WEB]).fetchall()
+    normal = normalizer()
+    assert all(hit or normal(name) == name for name, (hit,) in zip(names, found, strict=True))
+    assert sum(hit for (hit,) in found) == len(RULES) + 12
+
+
+def test_names_of_one_page_are_one_node(tmp_path: Path) -> None:
+    """Of links, nodes, titles and what is left out; weights are added."""
+    (tmp_path / "links.csv").write_text(
+        "source,target,n\nhttp://A.org,http://a.org/b#c,2\nhttp://a.org/,http://a.org/b,3\n"
+        "http://a.org:80/,http://a.org/#top,1\nhttp://a.org/b,plain,1\nhttp://A.org/x,plain,1\n"
+    )
+    (tmp_path / "nodes.txt").write_text("http://a.org/%7Eme\nHTTP://a.org/b\n")
+    (tmp_path / "titles.tsv").write_text("http://A.ORG/b#title\tBee\n")
+    (tmp_path / "out.txt").write_text("http://a.org/x#1\n")
+    graph = cocite.ingest(
+        tmp_path / "links.csv",
+        tmp_path / "g",
+        nodes=tmp_path / "nodes.txt",
+        titles=tmp_path / "titles.tsv",
+        weight_column="n",
+        exclude=["http://a.org:80/x"],
+        normalize_urls=True,
+    )
+    assert sorted(graph.names) == ["http://a.org/", "http://a.org/b", "http://a.org/~me", "plain"]
+    assert set(links(graph)) == {("http://a.org/", "http://a.org/b"), ("http://a.org/b", "plain")}
+    assert graph.info().self_loops == 1
+    assert graph.titles is not None
+    assert graph.titles[graph.names.id("http://a.org/b")] == "Bee"
+    assert graph.store.facts["normalized_urls"] == 7
+    assert weights(graph)["http://a.org/", "http://a.org/b"] == 5.0
+    plain = cocite.ingest(tmp_path / "links.csv", tmp_path / "h")
+    assert plain.nodes == 8
+    assert "normalized_urls" not in plain.store.facts
+
+
+def test_integers_and_links_in_memory_have_no_urls(tmp_path: Path) -> None:
+    (tmp_path / "links.tsv").write_text("1\t2\n")
+    graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", normalize_urls=True)
+    assert graph.store.facts["normalized_urls"] == 0
+    with pytest.raises(UsageError, match="normalize_urls is for files"):
+        cocite.ingest([("a", "b")], normalize_urls=True)
+
+
+def test_pages_outside_a_folder_are_written_in_one_way(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "site").mkdir()
+    urls = ("http://B.org/x?utm_source=a#1", "http://b.org/x")
+    page = "".join(f'<a href="{url}">x</a>' for url in urls)
+    (tmp_path / "site" / "index.html").write_text(page)
+    command = ["ingest", str(tmp_path / "site"), "-o", str(tmp_path / "g"), "--keep-external"]
+    assert main([*command, "--normalize-urls"]) == 0
+    assert "1 names were URLs, and written in another way" in capsys.readouterr().err
+    assert links(cocite.Graph.open(tmp_path / "g")) == [("index.html", "http://b.org/x")]

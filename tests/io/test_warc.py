@@ -1,0 +1,620 @@
+"""Web archives: hand-made WARC and WAT with what crawls hold, whole and damaged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import brotli
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import InputError, UnrecognizedInput, UsageError
+from cocite.io.readers import Source
+from cocite.io.readers.crawl import records as warc_records
+from cocite.io.readers.crawl.records import Message, body_of, message_of
+from tests.io.plain import links, nothing_left
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+A, B, C, D = (f"http://a.org/{name}" for name in "abcd")
+HTML = "Content-Type: text/html; charset=utf-8"
+Pack = Callable[[bytes], bytes]
+
+
+def record(
+    kind: str, url: str, block: bytes, *lines: str, at: str = "2026-01-01T00:00:00Z"
+) -> bytes:
+    head = ["WARC/1.0", f"WARC-Type: {kind}", f"WARC-Date: {at}", f"WARC-Target-URI: {url}"]
+    if not any(line.startswith("Content-Type") for line in lines):
+        head.append("Content-Type: application/http; msgtype=response")
+    head += [*lines, f"Content-Length: {len(block)}"]
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + block + b"\r\n\r\n"
+
+
+def http(status: str, body: str | bytes, *lines: str) -> bytes:
+    body = body.encode() if isinstance(body, str) else body
+    return "\r\n".join([f"HTTP/1.1 {status}", *lines]).encode() + b"\r\n\r\n" + body
+
+
+def page(url: str, *urls: str, title: str = "", at: str = "2026-01-01T00:00:00Z") -> bytes:
+    return record("response", url, http("200 OK", html(*urls, title=title), HTML), at=at)
+
+
+def html(*urls: str, title: str = "", head: str = "") -> str:
+    body = "".join(f'<a href="{url}">x</a>' for url in urls)
+    return f"<!doctype html><title>{title}</title>{head}<body>{body}"
+
+
+def moved(url: str, to: str, status: str = "301 Moved") -> bytes:
+    return record("response", url, http(status, "gone", f"Location: {to}"))
+
+
+def written(path: Path, *records: bytes, pack: Pack = gzip.compress) -> Path:
+    path.write_bytes(b"".join(map(pack, records)))
+    return path
+
+
+def read(path: Path | list[Path], **options: Any) -> tuple[set[tuple[str, str]], dict[str, Any]]:
+    """The links, with the host ``http://a.org/`` left out, and what the manifest says."""
+    graph = graph_of(path, keep_self_loops=True, **options)
+    (source,) = graph.store.facts["sources"]
+    found = {
+        (a.removeprefix("http://a.org/"), b.removeprefix("http://a.org/")) for a, b in links(graph)
+    }
+    return found, source
+
+
+def graph_of(path: Path | list[Path], **options: Any) -> Graph:
+    first = path[0] if isinstance(path, list) else path
+    return cocite.ingest(path, first.with_name("out.graph"), overwrite=True, **options)
+
+
+INFO = record("warcinfo", "", b"software: x\r\n", "Content-Type: application/warc-fields")
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("x.warc", bytes),
+        ("x.warc.gz", gzip.compress),
+        ("x.warc.zst", zstd.compress),
+        ("noname", gzip.compress),
+    ],
+)
+def test_pages_and_links_are_read_however_they_are_packed(
+    tmp_path: Path, name: str, pack: Pack
+) -> None:
+    request = record("request", A, b"GET /a HTTP/1.1\r\n\r\n")
+    archive = written(
+        tmp_path / name,
+        *(INFO, request, page(A, "b", "/c#top", "//a.org/a", title="A  page"), page(B, "a?x#y")),
+        *(page("<http://a.org/c>", "https://b.org/"), page("HTTP://A.ORG:80/a?x")),
+        pack=pack,
+    )
+    found, source = read(archive)
+    assert found == {("a", "b"), ("a", "c"), ("a", "a"), ("b", "a?x")}
+    assert source["pages"] == 4
+    assert source["others"] == {"to pages that were not captured (--keep-external keeps them)": 1}
+    graph = graph_of(archive)
+    assert graph.titles is not None
+    assert graph.titles[graph.names.id(A)] == "A page"
+    found, source = read(archive, keep_external=True)
+    assert ("c", "https://b.org/") in found
+    assert source["links"] == {"a": 5, "area": 0, "frame": 0}
+
+
+def test_lz4_and_dictionaries_of_zstandard_are_unpacked(tmp_path: Path) -> None:
+    from fastwarc.stream_io import Lz4Writer
+
+    records = [page(A, "b"), page(B, "a")]
+    with (tmp_path / "x.warc.lz4").open("wb") as file:
+        writer = Lz4Writer(file)
+        for each in records:
+            writer.write(each)
+        writer.close()
+    assert read(tmp_path / "x.warc.lz4")[0] == {("a", "b"), ("b", "a")}
+    samples = [each + bytes([i % 256]) * 9 for i in range(500) for each in records]
+    trained = zstd.train_dict(samples, 1000)
+    content = trained.dict_content
+    frame = b"\x5d\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
+    packed = b"".join(zstd.compress(each, zstd_dict=trained) for each in records)
+    (tmp_path / "y.warc.zst").write_bytes(frame + packed)
+    assert read(tmp_path / "y.warc.zst")[0] == {("a", "b"), ("b", "a")}
+
+
+def chunked(body: bytes) -> bytes:
+    parts = [body[i : i + 7] for i in range(0, len(body), 7)]
+    return b"".join(b"%x;a=b\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def deflated(body: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(body) + packer.flush()
+
+
+BODY = "<title>Käse</title><p>".encode() + b"x" * 100
+GZIP = gzip.compress(BODY, mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "wanted"),
+    [
+        ({"transfer-encoding": "chunked"}, chunked(BODY), BODY),
+        ({"transfer-encoding": "Chunked"}, BODY, BODY),  # undone, and not said
+        ({"transfer-encoding": "chunked"}, chunked(BODY)[:50], None),
+        ({"content-encoding": "gzip"}, GZIP, BODY),
+        ({"content-encoding": "x-gzip", "transfer-encoding": "chunked"}, chunked(GZIP), BODY),
+        ({"content-encoding": "gzip"}, BODY, BODY),
+        ({"content-encoding": "deflate"}, deflated(BODY), BODY),
+        ({"content-encoding": "br"}, brotli.compress(BODY), BODY),
+        ({"content-encoding": "zstd"}, zstd.compress(BODY), BODY),
+        ({"content-encoding": "gzip, br"}, brotli.compress(GZIP), BODY),
+        ({"content-encoding": "identity"}, BODY, BODY),
+        ({"content-encoding": "no such"}, BODY, BODY),
+    ],
+)
+def test_bodies_are_decoded_as_by_a_browser(
+    header: dict[str, str], body: bytes, wanted: bytes | None
+) -> None:
+    found = body_of(Message(200, header, body), 1 << 20)
+    if wanted is None:
+        assert found
+        assert BODY.startswith(found)
+    else:
+        assert found == wanted
+
+
+def test_bodies_that_cannot_be_decoded_or_are_too_large_are_none() -> None:
+    damaged = GZIP[:10] + b"\0" * 40
+    assert body_of(Message(200, {"content-encoding": "gzip"}, damaged), 1 << 20) is None
+    for name, pack in (("gzip", gzip.compress), ("br", brotli.compress), ("zstd", zstd.compress)):
+        bomb = Message(200, {"content-encoding": name}, pack(bytes(1 << 20)))
+        assert body_of(bomb, 1 << 19) is None
+        assert body_of(bomb, 1 << 20) == bytes(1 << 20)
+
+
+def test_a_message_is_a_status_and_a_header() -> None:
+    message = message_of(
+        b"HTTP/1.0 200\nA: b\n  c\nA: d\nContent-Type: x; Charset='koi8-r'\n\nhi\n\n"
+    )
+    assert message is not None
+    assert message.header["a"] == "b c"
+    assert (message.status, message.charset, message.body) == (200, "koi8-r", b"hi\n\n")
+    assert message_of(b"GET / HTTP/1.1\r\n\r\n") is None
+
+
+def test_redirects_copies_and_other_files_are_told_apart(tmp_path: Path) -> None:
+    canonical = html("d", head='<link rel=canonical href="/b">')
+    refresh = html(head='<meta http-equiv=refresh content="0; url=/b">')
+    pages = ["moved", "far", "loop1", "image.png", "lost", "copy", "sent", "self", "mailto:x@a.org"]
+    archive = written(
+        tmp_path / "x.warc.gz",
+        page(A, *pages, "https://b.org/", "//x y/"),
+        page(B, "a"),
+        page(D),
+        *(moved("http://a.org/moved", "/moved2", "302 Found"), moved("http://a.org/moved2", "/b")),
+        moved("http://a.org/far", "https://b.org/far"),
+        *(moved("http://a.org/loop1", "/loop2"), moved("http://a.org/loop2", "loop1")),
+        record(
+            "response",
+            "http://a.org/image.png",
+            http("200 OK", b"\x89PNG\0", "Content-Type: image/png"),
+        ),
+        record("response", "http://a.org/lost", http("404 Not Found", html("b"), HTML)),
+        record("response", "http://a.org/copy", http("200 OK", canonical, HTML)),
+        record("response", "http://a.org/sent", http("200 OK", refresh, HTML)),
+        record(
+            "response",
+            "http://a.org/self",
+            http("200", html(head="<link rel=canonical href=self>"), HTML),
+        ),
+        record("response", "dns:a.org", b"a.org. 1 IN A 1.2.3.4", "Content-Type: text/dns"),
+    )
+    report = tmp_path / "report.tsv"
+    found, source = read(archive, report=report)
+    assert found == {("a", "b"), ("a", "self"), ("b", "a"), ("b", "d")}
+    assert source["others"] == {
+        "broken": 2,  # lost and loop1
+        "malformed": 1,
+        "to files that are no pages": 1,
+        "to no web page (mailto: and so on)": 1,
+        "to pages that were not captured (--keep-external keeps them)": 2,
+    }
+    assert (source["pages"], source["copies"], source["redirects"]) == (4, 2, 5)
+    assert source["records"] == {
+        "error of a server, or no answer to show": 1,
+        "file that is no page": 1,
+        "record that is of no web page (dns: and so on)": 1,
+    }
+    rows = report.read_text().splitlines()
+    assert rows[1:] == [
+        f"{A}\tmalformed\t//x y/\t",
+        f"{A}\tbroken\tloop1\thttp://a.org/loop1",
+        f"{A}\tbroken\tlost\thttp://a.org/lost",
+    ]
+    found, source = read(archive, keep_external=True, ignore_canonical=True)
+    assert found == {
+        *(("a", "b"), ("a", "self"), ("b", "a"), ("a", "copy"), ("a", "sent"), ("copy", "d")),
+        *(("a", "https://b.org/"), ("a", "https://b.org/far")),
+    }
+
+
+def test_the_newest_capture_counts_and_revisits_change_nothing(tmp_path: Path) -> None:
+    revisit = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+    archive = written(
+        tmp_path / "x.warc.gz",
+        page(A, "b", at="2026-01-02T00:00:00Z"),
+        page(A, "c", at="2026-01-01T00:00:00Z"),
+        record("revisit", A, http("200 OK", b"", HTML), revisit, at="2026-02-01T00:00:00Z"),
+        *(page(B, "c", at="2026-01-01T00:00:00Z"), page(C)),
+        record("response", B, http("304 Not Modified", b""), at="2026-01-03T00:00:00Z"),
+        record("revisit", D, http("200 OK", b"", HTML), f"WARC-Refers-To-Target-URI: {C}"),
+        record(
+            "revisit",
+            "http://a.org/e",
+            http("200 OK", b""),
+            "WARC-Refers-To-Target-URI: http://b.org/",
+        ),
+        record("revisit", "http://a.org/f", http("301 x", b"", "Location: /a")),
+        page("http://a.org/g", "d", "e", "f"),
+        page(C, at="2026-03-01T00:00:00Z"),
+        record("response", C, http("404 x", b""), at="2025-03-01T00:00:00Z"),
+    )
+    found, source = read(archive)
+    assert found == {("a", "b"), ("b", "c"), ("g", "c"), ("g", "e"), ("g", "a")}
+    assert source["pages"] == 5  # a, b, c, e, g
+    assert source["records"]["revisit"] == 4
+
+
+def test_files_of_one_crawl_link_to_each_other(tmp_path: Path) -> None:
+    files = [
+        written(tmp_path / f"{i}.warc.gz", page(url, *"abcd")) for i, url in enumerate((A, B, C))
+    ]
+    found, source = read(files)
+    assert found == {(x, y) for x in "abc" for y in "abc"}
+    assert (source["files"], source["pages"]) == (3, 3)
+    assert "0.warc.gz and 2 more: 3 pages in a web archive" in source["read_as"]
+    (tmp_path / "links.tsv").write_text(f"{A}\tx\n")
+    mixed = cocite.ingest([files[0], tmp_path / "links.tsv"], tmp_path / "mixed")
+    assert set(links(mixed)) == {(A, "x")}
+
+
+def test_base_frames_and_encodings_are_those_of_the_page(tmp_path: Path) -> None:
+    body = '<base href="/x/"><meta charset=koi8-r><a href="мир"></a><iframe src="/b"></iframe>'
+    archive = written(
+        tmp_path / "x.warc.gz",
+        record(
+            "response",
+            A,
+            http("200 OK", body.encode("cp1251"), "Content-Type: text/html; charset=windows-1251"),
+        ),
+        page("http://a.org/x/мир"),
+        page(B),
+    )
+    found, source = read(archive)
+    assert found == {("a", "x/%D0%BC%D0%B8%D1%80"), ("a", "b")}
+    assert source["links"] == {"a": 1, "area": 0, "frame": 1}
+    assert read(archive, link_tags="frame")[0] == {("a", "b")}
+
+
+def test_navigation_is_left_out_by_site(tmp_path: Path) -> None:
+    names = [f"p{i}" for i in range(12)]
+    pages = [
+        record("response", f"http://{host}/{name}", http("200", html("/p0", after), HTML))
+        for host in ("a.org", "b.org")
+        for name, after in zip(names, names[1:] + names[:1], strict=True)
+    ]
+    nav = "<nav><a href=/p5>x</a></nav>"
+    pages.append(record("response", "http://a.org/q", http("200", nav + html("/p3"), HTML)))
+    found, source = read(written(tmp_path / "x.warc", *pages, pack=bytes), links="main")
+    assert {(a, b) for a, b in found if not a.startswith("http")} == {
+        *((f"p{i}", f"p{i + 1}") for i in range(11)),
+        ("q", "p3"),
+    }
+    assert source["others"] == {"in navigation": 1, "to pages that all pages link to": 26}
+
+
+def test_the_manual_of_git_has_the_links_that_its_folder_has(
+    data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """272 pages, 1,855 distinct links between them, 57 of a page to itself (README of the data)."""
+    with tarfile.open(data("html-git-htmldocs") / "git-htmldocs.tar.gz") as packed:
+        pages = [
+            record("response", f"http://a.org/{file.name}", http("200 OK", content.read(), HTML))
+            for file in packed
+            if file.name.endswith(".html") and (content := packed.extractfile(file))
+        ]
+    found, source = read(written(tmp_path / "x.warc.gz", *pages))
+    assert source["pages"] == 272
+    assert len(found) == 1855
+    assert sum(a == b for a, b in found) == 57
+
+
+# -- WAT -------------------------------------------------------------------------------
+
+
+def wat(url: str, found: Any, status: str = "200", kind: str = "response", **header: str) -> bytes:
+    told = {
+        "Container": {"Filename": "x.warc.gz"},
+        "Envelope": {
+            "WARC-Header-Metadata": {
+                "WARC-Type": kind,
+                "WARC-Target-URI": url,
+                "WARC-Date": "2026-01-01T00:00:00Z",
+            },
+            "Payload-Metadata": {
+                "HTTP-Response-Metadata": {
+                    "Response-Message": {"Status": status, "Version": "HTTP/1.1"},
+                    "Headers": {"Content-Type": "text/html"} | header,
+                }
+                | ({"HTML-Metadata": found} if found is not None else {})
+            },
+        },
+    }
+    return record("metadata", url, json.dumps(told).encode(), "Content-Type: application/json")
+
+
+def test_wat_tells_of_pages(tmp_path: Path) -> None:
+    every = [
+        {"path": "A@/href", "url": "b", "text": "B"},
+        {"path": "A@/href", "url": "/c?x=1#y"},
+        {"path": "IMG@/src", "url": "d"},
+        {"path": "AREA@/href", "url": "http://a.org/d"},
+        {"path": "IFRAME@/src", "url": "../moved"},
+        {"path": "A@/href", "url": 7},
+        {"path": "A@/href"},
+        "no link",
+        {"path": "A@/href", "url": "mailto:x@a.org"},
+    ]
+    head = {
+        "Title": " A \n page \ud800",
+        "Link": [{"path": "LINK@/href", "rel": "canonical", "url": "/a"}],
+    }
+    copy = {"Head": {"Link": [{"rel": "Canonical", "url": "b"}]}}
+    sent = {
+        "Head": {
+            "Metas": [{"http-equiv": "Refresh", "content": "3; url=b"}, {"name": "x"}],
+            "Link": [],
+        }
+    }
+    based = {"Head": {"Base": "/x/", "Title": "D"}, "Links": [{"path": "A@/href", "url": "../b"}]}
+    archive = written(
+        tmp_path / "x.warc.wat.gz",
+        INFO,
+        wat(A, None, kind="request"),
+        wat(A, {"Head": head, "Links": every}),
+        wat(B, {}),
+        wat("http://a.org/c?x=1", copy),
+        wat(D, based),
+        wat("http://a.org/sent", sent),
+        wat("http://a.org/moved", None, status="301", Location="sent"),
+        wat("http://a.org/p.pdf", None, **{"Content-Type": "application/pdf"}),
+        wat("http://a.org/7", {}, status="500"),
+        record("metadata", A, b"x: y", "Content-Type: application/warc-fields"),
+    )
+    found, source = read(archive)
+    assert found == {("a", "b"), ("a", "d"), ("d", "b"), ("a", "a")}
+    assert source["links"] == {"a": 4, "area": 1, "frame": 1}
+    assert source["pages"] == 3
+    graph = graph_of(archive)
+    assert graph.titles is not None
+    assert graph.titles[graph.names.id(A)] == "A page ?"
+
+
+def test_wat_that_is_none_is_refused_or_counted(tmp_path: Path) -> None:
+    deep = b"[" * 100_000
+    for block in (b"{", b"[]", deep, b"{}"):
+        bad = record("metadata", A, block, "Content-Type: application/json")
+        archive = written(
+            tmp_path / "x.wat.gz",
+            wat(B, {}),
+            bad,
+            wat(A, {"Links": [{"path": "A@/href", "url": "b"}]}),
+        )
+        with pytest.raises(
+            InputError, match=r"x\.wat\.gz: at byte \d+: a record of metadata that is no WAT"
+        ):
+            read(archive)
+        found, source = read(archive, skip_bad_rows=True)
+        assert found == {("a", "b")}
+        assert source["bad_rows"] == {"damaged record": 1}
+
+
+# -- damage ----------------------------------------------------------------------------
+
+RECORDS = [page(A, "b", "c"), page(B, "a"), page(C, "b")]
+WHOLE = {("a", "b"), ("a", "c"), ("b", "a"), ("c", "b")}
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_wherever_it_is_cut_that_is_told(tmp_path: Path, pack: Pack) -> None:
+    parts = [pack(each) for each in RECORDS]
+    whole = b"".join(parts)
+    ends = [sum(map(len, parts[:i])) for i in (1, 2, 3)]
+    tail = 4 if pack is bytes else 0  # blank lines behind a record
+    near = {end + i for end in ends[:2] for i in range(-9, 9)}
+    for cut in sorted({*range(1, len(whole), 9), *near}):
+        path = tmp_path / "x.warc"
+        path.write_bytes(whole[:cut])
+        told: list[int] = []
+
+        def refuse(place: int, what: str, told: list[int] = told) -> None:
+            told.append(place)
+
+        every = list(warc_records.records(Source(path), refuse, ("response",), lambda at: None))
+        # Of what is packed the record may be whole, and its checksum not.
+        packed = 20 if pack is not bytes else tail
+        assert sum(cut >= end - tail for end in ends) <= len(every)
+        assert len(every) <= sum(cut >= end - packed for end in ends)
+        between = any(end - tail <= cut <= end for end in ends)
+        assert bool(told) != between, cut
+
+
+@pytest.mark.parametrize(("pack", "pipe"), [(bytes, False), (bytes, True), (gzip.compress, False)])
+def test_damage_is_refused_by_its_place_or_passed_over(
+    tmp_path: Path, pack: Pack, pipe: bool
+) -> None:
+    parts = [pack(each) for each in RECORDS]
+    damaged = bytearray(parts[1])
+    damaged[4:20] = b"\0" * 16
+    if pack is bytes:
+        damaged[:4] = b"JUNK"
+    archive = tmp_path / "x.warc"
+    archive.write_bytes(parts[0] + bytes(damaged) + parts[2])
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for skip in (False, True):
+        given = archive
+        if pipe:
+            given = fifo
+            thread = threading.Thread(target=fifo_write, args=(fifo, archive.read_bytes()))
+            thread.start()
+        if not skip:
+            with pytest.raises(
+                InputError, match=rf"{given.name}: at byte 0: behind the record that"
+            ):
+                read(given, format="warc")
+            assert nothing_left(tmp_path)
+        else:
+            found, source = read(given, skip_bad_rows=True, keep_external=True, format="warc")
+            assert found == (
+                {("a", "b"), ("a", "c")} if pipe else {("a", "b"), ("a", "c"), ("c", "b")}
+            )
+            assert source["bad_rows"] == {"damaged record": 1}
+        if pipe:
+            thread.join()
+
+
+def fifo_write(path: Path, content: bytes) -> None:
+    with suppress(BrokenPipeError):
+        path.write_bytes(content)
+
+
+def test_a_record_without_a_length_is_damaged(tmp_path: Path) -> None:
+    bad = RECORDS[1].replace(b"Content-Length", b"Kontent-Length")
+    archive = written(tmp_path / "x.warc.gz", RECORDS[0], bad, RECORDS[2])
+    with pytest.raises(InputError, match=r"at byte \d+: a record without Content-Length"):
+        read(archive)
+    found, source = read(archive, skip_bad_rows=True)
+    assert found == {
+        ("a", "c"),
+    }
+    assert source["bad_rows"] == {"damaged record": 1}
+
+
+def test_a_record_that_is_too_long_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warc_records, "LARGEST", 1000)
+    large = record("response", B, http("200 OK", html("a") + "x" * 1000, HTML))
+    found, source = read(written(tmp_path / "x.warc.gz", page(A, "b", "c"), large, page(C, "a")))
+    assert found == {("a", "c"), ("c", "a")}
+    assert source["records"] == {"page of more than 32 MiB": 1}
+
+
+@pytest.mark.parametrize(
+    ("records", "error", "message"),
+    [
+        ([INFO], UnrecognizedInput, "holds no record of a page that was fetched"),
+        (
+            [page(A, "https://b.org/")],
+            UnrecognizedInput,
+            r"no link: .* has 1 pages .*--keep-external keeps them",
+        ),
+        ([b"WARC/1.0\r\n"], InputError, "at byte 0: "),
+    ],
+)
+def test_what_holds_no_link_says_so(
+    tmp_path: Path, records: list[bytes], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        read(written(tmp_path / "x.warc.gz", *records))
+    assert nothing_left(tmp_path)
+
+
+def test_options_of_tables_and_folders_are_refused(tmp_path: Path) -> None:
+    archive = written(tmp_path / "x.warc.gz", *RECORDS)
+    for options in ({"columns": "1,2"}, {"weight_column": 3}, {"site": "http://a.org/"}):
+        with pytest.raises(UsageError, match="a web archive"):
+            read(archive, **options)
+
+
+def test_an_archive_is_asked_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = written(tmp_path / "x.warc.gz", *RECORDS, page(D, "b", "c", title="Dee"))
+    assert main(["related", str(archive), A, "--no-cache"]) == 0
+    assert "Dee" in capsys.readouterr().out
+    assert main(["ingest", str(archive), "-o", str(tmp_path / "g"), "--from", "warc"]) == 0
+    assert "x.warc.gz: 4 pages in a web archive; 6 links" in capsys.readouterr().err
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """A small site on this machine, with a redirect."""
+    root = tmp_path / "site"
+    (root / "sub").mkdir(parents=True)
+    (root / "index.html").write_text(html("sub", "b.html", "lost.html"))
+    (root / "b.html").write_text(html("/", title="Bee"))
+    (root / "sub" / "index.html").write_text(html("../b.html"))
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args, directory=str(root))
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_port}/"
+        running.shutdown()
+        thread.join()
+
+
+@pytest.mark.process
+@pytest.mark.skipif(shutil.which("wget") is None, reason="wget is not here")
+def test_what_wget_writes_is_read(server: str, tmp_path: Path) -> None:
+    command = ["wget", "-q", "-r", "--no-proxy", "-e", "robots=off", "--warc-file=x", server]
+    subprocess.run(command, cwd=tmp_path, check=False, timeout=60)
+    graph = graph_of(tmp_path / "x.warc.gz")
+    (source,) = graph.store.facts["sources"]
+    assert set(links(graph)) == {
+        (server, server + "sub/"),
+        (server, server + "b.html"),
+        (server + "b.html", server),
+        (server + "sub/", server + "b.html"),
+    }
+    assert source["others"]["broken"] == 1
+    assert source["redirects"] == 1
+
+
+def test_urls_of_captures_are_written_in_one_way(tmp_path: Path) -> None:
+    archive = written(
+        tmp_path / "x.warc.gz",
+        page("http://a.org/%7Ea?utm_source=x", "b?gclid=1#2", "c?fbclid=1", title="Tilde"),
+        page(B, "~a"),
+        moved("http://a.org/c?fbclid=2", "/~a?utm_id=3"),
+    )
+    found, _ = read(archive, normalize_urls=True)
+    assert found == {("~a", "b"), ("~a", "~a"), ("b", "~a")}
+    graph = graph_of(archive, normalize_urls=True)
+    assert graph.titles is not None
+    assert graph.titles[graph.names.id("http://a.org/~a")] == "Tilde"

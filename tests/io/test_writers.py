@@ -1,0 +1,263 @@
+"""Writers of results: a kind of file is one file and one line of a table."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner
+
+import cocite
+from cocite.cli.main import cli, main
+from cocite.errors import UsageError
+from cocite.io import writers
+from cocite.io.writers import ARRAYS, TABLES, WRITERS, Columns, TableFile, Types
+from cocite.io.writers.tables import ROWS, staged
+from cocite.search.batch.outputs import OUTPUTS
+
+
+def lines(path: Path, pieces: Iterable[Columns], types: Types) -> None:
+    """A kind of its own: a row a line, as JSON."""
+    with path.open("w") as file:
+        for piece in pieces:
+            for row in zip(*(piece[title].tolist() for title in types), strict=True):
+                print(json.dumps(dict(zip(types, row, strict=True))), file=file)
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> cocite.Graph:
+    (tmp_path / "l.tsv").write_text("a\tb\nb\tc\nc\ta\na\tc\n")
+    return cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
+
+
+def test_a_new_kind_of_file_is_written_by_every_verb_that_writes_tables(
+    graph: cocite.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(WRITERS, ".rows", TableFile("rows", lines))
+    assert main(["rank", str(graph.path), "-o", str(tmp_path / "r.rows")]) == 0
+    rows = list(map(json.loads, (tmp_path / "r.rows").read_text().splitlines()))
+    ranks = cocite.pagerank(graph).values.tolist()
+    assert rows == [{"node": n, "rank": r} for n, r in zip("abc", ranks, strict=True)]
+    assert main(["all-pairs", str(graph.path), "-o", str(tmp_path / "e.rows")]) == 0
+    assert json.loads((tmp_path / "e.rows").read_text().splitlines()[0])["node"] == "a"
+
+
+def test_an_array_has_the_numbers_of_a_table(graph: cocite.Graph, tmp_path: Path) -> None:
+    values = cocite.pagerank(graph).values
+    for ending in ARRAYS:
+        target = writers.check_output(tmp_path / f"x{ending}", overwrite=False)
+        writers.write_numbers(target, graph.names, rank=values)
+    assert ARRAYS == (".npy",)
+    assert np.load(tmp_path / "x.npy", mmap_mode="r").tolist() == values.tolist()
+    assert not [path for path in tmp_path.iterdir() if path.suffix == ".new"]
+
+
+def test_help_names_what_each_verb_can_write() -> None:
+    for verb, endings in (("rank", WRITERS), ("all-pairs", WRITERS), ("related-all", TABLES)):
+        printed = CliRunner().invoke(cli, [verb, "--help-all"]).output
+        assert all(ending in printed for ending in endings), verb
+    output = printed[printed.index("--output") : printed.index("--kind")]
+    assert not any(ending in output for ending in ARRAYS)
+    kinds = re.search(r"--kind \[(.*)\]", printed)
+    assert kinds is not None
+    assert kinds[1].split("|") == list(OUTPUTS)
+
+
+def test_another_ending_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"x\.txt ends in '\.txt'; it ends in one of \.parquet, "):
+        writers.check_output(tmp_path / "x.txt", overwrite=False)
+
+
+# -- one table, in every kind of file ----------------------------------------------------
+
+TYPES = {"node": "VARCHAR", "rank": "INTEGER", "big": "BIGINT", "score": "DOUBLE", "small": "FLOAT"}
+NAMES = ["a", "tab\tand\nline", 'quo"te, comma', "é 漢", "", None, "\x00\x01 control"]
+
+
+def pieces(rows: int = 50_000) -> list[dict[str, Any]]:
+    """Two pieces, the second with more rows than a batch has, with what does not exist in each."""
+    rng = np.random.default_rng(4)
+    found = []
+    for size in (len(NAMES), rows):
+        scores, small = rng.random(size), rng.random(size).astype(np.float32)
+        scores[::3] = np.nan
+        small[1::3] = np.nan
+        found.append(
+            {
+                "node": np.array((NAMES * size)[:size], object),
+                "rank": np.arange(size, dtype=np.int32),
+                "big": rng.integers(-(2**62), 2**62, size),
+                "score": scores,
+                "small": small,
+            }
+        )
+    return found
+
+
+def rows_in(pieces: Iterable[Columns]) -> list[tuple[Any, ...]]:
+    return [
+        tuple(None if isinstance(value, float) and isnan(value) else value for value in row)
+        for piece in pieces
+        for row in zip(*(piece[title].tolist() for title in TYPES), strict=True)
+    ]
+
+
+def expected() -> list[tuple[Any, ...]]:
+    return rows_in(pieces())
+
+
+def read(path: Path) -> list[tuple[Any, ...]]:
+    """The rows of a table, by a library that is not ours."""
+    if path.suffix == ".parquet":
+        return [tuple(row.values()) for row in pyarrow.parquet.read_table(path).to_pylist()]
+    if path.suffix == ".arrow":
+        with pyarrow.memory_map(str(path)) as source:
+            table = pyarrow.ipc.open_file(source).read_all()
+        assert [str(field.type) for field in table.schema] == [
+            "string", "int32", "int64", "double", "float",
+        ]  # fmt: skip
+        return [tuple(row.values()) for row in table.to_pylist()]
+    rows = [tuple(json.loads(line).values()) for line in path.read_bytes().splitlines()]
+    return [(*row[:4], row[4] and float(np.float32(row[4]))) for row in rows]
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".jsonl"])
+def test_a_table_is_read_back_as_it_was(tmp_path: Path, ending: str) -> None:
+    """Every kind of number, names of all sorts, and what does not exist."""
+    path = tmp_path / f"x{ending}"
+    target = writers.check_output(path, overwrite=False)
+    assert target.write_table(pieces(), TYPES) == path.stat().st_size
+    assert read(path) == expected()
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize(("ending", "delimiter"), [(".csv", ","), (".tsv", "\t")])
+def test_a_table_is_read_back_as_text(tmp_path: Path, ending: str, delimiter: str) -> None:
+    path = tmp_path / f"x{ending}"
+    writers.check_output(path, overwrite=False).write_table(pieces(), TYPES)
+    with path.open(encoding="utf-8", newline="") as file:
+        titles, *rows = csv.reader(file, delimiter=delimiter)
+    assert titles == list(TYPES)
+    for row, wanted in zip(rows, expected(), strict=True):
+        assert row[:3] == ["" if value is None else str(value) for value in wanted[:3]]
+        for cell, value, kind in zip(row[3:], wanted[3:], (float, np.float32), strict=True):
+            assert (cell == "") if value is None else kind(cell) == value
+
+
+def test_pandas_and_polars_read_arrow(tmp_path: Path) -> None:
+    path = tmp_path / "x.arrow"
+    writers.check_output(path, overwrite=False).write_table(pieces(9), TYPES)
+    wanted = [row[0] for row in expected()[: len(NAMES) + 9]]
+    assert pandas.read_feather(path)["node"].astype(object).tolist()[:5] == wanted[:5]
+    assert polars.read_ipc(path)["node"].to_list() == wanted
+
+
+@pytest.mark.parametrize("ending", TABLES)
+def test_a_table_without_rows_has_its_titles(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"x{ending}"
+    writers.check_output(path, overwrite=False).write_table([], TYPES)
+    if ending in (".csv", ".tsv"):
+        assert path.read_text().replace("\t", ",") == "node,rank,big,score,small\n"
+    else:
+        assert read(path) == []
+
+
+@pytest.mark.parametrize("ending", TABLES)
+def test_nothing_is_there_before_all_is(tmp_path: Path, ending: str) -> None:
+    """An error, or Control-C, half way: no file, and what was there before stays."""
+
+    def half() -> Iterator[Columns]:
+        yield pieces()[1]
+        raise KeyboardInterrupt
+
+    path = tmp_path / f"x{ending}"
+    for before in (None, b"before"):
+        if before is not None:
+            path.write_bytes(before)
+        with pytest.raises(KeyboardInterrupt):
+            writers.check_output(path, overwrite=True).write_table(half(), TYPES)
+        assert [each.read_bytes() for each in tmp_path.iterdir()] == ([before] if before else [])
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("ending", [".jsonl", ".arrow", ".csv"])
+def test_a_full_disk_is_said(tmp_path: Path, ending: str) -> None:
+    """By a limit on the size of files, in a process of its own."""
+    code = (
+        "import resource, signal, sys; import numpy as np; from cocite.io import writers;"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000));"
+        "from cocite.errors import ResourceError\n"
+        "piece = {'node': np.array(['name'] * 40_000, object), 'score': np.random.rand(40_000)}\n"
+        "try: writers.check_output(sys.argv[1], False).write_table([piece] * 9, "
+        "{'node': 'VARCHAR', 'score': 'DOUBLE'})\n"
+        "except ResourceError as error: print(error)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / f"x{ending}")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "could not write" in done.stdout
+    assert "free there" in done.stdout
+    assert os.listdir(tmp_path) == []
+
+
+def test_streams_are_what_they_say(tmp_path: Path) -> None:
+    """A stream of Arrow is in Arrow's format of streams; the others are what a file holds."""
+    for ending in TABLES:
+        writer = WRITERS[ending]
+        assert isinstance(writer, TableFile)
+        assert (writer.text is None) == (ending == ".parquet")
+        if writer.text is None:
+            continue
+        first, second = pieces(9)
+        content = writer.text(first, TYPES, True) + writer.text(second, TYPES, False)
+        if ending == ".arrow":
+            table = pyarrow.ipc.open_stream(content).read_all()
+            found = [tuple(row.values()) for row in table.to_pylist()]
+            assert found == rows_in([first, second])
+            continue
+        path = tmp_path / f"x{ending}"
+        writers.check_output(path, overwrite=False).write_table([first, second], TYPES)
+        assert path.read_bytes() == content
+
+
+def test_a_kind_is_said_where_the_name_does_not(
+    graph: cocite.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for verb in ("rank", "all-pairs"):
+        command = [verb, str(graph.path), "-o", str(tmp_path / verb), "--kind", "JSONL"]
+        assert main(command) == 0
+        assert json.loads((tmp_path / verb).read_text().splitlines()[0])["node"] == "a"
+        assert main(command) == 1
+        assert "exists. Choose another output, or pass --overwrite" in capsys.readouterr().err
+    assert main(["rank", str(graph.path), "--kind", "csv"]) == 2
+    assert "--kind says what --output is" in capsys.readouterr().err
+
+
+def test_without_pyarrow_an_arrow_file_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.ipc", None)
+    with pytest.raises(UsageError, match=r"an Arrow file needs pyarrow.*arrow\]"):
+        writers.check_output(tmp_path / "x.arrow", overwrite=False)
+
+
+def test_a_column_that_is_empty_for_long_is_written(tmp_path: Path) -> None:
+    empty = np.full(5_000, None, object)
+    rows = [{"node": np.array([f"n{i}" for i in range(5_000)], object), "title": empty}]
+    with staged(tmp_path / "x", rows, {"node": "VARCHAR", "title": "VARCHAR"}) as found:
+        counted = found.execute(f"SELECT count(node), count(title), count(*) FROM {ROWS}")
+        assert counted.fetchall() == [(5_000, 0, 5_000)]

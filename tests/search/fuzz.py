@@ -1,0 +1,152 @@
+"""Asks stores whose files are damaged, again and again; run as a process of its own.
+
+    python -m tests.search.fuzz SEED COUNT STORE...
+
+Each time a word of one file of a store is changed, all questions are asked, and the word is put
+back. A question is answered, or is Damaged; whatever else happens is printed, and ends the process,
+if that does not end by itself. COUNT is how often that is done for each store; with 0 every bit of
+``names.blocks`` is turned round, one at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cocite
+from cocite import Index
+from cocite.errors import Damaged, NotAStore, UsageError
+from cocite.index.layouts.reader import is_sampled, sampled_builder
+from cocite.index.layouts.trees.reader import TreeReader
+from cocite.search.results import RelatedDocument, SimilarityDocument
+from cocite.search.why_documents import WhyDocument
+from cocite.storage import kind_of
+
+Change = tuple[str, int, bytes]
+"""The file, the byte at which it changes, and what stands there then."""
+INTEGERS = 0, 1, 2**31, 2**32 - 2, 2**32 - 1, 2**63, 2**63 - 1, 2**64 - 1
+FLOATS = 0x7F800000, 0xFF800000, 0x7FC00000, 0x7FF << 52, 0xFFF << 52, 0x7FF8 << 48
+"""Infinities and what is no number, of both widths."""
+
+
+def main(seed: int, count: int, stores: list[Path]) -> None:
+    chance = random.Random(seed)
+    for store in stores:
+        names = list(opened(store).nodes)
+        outcomes = {"answered": 0, "damaged": 0}
+        for name, at, content in changes(store, count, chance):
+            print(f"{store.name} {name} at {at}: {content.hex()}", end=" ", flush=True)
+            with (store / name).open("r+b") as file:
+                file.seek(at)
+                before = file.read(len(content))
+                file.seek(at)
+                file.write(content)
+                file.flush()
+                ask_all(store, chance.sample(names, 2), outcomes)
+                file.seek(at)
+                file.write(before)
+            print("ok", flush=True)
+        print(json.dumps({"store": store.name, **outcomes}), flush=True)
+
+
+def changes(store: Path, count: int, chance: random.Random) -> Iterator[Change]:
+    if not count:
+        content = (store / "names.blocks").read_bytes()
+        for bit in range(8 * len(content)):
+            yield "names.blocks", bit // 8, bytes([content[bit // 8] ^ 1 << bit % 8])
+        return
+    files = {file.name: file.stat().st_size for file in sorted(store.iterdir())}
+    files = {name: size for name, size in files.items() if size and name != "manifest.json"}
+    for _ in range(count):
+        name = chance.choice(sorted(files))
+        content = (store / name).read_bytes()
+        at = chance.randrange(len(content))
+        if chance.random() < 0.5:
+            yield name, at, bytes([content[at] ^ 1 << chance.randrange(8)])
+            continue
+        width = chance.choice((4, 8))
+        at = at // width * width
+        value = chance.choice((*INTEGERS, *FLOATS, len(content)))
+        whole = (value % 2 ** (8 * width)).to_bytes(width, "little")
+        yield name, at, whole[: len(content) - at]
+
+
+def opened(store: Path) -> Index:
+    if kind_of(store) == "index":
+        return cocite.open(store, verify=False)
+    graph = cocite.Graph.open(store, verify=False)
+    return cocite.build(graph, measure="simrank", samples=5, length=3, unweighted=True)
+
+
+def ask_all(store: Path, names: list[str], outcomes: dict[str, int]) -> None:
+    try:
+        index = opened(store)
+    except Damaged:
+        outcomes["damaged"] += 1
+        return
+    for question in (*QUESTIONS, *([] if kind_of(store) == "graph" else INNER)):
+        try:
+            answer = question(index, *names)
+            json.dumps(answer, allow_nan=False)
+            outcomes["answered"] += 1
+        except Damaged:
+            outcomes["damaged"] += 1
+        except cocite.UnknownNode:
+            outcomes["damaged"] += 1  # of a name that is no longer there
+        except NotAStore:
+            raise
+        except UsageError as error:
+            if not any(words in str(error) for words in ("is no URL", "not the pages")):
+                raise
+
+
+def carried(index: Index, a: str, b: str) -> None:
+    """Every sample that could be carried over to another graph, where every other node is gone."""
+    nodes = index.stored.nodes
+    ids = np.full(nodes, 2**32 - 1, np.uint32)
+    ids[::2] = np.arange(-(-nodes // 2))
+    for part in index.stored.parts:
+        if is_sampled(part.layout) and sampled_builder(part.layout).carries:
+            carry = sampled_builder(part.layout).carrier(ids, -(-nodes // 2), part.settings)
+            for shard in part.shards:
+                for blob in shard.blobs:
+                    try:
+                        carry(shard.words, blob)
+                    except IndexError:
+                        raise part.damaged(shard.first) from None
+
+
+def all_related(index: Index, a: str, b: str) -> None:
+    """The kernel of batches."""
+    for reader in index.readers:
+        if isinstance(reader, TreeReader):
+            everybody = np.argsort(reader.places()).astype(np.uint32)
+            out = np.empty((everybody.size, 3), np.uint32), np.empty((everybody.size, 3, 2))
+            own = reader.part.ask_settings(index.stored.measure.ask_settings({}))
+            reader.related_many(everybody, 1.0, np.empty(0, bool), own, out)
+
+
+QUESTIONS: list[Callable[[Index, str, str], Any]] = [
+    lambda index, a, b: RelatedDocument.of(index, a, 5).to_json(),
+    lambda index, a, b: SimilarityDocument.of(index, a, b).to_json(),
+    lambda index, a, b: SimilarityDocument.of(index, a, a).to_json(),
+    lambda index, a, b: WhyDocument.of(index, a, b).to_json(),
+    lambda index, a, b: index.related(b, 3, prefix=a[:1]) and None,
+    lambda index, a, b: index.related(b, 3, other_sites=True) and None,
+    lambda index, a, b: list(index.nodes),
+    lambda index, a, b: index.nodes.complete(a[:2]),
+    lambda index, a, b: index.nodes.suggest(b + "x"),
+    lambda index, a, b: [index.nodes.id(name) for name in (a, b)],
+]
+INNER: list[Callable[[Index, str, str], Any]] = [carried, all_related]
+
+
+if __name__ == "__main__":
+    np.seterr(all="ignore")
+    main(int(sys.argv[1]), int(sys.argv[2]), [Path(store) for store in sys.argv[3:]])

@@ -1,0 +1,561 @@
+"""Batches: what ``related`` says, node by node, whatever the threads, pieces and interruptions."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import itertools
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Index, UnknownNode
+from cocite.errors import Busy, Damaged, OutputExists, ResourceError, UsageError
+from cocite.index.layouts.trees.reader import TreeReader
+from cocite.measures import PartSettings
+from cocite.search.batch import estimate as batches
+from cocite.search.batch import pieces
+from cocite.search.batch.run import Batch, related_all
+from cocite.storage import disk
+from tests.conftest import MakeGraph
+from tests.oracles.graphs import Edges, graphs
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """400 pages in sites of 20 that link to each other, a hub, 10 pages without links."""
+    folder = tmp_path_factory.mktemp("batch")
+    rng = np.random.default_rng(3)
+    site = rng.integers(0, 400, (2500, 1)) // 20 * 20
+    edges = [tuple(pair) for pair in (site + rng.integers(0, 20, (2500, 2))).tolist()]
+    edges += [(7, v) for v in range(0, 400, 3)] + [(v, 8) for v in range(0, 400, 7)]
+    named = "http://site{}.org/page {}"
+    lines = [
+        f"{named.format(a // 20, a)}\t{named.format(b // 20, b)}\n"
+        for a, b in np.random.default_rng(4).permutation(np.array(edges)).tolist()
+    ]
+    (folder / "links.tsv").write_text("".join(lines))
+    (folder / "nodes.tsv").write_text("".join(f"alone {i}\n" for i in range(10)))
+    graph = cocite.ingest(
+        folder / "links.tsv", folder / "g", nodes=folder / "nodes.tsv", header="no", delimiter="tab"
+    )
+    return cocite.build(graph, folder / "i", samples=23, seed=5, shard=7, measure="psimrank")
+
+
+def by_asking(
+    index: Index, k: int = 20, nodes: Iterable[str] | None = None, **options: Any
+) -> list[tuple[Any, ...]]:
+    """The rows that a batch must have."""
+    return [
+        (node, rank, hit.node, hit.score, hit.stderr)
+        for node in nodes or index.nodes
+        for rank, hit in enumerate(index.related(node, k, **options), 1)
+    ]
+
+
+def read(path: Path) -> list[tuple[Any, ...]]:
+    """All rows of a file, in their order."""
+    return duckdb.execute(f"SELECT * FROM '{path}'").fetchall()
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of 16 nodes, slices of 5, output pieces of 3."""
+    monkeypatch.setattr(pieces, "_MOST", 16)
+    monkeypatch.setattr(pieces, "_LEAST", 16)
+    monkeypatch.setattr(batches, "_SLICE_ROWS", 100)
+    monkeypatch.setattr(batches, "_OUT_ROWS", 60)
+
+
+# -- what it says -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 3, 20, 10**6])
+def test_rows_are_what_related_says(index: Index, tmp_path: Path, k: int) -> None:
+    report = related_all(index, tmp_path / "all.parquet", k)
+    rows = read(tmp_path / "all.parquet")
+    assert rows == by_asking(index, k)
+    assert (report.nodes, report.rows) == (len(index.nodes), len(rows))
+    assert len(rows) >= 390
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"min_score": 0.25},
+        {"decay": 0.9},
+        {"prefix": "http://site1"},
+        {"exclude_prefix": "http://site1.org/"},
+        {"prefix": "http://site", "exclude_prefix": "http://site3", "min_score": 0.01},
+        {"prefix": "nobody"},
+        {"min_confidence": 0.9},
+        {"min_confidence": 0.9, "bound": "bernstein", "min_score": 0.01},
+        {"among": ["alone 1", *(f"http://site1.org/page {i}" for i in range(20, 40))]},
+        {"among": ["alone 1"], "prefix": "http"},
+        {"order": "pagerank"},
+        {"order": "score*pagerank", "candidates": 9, "prefix": "http"},
+    ],
+)
+def test_options_mean_what_they_mean_to_related(
+    index: Index, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    related_all(index, tmp_path / "all.parquet", 7, **options)
+    assert read(tmp_path / "all.parquet") == by_asking(index, 7, **options)
+
+
+def test_pages_of_other_sites_and_ranks_of_a_file(index: Index, tmp_path: Path) -> None:
+    sites = [name for name in index.nodes if name.startswith("http")]
+    related_all(index, tmp_path / "all.parquet", 7, nodes=sites, other_sites=True)
+    rows = by_asking(index, 7, other_sites=True, nodes=sites)
+    assert read(tmp_path / "all.parquet") == rows
+    assert len(rows) > 1000
+    with pytest.raises(UsageError, match="'alone 0' is no URL"):
+        related_all(index, tmp_path / "x.parquet", 7, other_sites=True)
+    np.save(tmp_path / "ranks.npy", np.random.default_rng(0).random(len(index.nodes)))
+    by: dict[str, Any] = {"order": "pagerank", "ranks": tmp_path / "ranks.npy"}
+    related_all(index, tmp_path / "by.parquet", 7, **by)
+    assert read(tmp_path / "by.parquet") == by_asking(index, 7, **by)
+
+
+@settings(max_examples=20)
+@given(drawn=graphs(), samples=st.sampled_from([1, 2, 5]), k=st.integers(1, 6), data=st.data())
+def test_rows_are_what_related_says_on_any_graph(
+    make_graph: MakeGraph, drawn: tuple[int, Edges], samples: int, k: int, data: st.DataObject
+) -> None:
+    """Any graph, any order of the nodes: moves of every kind."""
+    n, edges = drawn
+    graph = make_graph(edges, range(n))
+    measure = data.draw(st.sampled_from(["psimrank", "simrank"]))
+    index = cocite.build(
+        graph, graph.path.with_suffix(".i"), samples=samples, measure=measure, seed=n
+    )
+    nodes = np.array(data.draw(st.permutations(range(n))), np.uint32)
+    out = np.empty((n, k), np.uint32), np.empty((n, k, 2))
+    reader = index.readers[0]
+    assert isinstance(reader, TreeReader)
+    allowed = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)
+    some = index.nodes.names(np.flatnonzero(allowed).astype(np.uint32)) if n % 2 else None
+    who = allowed if n % 2 else np.empty(0, bool)
+    reader.related_many(nodes, 1.0, who, PartSettings({"decay": 0.6}), out)
+    for i, node in enumerate(nodes.tolist()):
+        hits = index.related(index.nodes.name(node), k, among=some)
+        there = out[0][i] != 2**32 - 1
+        assert index.nodes.names(out[0][i][there]) == [hit.node for hit in hits]
+        assert (out[1][i, there, 0] / 1e12).tolist() == [hit.score for hit in hits]
+        errors = np.sqrt(out[1][i, there, 1]).round(12)
+        np.testing.assert_array_equal(errors, [hit.stderr for hit in hits])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_the_nodes_does_not_matter(index: Index, seed: int) -> None:
+    """In a bad one most moves are longer than beginning anew, in that of a tree few are."""
+    reader = index.readers[0]
+    assert isinstance(reader, TreeReader)
+    order = np.random.default_rng(seed).permutation(len(index.nodes)).astype(np.uint32)
+    if seed == 0:
+        order = np.argsort(reader.places(), kind="stable").astype(np.uint32)
+    out = np.empty((order.size, 9), np.uint32), np.empty((order.size, 9, 2))
+    reader.related_many(order, 1.0, np.empty(0, bool), PartSettings({"decay": 0.6}), out)
+    for node, ids, best in zip(order.tolist(), *out, strict=True):
+        hits = index.related(index.nodes.name(node), 9)
+        there = ids != 2**32 - 1
+        assert index.nodes.names(ids[there]) == [hit.node for hit in hits]
+        assert (best[there, 0] / 1e12).tolist() == [hit.score for hit in hits]
+        assert np.sqrt(best[there, 1]).round(12).tolist() == [hit.stderr for hit in hits]
+
+
+def test_ids_are_numbers(index: Index, tmp_path: Path) -> None:
+    related_all(index, tmp_path / "all.parquet", 4, ids=True)
+    named = index.nodes.names(np.arange(len(index.nodes)))
+    rows = read(tmp_path / "all.parquet")
+    assert [(named[a], r, named[b], s, e) for a, r, b, s, e in rows] == by_asking(index, 4)
+
+
+def test_csv_and_tsv_hold_the_same_rows(index: Index, tmp_path: Path) -> None:
+    for ending, delimiter in ((".csv", ","), (".tsv", "\t")):
+        path = tmp_path / f"all{ending}"
+        related_all(index, path, 3)
+        with path.open(newline="") as file:
+            titles, *rows = csv.reader(file, delimiter=delimiter)
+        assert titles == ["node", "rank", "related", "score", "stderr"]
+        found = [(a, int(r), b, float(s), float(e)) for a, r, b, s, e in rows]
+        assert found == by_asking(index, 3)
+
+
+def test_some_nodes_in_their_order_each_once(index: Index, tmp_path: Path) -> None:
+    names = list(index.nodes)
+    asked = [names[i] for i in (300, 22, 17, 22, 305)]
+    report = index.related_all(tmp_path / "some.parquet", 3, nodes=asked)
+    rows = read(tmp_path / "some.parquet")
+    assert list(dict.fromkeys(row[0] for row in rows)) == [names[i] for i in (300, 22, 17, 305)]
+    every = by_asking(index, 3)
+    assert sorted(rows) == sorted(row for row in every if row[0] in asked)
+    assert report.nodes == 4
+
+
+def test_no_nodes_are_no_rows(index: Index, tmp_path: Path) -> None:
+    assert index.related_all(tmp_path / "none.parquet", nodes=[]).rows == 0
+    assert read(tmp_path / "none.parquet") == []
+    assert os.listdir(tmp_path) == ["none.parquet"]
+
+
+def test_a_single_sample_has_no_error(make_graph: MakeGraph, tmp_path: Path) -> None:
+    index = cocite.build(
+        make_graph([(0, 1), (0, 2)]), tmp_path / "i", samples=1, measure="psimrank"
+    )
+    related_all(index, tmp_path / "all.parquet")
+    rows = read(tmp_path / "all.parquet")
+    assert rows == [("1", 1, "2", 0.6, None), ("2", 1, "1", 0.6, None)]
+    assert math.isnan(index.related("1")[0].stderr)
+
+
+# -- threads, pieces, interruptions -------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_threads_and_pieces_change_no_byte(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    related_all(index, tmp_path / f"one{ending}", threads=1)
+    expected = (tmp_path / f"one{ending}").read_bytes()
+    for piece in (1, 37, 128):
+        monkeypatch.setattr(pieces, "_MOST", piece)
+        monkeypatch.setattr(pieces, "_LEAST", piece)
+        for threads in (1, 2, 5):
+            path = tmp_path / f"{piece}-{threads}{ending}"
+            related_all(index, path, threads=threads)
+            assert path.read_bytes() == expected
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("after", [0, 1, 16, 200, 409])
+def test_an_interrupted_batch_goes_on_to_the_same_bytes(
+    index: Index, tmp_path: Path, after: int
+) -> None:
+    related_all(index, tmp_path / "whole.parquet", 5, threads=2)
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if stage == "relating" and done >= after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        related_all(index, tmp_path / "x.parquet", 5, progress=stop)
+    kept = -(-after // 16) * 16
+    assert stopped.value.__notes__ == [
+        f"the hits of {min(kept, len(index.nodes))} of {len(index.nodes)} nodes are kept in "
+        f"{tmp_path / 'x.parquet.building'}: repeat the command to go on"
+    ]
+    assert not (tmp_path / "x.parquet").exists()
+    calls: list[tuple[str, int, int]] = []
+    report = related_all(index, tmp_path / "x.parquet", 5, progress=lambda *c: calls.append(c))
+    assert calls[0] == ("relating", min(kept, len(index.nodes)), len(index.nodes))
+    assert calls[-1] == ("writing", report.rows, report.rows)
+    assert report.nodes == max(0, len(index.nodes) - kept)
+    assert (tmp_path / "x.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["whole.parquet", "x.parquet"]
+
+
+def test_an_interruption_while_writing_keeps_all_hits(index: Index, tmp_path: Path) -> None:
+    related_all(index, tmp_path / "whole.csv", 5)
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if stage == "writing" and done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        related_all(index, tmp_path / "x.csv", 5, progress=stop)
+    assert related_all(index, tmp_path / "x.csv", 5).nodes == 0
+    assert (tmp_path / "x.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+_CHILD = """
+import os, signal, sys
+import cocite
+from cocite.search.batch import pieces, run as batch
+from cocite.index.layouts.trees.reader import TreeReader
+from cocite.storage import disk
+
+pieces._MOST = pieces._LEAST = 16
+left, real = int(sys.argv[3]), disk.write
+
+def write(file, data):
+    global left
+    left -= 1
+    if left < 0:
+        real(file, bytes(data)[: len(data) // 2])  # torn
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(file, data)
+
+disk.write = write
+batch.related_all(cocite.open(sys.argv[1]), sys.argv[2], 5)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.usefixtures("small")
+def test_a_killed_batch_goes_on_to_the_same_bytes(index: Index, tmp_path: Path) -> None:
+    """Killed in the middle of a write: of the plan, of a piece, of the line for it."""
+    related_all(index, tmp_path / "whole.parquet", 5)
+    output = tmp_path / "x.parquet"
+    path = str(index.stored.store.path)
+    done = []
+    for writes in (0, 1, 2, 5, 10, 14):
+        command = [sys.executable, "-c", _CHILD, path, str(output), str(writes)]
+        ended = subprocess.run(command, check=False)
+        assert ended.returncode == -signal.SIGKILL
+        assert not output.exists()
+        with Batch(index, output, 5) as work:
+            done.append(work.done)
+    assert done == sorted(done)
+    assert 0 == done[0] < done[-1] < len(index.nodes)
+    related_all(index, output, 5)
+    assert output.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_piece_whose_bytes_rotted_is_made_again(index: Index, tmp_path: Path) -> None:
+    output = tmp_path / "x.csv"
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if done >= 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        related_all(index, output, 5, progress=stop)
+    pieces = tmp_path / "x.csv.building" / "pieces"
+    content = bytearray(pieces.read_bytes())
+    content[len(content) // 2] ^= 1
+    pieces.write_bytes(content)
+    with Batch(index, output, 5) as work:
+        assert 0 < work.done < 100
+        work.run()
+    related_all(index, tmp_path / "whole.csv", 5)
+    assert output.read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+# -- what is refused ----------------------------------------------------------------------
+
+
+def interrupted(index: Index, output: Path, **options: Any) -> None:
+    """Leave an unfinished batch, of which something is there."""
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if done or stage != "relating":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        related_all(index, output, progress=stop, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"k": 6}, "k: 20, here 6"),
+        ({"decay": 0.5}, "decay: 0.6, here 0.5"),
+        ({"min_score": 0.5}, "min score: 0.0, here 0.5"),
+        ({"prefix": "http"}, "prefix: none, here http"),
+        ({"nodes": ["alone 1"]}, "nodes: not the same"),
+        ({"among": ["alone 1"]}, "among: not the same"),
+        ({"min_confidence": 0.5}, "min confidence: none, here 0.5, betting"),
+        ({"order": "pagerank"}, "order: .*"),
+    ],
+)
+def test_an_unfinished_batch_with_other_options_is_not_gone_on_with(
+    index: Index, tmp_path: Path, options: dict[str, Any], what: str
+) -> None:
+    output = tmp_path / "x.parquet"
+    interrupted(index, output)
+    with pytest.raises(
+        UsageError, match=rf"unfinished batch with other settings: {what}\. .*--no-resume"
+    ):
+        related_all(index, output, **options)
+    related_all(index, output, restart=True, **options)
+    assert os.listdir(tmp_path) == ["x.parquet"]
+
+
+def test_first_samples_are_another_index(index: Index, tmp_path: Path) -> None:
+    """Though its files, and the digests of these, are the same."""
+    interrupted(index, tmp_path / "x.csv")
+    with pytest.raises(UsageError, match=r"other settings: samples: \d+, here 3\."):
+        related_all(index.first(3), tmp_path / "x.csv")
+
+
+def test_names_or_ids_is_decided_when_writing(index: Index, tmp_path: Path) -> None:
+    interrupted(index, tmp_path / "x.parquet")
+    related_all(index, tmp_path / "x.parquet", ids=True)
+    related_all(index, tmp_path / "y.parquet", ids=True)
+    assert (tmp_path / "x.parquet").read_bytes() == (tmp_path / "y.parquet").read_bytes()
+
+
+def test_an_unknown_node_is_told_before_any_work(index: Index, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNode, match="no node is named 'alone 77'"):
+        related_all(index, tmp_path / "x.parquet", nodes=["alone 1", "alone 77"])
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "k is 0; it is a whole number, 1 or more"),
+        ({"min_score": -1}, "min_score is -1; it is a number, 0 or more"),
+        ({"nodes": "alone 1"}, "nodes is one text; give a list of names"),
+        ({"color": "red"}, "psimrank has no setting 'color' when asking"),
+        ({"threads": 0}, "threads"),
+    ],
+)
+def test_a_wrong_option_is_told_before_any_work(
+    index: Index, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        related_all(index, tmp_path / "x.parquet", **options)
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_cannot_be_refined_is_told_before_any_work(index: Index, tmp_path: Path) -> None:
+    graph = index.stored.store.path.with_name("g")
+    found = cocite.build(graph, tmp_path / "i", measure="blend:simrank+xjaccard", samples=2)
+    with pytest.raises(UsageError, match="has no refined answers"):
+        related_all(found, tmp_path / "x.parquet", refine=True)
+    assert os.listdir(tmp_path) == ["i"]
+
+
+def test_an_output_that_exists_stays_unless_told_otherwise(index: Index, tmp_path: Path) -> None:
+    output = tmp_path / "x.csv"
+    output.write_text("mine")
+    with pytest.raises(OutputExists, match="Choose another output, or pass --overwrite"):
+        related_all(index, output)
+    assert output.read_text() == "mine"
+    related_all(index, output, overwrite=True)
+    assert output.read_text().startswith("node,rank,related,score,stderr\n")
+    with pytest.raises(
+        UsageError, match=r"ends in '.npy'; it ends in one of .parquet, .csv, .tsv, .jsonl"
+    ):
+        related_all(index, tmp_path / "x.npy")
+
+
+def test_a_directory_is_not_replaced_by_a_file(index: Index, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").mkdir()
+    with pytest.raises(OutputExists, match=r"x\.csv is a directory\. Name a file in it"):
+        related_all(index, tmp_path / "x.csv", overwrite=True)
+    assert os.listdir(tmp_path) == ["x.csv"]
+
+
+def test_two_at_once_are_kept_apart(index: Index, tmp_path: Path) -> None:
+    with Batch(index, tmp_path / "x.csv"), pytest.raises(Busy, match="another process"):
+        related_all(index, tmp_path / "x.csv")
+
+
+@pytest.mark.usefixtures("small")
+def test_a_full_disk_is_told_and_what_is_done_is_kept(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        """A file that takes no more."""
+
+        def __init__(self, file: Any) -> None:
+            self.name = file.name
+
+        def write(self, data: Any) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    real, left = disk.write, 9
+
+    def write(file: Any, data: Any) -> None:
+        nonlocal left
+        left -= 1
+        real(file if left > 0 else Full(file), data)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(disk, "write", write)
+    with pytest.raises(ResourceError, match="Free some room or choose another output, and run the"):
+        related_all(index, tmp_path / "x.csv", 5)
+    monkeypatch.setattr(disk, "write", real)
+    with Batch(index, tmp_path / "x.csv", 5) as work:
+        assert work.done == 3 * 16
+        work.run()
+    assert read(tmp_path / "x.csv")
+
+
+def test_a_disk_that_is_full_while_writing_is_told(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = duckdb.connect
+
+    def connect(*args: Any, **options: Any) -> Any:
+        raise duckdb.IOException('Could not write file "x": No space left on device')
+
+    monkeypatch.setattr(duckdb, "connect", connect)
+    with pytest.raises(ResourceError, match=r"No space left on device .* free there"):
+        related_all(index, tmp_path / "x.parquet", 5)
+    monkeypatch.setattr(duckdb, "connect", real)
+    assert related_all(index, tmp_path / "x.parquet", 5).nodes == 0
+
+
+def test_a_damaged_shard_is_left_out_or_named(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """A position behind the last member, and a member that is no node."""
+    rng = np.random.default_rng(1)
+    graph = make_graph(rng.integers(0, 40, (200, 2)).tolist())
+    for where, size in itertools.product((0, 2), (2, 6)):
+        path = tmp_path / f"i{where}{size}"
+        built = cocite.build(graph, path, samples=6, shard=size, threads=1, measure="psimrank")
+        shard = built.stored.parts[0].shards[-1]
+        name = f"in.samples-{shard.number:06d}"
+        words = np.array(shard.words)
+        begin = int(shard.blobs[1, min(where, 1)])
+        words[begin : begin + int(shard.blobs[1, 3])] = 10**6
+        (path / name).write_bytes(words.tobytes())
+        index, output = cocite.open(path, verify=False), tmp_path / f"x{where}{size}.csv"
+        if size == 6:
+            with pytest.raises(Damaged, match=rf"{name} is damaged"):
+                related_all(index, output)
+            continue
+        related_all(index, output)
+        assert [lost.file for lost in index.lost] == [name]
+        (path / name).unlink()
+        related_all(cocite.open(path), tmp_path / "again.csv", overwrite=True)
+        assert (tmp_path / "again.csv").read_bytes() == output.read_bytes()
+
+
+# -- refined ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", ["simrank", "psimrank"])
+def test_refined_rows_are_what_refined_questions_say(
+    index: Index,
+    tmp_path: Path,
+    small: None,
+    monkeypatch: pytest.MonkeyPatch,
+    measure: str,
+) -> None:
+    """Whatever the threads and pieces; what a batch of the other kind left is not gone on with."""
+    monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 64)
+    graph = index.stored.store.path.with_name("g")
+    found = cocite.build(graph, tmp_path / "i", measure=measure, samples=8, length=4)
+    nodes = list(found.nodes)[::8]
+    related_all(found, tmp_path / "a.csv", 5, nodes=nodes, refine=True, threads=1)
+    related_all(found, tmp_path / "b.csv", 5, nodes=nodes, target_error=0.001, threads=2)
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    related_all(found, tmp_path / "a.parquet", 5, nodes=nodes, refine=True)
+    assert read(tmp_path / "a.parquet") == [
+        (node, rank, *hit)
+        for node in nodes
+        for rank, hit in enumerate(found.related(node, 5, refine=True), 1)
+    ]
+    with pytest.raises(UsageError, match="target_error is 7"):
+        related_all(found, tmp_path / "c.csv", target_error=7)
+    with Batch(found, tmp_path / "d.csv", 5), pytest.raises(Busy):
+        Batch(found, tmp_path / "d.csv", 5).__enter__()
+    interrupted(found, tmp_path / "d.csv", k=5)
+    with pytest.raises(UsageError, match=r"settings: target error: none, here 0\.001"):
+        related_all(found, tmp_path / "d.csv", 5, refine=True)

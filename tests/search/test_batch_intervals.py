@@ -1,0 +1,129 @@
+"""Intervals of ``related-all`` are those of ``related``, in every kind of output."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import UsageError
+from cocite.graph import Graph
+from cocite.search import Index
+
+TITLES = ["node", "rank", "related", "score", "stderr", "low", "high"]
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    folder = tmp_path_factory.mktemp("intervals")
+    pairs = np.random.default_rng(2).integers(0, 60, (300, 2)).tolist()
+    (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in pairs))
+    return cocite.ingest(folder / "links.tsv", folder / "g", header="no")
+
+
+@pytest.fixture(scope="module")
+def index(graph: Graph) -> Index:
+    return cocite.build(graph, graph.path.with_name("i"), samples=16, measure="psimrank")
+
+
+@pytest.fixture(scope="module")
+def certified(graph: Graph) -> Index:
+    """Of the default measure, whose intervals take no samples."""
+    return cocite.build(graph, graph.path.with_name("d"))
+
+
+def expected(index: Index, k: int = 4, **options: Any) -> list[tuple[Any, ...]]:
+    return [
+        (node, rank, *hit)
+        for node in index.nodes
+        for rank, hit in enumerate(index.related(node, k, **options), 1)
+    ]
+
+
+def table(path: Path) -> list[tuple[Any, ...]]:
+    return duckdb.execute(f"SELECT * FROM '{path}'").fetchall()
+
+
+def test_where_they_take_no_samples_they_are_there(certified: Index, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"effort": 20, "reach": 5}
+    certified.related_all(tmp_path / "all.parquet", 4, **asked)
+    found = table(tmp_path / "all.parquet")
+    assert found == expected(certified, **asked)
+    assert any(high > score for _, _, _, score, _, _, high in found)
+    certified.related_all(tmp_path / "all.csv", 4, **asked)
+    rows = list(csv.reader(io.StringIO((tmp_path / "all.csv").read_text())))
+    assert rows[0] == TITLES
+    assert [[*map(float, row[3:])] for row in rows[1:]] == [[*row[3:]] for row in found]
+    certified.related_all(tmp_path / "all.jsonl", 4, **asked)
+    lines = map(json.loads, (tmp_path / "all.jsonl").read_text().splitlines())
+    hits = [tuple(hit.values()) for line in lines for hit in line["hits"]]
+    assert hits == [row[2:] for row in found]
+    certified.related_all(tmp_path / "bare.parquet", 4, intervals=False, **asked)
+    assert table(tmp_path / "bare.parquet") == [row[:5] for row in found]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"confidence": 0.5, "bound": "bernstein"},
+        {"min_confidence": 0.6},
+        {"refine": True, "target_error": 0.01},
+        {"order": "score*pagerank"},
+    ],
+    ids=str,
+)
+def test_of_samples_they_are_there_if_wanted(
+    index: Index, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 32)
+    index.related_all(tmp_path / "all.parquet", 4, intervals=True, **options)
+    assert table(tmp_path / "all.parquet") == expected(index, **options)
+    refined = "refine" in options
+    index.related_all(tmp_path / "usual.parquet", 4, **options)
+    titles = duckdb.execute(f"DESCRIBE SELECT * FROM '{tmp_path / 'usual.parquet'}'").fetchall()
+    assert [title for title, *_ in titles] == TITLES[: 7 if refined else 5]
+
+
+def test_an_unfinished_batch_with_others_does_not_go_on(index: Index, tmp_path: Path) -> None:
+    def stop(stage: str, done: int, total: int) -> None:
+        if stage == "writing":
+            raise KeyboardInterrupt
+
+    path = tmp_path / "all.parquet"
+    with pytest.raises(KeyboardInterrupt):
+        index.related_all(path, 4, intervals=True, progress=stop)
+    with pytest.raises(UsageError, match="intervals"):
+        index.related_all(path, 4)
+    index.related_all(path, 4, intervals=True)
+    assert table(path) == expected(index)
+    with pytest.raises(UsageError, match="confidence is 2"):
+        index.related_all(tmp_path / "x.csv", 4, confidence=2)
+
+
+def test_the_command_line_says_them(
+    index: Index, certified: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sampled, exact = (str(each.stored.store.path) for each in (index, certified))
+
+    def titles(*more: str) -> list[str]:
+        assert main(["related-all", *more, "-o", "-", "--kind", "csv", "-k", "1"]) == 0
+        out, err = capsys.readouterr()
+        assert "up to 1 hit for each of 60 nodes" in err
+        return out.splitlines()[0].split(",")
+
+    assert titles(exact) == TITLES
+    assert titles(exact, "--intervals", "no") == TITLES[:5]
+    assert titles(sampled) == TITLES[:5]
+    assert titles(sampled, "--intervals", "0.9") == TITLES
+    for wrong in ("yes", "1.5"):
+        assert main(["related-all", sampled, "-o", "-", "--intervals", wrong]) == 2
+        assert "a number between 0 and 1, such as 0.95" in capsys.readouterr().err

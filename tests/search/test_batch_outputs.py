@@ -1,0 +1,224 @@
+"""What a batch writes beside tables: JSON lines, and a folder with a file a node."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Index
+from cocite.errors import OutputExists, StoreError, UsageError
+from cocite.search.batch import estimate as batches
+from cocite.search.batch import folder as folders
+from cocite.search.batch.folder import file_name, levels_of
+from cocite.storage import disk
+
+NAMES = ["manifest", "a b/c?d=e&f", "..", ".", "CON", "é" * 90, "http://x.org/", "=2E", "x" * 151]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """60 pages, some of whose names no disk would take, and one without links."""
+    folder = tmp_path_factory.mktemp("outputs")
+    rng = np.random.default_rng(3)
+    names = NAMES + [f"page {i}" for i in range(50)]
+    rows = [f"{names[a]}\t{names[b]}\n" for a, b in rng.integers(0, 59, (300, 2)).tolist()]
+    (folder / "links.tsv").write_text("".join(rows))
+    (folder / "nodes.tsv").write_text("alone\n")
+    graph = cocite.ingest(
+        folder / "links.tsv", folder / "g", nodes=folder / "nodes.tsv", header="no", delimiter="tab"
+    )
+    return cocite.build(graph, folder / "i", samples=9, seed=5, measure="psimrank")
+
+
+def page(index: Index, node: str, k: int = 3, **options: Any) -> dict[str, Any]:
+    """What an output has to say of a node."""
+    hits = index.related(node, k, **options)
+    return {
+        "node": node,
+        "hits": [{"node": h.node, "score": h.score, "stderr": h.stderr} for h in hits],
+    }
+
+
+def test_json_lines_have_a_line_a_node_also_without_hits(index: Index, tmp_path: Path) -> None:
+    report = index.related_all(tmp_path / "all.jsonl", 3)
+    content = (tmp_path / "all.jsonl").read_text("utf-8")
+    found = [json.loads(line) for line in content.splitlines()]
+    assert found == [page(index, node) for node in index.nodes]
+    assert found[-1]["hits"] == [] or any(not each["hits"] for each in found)
+    assert (report.rows, report.bytes) == (
+        sum(len(each["hits"]) for each in found),
+        (tmp_path / "all.jsonl").stat().st_size,
+    )
+
+
+def test_a_single_sample_has_no_error_in_json(index: Index, tmp_path: Path) -> None:
+    index.first(1).related_all(tmp_path / "all.jsonl", 3)
+    lines = (tmp_path / "all.jsonl").read_text("utf-8").splitlines()
+    hits = [json.loads(line)["hits"] for line in lines]
+    assert {hit["stderr"] for some in hits for hit in some} == {None}
+
+
+def test_a_folder_has_a_file_a_node(index: Index, tmp_path: Path) -> None:
+    report = index.related_all(f"{tmp_path}/all/", 3)
+    folder = tmp_path / "all"
+    assert sorted(os.listdir(tmp_path)) == ["all"]
+    assert sorted(os.listdir(folder)) == ["files.csv", "manifest.json", "pages"]
+    for node in index.nodes:
+        assert json.loads((folder / file_name(node)).read_text("utf-8")) == page(index, node)
+    assert len(os.listdir(folder / "pages")) == len(index.nodes)
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    assert (manifest["nodes"], manifest["rows"]) == (len(index.nodes), report.rows)
+    assert (manifest["cocite"], manifest["levels"], manifest["k"]) == ("pages", 0, 3)
+    with (folder / "files.csv").open(newline="", encoding="utf-8") as file:
+        titles, *rows = csv.reader(file)
+    assert titles == ["node", "file"]
+    assert rows == [[node, file_name(node)] for node in index.nodes]
+    sizes = [entry.stat().st_size for entry in folder.rglob("*") if entry.is_file()]
+    assert report.bytes == sum(sizes)
+
+
+def test_many_files_lie_in_folders(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for few, many, levels in ((10, 1000, 1), (10, 20, 2)):
+        monkeypatch.setattr(folders, "_FEW", few)
+        monkeypatch.setattr(folders, "_MANY", many)
+        assert levels_of(len(index.nodes)) == levels
+        index.related_all(tmp_path / str(levels), 3, kind="folder")
+        for node in index.nodes:
+            name = file_name(node, levels)
+            assert name.count("/") == levels + 1
+            assert json.loads((tmp_path / str(levels) / name).read_text()) == page(index, node)
+
+
+def test_file_names() -> None:
+    assert file_name("a b/ü") == "pages/a=20b=2F=C3=BC.json"
+    assert file_name("..") == "pages/=2E..json"
+    assert file_name(12, 2) == "pages/6b/51/12.json"  # echo -n 12 | sha256sum
+    long = file_name("x" * 151).removeprefix("pages/").removesuffix(".json")
+    assert (len(long), long[:122]) == (138, "x" * 120 + "==")
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_file_names_are_safe_and_tell_nodes_apart(first: str, second: str) -> None:
+    names = [
+        file_name(node.encode("utf-8", "replace").decode()).removeprefix("pages/")
+        for node in (first, second)
+    ]
+    for name in names:
+        assert "/" not in name
+        assert not name.startswith(".")
+        assert len(name) <= 160
+        assert name.isascii()
+    assert (names[0] == names[1]) == (
+        first.encode("utf-8", "replace") == second.encode("utf-8", "replace")
+    )
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """All files of a folder."""
+    files = (entry for entry in folder.rglob("*") if entry.is_file())
+    return {str(entry.relative_to(folder)): entry.read_bytes() for entry in files}
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 5])
+def test_a_folder_that_is_interrupted_goes_on_and_is_not_there_before(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int
+) -> None:
+    monkeypatch.setattr(batches, "_OUT_ROWS", 30)
+    index.related_all(tmp_path / "whole", 3, kind="folder")
+    left, real, written = chunks * 10 + 3, folders._write, list[str]()
+
+    def write(folder: Path, name: str, text: str, made: set[str]) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            real(folder, name, text[: len(text) // 2], made)  # torn
+            raise KeyboardInterrupt
+        written.append(name)
+        real(folder, name, text, made)
+
+    monkeypatch.setattr(folders, "_write", write)
+    with pytest.raises(KeyboardInterrupt):
+        index.related_all(tmp_path / "x", 3, kind="folder")
+    assert not (tmp_path / "x").exists()
+    left, again = 10**6, len(written)
+    index.related_all(tmp_path / "x", 3, kind="folder")
+    assert len(written) - again == len(index.nodes) - 10 * chunks
+    assert snapshot(tmp_path / "x") == snapshot(tmp_path / "whole")
+    assert sorted(os.listdir(tmp_path)) == ["whole", "x"]
+
+
+def test_a_folder_is_replaced_if_it_is_one_of_ours(index: Index, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.mkdir()
+    index.related_all(path, 3, kind="folder")
+    with pytest.raises(OutputExists, match="pass --overwrite"):
+        index.related_all(path, 2, kind="folder")
+    index.related_all(path, 2, kind="folder", overwrite=True)
+    assert json.loads((path / "manifest.json").read_text())["k"] == 2
+    assert sorted(os.listdir(tmp_path)) == ["x"]
+    (path / "mine").write_text("")
+    with pytest.raises(OutputExists, match=r"holds other things than .*, such as mine"):
+        index.related_all(path, 2, kind="folder", overwrite=True)
+    (path / "mine").unlink()
+    (path / "manifest.json").write_text("{}")
+    with pytest.raises(OutputExists, match=r"no manifest\.json"):
+        index.related_all(path, 2, kind="folder", overwrite=True)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputExists, match="is no folder"):
+        index.related_all(tmp_path / "file", 2, kind="folder", overwrite=True)
+
+
+def test_a_disk_that_takes_two_names_for_one_is_told(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Callable[..., str] = folders.file_name
+    monkeypatch.setattr(folders, "file_name", lambda *of: real(*of).replace("=20", "-"))
+    index.related_all(tmp_path / "fine", 3, kind="folder")
+    monkeypatch.setattr(folders, "file_name", lambda *of: real(*of).replace("page=201", "page=202"))
+    with pytest.raises(StoreError, match=r"takes names for equal that are not"):
+        index.related_all(tmp_path / "x", 3, kind="folder")
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_full_disk_leaves_no_folder(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(disk, "rename", full)
+    with pytest.raises(OSError, match="No space"):
+        index.related_all(tmp_path / "x", 3, kind="folder")
+    assert not (tmp_path / "x").exists()
+
+
+def test_what_it_is_goes_by_the_name_or_is_said(index: Index, tmp_path: Path) -> None:
+    index.related_all(tmp_path / "a.jsonl", 3)
+    index.related_all(tmp_path / "a.txt", 3, kind="jsonl")
+    assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
+    index.related_all(tmp_path / "b", 3, kind="csv")
+    index.related_all(tmp_path / "b.csv", 3)
+    assert (tmp_path / "b").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    for name in ("x.folder", "x", "x.npy"):
+        with pytest.raises(UsageError, match=r"or in / for a folder .* --kind \(kind=\)"):
+            index.related_all(tmp_path / name, 3)
+    with pytest.raises(UsageError, match="kind is 'xml'; it is one of parquet, csv, tsv, jsonl"):
+        index.related_all(tmp_path / "x.csv", 3, kind="xml")
+
+
+def test_the_documentation_says_where_files_are() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "related-all.md").read_text("utf-8")
+    for levels in range(3):
+        assert f"all/{file_name('Cat', levels)} " in text

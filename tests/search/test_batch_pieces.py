@@ -1,0 +1,157 @@
+"""Pieces of a batch: cut by the clock, kept in any order, missing where none is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cocite
+from cocite.search.batch import pieces
+from cocite.search.batch.pieces import Piece, PieceRecord, answered, piece_of
+from cocite.search.batch.question import BatchHits
+from tests.clock import HOLD, Clock
+from tests.conftest import MakeGraph
+
+
+def hits_of(run: range) -> BatchHits:
+    """Node i has i % 3 hits, whose ids and numbers tell whose they are."""
+    counts = np.array([place % 3 for place in run], np.uint32)
+    ids = np.repeat(np.array(run, np.uint32), counts)
+    return BatchHits(counts, ids, np.column_stack((ids / 7, ids / 11)))
+
+
+def test_a_worker_hands_over_what_it_has_after_some_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+
+    def slow(run: range) -> BatchHits:
+        clock.sleep(0.7 * len(run))
+        return hits_of(run)
+
+    monkeypatch.setattr(pieces, "time", clock)
+    begin = clock.now
+    found = piece_of(range(10, 1000), slow, 64, Event())
+    assert (found.begin, found.size) == (10, 5)
+    assert clock.now - begin == pytest.approx(3.5)
+    one = piece_of(range(3), lambda run: slow(range(100)) and hits_of(run), 64, Event())
+    assert one.size == 1
+
+
+def test_slices_grow_while_they_are_soon_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "time", Clock())
+    asked: list[int] = []
+
+    def quick(run: range) -> BatchHits:
+        asked.append(len(run))
+        return hits_of(run)
+
+    assert piece_of(range(1000), quick, 64, Event()).size == 1000
+    assert asked[:7] == [1, 2, 4, 8, 16, 32, 64]
+    assert max(asked) == 64
+    assert sum(asked) == 1000
+
+
+def test_one_that_is_stopped_ends() -> None:
+    stopped = Event()
+    stopped.set()
+    with pytest.raises(KeyboardInterrupt):
+        piece_of(range(9), hits_of, 4, stopped)
+
+
+@given(
+    nodes=st.integers(0, 200),
+    threads=st.integers(1, 4),
+    most=st.integers(1, 50),
+    cut=st.lists(st.integers(0, 199), max_size=4),
+)
+def test_all_nodes_are_answered_once_whatever_is_left_of_runs(
+    nodes: int, threads: int, most: int, cut: list[int]
+) -> None:
+    ends = sorted({0, nodes, *(min(place, nodes) for place in cut)})
+    todo = [range(a, b) for a, b in pairwise(ends)]
+
+    def work(run: range) -> Piece:
+        return piece_of(run[:most], hits_of, 8, Event())
+
+    found = sorted(answered(todo, work, threads))
+    places = [place for p in found for place in range(p.begin, p.begin + p.size)]
+    assert places == list(range(nodes))
+
+
+@given(order=st.permutations(range(60)), ends=st.lists(st.integers(1, 59), max_size=6))
+def test_rows_are_found_whatever_piece_they_came_in(
+    tmp_path_factory: pytest.TempPathFactory, order: list[int], ends: list[int]
+) -> None:
+    path = tmp_path_factory.mktemp("pieces") / "pieces"
+    cuts = sorted({0, 60, *ends})
+    runs = [range(a, b) for a, b in pairwise(cuts)]
+    rng = np.random.default_rng(len(ends))
+    rng.shuffle(runs)
+    half = len(runs) // 2
+    with PieceRecord(path, 60, 5) as kept:
+        for run in runs[:half]:
+            kept.add(piece_of(run, hits_of, 8, Event()))
+        missing = kept.missing
+    covered = {place for run in runs[:half] for place in run}
+    assert {place for run in missing for place in run} == set(range(60)) - covered
+    with PieceRecord(path, 60, 5) as kept:
+        assert (kept.done, kept.missing) == (len(covered), missing)
+        for run in missing:
+            kept.add(piece_of(run, hits_of, 8, Event()))
+        assert (kept.done, kept.missing) == (60, [])
+        rows = kept.rows(np.array(order, np.uint32))
+    for place, node in enumerate(order):
+        counts, found = rows.of(slice(node, node + 1))
+        assert counts.tolist() == [place % 3]
+        assert found[:, 0].tolist() == [place] * (place % 3)
+
+
+_SLOW = f"""
+import os, sys
+import cocite
+from cocite.search.batch import pieces
+from cocite.search.batch.question import Question
+from tests.clock import ThreadClock
+{HOLD}
+pieces.time = clock = ThreadClock()
+real, journal = Question.answer, sys.argv[3]
+
+def answer(self, nodes):
+    if os.path.exists(journal) and os.path.getsize(journal) > 2000:
+        hold()
+    clock.sleep(1.0 * nodes.size)
+    return real(self, nodes)
+
+Question.answer = answer
+cocite.open(sys.argv[1]).related_all(sys.argv[2], 5, threads=1)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_what_is_done_is_kept_while_one_piece_would_take_for_ever(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """Killed after some seconds, of what would be pieces of thousands of slow questions."""
+    rng = np.random.default_rng(1)
+    graph = make_graph(rng.integers(0, 3000, (9000, 2)).tolist())
+    index = cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
+    index.related_all(tmp_path / "whole.csv", 5)
+    output, journal = tmp_path / "x.csv", tmp_path / "x.csv.building" / "pieces"
+    command = [sys.executable, "-c", _SLOW, *map(str, (tmp_path / "i", output, journal))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "held\n"
+        child.kill()
+    report = index.related_all(output, 5)
+    assert 0 < len(index.nodes) - report.nodes < len(index.nodes)
+    assert output.read_bytes() == (tmp_path / "whole.csv").read_bytes()

@@ -1,0 +1,190 @@
+"""What a batch will take is told from its first answers, which are kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Index
+from cocite.cli.main import main
+from cocite.errors import ResourceError
+from cocite.search.batch import estimate, outputs, pieces
+from cocite.search.batch.estimate import strata
+from cocite.search.batch.pieces import Ids
+from cocite.search.batch.question import BatchHits, Question
+from cocite.search.batch.run import Batch
+from cocite.search.plan.related_all import plan_related_all
+from tests.clock import ThreadClock
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """3,000 pages of very different sizes."""
+    folder = tmp_path_factory.mktemp("told")
+    rng = np.random.default_rng(3)
+    links = (rng.random((20_000, 2)) ** 2 * 3000).astype(int)
+    names = [f"http://site{i % 7}.org/page/{'x' * (i % 30)}{i}" for i in range(3000)]
+    rows = [f"{names[a]}\t{names[b]}\n" for a, b in links.tolist()]
+    (folder / "links.tsv").write_text("".join(rows))
+    graph = cocite.ingest(folder / "links.tsv", folder / "g", header="no", delimiter="tab")
+    return cocite.build(graph, folder / "i", samples=20, measure="psimrank")
+
+
+@given(
+    ends=st.lists(st.integers(0, 3000), max_size=12),
+    count=st.integers(1, 30),
+    size=st.integers(1, 40),
+)
+def test_strata_are_parts_of_what_is_missing(ends: list[int], count: int, size: int) -> None:
+    cuts = sorted(set(ends))
+    missing = [range(a, b) for a, b in zip(cuts[::2], cuts[1::2], strict=False)]
+    there = {place for run in missing for place in run}
+    found = [place for run in strata(missing, count, size) for place in run]
+    assert len(found) == len(set(found))
+    assert set(found) <= there
+    if len(there) <= count * size:
+        assert set(found) == there
+    else:
+        assert len(strata(missing, count, size)) == count
+        assert all(len(run) <= size for run in strata(missing, count, size))
+
+
+@pytest.mark.parametrize(
+    ("measure", "kind"),
+    [("psimrank", kind) for kind in ("parquet", "csv", "jsonl", "folder")]
+    + [("neighbourhood", "csv")],
+)
+def test_rows_and_size_are_told_and_the_answers_are_kept(
+    index: Index, tmp_path: Path, measure: str, kind: str
+) -> None:
+    if measure == "neighbourhood":
+        index = cocite.build(index.stored.store.path.with_name("g"), tmp_path / "i")
+    index.related_all(tmp_path / "whole", 10, kind=kind)
+    with Batch(index, tmp_path / "x", 10, kind=kind) as batch:
+        plan = batch.told()
+        assert plan is not None
+        assert 100 < plan.sampled <= batch.done < batch.nodes
+        report = batch.run()
+    assert plan.hits == pytest.approx(report.rows, rel=0.2)
+    assert report.bytes is not None
+    assert report.bytes / 1.5 < plan.bytes < report.bytes * 1.5
+    assert plan.disk > plan.bytes
+    assert plan.memory < 2**30
+    if kind == "folder":
+        for page in (tmp_path / "whole").rglob("*.json"):
+            other = tmp_path / "x" / page.relative_to(tmp_path / "whole")
+            assert other.read_bytes() == page.read_bytes()
+    else:
+        assert (tmp_path / "x").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> ThreadClock:
+    """The time that answers take; writing them takes none."""
+    found = ThreadClock()
+    for module in (pieces, outputs, estimate):
+        monkeypatch.setattr(module, "time", found)
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_time_is_told_within_half_as_much_again(
+    index: Index,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    clock: ThreadClock,
+    threads: int,
+) -> None:
+    """The last third of the nodes takes nine times as long as the others."""
+    monkeypatch.setattr(estimate, "_SINGLE", (60, 2))
+    monkeypatch.setattr(estimate, "_SECONDS", 60.0)
+    real = Question._one
+
+    def slow(self: Question, node: int) -> Any:
+        clock.sleep(0.036 if node >= 2000 else 0.004)
+        return real(self, node)
+
+    monkeypatch.setattr(Question, "_one", slow)
+    monkeypatch.setattr(Question, "together", None)
+    with Batch(index, tmp_path / "x.csv", threads=threads) as batch:
+        plan = batch.told()
+    assert plan is not None
+    expected = (2000 * 0.004 + 1000 * 0.036) / threads
+    assert expected / 1.5 < plan.seconds < expected * 1.5
+    assert plan.threads == threads
+
+
+def test_the_time_of_nodes_that_are_answered_together(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ThreadClock
+) -> None:
+    """The first of a slice takes long, the others do not."""
+    real = Question.answer
+
+    def slow(self: Question, nodes: Ids) -> BatchHits:
+        clock.sleep(0.02 + 0.002 * nodes.size)
+        return real(self, nodes)
+
+    monkeypatch.setattr(Question, "answer", slow)
+    monkeypatch.setattr(estimate, "_TOGETHER", (10, 48))
+    monkeypatch.setattr(estimate, "_SECONDS", 60.0)
+    with Batch(index, tmp_path / "x.csv", threads=1) as batch:
+        plan = batch.told()
+        left = batch.nodes - batch.done
+    assert plan is not None
+    assert 0.002 * left / 1.5 < plan.seconds < 0.002 * left * 1.5
+
+
+def test_nothing_is_told_of_what_is_done(index: Index, tmp_path: Path) -> None:
+    names = list(index.nodes)[:30]
+    with Batch(index, tmp_path / "x.csv", nodes=names) as batch:
+        assert batch.told() is None
+        assert batch.done == 30
+        batch.run()
+    with Batch(index, tmp_path / "y.csv", nodes=[]) as batch:
+        assert batch.told() is None
+
+
+def test_a_plan_leaves_nothing_behind(index: Index, tmp_path: Path) -> None:
+    plan = plan_related_all(index, 5, scratch=tmp_path, kind="jsonl", min_score=0.01)
+    assert plan.nodes == len(index.nodes)
+    assert plan.sampled < plan.nodes
+    few = plan_related_all(index, 5, scratch=tmp_path, nodes=list(index.nodes)[:30])
+    assert (few.nodes, few.sampled) == (30, 30)
+    assert few.hits <= 150
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(ResourceError, match="the sample cannot be made"):
+        plan_related_all(index, scratch=tmp_path / "none")
+
+
+def test_the_command_line_tells_it_before_it_starts_and_in_a_plan(
+    index: Index,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = str(index.stored.store.path)
+    assert main(["related-all", path, "-o", str(tmp_path / "x.csv"), "--threads", "1"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"{tmp_path / 'x.csv'}: up to 20 hits for each of {len(index.nodes):,} nodes"
+    assert lines[1].startswith("about ")
+    assert " on 1 thread, " in lines[1]
+    assert " of output, " in lines[1]
+    command = ["plan", path, "-k", "5", "--scratch", str(tmp_path)]
+    assert main([*command, "--format", "json", "--decay", "0.5"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["nodes"] == len(index.nodes)
+    assert {"hits", "seconds", "memory", "index", "bytes", "disk", "sampled"} < set(facts)
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    assert "up to 5 hits a node" in told
+    assert main([*command, "--samples", "5"]) == 2
+    assert "--samples is of an index that is yet to be built" in capsys.readouterr().err
+    assert main(["plan", str(Path(path).with_name("g")), "-k", "5"]) == 2
+    assert "-k is of related-all" in capsys.readouterr().err

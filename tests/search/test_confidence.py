@@ -1,0 +1,231 @@
+"""Intervals hold the truth as often as they say, and the order is certain only where it is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite.errors import UsageError
+from cocite.index.layouts.reader import Span
+from cocite.search.intervals import BOUNDS, Draws, certain_prefix, half_width, leading_certain
+from tests.conftest import MakeGraph
+from tests.oracles import simrank as exact
+from tests.search.test_estimates import inlinks_of
+
+TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
+
+
+def draws_of(rows: Any, most: float = 0.6, alike: int | None = None) -> Draws:
+    """From values of each hit, all of which lie in [0, ``most``] and are what they are."""
+    values = np.ascontiguousarray(np.array(rows, float).T)
+    return Draws(values, values, Span(0.0, 0.0, most), alike=alike)
+
+
+def test_half_widths_are_the_formulas() -> None:
+    error, samples, width = 0.02, 100, 0.6
+    log = math.log(4 / 0.05)
+    expected = error * math.sqrt(2 * log) + 7 * width * log / (3 * 99)
+    assert half_width(error, samples, width, 0.95) == pytest.approx(expected)
+    assert half_width(error, samples, 1.0, 0.95, "theorem5") == pytest.approx(
+        math.sqrt(7 * math.log(40) / 600)
+    )
+    # Theorem 5 read backwards: 2 exp(-6/7 N d^2) is the failure allowed.
+    d = float(half_width(0.0, 1000, 1.0, 0.99, "theorem5"))
+    assert 2 * math.exp(-6 / 7 * 1000 * d * d) == pytest.approx(0.01)
+    assert half_width(0.0, 1, 0.6, 0.95) == 0.6  # a single sample says nothing
+    assert half_width(5.0, 100, 0.6, 0.95) == 0.6  # never wider than the range
+
+
+@pytest.mark.parametrize(
+    ("ends", "certain"),
+    [
+        ([], 0),
+        ([(0.5, 0.5)], 0),
+        ([(0.5, 0.6), (0.3, 0.4)], 1),
+        ([(0.5, 0.6), (0.5, 0.5)], 0),
+        ([(0.5, 0.6), (0.3, 0.4), (0.1, 0.55)], 0),  # apart from the next, not from the last
+        ([(0.8, 0.9), (0.5, 0.6), (0.3, 0.4), (0.1, 0.55)], 1),
+    ],
+)
+def test_the_first_intervals_are_apart_from_all_behind(
+    ends: list[tuple[float, float]], certain: int
+) -> None:
+    assert certain_prefix(*np.array(ends).reshape(-1, 2).T) == certain
+
+
+@pytest.mark.parametrize("measure", TWINS)
+def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
+    make_graph: MakeGraph, tmp_path: Path, measure: str
+) -> None:
+    """40 independent indexes x 62 of 435 pairs at a level of 80 %, by each bound.
+
+    Pairs of one index are dependent, so the number of indexes counts: the mean of 40 shares, each
+    of which lies in [0, 1] and is 0.8 or more on average, is below 0.8 - sqrt(ln(1e9) / 80), 0.29,
+    once in 1e9 times (Hoeffding). In fact all bounds hold nearly always.
+    """
+    rng = np.random.default_rng(9)
+    graph = make_graph(rng.integers(0, 30, (140, 2)).tolist(), range(30))
+    truth = TWINS[measure](inlinks_of(graph), 0.6, 10)
+    held: dict[str, list[float]] = {bound: [] for bound in BOUNDS}
+    for seed in range(40):
+        options: dict[str, Any] = {"samples": 25, "seed": seed, "threads": 1}
+        index = cocite.build(graph, tmp_path / f"{seed}", measure=measure, **options)
+        pairs = list(itertools.combinations(range(30), 2))[seed % 7 :: 7]
+        for bound in BOUNDS:
+            inside = 0
+            for a, b in pairs:
+                found = index.similarity(a, b, confidence=0.8, bound=bound)
+                assert 0 <= found.low <= found.score <= found.high <= 0.6
+                inside += found.low - 1e-12 <= truth[a, b] <= found.high + 1e-12
+            held[bound].append(inside / len(pairs))
+    for bound in BOUNDS:
+        assert np.mean(held[bound]) >= 0.8
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("measure", [*TWINS, "compact-simrank"])
+def test_an_interval_has_room_for_what_walks_meet_behind_their_last_step(
+    make_graph: MakeGraph, tmp_path: Path, measure: str, bound: str
+) -> None:
+    """Two chains of 12 from one root: all walks from their ends meet there, after 12 steps. Indexes
+    of 10 steps know nothing of it.
+    """
+    chains = [[0, *range(first, first + 12)] for first in (1, 13)]
+    graph = make_graph([step for chain in chains for step in itertools.pairwise(chain)], range(25))
+    index = cocite.build(graph, tmp_path / "i", measure=measure, samples=100, length=10)
+    for decay in (0.6, 0.95):
+        found = index.similarity(12, 24, decay=decay, bound=bound)
+        assert found.score == found.low == 0
+        assert decay**12 <= found.high <= 1
+
+
+def test_an_error_says_little_where_meetings_are_rare(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """Two pages that meet at one in 400: of 100 samples mostly none. Then the error is 0, and
+    (score - truth) / error has no bounds. The interval holds the truth in 95 of 100 indexes: of 200
+    in a share of 0.95 - sqrt(ln(1e9) / 400), 0.72, at least, but once in 1e9 times (Hoeffding).
+    """
+    edges = [("x", "a"), ("x", "b")]
+    edges += [(f"{i}{page}", page) for page in "ab" for i in range(19)]
+    graph, held, none = make_graph(edges), 0, 0
+    for seed in range(200):
+        options: dict[str, Any] = {"samples": 100, "seed": seed, "threads": 1}
+        index = cocite.build(graph, tmp_path / f"{seed}", measure="simrank", **options)
+        found = index.similarity("a", "b")
+        held += found.low <= 0.6 / 400 <= found.high
+        none += found.stderr == 0
+    assert none > 100
+    assert held >= 0.72 * 200
+
+
+def test_a_higher_confidence_is_a_wider_interval(make_graph: MakeGraph, tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    graph = make_graph(rng.integers(0, 30, (140, 2)).tolist())
+    index = cocite.build(graph, tmp_path / "i", samples=400, measure="psimrank")
+    hits = [index.related(3, 5, confidence=level) for level in (0.5, 0.9, 0.999)]
+    for one, two in itertools.pairwise(hits):
+        assert [h.node for h in one] == [h.node for h in two]
+        assert all(b.low <= a.low and a.high <= b.high for a, b in zip(one, two, strict=True))
+    for hit in hits[1]:
+        assert hit[1:] == index.similarity(3, hit.node, confidence=0.9)
+
+
+def test_exact_scores_are_their_own_intervals(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph([("h", "a"), ("h", "b"), ("g", "b")])
+    index = cocite.build(graph, tmp_path / "i", measure="cocitation")
+    found = index.similarity("a", "b")
+    assert found.low == found.score == found.high
+    counted = index.similarity("b", "b", form="count")
+    assert tuple(counted) == (2, 0, 2, 2)
+    push = cocite.build(graph, tmp_path / "p", measure="ppr")
+    found = push.similarity("h", "a", tolerance=0.01)
+    assert found.low == found.score
+    assert found.high == pytest.approx(found.score + 0.01)
+
+
+def test_hits_that_may_be_nothing_are_dropped(make_graph: MakeGraph, tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    graph = make_graph(rng.integers(0, 30, (140, 2)).tolist())
+    index = cocite.build(graph, tmp_path / "i", samples=20, measure="psimrank")
+    for floor in (0, 0.1):
+        everyone = index.related(3, 30, min_score=floor)
+        sure = index.related(3, 30, min_score=floor, min_confidence=0.95)
+        low = {hit.node: index.similarity(3, hit.node, confidence=0.95).low for hit in everyone}
+        assert sure == [hit for hit in everyone if low[hit.node] > floor]
+        assert 0 < len(sure) < len(everyone)
+
+
+def test_the_order_is_certain_where_the_difference_is() -> None:
+    """By hand: 10,000 samples; the first two differ by 0.3 on average, the next by nothing."""
+    rng = np.random.default_rng(2)
+    values = np.array([0.6 * (rng.random(10_000) < p) for p in (0.9, 0.4, 0.4, 0.1)])
+    shared = 0.6 * (rng.random(10_000) < 0.5)
+    below = np.maximum(0, shared - 0.05)  # noisy, but always below
+    for bound in ("betting", "bernstein"):
+        for alike in (None, 0):
+
+            def certain(rows: Any, bound: str = bound, alike: int | None = alike) -> int:
+                return leading_certain(draws_of(rows, alike=alike), 0.95, bound)
+
+            assert certain(values) == 1
+            assert certain(values[[0, 1, 3]]) == 2  # the last one has no next one
+            assert certain(values[[0, 1, 3], :5]) == 0
+            assert certain([shared, below]) == 1
+            assert certain(values[:1]) == 0
+            assert certain(values[:, :1]) == 0
+
+
+def test_a_certain_order_is_the_true_order(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """At a failure of 1e-6 for all comparisons of a list, no list of 30 may be wrong."""
+    rng = np.random.default_rng(9)
+    graph = make_graph(rng.integers(0, 30, (140, 2)).tolist(), range(30))
+    truth = exact.psimrank(inlinks_of(graph), 0.6, 10)
+    index = cocite.build(graph, tmp_path / "i", samples=4000, shard=500, measure="psimrank")
+    found = 0
+    for node in range(30):
+        hits = index.related(node, 8, confidence=1 - 1e-6)
+        certain = hits.certain_ranks
+        found += certain
+        scores = [truth[node, int(hit.node)] for hit in hits[: certain + 1]]
+        assert scores == sorted(scores, reverse=True)
+    assert found > 5
+
+
+def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph, tmp_path: Path) -> None:
+    edges = [("x", "a"), ("x", "b"), ("x", "c"), ("y", "a"), ("y", "b"), ("z", "c"), ("z", "d")]
+    index = cocite.build(make_graph(edges), tmp_path / "i", measure="cocitation")
+    hits = index.related("a")
+    assert [hit.node for hit in hits] == ["b", "c"]
+    assert hits.certain_ranks == 2
+    assert index.related("a", 1).certain_ranks == 1
+    assert hits[1:].certain_ranks == 1
+    assert hits[::-1].certain_ranks == 0
+    for k in (1, 2):  # by its one page, z, d is related to c alone
+        assert index.related("d", k).certain_ranks == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": 0}, "confidence is 0; it is a number between 0 and 1"),
+        ({"confidence": 1.0}, "confidence is 1.0"),
+        ({"confidence": "high"}, "confidence is 'high'"),
+        ({"bound": "chernoff"}, "bound is 'chernoff'; it is betting or bernstein or theorem5"),
+        ({"min_confidence": 2}, "confidence is 2"),
+    ],
+)
+def test_wrong_levels_are_refused(
+    make_graph: MakeGraph, tmp_path: Path, options: dict[str, object], message: str
+) -> None:
+    index = cocite.build(
+        make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3, measure="psimrank"
+    )
+    with pytest.raises(UsageError, match=message):
+        index.related("a", **options)  # type: ignore[arg-type]

@@ -1,0 +1,205 @@
+"""Estimates against the exact twins, with tolerances that follow from the number of samples.
+
+By one thread each: samples of graphs as small as these are made faster than they change hands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.index.layouts.trees.reader import TreeReader
+from tests.conftest import MakeGraph
+from tests.oracles import compact as compacted
+from tests.oracles import simrank as exact
+from tests.oracles.bounds import bernstein
+
+TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
+
+
+def estimates(index: cocite.Index, nodes: list[int], decay: float) -> np.ndarray:
+    """Rows of scores for ``nodes`` (ids), by ``related`` with every hit."""
+    ids = {name: i for i, name in enumerate(index.nodes)}
+    rows = np.zeros((len(nodes), len(ids)))
+    for row, node in zip(rows, nodes, strict=True):
+        row[node] = 1
+        # Its intervals are not looked at, and Bernstein's take no time.
+        hits = index.related(index.nodes.name(node), len(ids), decay=decay, bound="bernstein")
+        for hit in hits:
+            row[ids[hit.node]] = hit.score
+    return rows
+
+
+def inlinks_of(graph: Graph) -> np.ndarray:
+    edges = [(int(u), v) for v in range(graph.nodes) for u in graph.in_neighbors(v)]
+    return exact.dense(graph.nodes, edges)
+
+
+GRAPHS = {
+    "random": [(a, b) for a, b in np.random.default_rng(4).integers(0, 25, (90, 2)).tolist()],
+    "ring with chords": [(i, (i + d) % 20) for i in range(20) for d in (1, 3, 7)],
+    "two hubs": [(i, j) for i in range(2, 22) for j in (0, 1)] + [(0, i) for i in range(2, 22)],
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("edges", GRAPHS.values(), ids=GRAPHS.keys())
+@pytest.mark.parametrize("measure", TWINS)
+def test_small_graphs_converge_to_the_exact_scores(
+    make_graph: MakeGraph, tmp_path: Path, edges: list[tuple[int, int]], measure: str
+) -> None:
+    graph = make_graph(edges)
+    samples, length, decay = 20_000, 7, 0.8
+    options = {"samples": samples, "length": length, "seed": 1, "shard": 2000, "threads": 1}
+    index = cocite.build(graph, tmp_path / "i", measure=measure, **options)  # type: ignore[arg-type]
+    truth = TWINS[measure](inlinks_of(graph), decay, length)
+    found = estimates(index, list(range(graph.nodes)), decay)
+    allowed = bernstein(truth, samples, decay, truth.size)
+    np.fill_diagonal(allowed, 1e-12)
+    assert (np.abs(found - truth) <= allowed).all()
+    assert allowed.max() < 0.025  # the test can fail
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("direction", ["out", "both", "any"])
+@pytest.mark.parametrize("measure", TWINS)
+def test_other_directions_converge_to_the_scores_of_their_links(
+    make_graph: MakeGraph, tmp_path: Path, measure: str, direction: str
+) -> None:
+    graph = make_graph(GRAPHS["random"])
+    options = {"samples": 20_000, "length": 6, "seed": 1, "shard": 2000, "threads": 1}
+    index = cocite.build(
+        graph,
+        tmp_path / "i",
+        measure=measure,
+        direction=direction,
+        **options,  # type: ignore[arg-type]
+    )
+    links = inlinks_of(graph)
+    ways = {"out": [links.T], "both": [links.T, links], "any": [links + links.T]}[direction]
+    if measure == "psimrank":  # to which a neighbor is one, however often it is
+        ways = [np.minimum(way, 1) for way in ways]
+    truths = [TWINS[measure](way, 0.8, 6) for way in ways]
+    truth = np.mean(truths, axis=0)
+    allowed = np.mean([bernstein(t, 20_000, 0.8, 2 * t.size) for t in truths], axis=0)
+    np.fill_diagonal(allowed, 1e-12)
+    found = estimates(index, list(range(graph.nodes)), 0.8)
+    assert (np.abs(found - truth) <= allowed).all()
+    assert (np.abs(TWINS[measure](links, 0.8, 6) - truth) > allowed).any()  # not the in-links'
+
+
+def test_walks_in_both_directions_are_independent(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """On an undirected graph both directions are the same links: equal draws would be seen.
+
+    The correlation of n independent pairs of values has a standard error of about 1 / sqrt(n).
+    """
+    graph = make_graph(GRAPHS["random"], undirected=True)
+    index = cocite.build(
+        graph, tmp_path / "i", direction="both", samples=10_000, shard=1000, measure="psimrank"
+    )
+    values = []
+    for reader in index.readers:
+        assert isinstance(reader, TreeReader)
+        times = reader.meeting_times(1, 2)
+        values.append(np.where(times == 255, 0, 0.6 ** times.astype(float)))
+    assert values[0].std() > 0.1
+    assert abs(np.corrcoef(values)[0, 1]) < 6 / np.sqrt(10_000)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("measure", TWINS)
+def test_polblogs_converges_to_the_exact_scores(
+    data: Callable[[str], Path], tmp_path: Path, measure: str
+) -> None:
+    graph = cocite.ingest(data("polblogs") / "edges.tsv", tmp_path / "g")
+    samples, length, decay = 400, 5, 0.6
+    index = cocite.build(graph, tmp_path / "i", measure=measure, samples=samples, length=length)
+    truth = TWINS[measure](inlinks_of(graph), decay, length)
+    nodes = np.flatnonzero(np.diff(graph.in_offsets.astype(int)))[::20].tolist()
+    found = estimates(index, nodes, decay)
+    allowed = bernstein(truth[nodes], samples, decay, found.size)
+    allowed[range(len(nodes)), nodes] = 1e-12
+    assert (np.abs(found - truth[nodes]) <= allowed).all()
+    assert np.median(allowed) < 0.06
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("edges", compacted.GRAPHS.values(), ids=compacted.GRAPHS.keys())
+@pytest.mark.parametrize("layout", ["compact", "trees", "paths"])
+def test_compacted_scores_converge_to_the_mean_over_all_functions(
+    make_graph: MakeGraph, tmp_path: Path, edges: list[tuple[int, int]], layout: str
+) -> None:
+    graph = make_graph(edges)
+    samples, length, decay = 20_000, 7, 0.8
+    index = cocite.build(
+        graph,
+        tmp_path / "i",
+        measure="compact-simrank",
+        layout=layout,
+        samples=samples,
+        length=length,
+        seed=1,
+        shard=2000,
+        threads=1,
+    )
+    neighbors = [graph.in_neighbors(v).tolist() for v in range(graph.nodes)]
+    truth = compacted.compact_simrank(neighbors, decay, length)
+    found = estimates(index, list(range(graph.nodes)), decay)
+    allowed = bernstein(truth, samples, decay, truth.size)
+    np.fill_diagonal(allowed, 1e-12)
+    assert (np.abs(found - truth) <= allowed).all()
+    assert allowed.max() < 0.025
+    # These graphs tell the two measures apart: SimRank is outside of what is allowed here.
+    plain = exact.simrank(inlinks_of(graph), decay, length)
+    assert (np.abs(plain - truth) > 2 * allowed).any()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("k", [1, 2, 5, 50])
+def test_common_in_neighbors_have_their_closed_forms(
+    make_graph: MakeGraph, tmp_path: Path, k: int
+) -> None:
+    """Two nodes with the same k in-neighbors, unrelated themselves: c/k and c."""
+    graph = make_graph([(f"w{i}", node) for i in range(k) for node in ("u", "v")])
+    samples, decay = 5000, 0.6
+    options = {"samples": samples, "length": 10, "shard": 1000, "threads": 1}
+    plain = cocite.build(graph, tmp_path / "s", measure="simrank", **options)  # type: ignore[arg-type]
+    coupled = cocite.build(graph, tmp_path / "p", measure="psimrank", **options)  # type: ignore[arg-type]
+    score = plain.similarity("u", "v", decay=decay).score
+    assert abs(score - decay / k) <= (bernstein(decay / k, samples, decay, 4) if k > 1 else 1e-12)
+    assert coupled.similarity("u", "v", decay=decay)[:2] == (decay, 0)
+
+
+def test_the_standard_error_is_that_of_repeated_experiments(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """400 independent indexes of 50 samples: the spread of their scores is what they say it is.
+
+    A squared z-score has a variance of about 2, so the mean of 400 is within 6 * sqrt(2 / 400),
+    0.42, of 1; a standard error 1.5 times too large would give 0.44, one too small 2.25.
+    """
+    graph = make_graph(GRAPHS["random"])
+    truth = exact.psimrank(inlinks_of(graph), 0.6, 7)
+    index = cocite.build(
+        graph,
+        tmp_path / "i",
+        samples=20_000,
+        length=7,
+        seed=3,
+        shard=2000,
+        threads=1,
+        measure="psimrank",
+    )
+    a, b = np.unravel_index(np.argmax(np.triu(np.minimum(truth, 0.4), 1)), truth.shape)
+    reader = index.readers[0]
+    assert isinstance(reader, TreeReader)
+    times = reader.meeting_times(int(a), int(b))
+    values = np.where(times == 255, 0, 0.6 ** times.astype(float)).reshape(400, 50)
+    errors = values.std(axis=1, ddof=1) / np.sqrt(50)
+    z = (values.mean(axis=1) - truth[a, b]) / errors
+    assert abs(np.mean(z**2) - 1) < 0.42

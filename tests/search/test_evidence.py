@@ -1,0 +1,269 @@
+"""SimRank++'s evidence: against dense matrices, and on every way to ask."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph, Hit, Index
+from cocite.cli.main import main
+from cocite.errors import NotAStore, UsageError
+from tests.conftest import MakeGraph
+from tests.oracles import simrank as exact
+from tests.oracles.bounds import bernstein
+from tests.oracles.graphs import Edges, graphs
+
+FORMS = ("geometric", "exponential")
+TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
+RNG = np.random.default_rng(4)
+EDGES = [(a, b) for a, b in RNG.integers(0, 12, (40, 2)).tolist() if a != b]
+EDGES += [(a, b) for a in (0, 1, 2, 3) for b in (10, 11)]  # these share many
+LINKED = "10"
+"""Shares neighbors with others."""
+
+
+def rows_of(n: int, edges: Edges, direction: str) -> exact.Matrix:
+    """The neighbors in a direction, 0 or 1."""
+    links = exact.dense(n, edges)
+    rows = {"in": links, "out": links.T, "any": np.maximum(links, links.T)}
+    return rows[direction]
+
+
+def scores(index: Index, **asked: Any) -> exact.Matrix:
+    names = list(index.nodes)
+    return np.array([[index.similarity(a, b, **asked).score for b in names] for a in names])
+
+
+def sorted_pairs(index: Index, node: object, **asked: Any) -> list[Hit]:
+    """``similarity`` with every node, as ``related`` is to list them."""
+    found = [Hit(name, *index.similarity(node, name, **asked)) for name in index.nodes]
+    ranked = sorted(enumerate(found), key=lambda pair: (-pair[1].score, pair[0]))
+    return [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    return make_graph(EDGES, range(12))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("measure", "direction"), [("simrank", "in"), ("psimrank", "out")])
+def test_estimates_converge_to_the_scores_times_the_evidence(
+    graph: Graph, tmp_path: Path, measure: str, direction: str
+) -> None:
+    samples, length, decay = 5_000, 7, 0.8
+    options: dict[str, Any] = {"samples": samples, "length": length, "seed": 1, "shard": 2000}
+    index = cocite.build(graph, tmp_path / "i", measure=measure, direction=direction, **options)
+    rows = rows_of(12, EDGES, direction)
+    # Names are numbers, and so are ids in their order.
+    assert [int(name) for name in index.nodes] == list(range(12))
+    plain = TWINS[measure](rows, decay, length)
+    for form in FORMS:
+        truth = plain * exact.evidence(rows, form)
+        found = scores(index, decay=decay, evidence=form)
+        allowed = bernstein(truth, samples, decay, 2 * truth.size)
+        np.fill_diagonal(allowed, 1e-12)
+        assert (np.abs(found - truth) <= allowed).all()
+        assert allowed.max() < 0.05  # the test can fail
+        assert np.abs(plain - truth).max() > 0.1
+
+
+@settings(max_examples=6)
+@given(
+    graphs(max_nodes=10),
+    st.sampled_from(sorted(TWINS)),
+    st.sampled_from(["in", "out", "any", "both"]),
+    st.sampled_from(["trees", "paths"]),
+    st.sampled_from(FORMS),
+    st.integers(1, 20),
+)
+def test_related_is_similarity_sorted_and_scaled(
+    make_graph: MakeGraph,
+    drawn: tuple[int, Edges],
+    measure: str,
+    direction: str,
+    layout: str,
+    form: str,
+    samples: int,
+) -> None:
+    n, edges = drawn
+    stored = make_graph(edges, range(n))
+    options: dict[str, Any] = {"measure": measure, "direction": direction, "samples": samples}
+    index = cocite.build(stored, stored.path.with_suffix(".index"), layout=layout, **options)
+    found = scores(index, evidence=form)
+    assert (found == found.T).all()
+    if direction != "both":
+        factors = exact.evidence(rows_of(n, edges, direction), form)
+        assert np.allclose(found, scores(index) * factors, rtol=0, atol=1.1e-12)
+        assert not found[factors == 0].any()
+    for node in index.nodes:
+        hits = index.related(node, n, evidence=form)
+        assert repr(hits) == repr(sorted_pairs(index, node, evidence=form))
+        for hit in hits:
+            assert 0 <= hit.low <= hit.score <= hit.high <= 1
+        if hits:
+            why = index.why(node, hits[0].node, 10**6, evidence=form)
+            assert why.score == hits[0].score
+            shares = math.fsum(reason.share for reason in why.reasons)
+            assert shares == pytest.approx(why.score, abs=1e-10)
+
+
+def test_errors_and_values_of_samples_are_scaled(graph: Graph, tmp_path: Path) -> None:
+    index = cocite.build(graph, tmp_path / "i", samples=400, measure="psimrank")
+    factors = exact.evidence(rows_of(12, EDGES, "in"), "geometric")
+    seen = 0
+    for a, b in zip(*np.nonzero((factors > 0) & (factors < 1)), strict=True):
+        plain = index.similarity(str(a), str(b))
+        found = index.similarity(str(a), str(b), evidence="geometric")
+        assert found.stderr == pytest.approx(plain.stderr * factors[a, b], rel=1e-9)
+        assert found.low <= plain.score * factors[a, b] <= found.high
+        assert found.high < plain.high
+        seen += plain.stderr > 0
+    assert seen >= 10
+    # With whom nothing is shared, a page scores 0.
+    a, b = np.argwhere(factors == 0)[0].tolist()
+    assert index.similarity(str(a), str(b), evidence="geometric")[:3] == (0, 0, 0)
+
+
+def test_a_page_and_itself_score_1(graph: Graph, tmp_path: Path) -> None:
+    index = cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
+    for form in FORMS:
+        assert {index.similarity(v, v, evidence=form).score for v in index.nodes} == {1.0}
+
+
+def test_none_is_the_default_and_is_not_named(graph: Graph, tmp_path: Path) -> None:
+    index = cocite.build(graph, tmp_path / "i", samples=30, measure="psimrank")
+    assert index.related(LINKED, evidence="none") == index.related(LINKED)
+    assert "evidence" not in index.stored.ask_settings({}).to_json()
+    asked = index.stored.ask_settings({"evidence": "geometric"})
+    assert asked.to_json()["evidence"] == "geometric"
+    with pytest.raises(UsageError, match="evidence is 'some'; it is none or geometric or exp"):
+        index.related(LINKED, evidence="some")
+    other = cocite.build(graph, tmp_path / "c", measure="cocitation")
+    with pytest.raises(UsageError, match="cocitation has no setting 'evidence'"):
+        other.related(LINKED, evidence="geometric")
+
+
+@pytest.mark.parametrize("direction", ["in", "both"])
+def test_a_file_of_all_and_several_together_are_the_single_questions(
+    graph: Graph, tmp_path: Path, direction: str
+) -> None:
+    index = cocite.build(graph, tmp_path / "i", samples=50, direction=direction, measure="psimrank")
+    index.related_all(tmp_path / "all.parquet", 5, threads=2, evidence="exponential")
+    rows = duckdb.execute(f"SELECT * FROM '{tmp_path / 'all.parquet'}'").fetchall()
+    assert rows == [
+        (node, rank, hit.node, hit.score, hit.stderr)
+        for node in index.nodes
+        for rank, hit in enumerate(index.related(node, 5, evidence="exponential"), 1)
+    ]
+    assert rows
+    pages = ["10", "1"]
+    for hit in index.related(pages, 12, evidence="exponential"):
+        each = [index.similarity(a, hit.node, evidence="exponential").score for a in pages]
+        assert hit.score == pytest.approx(np.mean(each), abs=2e-12)
+
+
+def test_a_component_of_a_blend_may_have_its_own(graph: Graph, tmp_path: Path) -> None:
+    text = "blend:0.25*simrank(evidence=geometric)+0.75*cocitation"
+    index = cocite.build(graph, tmp_path / "i", measure=text, samples=40, seed=2)
+    part = cocite.build(graph, tmp_path / "s", measure="simrank", samples=40, seed=2)
+    rest = cocite.build(graph, tmp_path / "c", measure="cocitation")
+    both = 0.25 * scores(part, evidence="geometric") + 0.75 * scores(rest)
+    assert np.allclose(scores(index), both, rtol=0, atol=2e-12)
+    for node in index.nodes:
+        assert index.related(node, 12) == sorted_pairs(index, node)
+
+
+@pytest.mark.parametrize("measure", TWINS)
+def test_refined_answers_refuse_it(graph: Graph, tmp_path: Path, measure: str) -> None:
+    index = cocite.build(graph, tmp_path / "i", measure=measure, samples=10)
+    for ask in (
+        lambda: index.related(LINKED, refine=True, evidence="geometric"),
+        lambda: index.similarity(LINKED, "11", target_error=0.01, evidence="geometric"),
+        lambda: index.related_all(tmp_path / "a.csv", refine=True, evidence="geometric"),
+    ):
+        with pytest.raises(UsageError, match="evidence is 'geometric', and refined answers"):
+            ask()
+    assert not (tmp_path / "a.csv").exists()
+
+
+def test_an_index_without_its_graph_says_so(graph: Graph, tmp_path: Path) -> None:
+    index = cocite.build(graph, tmp_path / "i", samples=20, measure="psimrank")
+    found = index.related(LINKED, evidence="geometric")
+    elsewhere = tmp_path / "elsewhere"
+    shutil.move(graph.path, elsewhere)
+    alone = cocite.open(tmp_path / "i")
+    assert alone.related(LINKED)
+    with pytest.raises(NotAStore, match="--graph"):
+        alone.related(LINKED, evidence="geometric")
+    with pytest.raises(NotAStore, match="--graph"):
+        alone.related_all(tmp_path / "all.csv", evidence="geometric")
+    there = cocite.open(tmp_path / "i", graph=elsewhere)
+    assert found == there.related(LINKED, evidence="geometric") != []
+
+
+def test_an_index_of_wanted_pages_has_the_same_scores(graph: Graph, tmp_path: Path) -> None:
+    whole = cocite.build(graph, tmp_path / "w", samples=60, measure="psimrank")
+    some = cocite.build(
+        graph, tmp_path / "k", samples=60, keep=["11", "10", "5", "3"], measure="psimrank"
+    )
+    for a in some.nodes:
+        for b in some.nodes:
+            found = some.similarity(a, b, evidence="geometric")
+            assert found == whole.similarity(a, b, evidence="geometric")
+    assert some.related(LINKED, evidence="geometric")
+
+
+def test_after_a_refresh_it_is_that_of_the_newest_graph(
+    graph: Graph, make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    cocite.build(graph, tmp_path / "i", samples=40, measure="psimrank")
+    edges = [(a, b) for a, b in EDGES if (a, b) != (0, 10)] + [(12, 10), (12, 11)]
+    fresh = make_graph(edges, range(13))
+    index = cocite.refresh(tmp_path / "i", fresh, share=0.5, again=True)
+    names = list(index.nodes)
+    by_id = [(names.index(str(a)), names.index(str(b))) for a, b in edges]
+    factors = exact.evidence(rows_of(13, by_id, "in"), "geometric")
+    found = scores(index, evidence="geometric")
+    assert np.allclose(found, scores(index) * factors, rtol=0, atol=1.1e-12)
+    for node in names:
+        assert index.related(node, 13, evidence="geometric") == sorted_pairs(
+            index, node, evidence="geometric"
+        )
+
+
+def test_the_command_line_takes_it(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = cocite.build(graph, tmp_path / "i", samples=30, measure="psimrank")
+
+    def run(*words: str) -> tuple[int, str]:
+        code = main([*words, "--quiet"])
+        told = capsys.readouterr()
+        return code, told.out + told.err
+
+    asked = ("--evidence", "geometric")
+    for source in (str(tmp_path / "i"), str(graph.path)):
+        more = () if source.endswith("i") else ("--samples", "30", "--measure", "psimrank")
+        code, told = run("related", source, LINKED, *asked, *more, "--format", "json")
+        assert code == 0, told
+        answer = json.loads(told)
+        assert answer["settings"]["evidence"] == "geometric"
+        hits = index.related(LINKED, evidence="geometric")
+        assert [hit["score"] for hit in answer["hits"]] == [hit.score for hit in hits]
+    assert run("similarity", str(tmp_path / "i"), LINKED, "11", *asked)[0] == 0
+    assert run("why", str(tmp_path / "i"), LINKED, "11", *asked)[0] == 0
+    code, told = run("related", str(tmp_path / "i"), LINKED, *asked, "--refine")
+    assert code == 2
+    assert "refined answers have none" in told
+    assert run("related", str(tmp_path / "i"), LINKED, "--evidence", "some")[0] == 2

@@ -1,0 +1,257 @@
+"""Asking: against brute-force walks, against itself, and what is said of errors."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Hit, Index, UnknownNode
+from cocite.errors import Damaged, UsageError
+from tests.conftest import MakeGraph
+from tests.oracles import walks
+from tests.oracles.graphs import Edges, graphs, in_neighbors
+
+STEPS = {"simrank": "uniform", "psimrank": "argmin"}
+
+
+@settings(max_examples=10)
+@given(
+    graphs(),
+    st.sampled_from(sorted(STEPS)),
+    st.integers(1, 12),
+    st.integers(1, 15),
+    st.floats(0.05, 0.95),
+)
+def test_scores_are_means_over_brute_force_walks(
+    make_graph: MakeGraph,
+    graph: tuple[int, Edges],
+    measure: str,
+    samples: int,
+    length: int,
+    decay: float,
+) -> None:
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    output = stored.path.with_suffix(".index")
+    index = cocite.build(stored, output, measure=measure, samples=samples, length=length, shard=5)
+    neighbors = in_neighbors(n, edges)
+    values = np.zeros((samples, n, n))
+    for sample in range(samples):
+        times = walks.meeting_times(walks.paths(neighbors, STEPS[measure], 0, sample, length))
+        values[sample] = np.where(times == walks.NEVER, 0, decay ** times.astype(float))
+    means = values.mean(axis=0)
+    errors = values.std(axis=0, ddof=1) / math.sqrt(samples) if samples > 1 else means * math.nan
+    for u in range(n):
+        for v in range(n):
+            found = index.similarity(u, v, decay=decay)
+            assert abs(found.score - means[u, v]) < 1e-12
+            assert found.score == index.similarity(v, u, decay=decay).score
+            if samples > 1:
+                assert abs(found.stderr - errors[u, v]) < 1e-6
+            else:
+                assert math.isnan(found.stderr)
+        hits = index.related(u, n, decay=decay)
+        assert {h.node for h in hits} == {
+            str(v) for v in range(n) if v != u and means[u, v] > 0.5e-12
+        }
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """500 nodes in communities, named out of numeric order."""
+    folder = tmp_path_factory.mktemp("query")
+    rng = np.random.default_rng(8)
+    site = rng.integers(0, 500, (4000, 1)) // 20 * 20
+    edges = site + rng.integers(0, 25, (4000, 2))
+    (folder / "l.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in edges.tolist()))
+    graph = cocite.ingest(folder / "l.tsv", folder / "g", header="no")
+    return cocite.build(
+        graph, folder / "i", samples=50, length=8, seed=2, shard=7, measure="psimrank"
+    )
+
+
+def by_similarity(index: Index, node: str, decay: float = 0.6) -> list[Hit]:
+    """What ``related`` must return, from ``similarity`` with every node."""
+    everyone = [Hit(name, *index.similarity(node, name, decay=decay)) for name in index.nodes]
+    ranked = sorted(enumerate(everyone), key=lambda pair: (-pair[1].score, pair[0]))
+    return [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
+
+
+@pytest.mark.parametrize("decay", [0.1, 0.6, 0.9])
+def test_related_is_similarity_sorted(index: Index, decay: float) -> None:
+    for node in ("n3", "n77", "n250", "n499"):
+        expected = by_similarity(index, node, decay)
+        assert index.related(node, 10**6, decay=decay) == expected
+        for k in (1, 2, 7, 20):
+            assert index.related(node, k, decay=decay) == expected[:k]
+
+
+def test_equal_scores_are_ordered_by_id_and_cut_there(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """Two samples leave few scores: with ties around every k, another order would show."""
+    rng = np.random.default_rng(8)
+    few = cocite.build(
+        make_graph(rng.integers(0, 200, (800, 2)).tolist()),
+        tmp_path / "i",
+        samples=2,
+        measure="psimrank",
+    )
+    ties = 0
+    for node in few.nodes:
+        hits = few.related(node, 30)
+        ids = [few.nodes.id(h.node) for h in hits]
+        for i in range(1, len(hits)):
+            if hits[i].score == hits[i - 1].score:
+                ties += 1
+                assert ids[i] > ids[i - 1]
+        assert few.related(node, 5) == hits[:5]
+    assert ties > 1000
+
+
+def test_min_score_is_a_floor_that_includes_itself(index: Index) -> None:
+    hits = index.related("n77", 1000)
+    floor = hits[9].score
+    found = index.related("n77", 1000, min_score=floor)
+    assert found == [h for h in hits if h.score >= floor]
+    assert index.related("n77", 1000, min_score=1) == []
+
+
+def test_a_node_is_wholly_similar_to_itself_and_no_hit_of_its_own(index: Index) -> None:
+    assert tuple(index.similarity("n77", "n77")) == (1, 0, 1, 1)
+    assert "n77" not in [h.node for h in index.related("n77", 1000)]
+
+
+def test_a_larger_decay_never_lowers_a_score(index: Index) -> None:
+    scores = [index.similarity("n77", "n78", decay=d).score for d in (0.2, 0.4, 0.6, 0.8)]
+    assert scores == sorted(scores)
+    assert scores[0] < scores[-1]
+
+
+def test_nodes_without_in_links_or_links_are_related_to_nobody(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    graph = make_graph([("a", "b"), ("a", "c")], ["alone"])
+    index = cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
+    assert index.related("a") == []
+    assert index.related("alone") == []
+    assert index.similarity("alone", "alone").score == 1
+    assert index.similarity("alone", "a")[:2] == (0, 0)
+    assert [hit[:3] for hit in index.related("b")] == [("c", 0.6, 0.0)]
+
+
+def test_a_score_given_back_as_the_floor_keeps_its_hit(index: Index) -> None:
+    for node in list(index.nodes)[::25]:
+        for hit in index.related(node, 100):
+            assert hit in index.related(node, 100, min_score=hit.score)
+
+
+@pytest.mark.process
+def test_a_forked_process_answers_as_its_parent(index: Index) -> None:
+    """Prefork servers: scratch memory must not be shared."""
+    nodes = [f"n{i}" for i in range(0, 500, 9) if f"n{i}" in index.nodes]
+    expected = {node: index.related(node, 15) for node in nodes}
+    children = []
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            fine = all(index.related(n, 15) == expected[n] for n in nodes * 5)
+            os._exit(0 if fine else 1)
+        children.append(child)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
+
+
+def test_a_shard_that_points_outside_of_itself_is_left_out_or_an_error(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """Content that fits no checksum, or a false one: no query may read beyond it all the same."""
+    rng = np.random.default_rng(1)
+    graph = make_graph(rng.integers(0, 60, (400, 2)).tolist())
+    for shard in (16, 100):
+        built = cocite.build(graph, tmp_path / "i", shard=shard, overwrite=True, measure="psimrank")
+        path = tmp_path / "i" / "in.samples-000000"
+        words = np.fromfile(path, np.uint32)
+        for low, high in ((0, 60), (60, 120), (120, 128)):  # positions, members, labels of sample 0
+            broken = words.copy()
+            broken[low:high] |= np.uint32(0xF0000000 if low < 120 else 0xFFFFFFFF)
+            broken.tofile(path)
+            again = cocite.open(tmp_path / "i", verify=False)
+            messages = set()
+            for node in built.nodes:
+                try:
+                    again.related(node, 5)
+                    again.similarity(node, "1")
+                except Damaged as error:
+                    messages.add(str(error))
+            if low == 120:
+                continue  # labels may be anything
+            assert again.samples == (84 if shard == 16 else 100)
+            told = any("see: cocite verify" in message for message in messages)
+            assert told == (shard == 100)
+
+
+def test_queries_from_many_threads_are_those_of_one(index: Index) -> None:
+    nodes = [f"n{i}" for i in range(0, 500, 9) if f"n{i}" in index.nodes]
+    expected = {node: index.related(node, 15) for node in nodes}
+    wrong: list[str] = []
+
+    def ask() -> None:
+        for _ in range(5):
+            wrong.extend(n for n in nodes if index.related(n, 15) != expected[n])
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_scratch_of_a_large_index_serves_a_small_one_and_back(
+    index: Index, make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    before = index.related("n77")
+    small = cocite.build(
+        make_graph([("a", "b"), ("a", "c")]), tmp_path / "i", samples=5, measure="psimrank"
+    )
+    assert [h.node for h in small.related("b")] == ["c"]
+    assert index.related("n77") == before
+
+
+def test_an_unknown_node_is_an_error_with_the_nearest_names(index: Index) -> None:
+    with pytest.raises(UnknownNode, match=r"no node is named .n7777.; the nearest") as e:
+        index.related("n7777")
+    assert isinstance(e.value, KeyError)
+    assert "n77" in e.value.suggestions
+    with pytest.raises(UnknownNode):
+        index.similarity("n1", "nobody")
+
+
+@pytest.mark.parametrize("decay", [0, 1, -0.1, 1.5, math.nan, "x"])
+def test_a_decay_outside_0_to_1_is_refused(index: Index, decay: float) -> None:
+    with pytest.raises(UsageError, match="decay is"):
+        index.related("n1", decay=decay)
+
+
+@pytest.mark.parametrize(
+    ("k", "min_score"), [(0, 0.0), (-1, 0.0), (1.5, 0.0), (5, -0.1), (5, math.inf)]
+)
+def test_a_wrong_k_or_floor_is_refused(index: Index, k: int, min_score: float) -> None:
+    with pytest.raises(UsageError, match=r"k is|min_score is"):
+        index.related("n1", k, min_score=min_score)
+
+
+def test_integer_names_may_be_given_as_integers(make_graph: MakeGraph, tmp_path: Path) -> None:
+    index = cocite.build(
+        make_graph([(1, 20), (1, 300)]), tmp_path / "i", samples=3, measure="psimrank"
+    )
+    assert index.related(20)[0].node == "300"
+    assert index.similarity(20, "300").score == pytest.approx(0.6)

@@ -1,0 +1,276 @@
+"""Shared nearest neighbors: against dense matrices, by closed forms, its building and asking."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph, Index
+from cocite.errors import Damaged, ResourceError, UsageError
+from cocite.graph import links as graph_links
+from cocite.index.build import IndexBuild
+from cocite.index.layouts.rows import neighbors as nearest
+from cocite.index.layouts.rows.reader import NearestReader
+from cocite.index.plan import BuildOptions
+from cocite.resources import Resources
+from cocite.storage import Scratch
+from tests.conftest import MakeGraph
+from tests.oracles import nearest as exact
+from tests.oracles.graphs import Edges, graphs
+from tests.oracles.simrank import dense
+from tests.search.exact import assert_related_is_similarity_sorted, scores
+
+ROUNDING = 2e-12
+"""Scores are whole grains (1e-12); sums of some dozens of float64 are off by far less."""
+DIRECTIONS = st.sampled_from(["in", "out", "both"])
+LISTS = st.sampled_from([1, 2, 3, 50])
+WIDTHS = st.sampled_from([1, 2, 3, 10_000])
+FORMS = st.sampled_from(["jaccard", "cosine"])
+
+
+def build(graph: Graph, output: Path, **options: Any) -> Index:
+    return cocite.build(graph, output, measure="shared-nearest", **options)
+
+
+def sides(n: int, edges: Edges, direction: str) -> list[Any]:
+    ins = dense(n, edges)
+    return {"in": [ins], "out": [ins.T], "both": [ins, ins.T]}[direction]
+
+
+def reader_of(index: Index) -> NearestReader:
+    (found,) = index.readers
+    assert isinstance(found, NearestReader)
+    return found
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    rng = np.random.default_rng(3)
+    return make_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 300, (1500, 2)).tolist()])
+
+
+# -- the definition ------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(graphs(), DIRECTIONS, LISTS, WIDTHS, FORMS, st.booleans())
+def test_scores_are_those_of_dense_matrices(
+    make_graph: MakeGraph,
+    drawn: tuple[int, Edges],
+    direction: str,
+    k: int,
+    widest: int,
+    form: str,
+    mutual: bool,
+) -> None:
+    n, edges = drawn
+    graph = make_graph(edges, range(n))
+    output = graph.path.with_suffix(".index")
+    index = build(graph, output, direction=direction, nearest=k, widest=widest)
+    vectors = exact.lists(sides(n, edges, direction), k, widest)
+    reader = reader_of(index)
+    for v in range(n):
+        listed, values = reader.listed(v)
+        assert listed.tolist() == np.flatnonzero(vectors[v]).tolist()
+        np.testing.assert_allclose(np.abs(values), vectors[v, listed], rtol=2.0**-23)
+        assert ((values > 0) == (vectors[listed, v] > 0)).all()
+    asked: dict[str, Any] = {"form": form, "mutual": mutual}
+    truth = exact.scores(vectors, form, mutual)
+    found = scores(cocite.open(output), **asked)
+    assert np.abs(found - truth).max() < ROUNDING
+    assert (found == found.T).all()
+    assert_related_is_similarity_sorted(index, found, **asked)
+
+
+@settings(max_examples=25)
+@given(graphs(), DIRECTIONS, FORMS, st.booleans())
+def test_shares_are_those_of_the_pages_in_both_lists(
+    make_graph: MakeGraph, drawn: tuple[int, Edges], direction: str, form: str, mutual: bool
+) -> None:
+    n, edges = drawn
+    graph = make_graph(edges, range(n))
+    index = build(graph, graph.path.with_suffix(".index"), direction=direction, nearest=3)
+    vectors = exact.lists(sides(n, edges, direction), 3, 10_000)
+    terms = exact.shared(vectors, form, mutual)
+    truth = exact.scores(vectors, form, mutual)
+    for u, v in permutations(range(n), 2):
+        found = index.why(u, v, 10**6, form=form, mutual=mutual).reasons
+        assert {int(r.node) for r in found} == set(np.flatnonzero(terms[u, v]).tolist())
+        for reason in found:
+            share = truth[u, v] * terms[u, v, int(reason.node)] / terms[u, v].sum()
+            assert abs(reason.share - share) < ROUNDING
+            assert reason.links == direction
+
+
+@settings(max_examples=25)
+@given(graphs(), DIRECTIONS, st.data())
+def test_links_of_pages_to_themselves_change_nothing(
+    make_graph: MakeGraph, drawn: tuple[int, Edges], direction: str, data: st.DataObject
+) -> None:
+    """A page counts among its own neighbors to begin with."""
+    n, edges = drawn
+    loops = [(v, v) for v in sorted(data.draw(st.sets(st.integers(0, n - 1))))]
+    plain = make_graph(edges, range(n))
+    looped = make_graph(edges + loops, range(n), keep_self_loops=True)
+    one, other = (
+        build(g, g.path.with_suffix(".index"), direction=direction, nearest=2)
+        for g in (plain, looped)
+    )
+    assert np.abs(scores(one) - scores(other)).max() < ROUNDING
+
+
+def test_closed_forms(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """h links to a and b, and a to c; of 5 nodes. By in-links, with themselves: N(a) = {h, a},
+    N(b) = {h, b}, N(c) = {a, c}, N(h) = {h}; h has three members, a two, b and c one.
+    """
+    graph = make_graph([("h", "a"), ("h", "b"), ("a", "c")], ["alone"])
+    index = build(graph, tmp_path / "i", direction="in")
+    h, a, one = math.log(5 / 3), math.log(5 / 2), math.log(5)
+    near = {
+        "ab": h / (h + a + one),
+        "ac": a / (a + h + one),
+        "ah": h / (h + a),
+        "bh": h / (h + one),
+    }
+    lists = {
+        "a": {"a": 1, "b": near["ab"], "c": near["ac"], "h": near["ah"]},
+        "b": {"b": 1, "a": near["ab"], "h": near["bh"]},
+        "c": {"c": 1, "a": near["ac"]},
+        "h": {"h": 1, "a": near["ah"], "b": near["bh"]},
+    }
+    for u, v in permutations("abch", 2):
+        pages = lists[u].keys() | lists[v].keys()
+        both = [(lists[u].get(x, 0), lists[v].get(x, 0)) for x in pages]
+        score = sum(map(min, both)) / sum(map(max, both))
+        assert abs(index.similarity(u, v).score - score) < 4 * 2.0**-24
+    assert index.similarity("alone", "alone").score == 1
+    assert index.similarity("a", "alone").score == 0
+
+
+def test_a_page_with_too_many_links_tells_nothing(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """Itself included, so that pages with nothing but a hub have no list."""
+    edges = [("hub", f"n{i}") for i in range(6)]
+    graph = make_graph(edges, ["x", "y", "z"])
+    for widest, hits in ((7, 6), (6, 0)):
+        index = build(graph, tmp_path / str(widest), direction="in", widest=widest)
+        assert len(index.related("n0")) == hits
+
+
+def test_a_list_keeps_the_nearest_and_ties_go_to_the_smaller_id(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """n1 is nearest to the hub, then as near to n2, n3 and n5, who have the same in-links but for
+    themselves; n0 and n4 have one in-link more.
+    """
+    graph = make_graph([("hub", f"n{i}") for i in range(6)] + [("other", "n0"), ("other", "n4")])
+    index = build(graph, tmp_path / "i", direction="in", nearest=2)
+    ids = index.nodes.ids(["n1", "hub", "n2", "n3", "n5"]).tolist()
+    listed, values = reader_of(index).listed(ids[0])
+    assert listed.tolist() == sorted([*ids[:2], min(ids[2:])])
+    h, one = math.log(8 / 7), math.log(8)
+    near = [1, h / (h + one), h / (h + 2 * one)]
+    assert sorted(np.abs(values), reverse=True) == pytest.approx(near, rel=2.0**-23)
+
+
+def test_both_directions_are_one_list(graph: Graph, tmp_path: Path) -> None:
+    index = build(graph, tmp_path / "i")
+    assert index.direction == "both"
+    assert [(part.direction, part.weight) for part in index.stored.parts] == [("both", 1)]
+    blend = cocite.build(
+        graph,
+        tmp_path / "b",
+        measure="blend:shared-nearest+cocitation(form=cosine)",
+        direction="both",
+    )
+    assert [(p.measure.name, p.direction, p.weight) for p in blend.stored.parts] == [
+        ("shared-nearest", "both", 0.5),
+        ("cocitation", "in", 0.25),
+        ("cocitation", "out", 0.25),
+    ]
+    other = cocite.build(graph, tmp_path / "c", measure="cocitation", direction="both")
+    for a, b in (("p1", "p2"), ("p7", "p30")):
+        mean = (index.similarity(a, b).score + other.similarity(a, b).score) / 2
+        assert abs(blend.similarity(a, b).score - mean) < ROUNDING
+
+
+# -- building ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", ["in", "out", "both"])
+def test_threads_memory_and_pieces_do_not_change_a_byte(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direction: str
+) -> None:
+    build(graph, tmp_path / "a", direction=direction, threads=1)
+    build(graph, tmp_path / "b", direction=direction, threads=3)
+    monkeypatch.setattr(nearest, "_MOST_ENTRIES", 200)
+    monkeypatch.setattr(nearest, "_PIECE", 100)
+    monkeypatch.setattr(graph_links, "_LEAST_BLOCK", 512)
+    monkeypatch.setattr(graph_links, "_PIECE", 512)
+    monkeypatch.setattr(nearest, "_LEAST_LINKS", 4096)
+    asked: list[Path] = []
+
+    def beside(folder: Path) -> Scratch:
+        asked.append(folder)
+        return Scratch(folder)
+
+    monkeypatch.setattr(Scratch, "beside", beside)
+    least = 88 * graph.nodes + 24 * 200 + 4096
+    build(graph, tmp_path / "c", direction=direction, memory=least)
+    assert asked
+    with pytest.raises(ResourceError, match=r"lists of .* nodes need .* Give more with --memory"):
+        build(graph, tmp_path / "d", direction=direction, memory=least - 1000)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b") == contents(tmp_path / "c")
+
+
+def test_the_size_is_foreseen_and_progress_goes_to_the_end(graph: Graph, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    with IndexBuild(
+        graph, tmp_path / "x", BuildOptions.checked("shared-nearest"), Resources.checked()
+    ) as work:
+        estimate = work.estimate()
+        report = work.run(lambda done, total: seen.append((done, total)))
+    assert estimate.bytes == report.bytes  # fewer nodes than the pilot looks at: all of them
+    assert seen == sorted(seen)
+    assert seen[-1] == (work.units, work.units)
+
+
+@pytest.mark.parametrize("name", ["nearest.offsets", "holders.offsets", "holders.nodes"])
+def test_files_that_point_outside_of_themselves_are_damage(
+    graph: Graph, tmp_path: Path, name: str
+) -> None:
+    build(graph, tmp_path / "i")
+    path = tmp_path / "i" / f"both.{name}"
+    words = np.fromfile(path, np.uint64 if "offsets" in name else np.uint32)
+    words[1:] = 10**9
+    words.tofile(path)
+    with pytest.raises(Damaged, match=r"is damaged; see: cocite verify"):
+        cocite.open(tmp_path / "i", verify=False).related("p7")
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"nearest": 0}, "nearest is 0; it is a whole number from 1 to 65535"),
+        ({"widest": -1}, "widest is -1; it is a whole number from 0 to"),
+    ],
+)
+def test_settings_that_are_not_allowed_are_refused(
+    graph: Graph, tmp_path: Path, given_: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        build(graph, tmp_path / "i", **given_)
+    index = build(graph, tmp_path / "i", nearest=1)
+    with pytest.raises(UsageError, match="form is 'count'; it is jaccard or cosine"):
+        index.related("p1", form="count")

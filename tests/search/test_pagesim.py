@@ -1,0 +1,636 @@
+"""PageSim: against all simple paths listed one by one, its bounds, its building and asking."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import cocite
+from cocite import Graph, Hit, Index
+from cocite.errors import Damaged, ResourceError, UsageError
+from cocite.graph.blocks import Links
+from cocite.graph.links import in_links, transpose
+from cocite.index.build import IndexBuild
+from cocite.index.layouts.rows.pagesim import FeaturesBuilder
+from cocite.index.layouts.rows.reader import FeatureReader
+from cocite.index.plan import BuildOptions
+from cocite.kernels import features as kernels
+from cocite.measures import PartSettings
+from cocite.ranking.hits import Residual
+from cocite.ranking.solver import power_scores
+from cocite.resources import Resources
+from tests.conftest import MakeGraph
+from tests.oracles import pagerank as rank_oracle
+from tests.oracles import pagesim as oracle
+from tests.oracles.graphs import Edges, graphs
+
+SINGLE = 2.0**-24
+DECAYS = st.sampled_from([0.2, 0.5, 0.8, 1.0])
+PER = st.sampled_from(["hop", "path"])
+THRESHOLDS = st.sampled_from([0.0031, 0.0173, 0.071, 0.29])
+
+
+def build(graph: Graph, folder: Path, **options: Any) -> Index:
+    return cocite.build(graph, folder, measure="pagesim", **options)
+
+
+def reader_of(index: Index, part: int = 0) -> FeatureReader:
+    found = index.readers[part]
+    assert isinstance(found, FeatureReader)
+    return found
+
+
+def certified(reader: FeatureReader, u: int, v: int) -> tuple[float, float]:
+    """How far the truth may be below and above the score of two nodes."""
+    below, above = reader.certified(u, np.array([v], np.uint32), PartSettings())[0].tolist()
+    return below, above
+
+
+def features_of(index: Index) -> NDArray[np.float64]:
+    """PG[u, v] as stored."""
+    reader, n = reader_of(index), len(index.nodes)
+    found = np.zeros((n, n))
+    for v in range(n):
+        sources, values = reader.features(v)
+        assert (np.diff(sources.astype(int)) > 0).all()
+        found[sources, v] = values
+    return found
+
+
+def room_for(radius: int, marked: int = 0) -> tuple[NDArray[Any], ...]:
+    """What the kernel follows paths in; with so many nodes to mark."""
+    return (
+        np.zeros(radius + 1, np.uint32),
+        np.zeros(radius, np.uint64),
+        np.zeros(radius, np.uint64),
+        np.zeros(radius + 1),
+        np.zeros(marked, np.bool_),
+    )
+
+
+def spread(
+    links: Links,
+    scores: NDArray[np.float64],
+    decay: float,
+    radius: int,
+    threshold: float,
+    per: str = "hop",
+    marked: bool = False,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """PG[u, v] and what was cut, by the kernel in float64."""
+    n = links.nodes
+    unit = 2.0**40
+    hop, path = (decay, 1.0) if per == "hop" else (1.0, decay)
+    rates = np.array([hop, threshold, unit, np.inf, path, np.inf])
+    fit = room_for(radius, n if marked else 0)
+    sums, cut = (np.zeros(n), np.zeros(n + 1, np.uint32)), np.zeros((radius, n), np.uint64)
+    out = np.zeros(n, np.uint64), np.zeros(n * n, np.uint32), np.zeros(n * n)
+    done, used = kernels.spread(
+        (links.offsets, links.neighbors), np.uint64(0), scores, rates, fit, sums, cut, out
+    )
+    assert done == n
+    assert not fit[4].any()
+    found = np.zeros((n, n))
+    found[np.repeat(np.arange(n), out[0].astype(int)), out[1][:used]] = out[2][:used]
+    return found, cut / unit
+
+
+def rows_of(n: int, edges: Edges) -> Links:
+    """Whom each node links to."""
+    offsets = np.searchsorted(sorted(a for a, _ in edges), np.arange(n + 1)).astype(np.uint64)
+    return Links(offsets, np.array([b for _, b in sorted(edges)], np.uint32))
+
+
+def mean_one(n: int, edges: Edges, damping: float = 0.85) -> NDArray[np.float64]:
+    return n * rank_oracle.pagerank(n, edges, damping)
+
+
+# -- the definition ------------------------------------------------------------------------
+
+
+def test_the_worked_example(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """002, 4.3: v0 hands 0.4 to v1, and 0.4 + 0.32 to v2, of its 1."""
+    graph = make_graph([("v0", "v1"), ("v0", "v2"), ("v1", "v2"), ("v2", "v0")])
+    given_away = features_of(build(graph, tmp_path / "i", decay=0.8, threshold=0))
+    row = given_away[0] / given_away[0, 0]
+    assert row == pytest.approx([1, 0.4, 0.72], rel=4 * SINGLE)
+
+
+def test_the_printed_formula(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """002, equation 2: 0.8 once a path. v2 gets 0.4 straight, and 0.8 / (2 * 1) by way of v1."""
+    graph = make_graph([("v0", "v1"), ("v0", "v2"), ("v1", "v2"), ("v2", "v0")])
+    index = build(graph, tmp_path / "i", decay=0.8, threshold=0, decay_per="path")
+    given_away = features_of(index)
+    row = given_away[0] / given_away[0, 0]
+    assert row == pytest.approx([1, 0.4, 0.8], rel=4 * SINGLE)
+
+
+@settings(max_examples=60)
+@given(graphs(max_nodes=9), st.integers(1, 4), DECAYS, PER, st.booleans())
+def test_all_simple_paths_and_no_others(
+    graph: tuple[int, Edges], radius: int, decay: float, per: str, marked: bool
+) -> None:
+    n, edges = graph
+    links, scores = rows_of(n, edges), mean_one(n, edges)
+    found, cut = spread(links, scores, decay, radius, 0.0, per, marked)
+    exact, _ = oracle.propagated(n, edges, scores, decay, radius, per=per)
+    np.testing.assert_allclose(found, exact, rtol=1e-12, atol=0)
+    assert not cut.any()
+
+
+@settings(max_examples=60)
+@given(graphs(max_nodes=9), st.integers(1, 4), DECAYS, THRESHOLDS, PER)
+def test_a_path_is_cut_if_and_only_if_it_carries_less(
+    graph: tuple[int, Edges], radius: int, decay: float, threshold: float, per: str
+) -> None:
+    n, edges = graph
+    links, scores = rows_of(n, edges), mean_one(n, edges)
+    found, _ = spread(links, scores, decay, radius, threshold, per)
+    exact, _ = oracle.propagated(n, edges, scores, decay, radius, threshold, per)
+    np.testing.assert_allclose(found, exact, rtol=1e-12, atol=0)
+
+
+@settings(max_examples=40)
+@given(
+    graphs(max_nodes=9),
+    st.sampled_from([1, 2, 3, 4, 7, 10**9]),
+    DECAYS,
+    st.one_of(st.just(0.0), THRESHOLDS),
+    st.sampled_from(["in", "out"]),
+    PER,
+    st.sampled_from([3, 8]),
+)
+def test_stored_scores_are_within_their_bound(
+    make_graph: MakeGraph,
+    graph: tuple[int, Edges],
+    radius: int,
+    decay: float,
+    threshold: float,
+    direction: str,
+    per: str,
+    rows: int,
+) -> None:
+    """Also where what was cut is booked in few rows, the last of which is for many hops."""
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cocite.index.layouts.rows.pagesim._ROWS", rows)
+        index = build(
+            stored,
+            stored.path.with_suffix(".index"),
+            radius=radius,
+            decay=decay,
+            threshold=threshold,
+            direction=direction,
+            decay_per=per,
+        )
+    if direction == "out":
+        edges = sorted((b, a) for a, b in edges)
+    radius = min(radius, n)
+    kept, cut = oracle.propagated(n, edges, mean_one(n, edges), decay, radius, threshold, per)
+    np.testing.assert_allclose(features_of(index), kept, rtol=1.01 * SINGLE, atol=0)
+    truth, reader = oracle.pagesim(kept + cut), reader_of(index)
+    assert (reader.part.array("cut") >= cut.sum(axis=0)).all()
+    for u in range(n):
+        for v in range(n):
+            score = index.similarity(u, v).score
+            off = truth[u, v] - score
+            below, above = certified(reader, u, v)
+            assert -below <= off <= above
+            assert index.similarity(u, v).low <= truth[u, v] <= index.similarity(u, v).high
+            assert score == index.similarity(v, u).score
+            assert score <= index.similarity(u, u).score * (1 + 1e-6)
+            if threshold == 0:  # three roundings to float32, and a grain
+                assert abs(off) <= 3.01 * SINGLE * score + 1e-12
+
+
+@settings(max_examples=40)
+@given(graphs(max_nodes=8), DECAYS, st.one_of(st.just(0.0), THRESHOLDS), PER)
+def test_normalized_scores_are_within_their_interval(
+    make_graph: MakeGraph, graph: tuple[int, Edges], decay: float, threshold: float, per: str
+) -> None:
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    options = {"radius": 5, "decay": decay, "threshold": threshold, "decay_per": per}
+    index = build(stored, stored.path.with_suffix(".index"), normalized=True, **options)
+    kept, cut = oracle.propagated(n, edges, mean_one(n, edges), decay, 5, threshold, per)
+    found = oracle.normalized(oracle.pagesim(kept))
+    truth = oracle.normalized(oracle.pagesim(kept + cut))
+    for u in range(n):
+        for v in range(n):
+            hit = index.similarity(u, v)
+            assert abs(hit.score - found[u, v]) <= 6 * SINGLE
+            assert hit.low - 1e-12 <= truth[u, v] <= hit.high + 1e-12
+            assert 0 <= hit.low <= hit.score <= hit.high <= 1
+            assert hit == index.similarity(v, u)
+        assert index.similarity(u, u).score == 1
+
+
+def test_a_radius_of_all_nodes_follows_a_ring_to_its_end(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """One path a page, of as many links as there are other pages."""
+    n = 300
+    graph = make_graph([(v, (v + 1) % n) for v in range(n)])
+    options: dict[str, Any] = {"decay": 0.99, "threshold": 0}
+    index = build(graph, tmp_path / "i", radius=n - 1, **options)
+    found = features_of(index)
+    expected = 0.99 ** ((np.arange(n) - np.arange(n)[:, None]) % n)
+    ids = [index.nodes.id(v) for v in range(n)]
+    np.testing.assert_allclose(found[np.ix_(ids, ids)], expected, rtol=2 * SINGLE)
+    assert not reader_of(index).part.array("cut").any()
+    more = build(graph, tmp_path / "j", radius=10**12, **options)
+    assert features_of(more).tobytes() == found.tobytes()
+
+
+def test_more_paths_than_can_be_followed_are_an_error_that_says_what_to_do(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """All pages link to each other: 10! paths and more."""
+    graph = make_graph([(a, b) for a in range(11) for b in range(11) if a != b])
+    options: dict[str, Any] = {"threshold": 0, "most_steps": 1_000_000}
+    with pytest.raises(
+        ResourceError,
+        match=r"the paths of '\d+' take more than 1,000,000 links, with a radius of 10 and a "
+        "threshold of 0. Choose a smaller --radius or a larger --threshold, or allow more with "
+        "--most-steps",
+    ):
+        build(graph, tmp_path / "i", radius=10, **options)
+    index = build(graph, tmp_path / "i", radius=5, **options)  # nothing of the first is in the way
+    assert index.settings == {
+        "radius": 5, "decay": 0.5, "threshold": 0.0, "damping": 0.85, "most_steps": 1_000_000
+    }  # fmt: skip
+    build(graph, tmp_path / "k", radius=10, threshold=1e-6)
+
+
+# -- what is cut ----------------------------------------------------------------------------
+
+
+def test_what_is_cut_is_known_exactly_where_no_walk_returns(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """Without cycles every walk is a simple path: the bound is the sum itself."""
+    rng = np.random.default_rng(3)
+    pairs = rng.integers(0, 40, (160, 2))
+    edges = sorted({(int(min(p)), int(max(p))) for p in pairs if p[0] != p[1]})
+    scores = mean_one(40, edges)
+    for radius, threshold in ((1, 0.05), (3, 0.02), (4, 0.006)):
+        _, cut = oracle.propagated(40, edges, scores, 0.5, radius, threshold)
+        graph = make_graph(edges, range(40))
+        index = build(graph, graph.path.with_suffix(".i"), radius=radius, threshold=threshold)
+        assert cut.sum() > 0.2
+        np.testing.assert_allclose(
+            reader_of(index).part.array("cut"), cut.sum(axis=0), rtol=3e-6, atol=1e-9
+        )
+
+
+def test_the_bound_on_a_score_can_be_reached_but_for_a_factor(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """All that two pages share is cut: the score is c(u) = c(v) too low, the bound four times that.
+
+    One page lacks a little of what makes its feature equal to another's: half of the bound.
+    """
+    graph = make_graph([("f", x) for x in ("u", "v", "w")])
+    index = build(graph, tmp_path / "i", threshold=0.2)
+    u, v = index.nodes.id("u"), index.nodes.id("v")
+    lost = index.similarity("f", "f").score * 0.5 / 3
+    assert index.similarity("u", "v").score == 0
+    assert certified(reader_of(index), u, v) == pytest.approx((2 * lost, 4 * lost), rel=1e-5)
+    assert certified(reader_of(index), u, u)[0] < 1e-6
+    assert certified(reader_of(index), u, u)[1] == pytest.approx(lost, rel=1e-5)
+
+
+def test_the_bound_says_something_at_the_default_threshold(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(5)
+    graph = make_graph(rng.integers(0, 300, (1500, 2)).tolist())
+    index, whole = build(graph, tmp_path / "i"), build(graph, tmp_path / "w", threshold=0)
+    reader, relative = reader_of(index), []
+    for node in index.nodes.names(np.arange(0, graph.nodes, 10)):
+        hit = index.related(node, 1)[0]
+        a, b = index.nodes.id(node), index.nodes.id(hit.node)
+        (_, bound), off = (
+            certified(reader, a, b),
+            whole.similarity(node, hit.node).score - hit.score,
+        )
+        assert abs(off) <= bound
+        relative.append(bound / hit.score)
+    assert np.median(relative) < 0.1
+
+
+def test_a_hub_that_is_cut_costs_nothing(make_graph: MakeGraph) -> None:
+    """100 pages link to one that links to 100,000: a thousandth of what it costs to follow it."""
+    pages, leaves = 100, 100_000
+    n = pages + 1 + leaves
+    offsets = np.full(n + 1, pages + leaves, np.uint64)
+    offsets[: pages + 1] = np.arange(pages + 1)
+    neighbors = np.concatenate([np.full(pages, pages), np.arange(pages + 1, n)]).astype(np.uint32)
+    scores = np.ones(n)
+
+    def seconds(threshold: float, sources: int, size: int) -> tuple[float, int]:
+        rates = np.array([0.5, threshold, 2.0**40, 0.0, 1.0, np.inf])
+        fit = room_for(3)
+        sums, cut = (np.zeros(n), np.zeros(n + 1, np.uint32)), np.zeros((3, n), np.uint64)
+        best = np.inf
+        for _ in range(3):
+            counts = np.zeros(sources, np.uint64)
+            out = counts, np.zeros(size, np.uint32), np.zeros(size, np.float32)
+            begin = time.thread_time()  # whatever else the machine does
+            done, used = kernels.spread(
+                (offsets, neighbors), np.uint64(0), scores, rates, fit, sums, cut, out
+            )
+            best = min(best, time.thread_time() - begin)
+            assert done == sources
+        return best / sources, used
+
+    followed, many = seconds(0.0, 10, 10 * (leaves + 2))
+    cut, few = seconds(1e-4, pages, 3 * pages)
+    assert (many, few) == (10 * (leaves + 2), 2 * pages)
+    assert cut < followed / 50
+
+
+# -- scores to hand on -----------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(graphs(), st.sampled_from([0.3, 0.85, 0.95]))
+def test_scores_to_hand_on_are_pagerank(graph: tuple[int, Edges], damping: float) -> None:
+    n, edges = graph
+    there = rows_of(n, [(b, a) for a, b in edges])
+    degrees = np.diff(rows_of(n, edges).offsets).astype(np.uint32)
+    found = power_scores(there, degrees, damping)
+    assert np.abs(found - mean_one(n, edges, damping)).mean() <= 2e-12
+
+
+def test_scores_to_hand_on_are_those_of_pagerank(make_graph: MakeGraph) -> None:
+    graph = make_graph(np.random.default_rng(2).integers(0, 400, (1500, 2)).tolist())
+    expected = cocite.pagerank(graph, stop=Residual(1e-14)).values * graph.nodes
+    for streaming in (False, True):
+        found = power_scores(in_links(graph), graph.out_degrees, 0.85, streaming)
+        assert np.abs(found - expected).mean() <= 2e-12
+
+
+# -- asking ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """400 nodes in communities, dangling ones and one alone."""
+    folder = tmp_path_factory.mktemp("pagesim")
+    rng = np.random.default_rng(8)
+    site = rng.integers(0, 400, (2400, 1)) // 20 * 20
+    edges = site + rng.integers(0, 25, (2400, 2))
+    (folder / "l.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in edges.tolist()))
+    (folder / "n.tsv").write_text("alone\n")
+    options: dict[str, Any] = {"header": "no", "delimiter": "tab", "nodes": folder / "n.tsv"}
+    return cocite.ingest(folder / "l.tsv", folder / "g", **options)
+
+
+@pytest.mark.parametrize("direction", ["in", "out", "both"])
+def test_related_is_similarity_sorted(graph: Graph, tmp_path: Path, direction: str) -> None:
+    index = build(graph, tmp_path / "i", direction=direction)
+    for node in ("n3", "n77", "n250", "n399", "alone"):
+        everyone = [Hit(name, *index.similarity(node, name)) for name in index.nodes]
+        ranked = sorted(enumerate(everyone), key=lambda pair: (-pair[1].score, pair[0]))
+        expected = [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
+        assert index.related(node, 10**6) == expected
+        assert index.related(node, 7) == expected[:7]
+        for hit in expected[:40]:
+            assert index.similarity(hit.node, node)[:2] == (hit.score, hit.stderr)
+            assert hit in index.related(node, 100, min_score=hit.score)
+
+
+def test_a_node_without_links_holds_its_own_score_only(graph: Graph, tmp_path: Path) -> None:
+    index = build(graph, tmp_path / "i")
+    scores = power_scores(in_links(graph), graph.out_degrees, 0.85)
+    assert index.related("alone") == []
+    assert index.similarity("alone", "n3")[:2] == (0, 0)
+    own = scores[graph.names.id("alone")]
+    assert index.similarity("alone", "alone").score == pytest.approx(own, rel=4 * SINGLE)
+
+
+def test_out_is_in_on_reversed_links(make_graph: MakeGraph, tmp_path: Path) -> None:
+    edges = np.random.default_rng(6).integers(0, 80, (300, 2)).tolist()
+    forth = build(make_graph(edges), tmp_path / "f", direction="out")
+    back = build(make_graph([(b, a) for a, b in edges]), tmp_path / "b")
+    for name, array in back.stored.store.arrays.items():
+        turned = forth.stored.store.arrays[name.replace("in.", "out.", 1)]
+        np.testing.assert_array_equal(turned, array)
+    assert features_of(back).max() > 1
+
+
+def test_a_larger_decay_raises_every_feature_but_not_every_score(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """What f hands u straight is little; what v has of it is more, and came three hops."""
+    edges = [("f", "u")]
+    for i in range(9):
+        edges += [("f", f"w{i}"), (f"w{i}", f"x{i}"), (f"x{i}", "v")]
+    graph, decays = make_graph(edges), (0.5, 0.7, 0.9)
+    found = [build(graph, tmp_path / f"{d}", decay=d, threshold=0) for d in decays]
+    for less, more in pairwise(features_of(index) for index in found):
+        assert (more >= less).all()
+    # u holds d / 10 of f and v holds 9 d**3 / 10, which is more: they score f / (90 d).
+    own = found[0].similarity("f", "f").score
+    for d, index in zip(decays, found, strict=True):
+        assert index.similarity("u", "v").score == pytest.approx(own / (90 * d), rel=1e-6)
+    near = [
+        build(graph, tmp_path / f"r{d}", decay=d, radius=1).similarity("u", "w0").score
+        for d in decays
+    ]
+    assert near[0] < near[1] < near[2]
+
+
+def test_values_too_small_for_float32_score_nothing() -> None:
+    nodes, values = np.arange(3, dtype=np.uint32), np.array([0, 0.5, 0], np.float32)
+    other = np.array([0, 0.25, 1], np.float32)
+    assert kernels.pair(nodes, values, nodes, other) == 0.125
+
+
+# -- building ------------------------------------------------------------------------------------
+
+
+def content(index: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted(index.iterdir())}
+
+
+@pytest.mark.parametrize("direction", ["in", "out"])
+def test_threads_and_memory_never_change_a_byte(
+    make_graph: MakeGraph, tmp_path: Path, direction: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Little memory: links in scratch files, rows one by one, the features turned in blocks."""
+    rng = np.random.default_rng(7)
+    graph = make_graph(rng.integers(0, 500, (9_000, 2)).tolist())
+    options: dict[str, Any] = {"threshold": 0, "direction": direction}
+    build(graph, tmp_path / "a", threads=1, **options)
+    expected = content(tmp_path / "a")
+    assert len(expected[f"{direction}.features.nodes"]) > 0.95e6
+    build(graph, tmp_path / "b", threads=3, **options)
+    assert content(tmp_path / "b") == expected
+    monkeypatch.setattr("cocite.index.layouts.rows.pagesim._LEAST_LINKS", 1 << 16)
+    monkeypatch.setattr("cocite.index.layouts.rows.pagesim._SPARE", 0)
+    monkeypatch.setattr("cocite.graph.links._LEAST_BLOCK", 1 << 14)
+    monkeypatch.setattr("cocite.graph.links._PIECE", 1 << 14)
+    ways: list[tuple[bool, bool]] = []
+
+    def seen(links: Links, degrees: NDArray[np.uint32], memory: int, folder: Path) -> Links:
+        turned = transpose(links, degrees, memory, folder)
+        ways.append((memory < 8 * links.edges, isinstance(turned.neighbors.base, np.ndarray)))
+        return turned
+
+    monkeypatch.setattr("cocite.index.layouts.rows.pagesim.transpose", seen)
+    build(graph, tmp_path / "c", threads=3, memory="180kB", **options)
+    assert content(tmp_path / "c") == expected
+    assert ways == [(True, True)]
+
+
+def test_with_little_memory_links_are_streamed(make_graph: MakeGraph) -> None:
+    """The room that the sizes of a graph of 10 million links leave, reckoned by hand."""
+    graph = make_graph([("a", "b")])
+    nodes, edges = 10**6, 10**7
+    links = Links(np.zeros(nodes + 1, np.uint64), np.zeros(edges, np.uint32))
+    plan = BuildOptions.checked("pagesim").parts[0]
+
+    class Large(FeaturesBuilder):
+        def __init__(self, memory: int) -> None:
+            super().__init__(graph, links, plan, Resources(4, memory))
+            self.nodes = nodes
+
+    both = 2 * links.nbytes + 40 * nodes
+    for spreaders in (1, 2, 4):
+        layout = Large(both + spreaders * (60 * nodes + (1 << 20)))
+        assert (layout.fit.threads, layout.streaming) == (spreaders, False)
+    layout = Large(both + 60 * nodes)
+    assert (layout.fit.threads, layout.streaming) == (1, True)
+    assert "of 4: the memory given holds no more" in str(layout.fit)
+    Large(100 * nodes + (25 << 20)).fit  # noqa: B018
+    with pytest.raises(ResourceError, match="with one thread; 126 MB may be used"):
+        Large(100 * nodes + (25 << 20) - 1).fit  # noqa: B018
+
+
+def test_an_interrupted_build_begins_again(graph: Graph, tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        if done > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(graph, tmp_path / "x", progress=stop)
+    build(graph, tmp_path / "x")
+    build(graph, tmp_path / "y")
+    assert content(tmp_path / "x") == content(tmp_path / "y")
+
+
+def test_progress_counts_nodes_up_to_all(graph: Graph, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    build(graph, tmp_path / "i", direction="both", progress=lambda *at: seen.append(at))
+    assert seen == sorted(seen)
+    assert seen[-1] == (graph.nodes, graph.nodes)
+    assert sum(done == total for done, total in seen) == 1
+
+
+def test_the_size_is_known_beforehand(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph(np.random.default_rng(9).integers(0, 3000, (12_000, 2)).tolist())
+    options = BuildOptions.checked("pagesim")
+    with IndexBuild(graph, tmp_path / "i", options, Resources.checked(2)) as work:
+        estimate = work.estimate()
+        report = work.run()
+    assert abs(estimate.bytes / report.bytes - 1) < 0.1
+    assert "2 threads" in estimate.rooms[0]
+    assert estimate.seconds > 0
+
+
+def test_an_opened_index_answers_as_the_one_that_was_built(graph: Graph, tmp_path: Path) -> None:
+    built = build(graph, tmp_path / "i", radius=2, decay=0.7, threshold=0.001, damping=0.5)
+    again = cocite.open(tmp_path / "i")
+    assert again.settings == {"radius": 2, "decay": 0.7, "threshold": 0.001, "damping": 0.5}
+    assert again.samples is None
+    assert again.related("n77") == built.related("n77") != []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"radius": 0}, "radius is 0; it is a whole number, 1 or more"),
+        ({"decay_per": "link"}, "decay_per is 'link'; it is hop or path"),
+        ({"decay": 0.0}, "decay is 0.0; it is a number from 0.01 to 1"),
+        ({"threshold": -1.0}, "threshold is -1.0; it is a number, 0 or more"),
+        ({"damping": 1.0}, "damping is 1.0"),
+        ({"samples": 5}, "pagesim has no setting 'samples' when building"),
+        ({"shard": 5}, "pagesim is built in one go"),
+    ],
+)
+def test_wrong_options_are_refused(
+    graph: Graph, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        build(graph, tmp_path / "x", **options)
+
+
+def test_a_decay_cannot_be_chosen_when_asking(graph: Graph, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="takes decay when building its index"):
+        build(graph, tmp_path / "i").related("n77", decay=0.3)
+
+
+def test_too_little_memory_names_what_is_needed(graph: Graph, tmp_path: Path) -> None:
+    with pytest.raises(ResourceError, match=r"features of .* nodes need .*; 5 kB may be used"):
+        build(graph, tmp_path / "x", memory="5kB")
+
+
+@pytest.mark.parametrize("name", ["features", "holders"])
+@pytest.mark.parametrize("file", ["offsets", "nodes", "values"])
+def test_files_that_point_outside_of_themselves_are_an_error(
+    graph: Graph, tmp_path: Path, name: str, file: str
+) -> None:
+    """Content that fits no checksum, or a false one: no query may read beyond it all the same."""
+    built = build(graph, tmp_path / "i")
+    path = tmp_path / "i" / f"in.{name}.{file}"
+    whole = path.read_bytes()
+    messages = set()
+    for seed, value in enumerate((b"\xff", b"\x80", b"\x00", None)):
+        rng = np.random.default_rng(seed)
+        broken = np.frombuffer(whole, np.uint8).copy()
+        at = rng.integers(0, broken.size, broken.size // 3)
+        broken[at] = rng.integers(0, 256, at.size) if value is None else value[0]
+        path.write_bytes(broken.tobytes())
+        index = cocite.open(tmp_path / "i", verify=False)
+        for node in list(built.nodes)[::7]:
+            try:
+                index.related(node, 5)
+                index.similarity(node, "n1")
+            except Damaged as error:
+                messages.add(str(error))
+    assert any("see: cocite verify" in message for message in messages) == (file != "values")
+
+
+def test_sums_that_are_damaged_are_an_error(graph: Graph, tmp_path: Path) -> None:
+    build(graph, tmp_path / "i", normalized=True)
+    file = tmp_path / "i" / "in.own"
+    for value in (0.0, -1.0, np.nan, np.inf):
+        file.write_bytes(np.full(graph.nodes, value).tobytes())
+        index = cocite.open(tmp_path / "i", verify=False)
+        with pytest.raises(Damaged, match="verify"):
+            index.similarity("n77", "n2")
+        with pytest.raises(Damaged, match="verify"):
+            index.related("n77")
+
+
+def test_arrays_of_another_size_are_an_error(graph: Graph, tmp_path: Path) -> None:
+    build(graph, tmp_path / "i", normalized=True)
+    index = cocite.open(tmp_path / "i")
+    arrays = index.stored.store.arrays
+    for name in ("in.cut", "in.own", "in.features.offsets", "in.holders.values"):
+        kept = arrays[name]
+        arrays[name] = kept[:-1]
+        with pytest.raises(Damaged, match="verify"):
+            cocite.Index(index.stored, index.means).related("n1")
+        arrays[name] = kept

@@ -1,0 +1,230 @@
+"""Many pairs at once say what each says for itself, to the bit."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Index, UnknownNode
+from cocite.errors import Damaged, UsageError
+from cocite.index.layouts.trees.reader import TreeReader
+from cocite.kernels import pairs as kernels
+from cocite.kernels import trees
+from cocite.search import pairs
+from tests.conftest import MakeGraph
+
+RANDOM = np.random.default_rng(11)
+EDGES = [(a, b) for a, b in RANDOM.integers(0, 90, (400, 2)).tolist() if a != b]
+PAIRS = RANDOM.integers(0, 90, (60, 2))
+PAIRS[7] = PAIRS[8] = 5, 5
+BUILT: dict[str, dict[str, Any]] = {
+    "trees": {"measure": "psimrank", "samples": 40, "length": 8, "shard": 9},
+    "packed": {"measure": "simrank", "samples": 20, "length": 8, "layout": "packed"},
+    "paths": {"measure": "psimrank", "samples": 12, "length": 3, "layout": "paths"},
+    "both": {"measure": "psimrank", "samples": 20, "direction": "both"},
+    "blend": {"measure": "blend:0.7*psimrank+0.3*simrank", "samples": 15},
+    "one sample": {"measure": "psimrank", "samples": 1},
+    "rings": {"measure": "xjaccard", "samples": 8},
+    "links": {"measure": "cocitation"},
+    "mixed": {"measure": "blend:psimrank+cocitation", "samples": 10},
+}
+ASKED: list[dict[str, Any]] = [
+    {},
+    {"confidence": 0.5, "bound": "bernstein"},
+    {"bound": "theorem5"},
+]
+TREES = ("trees", "packed", "paths", "both", "blend", "one sample")
+
+
+def rows(index: Index, **options: Any) -> list[str]:
+    """What single questions say of all pairs; nan is not equal to itself."""
+    named = index.nodes.names(PAIRS.ravel())
+    return [
+        repr(tuple(index.similarity(a, b, **options)))
+        for a, b in zip(named[::2], named[1::2], strict=True)
+    ]
+
+
+def many(index: Index, **options: Any) -> list[str]:
+    return [repr(tuple(score)) for score in index.similarities(PAIRS, ids=True, **options)]
+
+
+@pytest.mark.parametrize("kind", BUILT)
+def test_many_pairs_say_what_each_says(
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    index = cocite.build(make_graph(EDGES), tmp_path / "x", threads=1, **BUILT[kind])
+    blocks: list[int] = []
+    real = pairs.together
+
+    def together(*args: Any) -> Any:
+        blocks.append(args[-1].size)
+        return real(*args)
+
+    monkeypatch.setattr(pairs, "together", together)
+    more: list[dict[str, Any]] = [{"decay": 0.3}, {"by": "t <= 2"}, {"evidence": "geometric"}]
+    for asked in ASKED + more * (kind in TREES[:2]):
+        expected = rows(index, **asked)
+        assert many(index, **asked) == expected
+        assert many(index, threads=3, **asked) == expected
+    assert bool(blocks) == (kind in TREES)
+    assert kind not in TREES or {58, 20, 19} == set(blocks)
+
+
+def test_blocks_and_progress(
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pairs, "_LEAST", 7)
+    monkeypatch.setattr(pairs, "_TIMES", 1)
+    monkeypatch.setattr(pairs, "_AT_ONCE", 3)
+    index = cocite.build(make_graph(EDGES), tmp_path / "x", samples=20, measure="psimrank")
+    seen: list[tuple[str, int, int]] = []
+    found = index.similarities(PAIRS, ids=True, progress=lambda *told: seen.append(told))
+    assert [repr(tuple(score)) for score in found] == rows(index)
+    assert seen[0] == ("scoring", 0, 60)
+    assert seen[-1] == ("scoring", 60, 60)
+    assert len(seen) > 8
+    monkeypatch.setattr(TreeReader, "pairs_from", 1000)
+    assert many(index) == rows(index)
+
+
+def test_a_refreshed_index_and_one_that_lost_samples(make_graph: MakeGraph, tmp_path: Path) -> None:
+    old = make_graph(EDGES[:300])
+    path = tmp_path / "x"
+    cocite.build(old, path, samples=24, shard=6, measure="psimrank")
+    index = cocite.refresh(path, make_graph(EDGES), share=0.25)
+    assert len(index.stored.freshness.generations) == 2
+    for asked in ASKED:
+        assert many(index, **asked) == rows(index, **asked)
+    lost = sorted(path.glob("in.samples-*"))[1]
+    lost.unlink()
+    less = cocite.open(path)
+    assert less.lost
+    assert many(less) == rows(less)
+    assert many(less) != many(index)
+
+
+def test_what_is_damaged_is_left_out_of_all(make_graph: MakeGraph, tmp_path: Path) -> None:
+    for layout in ("trees", "packed"):
+        path = tmp_path / layout
+        cocite.build(make_graph(EDGES), path, samples=12, shard=4, layout=layout, measure="simrank")
+        shard = sorted(path.glob("in.samples-*"))[1]
+        content = bytearray(shard.read_bytes())
+        content[-2048:] = b"\xfd" * 2048
+        content[64:2048] = b"\xfd" * 1984
+        shard.write_bytes(content)
+        index = cocite.open(path, verify=False)
+        found = many(index)
+        assert [each.file for each in index.lost] == [shard.name]
+        assert found == rows(index)
+
+
+def test_names_as_they_are_given(make_graph: MakeGraph, tmp_path: Path) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    index = cocite.build(make_graph(EDGES), tmp_path / "x", samples=9, measure="psimrank")
+    a, b = [f"{i}" for i in (3, 4, 5)], [f"{i}" for i in (4, 4, 6)]
+    expected = list(index.similarities(a, b))
+    assert expected == [index.similarity(*pair) for pair in zip(a, b, strict=True)]
+    columns = {"one": a, "two": b}
+    ways: list[Any] = [list(zip(a, b, strict=True)), np.array([a, b]).T]
+    ways += [pandas.DataFrame(columns), polars.DataFrame(columns), pyarrow.table(columns)]
+    for way in ways:
+        assert list(index.similarities(way)) == expected
+        if hasattr(way, "columns"):
+            assert list(index.similarities(way["one"], way["two"])) == expected
+    whole = np.array([3, 4, 5]), np.array([4, 4, 6])
+    assert list(index.similarities(*whole)) == expected
+    named = index.nodes.names(np.array([3, 4]))
+    assert index.similarities(*whole, ids=True)[0] == index.similarity(*named)
+    written = index.similarities(*whole, ids=True).write(tmp_path / "ids.jsonl")
+    assert json.loads(written.read_text().splitlines()[0])["b"] == 4
+    table = index.similarities(a, b).to_pandas()
+    assert list(table) == ["a", "b", "score", "stderr", "low", "high"]
+    assert table["score"].tolist() == [score.score for score in expected]
+    path = index.similarities(a, b).write(tmp_path / "pairs.csv")
+    assert path.read_text().startswith("a,b,score,stderr,low,high\n3,4,")
+    assert index.similarities(a, b).to_arrow().num_rows == 3
+    assert len(index.similarities(a, b).to_polars()) == 3
+    assert len(index.similarities([], [])) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ((["3"], ["none"]), {}, "no node is named 'none'"),
+        ((["3", "x", "y", "x"], ["z", "w", "4", "v"]), {}, "2 of the names are no nodes: 'x'"),
+        ((["3"], ["4", "5"]), {}, "a has 1 names and b has 2"),
+        (("ab",), {}, "pairs is str"),
+        ((["3"], "4"), {}, "b is one text"),
+        ((np.zeros((2, 3)),), {}, "the shape (2, 3)"),
+        (([("3",)],), {}, "row 0 (from 0) is ('3',)"),
+        ((3,), {}, "pairs is int"),
+        (([1], [2000]), {"ids": True}, "ids go from 0 to"),
+        (([1.0], [2.0]), {"ids": True}, "a holds float64"),
+        (([1], [2]), {"threads": 0}, "threads"),
+        ((["3"], ["4"]), {"confidence": 2}, "confidence is 2"),
+    ],
+)
+def test_what_is_refused(
+    make_graph: MakeGraph, tmp_path: Path, given: Any, options: dict[str, Any], message: str
+) -> None:
+    index = cocite.build(make_graph(EDGES), tmp_path / "x", measure="cocitation")
+    with pytest.raises(UsageError) as caught:
+        index.similarities(*given, **options)
+    assert message in str(caught.value)
+    assert isinstance(caught.value, UnknownNode) == (message.startswith("no node"))
+
+
+def test_text_names_are_found_all_at_once(make_graph: MakeGraph, tmp_path: Path) -> None:
+    links = tmp_path / "links.tsv"
+    names = [f"page {i}" for i in range(300)]
+    links.write_text("".join(f"{a}\t{b}\n" for a, b in itertools.pairwise(names)))
+    found = cocite.ingest(links, tmp_path / "g", header="no").names
+    asked = [*names[::7], "none", "page", "", "page 300"]
+    assert found.found(asked).tolist() == [-1 if (i := found.find(n)) is None else i for n in asked]
+    numbers = make_graph(EDGES).names
+    some = np.array([0, 3, 10**6, -1, 89])
+    assert numbers.found(some).tolist() == numbers.found(list(map(str, some))).tolist()
+
+
+@pytest.mark.parametrize("members", [1, 2, 15, 16, 17, 33, 300])
+def test_maxima_between_any_two_places(members: int) -> None:
+    """Against the kernel of one node and others, for all pairs of a sample of so many members."""
+    rng = np.random.default_rng(members)
+    labels = rng.choice(16, members, p=[0.05, *[0.9 / 14] * 14, 0.05]).astype(np.uint32)
+    labels[0] = 0
+    words = np.zeros(members // 8 + 1, np.uint32)
+    for place, label in enumerate(labels.tolist()):
+        words[place // 8] |= np.uint32(label << (4 * (place % 8)))
+    words[members // 8] |= np.uint32(0x77777777 << (4 * (members % 8)) & 0xFFFFFFFF)  # behind it
+    positions = np.append(rng.permutation(members), 2**32 - 1).astype(np.uint32)
+    member = np.argsort(positions[:-1]).astype(np.uint32)
+    row = [array.ctypes.data for array in (positions, member, words)]
+    table = np.array([[*row, members]], np.uint64)
+    everyone = np.arange(members + 1, dtype=np.uint32)
+    expected = np.empty((1, members + 1), np.uint8)
+    for node in range(members + 1):
+        trees.meeting_times(table, np.uint32(node), everyone, expected)
+        found = np.empty((1, members + 1), np.uint8)
+        one = np.full(members + 1, node, np.uint32)
+        assert kernels.meeting_times(table, one, everyone, found) == kernels.SOUND
+        assert found.tolist() == expected.tolist()
+
+
+def test_a_damaged_index_without_other_samples_is_an_error(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    path = tmp_path / "x"
+    cocite.build(make_graph(EDGES), path, samples=3, measure="simrank")
+    (shard,) = path.glob("in.samples-*")
+    shard.write_bytes(b"\xfd" * shard.stat().st_size)
+    index = cocite.open(path, verify=False)
+    with pytest.raises(Damaged):
+        many(index)

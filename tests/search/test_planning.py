@@ -1,0 +1,334 @@
+"""Planning: the theorems' numbers, figures against what a build then shows, refusals."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph, cluster
+from cocite.compiled.clock import compiling
+from cocite.errors import ResourceError, UsageError
+from cocite.index import parts
+from cocite.index.build import IndexBuild
+from cocite.index.parts import ShardedPart
+from cocite.index.plan import BuildOptions
+from cocite.resources import Resources
+from cocite.search.intervals import half_width
+from cocite.search.plan.plan import (
+    PROMISES,
+    Costs,
+    expected_error,
+    parse_time,
+    promises,
+    samples_for,
+    standard_error,
+    standard_errors,
+)
+from tests.clock import Clock
+from tests.conftest import MakeGraph, by_walks
+from tests.stored import store
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    rng = np.random.default_rng(4)
+    return make_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 400, (2500, 2)).tolist()])
+
+
+@pytest.mark.parametrize(
+    ("delta", "failure", "needs"),
+    [
+        # ln 200 = 5.2983174, ln 100 = 4.6051702; 7/6 * 5.2983174 / 0.0025 = 2472.55,
+        # 4.6051702 / 0.3 / 0.0025 = 6140.23, 7/6 * 4.6051702 / 0.0025 = 2149.08;
+        # of 1,011 nodes for 10 listed r is 100: ln 10001 = 9.2104404, 4298.21
+        (0.05, 0.01, {"error": 2473, "order": 6141, "recall": 2150, "precision": 4299}),
+        # ln 40 = 3.6888795, ln 20 = 2.9957323; 430.37, 998.58, 349.50; ln 2001 = 7.6014023, 886.83
+        (0.1, 0.05, {"error": 431, "order": 999, "recall": 350, "precision": 887}),
+    ],
+)
+def test_samples_needed_are_those_of_the_theorems(
+    delta: float, failure: float, needs: dict[str, int]
+) -> None:
+    kept = promises(1011, 10)
+    assert samples_for(kept, delta, failure) == needs
+    for name, samples in needs.items():
+        assert kept[name].delta(samples, failure) <= delta
+        assert kept[name].delta(samples - 1, failure) > delta
+
+
+def test_precision_holds_where_all_others_are_just_below() -> None:
+    """Of n nodes some score 1/2 + delta and all others 1/2 - delta, in values that are 0 or 1: what
+    a list above 1/2 holds is known exactly, and the wrong share of it is below the bound.
+    """
+    for samples, delta, right, wrong in ((40, 0.2, 3, 500), (200, 0.1, 10, 100_000)):
+
+        def listed(p: float, n: int = samples) -> float:
+            counts = range(n // 2 + 1, n + 1)
+            return sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in counts)
+
+        good, bad = right * listed(0.5 + delta), wrong * listed(0.5 - delta)
+        promise = promises(1 + right + wrong, right)["precision"]
+        bound = wrong / right / (math.exp(6 / 7 * samples * delta**2) - 1)
+        assert 0 < bad / (good + bad) < bound
+        if bound < 1:
+            assert promise.delta(samples, bound) == pytest.approx(delta)
+            assert promise.samples(delta, bound) in (samples, samples + 1)
+    assert promises(5, 4)["precision"].samples(0.1, 0.01) == 1  # nobody is there to be wrong
+
+
+def test_the_error_is_the_width_of_a_query_s_interval() -> None:
+    for samples in (10, 100, 5000):
+        wide = half_width(np.zeros(1), samples, 1.0, 0.99, "theorem5")[0]
+        assert PROMISES["error"].delta(samples, 0.01) == pytest.approx(wide)
+
+
+def test_the_theorems_hold_where_errors_are_largest() -> None:
+    """Values that are 0 or 1, alike often: the exact tail of their mean is below the bound."""
+    for samples, delta in ((40, 0.2), (200, 0.1)):
+        counts = [math.comb(samples, k) for k in range(samples + 1)]
+        off = sum(n for k, n in enumerate(counts) if abs(k / samples - 0.5) > delta + 1e-12)
+        exact = off / 2**samples
+        bound = 2 * math.exp(-PROMISES["error"].rate * samples * delta**2)
+        assert 0 < exact < bound
+        assert PROMISES["error"].delta(samples, bound) == pytest.approx(delta)
+
+
+def test_a_standard_error_is_that_of_walks_which_meet_at_once_or_never() -> None:
+    decay, score, samples = 0.6, 0.3, 50
+    share = score / decay
+    exact = math.sqrt(share * (1 - share) * decay**2 / samples)
+    assert standard_error(score, decay, samples) == pytest.approx(exact)
+    assert standard_error(score, decay, 4 * samples) == pytest.approx(exact / 2)
+    assert standard_error(0.7, decay, samples) == 0
+
+
+def test_the_error_expected_goes_by_the_largest_decay_of_what_samples() -> None:
+    for measure, samples, decay in (
+        ("psimrank", 100, 0.6),
+        ("blend:psimrank(decay=0.3)+cocitation", 100, 0.3),
+        ("blend:psimrank(decay=0.3)+simrank", 100, 0.6),
+        ("blend:psimrank(decay=0.3,samples=25)+simrank(decay=0.2,samples=25)", 25, 0.3),
+    ):
+        options = BuildOptions.checked(measure)
+        assert options.samples == samples
+        asked = options.measure.ask_settings({})
+        errors = standard_errors(options.parts, asked, options.samples)
+        assert errors == {s: standard_error(s, decay, samples) for s in (0.1, 0.3)}
+    assert expected_error(errors) == ", a score of 0.1 with a standard error of 0.028 at most"
+    options = BuildOptions.checked("blend:cocitation+pagesim")
+    asked = options.measure.ask_settings({})
+    assert expected_error(standard_errors(options.parts, asked, options.samples)) == ""
+
+
+@pytest.mark.parametrize("direction", ["in", "out", "both"])
+@pytest.mark.parametrize(
+    ("measure", "layout"),
+    [("psimrank", "trees"), ("simrank", "paths"), ("compact-simrank", "compact")],
+)
+def test_sizes_and_memory_are_those_of_the_build(
+    graph: Graph, tmp_path: Path, measure: str, layout: str, direction: str
+) -> None:
+    kind: dict[str, Any] = {"measure": measure, "layout": layout, "direction": direction}
+    plan = cocite.plan_index(graph, **by_walks(kind), samples=90, seed=3)
+    options = BuildOptions.checked(measure, direction, layout, {"samples": 90, "seed": 3})
+    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
+        work.estimate()
+        rooms = [str(part.fit) for part in work.parts]
+        report = work.run()
+    assert plan.settings == options.settings.to_json()
+    assert abs(plan.planned.bytes / report.bytes - 1) < 0.02  # samples differ
+    assert plan.room in rooms
+    assert plan.doubled is not None
+    assert plan.doubled.samples == 180
+    assert plan.doubled.bytes == pytest.approx(2 * plan.planned.bytes, rel=0.2)  # names stay
+
+
+def test_plan_of_a_few_samples_is_exact(graph: Graph, tmp_path: Path) -> None:
+    plan = cocite.plan_index(graph, samples=4, threads=2, measure="psimrank")
+    cocite.build(graph, tmp_path / "x", samples=4, threads=2, measure="psimrank")
+    files = [file.stat().st_size for file in (tmp_path / "x").iterdir()]
+    size = sum(files) - (tmp_path / "x" / "manifest.json").stat().st_size
+    assert plan.planned.bytes == pytest.approx(size, abs=12 * 4)  # 12 bytes a sample are reserved
+
+
+@pytest.mark.parametrize("measure", ["cocitation", "ppr", "pagesim"])
+def test_plan_without_samples_is_the_layout_s_estimate(
+    graph: Graph, tmp_path: Path, measure: str
+) -> None:
+    plan = cocite.plan_index(graph, measure=measure)
+    index = cocite.build(graph, tmp_path / "x", measure=measure)
+    assert plan.planned.samples is None
+    assert plan.doubled is None
+    assert plan.planned.bytes == pytest.approx(index.stored.store.nbytes, rel=0.2)
+
+
+def test_delta_takes_what_all_promises_need_or_one(graph: Graph) -> None:
+    ratio = (graph.nodes - 1 - 150) / 150
+    precise = math.ceil(math.log(1 + ratio / 0.05) * 7 / 6 * 100)
+    wanted = (("error", 431), ("order", 999), ("recall", 350), ("precision", precise))
+    for promise, samples in ((None, 999), *wanted):
+        plan = cocite.plan_index(
+            graph,
+            delta=0.1,
+            failure=0.05,
+            promise=promise,
+            listed=150,
+            measure="psimrank",
+        )
+        assert plan.planned.samples == plan.settings["samples"] == samples
+        assert plan.needs == dict(wanted)
+        assert plan.listed == 150
+        kept = [promise] if promise else list(PROMISES)
+        assert all(plan.planned.delta[name] <= 0.1 for name in kept)
+
+
+def test_disk_holds_what_is_planned_for_it(graph: Graph, tmp_path: Path) -> None:
+    plan = cocite.plan_index(graph, disk="300kB", measure="psimrank")
+    assert plan.planned.samples is not None
+    assert 0.97 < plan.planned.bytes / 300_000 <= 1
+    index = cocite.build(graph, tmp_path / "x", samples=plan.planned.samples, measure="psimrank")
+    assert index.stored.store.nbytes == pytest.approx(300_000, rel=0.05)
+
+
+def test_time_and_disk_are_kept_by_what_samples_cost() -> None:
+    costs = Costs(1000, 40.0, 0.5, None)  # type: ignore[arg-type]
+    assert costs.within_seconds(10.1) == 20
+    assert costs.within_bytes(1850) == 21
+    assert costs.bytes(21) == 1840
+    assert costs.within_seconds(1e9) == 65_535  # the most that an index has
+    with pytest.raises(UsageError, match=r"no sample can be made in 0\.4 s: one takes about 0\.5"):
+        costs.within_seconds(0.4)
+    with pytest.raises(UsageError, match=r"no sample fits on 1\.01 kB of disk: one takes 40 B"):
+        costs.within_bytes(1010)
+
+
+def test_fewer_samples_than_threads_take_as_many_threads(graph: Graph) -> None:
+    plan = cocite.plan_index(graph, samples=2, threads=5, measure="psimrank")
+    assert " on 2 threads" in plan.room
+
+
+def test_settings_of_questions_are_heeded(graph: Graph) -> None:
+    plan = cocite.plan_index(graph, samples=25, decay=0.8, measure="psimrank")
+    assert plan.planned.stderr[0.1] == pytest.approx(standard_error(0.1, 0.8, 25))
+    assert plan.asked == {"decay": 0.8}
+    assert str(plan).endswith("a score of 0.1 with a standard error of 0.053 at most")
+
+
+def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) -> None:
+    """Also where no decay is left to choose, and where the first component has no samples."""
+    measure = "blend:cocitation+psimrank(decay=0.8)"
+    plan = cocite.plan_index(graph, measure=measure, samples=25)
+    assert (plan.planned.samples, plan.asked) == (25, {"form": "cosine", "idf": False})
+    assert plan.planned.stderr[0.1] == pytest.approx(standard_error(0.1, 0.8, 25))
+
+
+def test_a_plan_is_plain_data(graph: Graph) -> None:
+    facts = asdict(cocite.plan_index(graph, samples=2, measure="psimrank"))
+    assert facts["planned"]["samples"] == 2
+    assert facts["failure"] == 0.01
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delta": 0.1, "disk": "1GB"}, "delta and disk are given; give one of them"),
+        ({"samples": 5, "time": 3}, "samples and time are given"),
+        ({"delta": 0}, "delta is 0; it is a number between 0 and 1"),
+        ({"delta": 0.1, "failure": 1}, "failure is 1; it is a number between 0 and 1"),
+        (
+            {"delta": 0.1, "promise": "luck"},
+            "promise is 'luck'; it is error or order or recall or prec",
+        ),
+        ({"listed": 0}, "listed is 0; it is a whole number, 1 or more, and below the 400 nodes"),
+        ({"listed": 400}, "listed is 400; it is a whole number, 1 or more, and below the 400"),
+        ({"promise": "order"}, "a promise is about a delta"),
+        ({"delta": 0.001}, r"takes 15,350,568 samples, and an index has 65,535.*enough for 0.0154"),
+        ({"disk": "1kB"}, "no sample fits on 1 kB of disk"),
+        ({"time": "soon"}, "'soon' is not a time; write it like 90s, 10min or 2h"),
+        ({"time": "0s"}, "'0s' is not a time"),
+        ({"samples": 0}, "samples is 0"),
+        ({"decay": 2}, "decay is 2"),
+        ({"radius": 2}, "psimrank has no setting 'radius'"),
+        ({"measure": "ppr", "delta": 0.1}, "ppr has no samples, so delta cannot choose"),
+        ({"measure": "pagesim", "disk": "1GB"}, "pagesim has no samples, so disk cannot choose"),
+        (
+            {"measure": "blend:psimrank(samples=9)+ppr"},
+            "fixes its number of samples, but",
+        ),
+        ({"measure": "cocitation", "samples": 10}, "cocitation has no setting 'samples'"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(
+    graph: Graph, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        cocite.plan_index(graph, **by_walks(options))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("10min", 600), ("2h", 7200), ("1.5 h", 5400), (7, 7)]
+)
+def test_times_are_read(text: str | float, seconds: float) -> None:
+    assert parse_time(text) == seconds
+
+
+def test_plan_leaves_nothing_behind(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    cocite.plan_index(graph, samples=4, scratch=folder, measure="psimrank")
+    assert not list(folder.iterdir())
+
+    def stop(*given: object) -> None:
+        assert list(folder.iterdir())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ShardedPart, "estimate", stop)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        cocite.plan_index(graph, samples=4, scratch=folder, measure="psimrank")
+    assert not getattr(stopped.value, "__notes__", [])  # nothing that could be gone on with
+    assert not list(folder.iterdir())
+    with pytest.raises(ResourceError, match=r"no samples can be made.*--scratch"):
+        cocite.plan_index(graph, samples=4, scratch=tmp_path / "nowhere", measure="psimrank")
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    links = np.random.default_rng(5).integers(0, 40_000, (250_000, 2)).tolist()
+    return store(tmp_path_factory.mktemp("large") / "g", [(str(a), str(b)) for a, b in links], [])
+
+
+@pytest.mark.parametrize("measure", ["psimrank", "xjaccard"])
+def test_time_is_that_of_the_build(
+    large: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: str
+) -> None:
+    """A quarter to four times of what it then is, by a clock that only samples let go on, a
+    hundredth of a second each.
+    """
+    clock, lock = Clock(), threading.Lock()
+    monkeypatch.setattr(compiling, "_now", clock)
+
+    def in_order(makers: Any, numbers: Any, *more: Any) -> Any:
+        def timed(make: Any, number: int) -> Any:
+            with lock:
+                clock.sleep(0.01)
+            return make(number)
+
+        return cluster.in_order([partial(timed, make) for make in makers], numbers, *more)
+
+    monkeypatch.setattr(parts, "in_order", in_order)
+    options = BuildOptions.checked(measure, settings={"samples": 200})
+    plan = cocite.plan_index(large, measure=measure, samples=200, threads=2)
+    with IndexBuild(large, tmp_path / "x", options, Resources.checked(2)) as work:
+        work.estimate()
+        taken = work.run().seconds
+    assert taken / 4 < plan.planned.seconds < 4 * taken

@@ -1,0 +1,174 @@
+"""P-Rank: against its iteration and its walks one by one; the same bytes however it is built."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph, Index
+from cocite.constants import NOWHERE
+from cocite.errors import UsageError
+from cocite.graph.blocks import cut_blocks
+from cocite.graph.links import links_of
+from cocite.index.layouts.trees.reader import PathReader
+from tests.conftest import MakeGraph
+from tests.oracles import prank as oracle
+from tests.oracles.bounds import bernstein
+from tests.oracles.graphs import Edges, graphs
+from tests.oracles.simrank import dense
+from tests.search.test_estimates import GRAPHS, estimates, inlinks_of
+
+SHARES = st.sampled_from([0.0, 0.2, 0.5, 1.0])
+
+
+def build(graph: Graph, folder: Path, **options: Any) -> Index:
+    return cocite.build(graph, folder, measure="prank", **options)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("edges", GRAPHS.values(), ids=GRAPHS.keys())
+@pytest.mark.parametrize("share", [0.5, 0.2])
+def test_estimates_converge_to_the_iteration(
+    make_graph: MakeGraph, tmp_path: Path, edges: list[tuple[int, int]], share: float
+) -> None:
+    graph = make_graph(edges)
+    samples, length, decay = 20_000, 7, 0.8
+    options = {"samples": samples, "length": length, "seed": 1, "in_share": share}
+    index = build(graph, tmp_path / "i", shard=2000, **options)
+    truth = oracle.prank(inlinks_of(graph), decay, length, share)
+    found = estimates(index, list(range(graph.nodes)), decay)
+    allowed = bernstein(truth, samples, decay, truth.size)
+    np.fill_diagonal(allowed, 1e-12)
+    assert (np.abs(found - truth) <= allowed).all()
+    assert allowed.max() < 0.025  # the test can fail
+
+
+@settings(max_examples=40)
+@given(graphs(max_nodes=9), SHARES, st.integers(1, 6), st.integers(0, 99))
+def test_walks_are_those_of_the_twin(
+    make_graph: MakeGraph, graph: tuple[int, Edges], share: float, length: int, seed: int
+) -> None:
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    options = {"samples": 4, "length": length, "seed": seed, "in_share": share}
+    index = build(stored, stored.path.with_suffix(".i"), layout="paths", **options)
+    (reader,) = index.readers
+    assert isinstance(reader, PathReader)
+    ins = [sorted({a for a, b in edges if b == v}) for v in range(n)]
+    outs = [sorted({b for a, b in edges if a == v}) for v in range(n)]
+    for sample in range(4):
+        paths = oracle.paths(ins, outs, seed, sample, length, share)
+        for node in range(n):
+            walk = reader.walks(node)[sample].tolist()
+            assert walk == paths[node][1:] + [NOWHERE] * (length + 1 - len(paths[node]))
+
+
+@pytest.mark.statistical
+def test_pages_without_in_links_are_similar_by_what_they_link_to(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """u and v link to x, and have no in-links: 0.6 where walks go forwards first, half of them."""
+    graph = make_graph([("u", "x"), ("v", "x")])
+    index = build(graph, tmp_path / "i", samples=4000, shard=1000, in_share=0.25)
+    score = index.similarity("u", "v").score
+    truth = oracle.prank(dense(3, [(0, 2), (1, 2)]), 0.6, 10, 0.25)[0, 1]
+    assert truth == pytest.approx(0.75 * 0.6)
+    assert abs(score - truth) <= bernstein(np.array(truth), 4000, 0.6, 1)
+    assert cocite.build(graph, tmp_path / "s", measure="simrank").similarity("u", "v").score == 0
+
+
+@pytest.mark.statistical
+def test_walks_go_forth_and_back_which_no_mean_of_two_directions_knows(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """u links to x and v to y, and w to both of these: u and v are similar as x and y are."""
+    graph = make_graph([("u", "x"), ("v", "y"), ("w", "x"), ("w", "y")])
+    score = build(graph, tmp_path / "i", samples=4000, shard=1000).similarity("u", "v").score
+    truth = oracle.prank(inlinks_of(graph), 0.6, 10, 0.5)
+    ids = [list(graph.names).index(name) for name in "uv"]
+    assert abs(score - truth[tuple(ids)]) <= bernstein(truth[tuple(ids)], 4000, 0.6, 1)
+    assert score > 0.01
+    mean = cocite.build(graph, tmp_path / "s", measure="simrank", direction="both")
+    assert mean.similarity("u", "v").score == 0
+
+
+@pytest.mark.parametrize("layout", ["trees", "paths"])
+def test_all_steps_along_in_links_are_simrank(
+    make_graph: MakeGraph, tmp_path: Path, layout: str
+) -> None:
+    graph = make_graph(np.random.default_rng(3).integers(0, 60, (300, 2)).tolist())
+    options: dict[str, Any] = {"samples": 9, "layout": layout}
+    classic = cocite.build(graph, tmp_path / "s", measure="simrank", **options)
+    for name, more in (("both", {"in_share": 1.0}), ("in", {"direction": "in"})):
+        index = build(graph, tmp_path / name, **options, **more)
+        for node in list(index.nodes)[::7]:
+            assert index.related(node) == classic.related(node)
+
+
+def test_threads_blocks_and_files_never_change_a_byte(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    graph = make_graph(np.random.default_rng(5).integers(0, 300, (1500, 2)).tolist())
+    options: dict[str, Any] = {"samples": 9, "shard": 4, "in_share": 0.4}
+    build(graph, tmp_path / "whole", threads=1, **options)
+    expected = files(tmp_path / "whole")
+    cases: list[dict[str, Any]] = [{"threads": 3}, {"blocks": 5}, {"external": True}]
+    cases += [{"blocks": 4, "threads": 1}, {"blocks": 3, "layout": "trees", "threads": 2}]
+    cases += [{"external": True, "blocks": 3}]
+    for number, case in enumerate(cases):
+        build(graph, tmp_path / str(number), **case, **options)
+        assert files(tmp_path / str(number)) == expected
+
+
+def test_blocks_hold_the_rows_by_both_ends(make_graph: MakeGraph) -> None:
+    """One page links to all, and all link to another one."""
+    graph = make_graph([("a", f"m{i}") for i in range(99)] + [(f"m{i}", "z") for i in range(99)])
+    links = links_of(graph, "both")
+    assert links.back is not None
+    cuts = (0, *cut_blocks(links, 600), graph.nodes)
+    assert len(cuts) > 4
+    for first, last in pairwise(cuts):
+        ends = (rows.offsets[last] - rows.offsets[first] for rows in (links, links.back))
+        assert 16 * (last - first) + 4 * int(sum(ends)) <= 600
+
+
+def test_refined_answers_are_those_of_more_samples(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph(np.random.default_rng(6).integers(0, 50, (240, 2)).tolist())
+    few = build(graph, tmp_path / "few", samples=64)
+    many = build(graph, tmp_path / "many", samples=4096, shard=1024)
+    names = list(few.nodes)[:5]
+    for name in names:
+        pair = few.similarity(names[0], name, target_error=0.001)
+        if name != names[0]:
+            assert pair[:2] == many.similarity(names[0], name)[:2]
+
+
+def test_why_names_the_pages_where_walks_meet(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph(np.random.default_rng(6).integers(0, 50, (240, 2)).tolist())
+    trees, paths = (
+        build(graph, tmp_path / layout, samples=200, layout=layout) for layout in ("trees", "paths")
+    )
+    node = trees.nodes.name(3)
+    hit = trees.related(node, 1)[0]
+    why = trees.why(node, hit.node, 1000)
+    assert why == paths.why(node, hit.node, 1000)
+    assert sum(reason.share for reason in why.reasons) == pytest.approx(hit.score)
+    assert {reason.links for reason in why.reasons} == {"both"}
+
+
+def test_weights_are_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph([("a", "b", 2), ("b", "a", 3)], weight_column=3)
+    with pytest.raises(UsageError, match="weights, which prank cannot use"):
+        build(graph, tmp_path / "i")
+    build(graph, tmp_path / "i", unweighted=True)

@@ -1,0 +1,203 @@
+"""Neighborhoods and k-nearest graphs: what is in them, as files and for NetworkX."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Index
+from cocite.cli.main import main
+from cocite.errors import OutputExists, UsageError
+from cocite.search.batch import estimate as batches
+from cocite.search.batch.run import Batch
+
+NAMES = ['a "b" <c> & d\\', "http://x.org/?a=1&amp;b=2", "é/漢", *(f"page {i}" for i in range(57))]
+
+
+def made(folder: Path, titles: bool) -> Index:
+    rng = np.random.default_rng(3)
+    links = [f"{NAMES[a]}\t{NAMES[b]}\n" for a, b in rng.integers(0, 59, (300, 2)).tolist()]
+    (folder / "links.tsv").write_text("".join(links), "utf-8")
+    (folder / "nodes.tsv").write_text(f"{NAMES[59]}\n", "utf-8")
+    (folder / "titles.tsv").write_text(
+        "name\ttitle\n" + "".join(f"{name}\tThe title of {name}\n" for name in NAMES[:30]), "utf-8"
+    )
+    graph = cocite.ingest(
+        folder / "links.tsv",
+        folder / "g",
+        nodes=folder / "nodes.tsv",
+        titles=folder / "titles.tsv" if titles else None,
+        header="no",
+        delimiter="tab",
+    )
+    return cocite.build(graph, folder / "i", samples=30, seed=5, measure="psimrank")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """60 pages, one without links."""
+    return made(tmp_path_factory.mktemp("graphs"), titles=False)
+
+
+@pytest.fixture(scope="module")
+def titled(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """The same, half of them with titles."""
+    return made(tmp_path_factory.mktemp("titled"), titles=True)
+
+
+def read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[tuple[str, str], dict[str, Any]]]:
+    """Nodes by label, and links by labels, as NetworkX reads them."""
+    reader = networkx.read_gexf if path.suffix == ".gexf" else networkx.read_graphml
+    found = reader(path)
+    assert found.is_directed()
+    label = {node: data["label"] for node, data in found.nodes(data=True)}
+    assert len(set(label.values())) == len(label)
+    nodes = {label[node]: data for node, data in found.nodes(data=True)}
+    return nodes, {(label[a], label[b]): data for a, b, data in found.edges(data=True)}
+
+
+@pytest.mark.parametrize("kind", ["graphml", "gexf"])
+def test_the_nearest_graph_is_what_related_says(titled: Index, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"knn.{kind}"
+    report = titled.related_all(path, 3)
+    assert os.listdir(tmp_path) == [path.name]
+    assert report.bytes == path.stat().st_size
+    nodes, links = read(path)
+    assert set(nodes) == set(NAMES)
+    for name, data in nodes.items():
+        title = f"The title of {name}" if name in NAMES[:30] else None
+        assert data.get("title") == title
+    wanted = {
+        (node, hit.node): (rank, hit.score, hit.stderr)
+        for node in titled.nodes
+        for rank, hit in enumerate(titled.related(node, 3), 1)
+    }
+    found = {ends: (each["rank"], each["weight"], each["stderr"]) for ends, each in links.items()}
+    assert found == wanted
+    assert len(found) == report.rows > 100
+
+
+@pytest.mark.parametrize("kind", ["graphml", "gexf", "dot"])
+def test_the_nearest_graph_has_the_same_bytes_whatever_the_threads(
+    index: Index, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And goes on where it was interrupted."""
+    index.related_all(tmp_path / f"one.{kind}", 3, threads=1)
+    with Batch(index, tmp_path / f"two.{kind}", 3, threads=2) as batch:
+        assert batch.told() is not None or batch.done
+    index.related_all(tmp_path / f"two.{kind}", 3, threads=2)
+    one = (tmp_path / f"one.{kind}").read_bytes()
+    assert (tmp_path / f"two.{kind}").read_bytes() == one
+    assert sorted(os.listdir(tmp_path)) == [f"one.{kind}", f"two.{kind}"]
+
+
+def test_some_pages_and_their_hits_are_all_there(index: Index, tmp_path: Path) -> None:
+    """Hits of pages that were not asked for are nodes, too; with --ids labels are numbers."""
+    some = list(index.nodes)[:2]
+    index.related_all(tmp_path / "x.gexf", 3, nodes=some)
+    nodes, links = read(tmp_path / "x.gexf")
+    hits = {hit.node for name in some for hit in index.related(name, 3)}
+    assert set(nodes) == {*some, *hits}
+    assert {a for a, _ in links} <= set(some)
+    index.related_all(tmp_path / "ids.gexf", 3, nodes=some, ids=True)
+    nodes, _ = read(tmp_path / "ids.gexf")
+    assert {index.nodes[int(label)] for label in nodes} == {*some, *hits}
+
+
+def test_pieces_change_no_byte(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.related_all(tmp_path / "x.graphml", 3)
+    nodes, links = read(tmp_path / "x.graphml")
+    monkeypatch.setattr(batches, "_OUT_ROWS", 30)
+    index.related_all(tmp_path / "y.graphml", 3)
+    assert read(tmp_path / "y.graphml") == (nodes, links)
+
+
+def test_a_neighborhood_is_the_nearest_graph_cut_to_it(titled: Index, tmp_path: Path) -> None:
+    node = NAMES[1]
+    found = titled.related_graph(node, 6, decay=0.5)
+    hits = titled.related(node, 6, decay=0.5)
+    assert list(found.hits) == list(hits)
+    assert found.nodes == [node, *(hit.node for hit in hits)]
+    wanted = {
+        (a, hit.node): (rank, hit.score, hit.low, hit.high)
+        for a in found.nodes
+        for rank, hit in enumerate(titled.related(a, 6, decay=0.5), 1)
+        if hit.node in found.nodes
+    }
+    assert len(wanted) > 10
+    for kind in ("gexf", "graphml"):
+        path = found.write(tmp_path / f"x.{kind}")
+        assert path.read_text("utf-8") == found.to_text(kind)
+        nodes, links = read(path)
+        assert {
+            ends: (d["rank"], d["weight"], d["low"], d["high"]) for ends, d in links.items()
+        } == (wanted)
+        assert [name for name, data in nodes.items() if data["asked"]] == [node]
+        assert [nodes[hit.node]["score"] for hit in hits] == [hit.score for hit in hits]
+        assert nodes[node]["title"] == f"The title of {node}"
+        with pytest.raises(OutputExists):
+            found.write(path)
+        found.write(path, overwrite=True)
+    graph = found.to_networkx()
+    assert {(a, b): d["weight"] for a, b, d in graph.edges(data=True)} == {
+        ends: score for ends, (_, score, *_) in wanted.items()
+    }
+    assert graph.nodes[node] == {"title": f"The title of {node}", "asked": True}
+    with pytest.raises(UsageError, match="written as graphml, gexf, dot; not as 'svg'"):
+        found.write(tmp_path / "x.svg")
+
+
+def test_several_pages_are_asked_together_and_each_has_its_links(index: Index) -> None:
+    asked = NAMES[3:5]
+    found = index.related_graph(asked, 4)
+    assert list(found.hits) == list(index.related(asked, 4))
+    for name in asked:
+        own = [hit.node for hit in index.related(name, 4)]
+        assert [b for a, b, *_ in found.links if a == name] == [n for n in own if n in found.nodes]
+
+
+def test_filters_hold_for_all_and_numbers_come_back_as_they_went_in() -> None:
+    graph = networkx.karate_club_graph()
+    index = cocite.build(cocite.ingest(graph))
+    among = [1, 2, 3, 7, 13]
+    found = index.related_graph(0, 4, among=iter(among))
+    assert found.asked == [0]
+    assert {b for _, b, *_ in found.links} <= set(among)
+    assert set(found.to_networkx()) <= {0, *among}
+    assert index.related_graph("0", 4).nodes == index.related_graph(0, 4).nodes
+
+
+@pytest.mark.parametrize("kind", ["graphml", "gexf", "dot"])
+def test_the_command_line_prints_it(
+    index: Index, kind: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = str(index.stored.store.path)
+    filters = ["--min-score", "0.01", "--prefix", "page", "--decay", "0.5", "--offset", "1"]
+    assert main(["related", path, NAMES[0], "-k", "5", *filters, "--format", kind]) == 0
+    options = {"min_score": 0.01, "prefix": "page", "decay": 0.5, "offset": 1}
+    assert capfd.readouterr().out == index.related_graph(NAMES[0], 5, **options).to_text(kind)
+    assert main(["info", path, "--format", kind]) == 2
+    assert "'--format'" in capfd.readouterr().err
+
+
+@pytest.mark.process
+def test_graphviz_draws_a_neighborhood(titled: Index, tmp_path: Path) -> None:
+    program = shutil.which("neato")
+    if program is None:
+        pytest.skip("needs Graphviz (Debian: graphviz)")
+    path = titled.related_graph(NAMES[0], 8).write(tmp_path / "x.dot")
+    command = [program, "-Tsvg", str(path)]
+    drawn = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert drawn.stderr == ""
+    assert drawn.stdout.count('class="node"') == 9
+    assert "The title of" in drawn.stdout

@@ -1,0 +1,478 @@
+"""Texts: against TF-IDF in plain Python, by closed forms, building, refreshing, asking."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph, Index
+from cocite.cli.main import main
+from cocite.errors import Damaged, InputError, ResourceError, UsageError
+from cocite.evaluation.suite_file import load_suite
+from cocite.evaluation.suite_run import run_suite
+from cocite.graph import links as graph_links
+from cocite.index.build import IndexBuild
+from cocite.index.layouts.rows import words as text_build
+from cocite.index.layouts.rows import words as text_count
+from cocite.index.plan import BuildOptions
+from cocite.io.readers.tables import texts_of
+from cocite.measures import DEFAULT, find_measure
+from cocite.measures.tfidf import SHARE
+from cocite.resources import Resources
+from cocite.storage import Scratch
+from tests.conftest import MakeGraph
+from tests.oracles import text as exact
+from tests.search.exact import assert_related_is_similarity_sorted, scores
+
+GRAIN = 2e-12
+"""Scores are whole grains (1e-12), and so is what weighs them."""
+WORDS = ["deer", "elk", "moose", "elk.", "ÉLAN", "élan", "x", "42", "a_b", "_", "tree"]
+
+
+def rounding(score: float) -> float:
+    """What ``measures/tfidf.py`` allows."""
+    return 2.4e-7 * score + GRAIN
+
+
+def ring(make_graph: MakeGraph, n: int) -> Graph:
+    return make_graph([(f"p{v}", f"p{(v + 1) % n}") for v in range(n)])
+
+
+def texts_at(path: Path, texts: dict[str, str]) -> Path:
+    path.write_text(exact.table(list(texts.items())), "utf-8")
+    return path
+
+
+def build(graph: Graph, output: Path, texts: dict[str, str] | Path, **given_: Any) -> Index:
+    if isinstance(texts, dict):
+        texts = texts_at(graph.path.with_suffix(".tsv"), texts)
+    options: dict[str, Any] = {"measure": "text", "min_df": 1, "max_df": 1.0, **given_}
+    return cocite.build(graph, output, texts=texts, overwrite=True, **options)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+@pytest.fixture
+def texts() -> dict[str, str]:
+    rng = np.random.default_rng(5)
+    words = [f"word{i}" for i in range(60)]
+    return {
+        f"p{v}": " ".join(rng.choice(words, rng.integers(1, 60), p=np.arange(1, 61) / 1830))
+        for v in range(30)
+    }
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    return ring(make_graph, 32)
+
+
+# -- what a score is -----------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), min_size=2, max_size=7),
+    st.sampled_from([1, 2, 3, 500]),
+    st.sampled_from([1, 2]),
+    st.sampled_from([0.4, 0.7, 1.0]),
+)
+def test_scores_and_reasons_are_those_of_the_definition(
+    make_graph: MakeGraph, told: list[str], words: int, min_df: int, max_df: float
+) -> None:
+    graph = ring(make_graph, 8)
+    texts = {f"p{v}": text for v, text in enumerate(told)}
+    vectors, kept = exact.vectors(dict(enumerate(told)), words, min_df, max_df)
+    chosen = {"words": words, "min_df": min_df, "max_df": max_df}
+    output = graph.path.with_suffix(".index")
+    if not kept:
+        with pytest.raises(InputError, match="no word of two or more letters is in"):
+            build(graph, output, texts, **chosen)
+        return
+    index = build(graph, output, texts, **chosen)
+    assert index.stored.texts == {
+        "pages": sum(1 for vector in vectors.values() if vector),
+        "words": len(kept),
+    }
+    for a in range(8):
+        for b in range(8):
+            one, other = vectors.get(a, {}), vectors.get(b, {})
+            wanted = exact.cosine(one, other) if a != b else 1.0
+            found = index.similarity(f"p{a}", f"p{b}")
+            assert abs(found.score - wanted) <= rounding(wanted)
+            assert found.low - GRAIN <= wanted <= found.high + GRAIN
+            assert found.score <= 1
+            why = index.why(f"p{a}", f"p{b}", 100)
+            if a != b:
+                shares = exact.shares(one, other)
+                assert {reason.node for reason in why.reasons} == set(shares)
+                for reason in why.reasons:
+                    assert abs(reason.share - shares[reason.node]) <= rounding(wanted)
+                    assert (reason.links, reason.path_a, reason.path_b) == ("none", (), ())
+                assert abs(sum(r.share for r in why.reasons) - found.score) <= 1e-9
+    assert_related_is_similarity_sorted(index, scores(index))
+
+
+def test_closed_forms(graph: Graph, tmp_path: Path) -> None:
+    """Equal texts; one of two words shared; nothing shared; no text, and none but short words."""
+    told = {"p0": "elk deer", "p1": "DEER, elk!", "p2": "elk moose", "p3": "tree", "p4": "a b c"}
+    index = build(graph, tmp_path / "i", told)
+    assert abs(index.similarity("p0", "p1").score - 1) <= rounding(1)
+    elk, deer = (1 + np.log(6 / (1 + d)) for d in (3, 2))
+    moose = 1 + np.log(6 / 2)
+    wanted = elk**2 / np.sqrt((elk**2 + deer**2) * (elk**2 + moose**2))
+    assert abs(index.similarity("p0", "p2").score - wanted) <= rounding(wanted)
+    for other in ("p3", "p4", "p5", "p31"):
+        assert index.similarity("p0", other)[:2] == (0, 0)
+        assert index.similarity(other, other).score == 1
+    assert index.related("p4") == index.related("p31") == []
+    assert [hit.node for hit in index.related("p0")] == ["p1", "p2"]
+    assert index.why("p0", "p5").reasons == []
+
+
+def test_the_vectors_are_those_of_scikit_learn(
+    graph: Graph, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    """Which has the same formula, where no words are cut."""
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    rows = text.TfidfVectorizer(sublinear_tf=True).fit_transform(texts.values()).toarray()
+    index = build(graph, tmp_path / "i", texts)
+    found = scores(index)
+    places = [index.nodes.id(name) for name in texts]
+    wanted = rows @ rows.T
+    np.fill_diagonal(wanted, 1)
+    assert np.abs(found[np.ix_(places, places)] - wanted).max() <= rounding(1)
+
+
+def test_half_of_the_score_is_texts_unless_one_chooses(
+    graph: Graph, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    links = scores(cocite.build(graph, tmp_path / "links"))
+    words = scores(build(graph, tmp_path / "words", texts))
+    for given_, share in (({}, SHARE), ({"texts_share": 0.3}, 0.3)):
+        index = build(graph, tmp_path / "both", texts, measure=DEFAULT, **given_)
+        assert index.measure == f"blend:{1 - share}*{DEFAULT}+{share}*text"
+        assert np.abs(scores(index) - (1 - share) * links - share * words).max() <= GRAIN
+        assert_related_is_similarity_sorted(index, scores(index))
+    assert sum(part.weight for part in index.stored.parts) == pytest.approx(1)
+    other = build(graph, tmp_path / "other", texts, measure="cocitation", direction="both")
+    assert other.measure == "blend:0.5*cocitation+0.5*text"
+    assert other.direction == "both"
+    assert [part.direction for part in other.stored.parts] == ["in", "out", "none"]
+
+
+def test_texts_leave_weights_aside(make_graph: MakeGraph, tmp_path: Path) -> None:
+    weighted = make_graph([("a", "b", 2.0), ("b", "c", 3.0)], weight_column="3")
+    told = {"a": "deer elk", "b": "elk", "c": "deer elk"}
+    assert not build(weighted, tmp_path / "t", told).stored.weighted
+    index = build(weighted, tmp_path / "d", told, measure=DEFAULT)
+    assert [part.weighted for part in index.stored.parts] == [False, True, False]
+    assert build(weighted, tmp_path / "w", told, measure="ppr").stored.weighted
+    with pytest.raises(UsageError, match="weights, which cocitation cannot use"):
+        build(weighted, tmp_path / "x", told, measure="cocitation")
+    again = cocite.open(tmp_path / "d")
+    assert again.related("a") == index.related("a")
+
+
+# -- what a build is given -------------------------------------------------------------------
+
+
+def test_a_folder_an_archive_and_a_table_give_the_same_bytes(
+    graph: Graph, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    folder = tmp_path / "folder"
+    (folder / "deep").mkdir(parents=True)
+    for number, (name, text) in enumerate(texts.items()):
+        (folder / ("deep" if number % 2 else "") / f"{name}.txt").write_text(text)
+    with tarfile.open(tmp_path / "t.tar.gz", "w:gz") as archive:
+        archive.add(folder, "texts")
+    ways = texts_at(tmp_path / "t.tsv", texts), folder, tmp_path / "t.tar.gz"
+    for number, path in enumerate(ways):
+        build(graph, tmp_path / str(number), path)
+    made = [contents(tmp_path / str(number)) for number in range(3)]
+    assert made[0] == made[1] == made[2]
+
+
+def test_settings_from_a_file_go_with_texts(
+    graph: Graph, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    """Of links alone, to which they are added; and of a measure that names them."""
+    place = texts_at(tmp_path / "t.tsv", texts)
+    (tmp_path / "l.toml").write_text('measure = "ppr"\n[settings]\ntolerance = 0.01\n')
+    (tmp_path / "t.toml").write_text('measure = "text"\n[settings]\nmin_df = 1\nwords = 3\n')
+    added = cocite.build(graph, tmp_path / "l", settings=tmp_path / "l.toml", texts=place)
+    assert added.measure == "blend:0.5*ppr+0.5*text"
+    alone = cocite.build(graph, tmp_path / "t", settings=tmp_path / "t.toml", texts=place)
+    assert alone.settings == {"words": 3, "min_df": 1, "max_df": 0.5}
+    with pytest.raises(UsageError, match="say where they are with --texts"):
+        cocite.build(graph, tmp_path / "x", settings=tmp_path / "t.toml")
+
+
+def test_a_suite_compares_texts_where_it_names_them(
+    graph: Graph, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    """And by content, which they are; all measures are all of links."""
+    pytest.importorskip("sklearn")
+    texts_at(tmp_path / "t.tsv", texts)
+    suite = tmp_path / "s.toml"
+    suite.write_text(
+        f'[data]\ngraph = "{graph.path.name}"\ntexts = "t.tsv"\n[settings]\nmin_df = 1\n'
+        '[[method]]\nmeasures = ["*", "text"]\nwithout = ["xjaccard", "pagesim"]\n'
+    )
+    (tmp_path / "work").mkdir()
+    found = run_suite(load_suite(str(suite)), tmp_path, tmp_path / "work")
+    content = {row.name: row.figures["content@1"].value for row in found.methods}
+    assert set(content) > {"text none", "neighbourhood both"}
+    assert max(content, key=lambda name: content[name]) == "text none"
+
+
+def test_texts_of_no_page_are_told(
+    graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = {"p0": "elk", "nobody": "elk", "p1": "elk", "no one": "deer"}
+    with caplog.at_level(logging.WARNING, "cocite"):
+        build(graph, tmp_path / "i", told)
+    assert "2 texts of " in caplog.text
+    assert "are of no page of the graph, such as 'nobody': left out" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"texts_share": 1}, "texts_share is 1; it is a number between 0 and 1, both excluded"),
+        ({"measure": "text", "texts_share": 0.5}, "text says itself how much texts count"),
+        ({"measure": "blend:ppr+cocitation"}, r"has no share of text: write it down there"),
+        ({"measure": "text", "direction": "in"}, "'in'; text looks at no links: leave it out"),
+        ({"words": 0}, "words is 0; it is a whole number from 1 to"),
+        ({"keep": ["p0"]}, "to keep some pages only, choose a measure with samples"),
+    ],
+)
+def test_what_does_not_go_with_texts_is_refused(
+    graph: Graph, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    place = texts_at(tmp_path / "t.tsv", {"p0": "elk"})
+    with pytest.raises(UsageError, match=f"(?i){message}"):
+        cocite.build(graph, tmp_path / "i", texts=place, **options)
+    assert not (tmp_path / "i").exists()
+
+
+def test_texts_that_are_missing_or_twice_there_are_refused(graph: Graph, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"text compares the texts of pages: say where .* --texts"):
+        cocite.build(graph, tmp_path / "i", measure="text")
+    with pytest.raises(UsageError, match=r"and none are given: say where they are with --texts"):
+        cocite.build(graph, tmp_path / "i", texts_share=0.5)
+    with pytest.raises(InputError, match="is not there; texts are a folder, a tar archive or"):
+        cocite.build(graph, tmp_path / "i", texts=tmp_path / "none")
+    with pytest.raises(InputError, match="has no text that is called as a node"):
+        build(graph, tmp_path / "i", {"nobody": "elk"})
+    twice = tmp_path / "t.tsv"
+    twice.write_text("p0\telk\np1\tdeer\np0\tdeer\n")
+    with pytest.raises(InputError, match=r"has two texts of 'p0'; a page has one"):
+        build(graph, tmp_path / "i", twice)
+    assert not (tmp_path / "i").exists()
+
+
+def test_without_scikit_learn_the_error_names_the_command(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "sklearn.feature_extraction.text", None)
+    with pytest.raises(UsageError, match=r"pip install .*\[texts\]'"):
+        build(graph, tmp_path / "i", {"p0": "elk"})
+
+
+# -- building --------------------------------------------------------------------------------
+
+
+def test_memory_and_pieces_do_not_change_a_byte(
+    graph: Graph, tmp_path: Path, texts: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = texts_at(tmp_path / "t.tsv", texts)
+    build(graph, tmp_path / "a", place, words=7, threads=1)
+    for module, name, size in (
+        (text_count, "BATCH", 20),
+        (text_build, "_PIECE", 10),
+        (text_build, "_BATCHES", 500),
+        (text_build, "_LEAST_TURNED", 1024),
+        (graph_links, "_LEAST_BLOCK", 512),
+        (graph_links, "_PIECE", 512),
+    ):
+        monkeypatch.setattr(module, name, size)
+    asked: list[Path] = []
+
+    def beside(folder: Path) -> Scratch:
+        asked.append(folder)
+        return Scratch(folder)
+
+    monkeypatch.setattr(Scratch, "beside", beside)
+    words = len(set(" ".join(texts.values()).split()))
+    least = 40 * graph.nodes + 200 * words + 1524
+    monkeypatch.setattr(text_build, "_ROW", 10**6)  # rows do not fit
+    build(graph, tmp_path / "b", place, words=7, memory=least)
+    assert len(asked) > 2
+    with pytest.raises(ResourceError, match=r"texts have \d+ different words, which take"):
+        build(graph, tmp_path / "c", place, words=7, memory=least - 1)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_the_size_is_foreseen_and_texts_are_read_once(
+    graph: Graph, tmp_path: Path, texts: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def reading(path: Path, *more: Any, **others: Any) -> Any:
+        read.append(path)
+        return texts_of(path, *more, **others)
+
+    monkeypatch.setattr(text_count, "texts_of", reading)
+    place, seen = texts_at(tmp_path / "t.tsv", texts), list[tuple[int, int]]()
+    options = BuildOptions.checked(
+        "blend:text+text(words=2)", settings={"min_df": 1, "max_df": 1.0}, texts=place
+    )
+    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
+        estimate = work.estimate()
+        report = work.run(lambda done, total: seen.append((done, total)))
+    assert estimate.bytes == report.bytes
+    assert read == [place]
+    assert seen == sorted(seen)
+    assert seen[-1] == (work.units, work.units)
+
+
+def test_a_build_goes_on_with_the_same_texts_only(
+    graph: Graph, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    place = texts_at(tmp_path / "t.tsv", texts)
+
+    def stop(done: int, total: int) -> None:
+        if done >= total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(graph, tmp_path / "i", place, progress=stop)
+    os.utime(place, (1, 1))
+    with pytest.raises(UsageError, match="--no-resume"):
+        build(graph, tmp_path / "i", place)
+    assert build(graph, tmp_path / "i", place, restart=True).related("p1")
+
+
+@pytest.mark.parametrize("name", ["texts.offsets", "holders.offsets", "holders.nodes"])
+def test_files_that_point_outside_of_themselves_are_damage(
+    graph: Graph, tmp_path: Path, texts: dict[str, str], name: str
+) -> None:
+    build(graph, tmp_path / "i", texts)
+    path = tmp_path / "i" / f"none.{name}"
+    words = np.fromfile(path, np.uint64 if "offsets" in name else np.uint32)
+    words[1:] = 10**9
+    words.tofile(path)
+    with pytest.raises(Damaged, match=r"is damaged; see: cocite verify"):
+        cocite.open(tmp_path / "i", verify=False).related("p7")
+
+
+@pytest.mark.parametrize("name", ["words.offsets", "words.letters"])
+def test_words_that_are_none_are_damage(graph: Graph, tmp_path: Path, name: str) -> None:
+    build(graph, tmp_path / "i", {"p0": "elk", "p1": "elk"})
+    path = tmp_path / "i" / f"none.{name}"
+    path.write_bytes(b"\xff" * path.stat().st_size)
+    with pytest.raises(Damaged, match=r"is damaged; see: cocite verify"):
+        cocite.open(tmp_path / "i", verify=False).why("p0", "p1")
+
+
+# -- refreshing ------------------------------------------------------------------------------
+
+
+def test_a_refresh_keeps_the_words_of_the_pages_that_stay(
+    make_graph: MakeGraph, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    """As they are; pages that are new have none, unless texts are given."""
+    old = ring(make_graph, 30)
+    later = make_graph([(f"p{v}", f"p{v + 1}") for v in range(4, 35)])
+    for measure in ("text", DEFAULT):
+        index = build(old, tmp_path / "i", texts, measure=measure)
+        words = index if measure == "text" else build(old, tmp_path / "w", texts)
+        before = {(a, b): words.similarity(a, b) for a in texts for b in texts}
+        found = cocite.refresh(tmp_path / "i", later, again=True)
+        assert found.measure == find_measure(index.measure).name
+        assert found.stored.texts is not None
+        assert found.stored.texts["pages"] == 26
+        if measure == "text":
+            for a in (name for name in texts if name in found.nodes):
+                assert found.similarity(a, "p35").score == 0
+                for b in (name for name in texts if name in found.nodes):
+                    assert found.similarity(a, b) == before[a, b]
+            assert_related_is_similarity_sorted(found, scores(found))
+        again = cocite.refresh(tmp_path / "i", later, again=True)
+        assert again.stored.digest == found.stored.digest
+        told = texts | {f"p{v}": "word59 word58" for v in range(30, 36)}
+        place = texts_at(tmp_path / "t.tsv", told)
+        renewed = cocite.refresh(tmp_path / "i", later, texts=place, again=True)
+        anew = build(later, tmp_path / "anew", place, measure=measure)
+        assert contents(tmp_path / "i") == contents(tmp_path / "anew")
+        assert renewed.related("p35") == anew.related("p35") != []
+
+
+def test_texts_for_an_index_without_them_are_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = ring(make_graph, 5)
+    cocite.build(graph, tmp_path / "i")
+    place = texts_at(tmp_path / "t.tsv", {"p0": "elk"})
+    with pytest.raises(UsageError, match=r"compares no texts: leave them out, or build an index"):
+        cocite.refresh(tmp_path / "i", graph, texts=place, again=True)
+
+
+# -- the command line ------------------------------------------------------------------------
+
+
+def test_the_command_line(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str], texts: dict[str, str]
+) -> None:
+    place, output = texts_at(tmp_path / "t.tsv", texts), str(tmp_path / "i")
+    ask = ["--texts", str(place), "--texts-share", "0.4", "--min-df", "1", "--max-df", "1"]
+    assert main(["index", str(graph.path), "-o", output, *ask]) == 0
+    assert "of 30 of the 32 pages, 59 words" in capsys.readouterr().out
+    assert main(["info", output, "--format", "json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["texts"] == {"pages": 30, "words": 59}
+    assert facts["measure"] == f"blend:0.6*{DEFAULT}+0.4*text"
+    assert main(["info", output]) == 0
+    printed = capsys.readouterr().out
+    assert "of 30 of the 32 pages, 59 words" in printed
+    assert "0.4 of text, no links, text" in printed
+    assert main(["why", output, "p1", "p2", "-k", "40"]) == 0
+    printed = capsys.readouterr().out
+    assert '"word59"' in printed
+    assert 'p1 ~ "word59" ~ p2' in printed or 'p1 ~ "word5' in printed
+    assert main(["plan", str(graph.path), *ask]) == 0
+    assert f"blend:0.6*{DEFAULT}+0.4*text" in capsys.readouterr().out
+    later = ["refresh", output, str(graph.path), "--texts", str(place)]
+    assert main(later) == 0
+    assert main(["index", str(graph.path), "-o", output, "--measure", "text"]) == 2
+    assert "say where they are with --texts" in capsys.readouterr().err
+
+
+def test_texts_of_strangers_name_no_file(tmp_path: Path) -> None:
+    """Links of an archive are passed over; one out of a folder is refused."""
+    (tmp_path / "links.tsv").write_text("a\tb\nb\tc\n")
+    names = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g").names
+    (tmp_path / "secret").write_text("secret")
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("mine")
+    (folder / "c.txt").symlink_to("a.txt")
+    (folder / "b.txt").symlink_to(tmp_path / "secret")
+    with tarfile.open(tmp_path / "t.tar", "w") as archive:
+        archive.add(folder, "texts")
+    assert list(texts_of(tmp_path / "t.tar", names)) == [(0, "mine")]
+    with pytest.raises(InputError, match=r"b\.txt is a link out of the folder"):
+        list(texts_of(folder, names))
+    (folder / "b.txt").unlink()
+    assert list(texts_of(folder, names)) == [(0, "mine"), (2, "mine")]

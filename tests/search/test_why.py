@@ -1,0 +1,444 @@
+"""Why two nodes are similar: shares add up for every measure, against brute force for each kind."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph, Index, Reason, UnknownNode, Why
+from cocite.errors import Damaged, NotAStore, UsageError
+from cocite.graph.blocks import Links
+from cocite.graph.links import links_of
+from cocite.measures import Measure
+from tests.conftest import MakeGraph, by_walks
+from tests.measures.test_contract import build, every
+from tests.oracles import neighbors as exact
+from tests.oracles import pagesim, walks
+from tests.oracles.graphs import Edges, graphs, in_neighbors
+from tests.oracles.pagerank import pagerank
+from tests.oracles.simrank import dense
+
+SHARES = 1e-9
+"""Shares are rounded to 12 decimals and there are some dozens; scores are whole 1e-12."""
+STEPS = {"simrank": "uniform", "psimrank": "argmin", "compact-simrank": "compact"}
+LAYOUTS = [
+    ("simrank", "trees"),
+    ("simrank", "paths"),
+    ("psimrank", "trees"),
+    ("psimrank", "paths"),
+    ("compact-simrank", "trees"),
+    ("compact-simrank", "paths"),
+    ("compact-simrank", "compact"),
+]
+TURN = {"in": 0, "out": 16}
+ALL = 10**6
+
+
+def turned(n: int, edges: Edges, links: str) -> list[list[int]]:
+    """The neighbors of each node by in-links or by out-links."""
+    return in_neighbors(n, edges if links == "in" else [(b, a) for a, b in edges])
+
+
+def pairs(index: Index) -> Iterator[tuple[str, str]]:
+    names = list(index.nodes)
+    return itertools.product(names, names)
+
+
+def numbers(path: tuple[str, ...]) -> list[int]:
+    return [int(name) for name in path]
+
+
+# -- every measure, layout and direction -----------------------------------------------
+
+
+@every
+@settings(max_examples=4)
+@given(drawn=graphs(10), k=st.integers(1, 3))
+def test_shares_add_up_to_the_score_and_paths_are_paths(
+    make_graph: MakeGraph,
+    drawn: tuple[int, Edges],
+    measure: Measure,
+    layout: str | None,
+    direction: str,
+    k: int,
+) -> None:
+    n, edges = drawn
+    graph = make_graph(edges, range(n))
+    index = build(graph, graph.path.with_suffix(".index"), measure, layout, direction)
+    if any(part.layout == "sketch" for part in index.stored.parts):
+        for a, b in itertools.combinations(index.nodes, 2):
+            with pytest.raises(UsageError, match="keeps bits of hashes and not the pages"):
+                index.why(a, b)
+        return
+    alone = len(measure.components) == 1
+    ways = {measure.looks_at(direction)} if alone and direction != "both" else {"in", "out"}
+    neighbors = {links: turned(n, edges, links) for links in ways}
+    ends = turned(n, edges, "in"), turned(n, edges, "out")
+    neighbors["both"] = neighbors["any"] = [ins + outs for ins, outs in zip(*ends, strict=True)]
+    for a, b in pairs(index):
+        found = index.why(a, b, ALL, graph=graph)
+        assert found.score == index.similarity(a, b).score
+        assert abs(sum(reason.share for reason in found.reasons) - found.score) < SHARES
+        assert (found.others, found.rest) == (0, 0)
+        assert bool(found.reasons) == (found.score > 0)
+        some = index.why(a, b, k, graph=graph)
+        assert some[:3] == (found.score, found.reasons[:k], len(found.reasons[k:]))
+        assert abs(some.rest - sum(reason.share for reason in found.reasons[k:])) < SHARES
+        order = [(-r.share, *place(index, r)) for r in found.reasons]
+        assert order == sorted(order)
+        assert all(reason.share >= 0 for reason in found.reasons)
+        places = [(r.node, r.links) for r in found.reasons]
+        assert len(set(places)) == len(places) or not alone
+        if a == b:
+            assert [r[:1] + r[4:] for r in found.reasons] == [(a, 0, (a,), (a,))] * (
+                found.score > 0
+            )
+            continue
+        for reason in found.reasons if alone else ():
+            if reason.links == "none":  # a word
+                assert (reason.path_a, reason.path_b, reason.steps) == ((), (), None)
+                continue
+            check_paths(reason, a, b, neighbors[reason.links], measure)
+
+
+def test_a_score_below_the_last_digit_has_no_reasons(make_graph: MakeGraph) -> None:
+    graph = make_graph([(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 0), (2, 6)], range(7))
+    path = graph.path.with_suffix(".index")
+    index = cocite.build(graph, path, measure="companion", direction="both")
+    found = [index.why(a, b) for a, b in pairs(index)]
+    assert all(bool(why.reasons) == (why.score > 0) for why in found)
+    assert {why.score > 0 for why in found} == {False, True}
+
+
+def place(index: Index, reason: Reason) -> tuple[bool, int | str]:
+    """What decides between equal shares: the id of a page; words come after pages, as they read."""
+    word = reason.links == "none"
+    return word, reason.node if word else index.nodes.id(reason.node)
+
+
+def check_paths(
+    reason: Reason, a: str, b: str, neighbors: list[list[int]], measure: Measure
+) -> None:
+    """Each path goes from its end to the page, by links of the graph, with the steps it says."""
+    onward = not measure.symmetric  # the last step goes to b and not from it
+    for end, path in ((a, reason.path_a), (b, reason.path_b)):
+        if not path:
+            whole = ("companion", "pagesim", "ppr", "proximity", "shared-nearest", "xjaccard")
+            assert measure.name in whole
+            assert reason.steps is None
+            continue
+        assert (path[0], path[-1]) == (end, reason.node)
+        for here, there in itertools.pairwise(numbers(path)):
+            assert here in neighbors[there] if onward else there in neighbors[here]
+        assert reason.steps in (None, len(path) - 1)
+    if reason.steps is not None:  # they meet at the end, and not before
+        together = zip(reason.path_a, reason.path_b, strict=True)
+        assert [x == y for x, y in together] == [False] * reason.steps + [True]
+
+
+# -- walks, against brute force --------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(
+    graphs(),
+    st.sampled_from(LAYOUTS),
+    st.sampled_from(["in", "out", "both"]),
+    st.integers(1, 9),
+    st.integers(1, 15),
+    st.integers(0, 2**64 - 1),
+    st.sampled_from([0.2, 0.6, 0.9]),
+)
+def test_meetings_are_those_of_brute_force(
+    make_graph: MakeGraph,
+    drawn: tuple[int, Edges],
+    kind: tuple[str, str],
+    direction: str,
+    samples: int,
+    length: int,
+    seed: int,
+    decay: float,
+) -> None:
+    n, edges = drawn
+    measure, layout = kind
+    graph = make_graph(edges, range(n))
+    index = cocite.build(
+        graph,
+        graph.path.with_suffix(".index"),
+        measure=measure,
+        layout=layout,
+        direction=direction,
+        samples=samples,
+        length=length,
+        seed=seed,
+    )
+    ways = ("in", "out") if direction == "both" else (direction,)
+    walked = {
+        way: [
+            walks.paths(turned(n, edges, way), STEPS[measure], seed, sample, length, TURN[way])
+            for sample in range(samples)
+        ]
+        for way in ways
+    }
+    for u, v in itertools.permutations(range(n), 2):
+        expected = meetings(walked, u, v, decay)
+        found = index.why(u, v, ALL, graph=graph, decay=decay).reasons
+        assert {(r.links, int(r.node)) for r in found} == set(expected)
+        for reason in found:
+            carried = expected[reason.links, int(reason.node)]
+            assert abs(reason.share - sum(map(sum, carried.values()))) < SHARES
+            assert reason.samples == sum(map(len, carried.values()))
+            ways_there = tuple(numbers(reason.path_a)), tuple(numbers(reason.path_b))
+            most = max(map(sum, carried.values()))
+            assert sum(carried[ways_there]) > most - 1e-12
+
+
+Carried = dict[tuple[tuple[int, ...], tuple[int, ...]], list[float]]
+
+
+def meetings(
+    walked: dict[str, list[list[list[int]]]], u: int, v: int, decay: float
+) -> dict[tuple[str, int], Carried]:
+    """(links, node) -> (path of u, path of v) -> what each sample in which they meet there adds."""
+    found: dict[tuple[str, int], Carried] = defaultdict(lambda: defaultdict(list))
+    for way, made in walked.items():
+        for walk in made:
+            both = list(zip(walk[u], walk[v], strict=False))
+            step = next((t for t, (x, y) in enumerate(both) if x == y), None)
+            if step is not None:
+                paths = tuple(walk[u][: step + 1]), tuple(walk[v][: step + 1])
+                value = decay**step / len(made) / len(walked)
+                found[way, both[step][0]][paths].append(value)
+    return found
+
+
+@pytest.mark.parametrize(("measure", "layout"), LAYOUTS)
+def test_layouts_give_the_same_reasons(
+    make_graph: MakeGraph, tmp_path: Path, measure: str, layout: str
+) -> None:
+    """Made again or stored, for a graph with hubs that are searched and not scanned."""
+    rng = np.random.default_rng(3)
+    edges = [(int(a), int(b)) for a, b in rng.integers(0, 400, (1500, 2))]
+    edges += [(int(a), hub) for hub in (3, 4) for a in rng.permutation(6000)[:5000]]
+    graph = make_graph(edges)
+    options: dict[str, Any] = {"measure": measure, "samples": 30, "seed": 5, "direction": "both"}
+    index = cocite.build(graph, tmp_path / layout, layout=layout, **by_walks(options))
+    other = cocite.build(graph, tmp_path / "other", layout="paths", **by_walks(options))
+    needed = graph if layout == "trees" else None
+    nodes = [index.nodes.name(i) for i in rng.integers(0, 400, 12)] + ["3", "4"]
+    met = 0
+    for a, b in itertools.product(nodes, nodes):
+        found = index.why(a, b, ALL, graph=needed)
+        assert found == other.why(a, b, ALL)
+        met += len(found.reasons)
+    assert met > 100
+
+
+# -- the other measures, each against its definition -----------------------------------
+
+
+@settings(max_examples=30)
+@given(
+    graphs(),
+    st.sampled_from(["cocitation", "coupling"]),
+    st.sampled_from(["in", "out"]),
+    st.sampled_from(["cosine", "jaccard", "count"]),
+    st.booleans(),
+)
+def test_common_neighbors_share_by_what_they_are_worth(
+    make_graph: MakeGraph,
+    drawn: tuple[int, Edges],
+    measure: str,
+    direction: str,
+    form: str,
+    idf: bool,
+) -> None:
+    n, edges = drawn
+    graph = make_graph(edges, range(n))
+    output = graph.path.with_suffix(".index")
+    index = cocite.build(graph, output, measure=measure, direction=direction)
+    ins = dense(n, edges)
+    rows = ins if (measure == "cocitation") == (direction == "in") else ins.T
+    asked: dict[str, Any] = {"form": form, "idf": idf}
+    scores = exact.common(rows, form, idf)
+    sizes = rows.sum(axis=0)
+    for u, v in itertools.permutations(range(n), 2):
+        common = np.flatnonzero(rows[u] * rows[v])
+        power = 0 if not idf else 2 if form == "cosine" else 1
+        worths = np.log(n / sizes[common]) ** power
+        found = {int(r.node): r.share for r in index.why(u, v, ALL, **asked).reasons}
+        assert set(found) == {int(x) for x, w in zip(common, worths, strict=True) if w > 0}
+        for x, worth in zip(common, worths, strict=True):
+            expected = scores[u, v] * worth / worths.sum() if worth else 0
+            assert abs(found.get(int(x), 0.0) - expected) < SHARES
+
+
+@settings(max_examples=20)
+@given(graphs(), st.sampled_from(["in", "out"]), st.sampled_from([0.3, 0.85, 0.99]))
+def test_last_steps_carry_what_the_equations_say(
+    make_graph: MakeGraph, drawn: tuple[int, Edges], direction: str, damping: float
+) -> None:
+    """score(u, v) = damping * sum of score(u, x) / degree(x), each term within the tolerance."""
+    n, edges = drawn
+    graph = make_graph(edges, range(n))
+    output = graph.path.with_suffix(".index")
+    index = cocite.build(graph, output, measure="ppr", direction=direction)
+    steps = dense(n, edges).T if direction == "out" else dense(n, edges)
+    truth = exact.ppr(steps, damping)
+    asked: dict[str, Any] = {"damping": damping, "tolerance": 1e-12}
+    for u, v in itertools.permutations(range(n), 2):
+        found = {int(r.node): r for r in index.why(u, v, ALL, **asked).reasons}
+        for x in range(n):
+            expected = damping * truth[u, x] / steps[x].sum() if steps[x, v] else 0
+            assert abs((found[x].share if x in found else 0.0) - expected) < SHARES
+        assert all(r.path_b == (str(v), str(x)) for x, r in found.items())
+        assert all(r.path_a == ((str(u),) if x == u else ()) for x, r in found.items())
+
+
+@settings(max_examples=20)
+@given(graphs(max_nodes=8), st.sampled_from(["in", "out"]))
+def test_features_share_by_what_both_hold(
+    make_graph: MakeGraph, drawn: tuple[int, Edges], direction: str
+) -> None:
+    n, edges = drawn
+    graph = make_graph(edges, range(n))
+    output = graph.path.with_suffix(".index")
+    index = cocite.build(graph, output, measure="pagesim", direction=direction, threshold=0)
+    along = edges if direction == "in" else [(b, a) for a, b in edges]
+    scores = n * pagerank(n, along, 0.85)
+    held, _ = pagesim.propagated(n, along, scores, 0.5, 3)
+    off = 4 * 2.0**-24 * scores.max() + SHARES  # features are float32, and PageRank is within 1e-10
+    for u, v in itertools.permutations(range(n), 2):
+        found = {int(r.node): r.share for r in index.why(u, v, ALL).reasons}
+        both = np.flatnonzero((held[:, u] > 0) & (held[:, v] > 0))
+        assert set(found) == set(both.tolist())
+        for f in both.tolist():
+            low, high = sorted((held[f, u], held[f, v]))
+            assert abs(found[f] - low**2 / high) <= off
+
+
+SWAPPED = [(0, 1), (0, 3), (1, 3), (1, 4), (2, 1), (3, 2), (4, 0)]
+"""Turned round it is itself, 0 and 3, 2 and 4 exchanged: both directions give the same shares, but
+for PageRank's last digits.
+"""
+
+
+def test_shares_that_are_told_as_equal_are_ordered_as_equal_ones(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    index = cocite.build(
+        make_graph(SWAPPED, range(5)), tmp_path / "i", measure="pagesim", direction="both"
+    )
+    order = [(-r.share, int(r.node)) for r in index.why(0, 3).reasons]
+    assert len({share for share, _ in order}) < len(order)
+    assert order == sorted(order)
+
+
+# -- the graph that is needed ----------------------------------------------------------
+
+LINKS = [("hub", "one"), ("hub", "two"), ("other", "one"), ("other", "two"), ("hub", "three")]
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    return make_graph(LINKS)
+
+
+def test_trees_need_their_graph_and_say_so(graph: Graph, tmp_path: Path) -> None:
+    index = cocite.build(graph, tmp_path / "i", samples=20, measure="psimrank")
+    found = index.why("one", "two")
+    graph = Graph.open(graph.path.rename(tmp_path / "elsewhere"))
+    with pytest.raises(NotAStore, match=r"is not at .*Say where it is with --graph \(graph="):
+        cocite.open(tmp_path / "i").why("one", "two")
+    # What needs no walk needs no graph.
+    assert index.why("hub", "other") == Why(0.0, [], 0, 0.0)
+    assert index.why("one", "one") == Why(
+        1.0, [Reason("one", 1.0, "in", 20, 0, ("one",), ("one",))], 0, 0.0
+    )
+    by_path = index.why("one", "two", graph=str(graph.path))
+    assert found == by_path == index.why("one", "two", graph=graph)
+    assert found == cocite.open(tmp_path / "i", graph=graph).why("one", "two")
+    assert {r.node for r in by_path.reasons} == {"hub", "other"}
+
+
+@pytest.mark.parametrize("layout", ["trees", "paths"])
+def test_another_graph_is_refused_even_where_none_is_needed(
+    make_graph: MakeGraph, graph: Graph, tmp_path: Path, layout: str
+) -> None:
+    index = cocite.build(graph, tmp_path / "i", samples=20, layout=layout, measure="psimrank")
+    other = make_graph([*LINKS, ("one", "two")])
+    with pytest.raises(UsageError, match=r"is not the graph that .* was built from"):
+        index.why("one", "two", graph=other)
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [[0, 2, 2, 0, 2], [2, 0, 0, 0, 2], [9, 9, 9, 9, 9]],
+    ids=["other", "order", "outside"],
+)
+def test_a_graph_whose_links_are_not_what_they_were_is_damage(
+    make_graph: MakeGraph, tmp_path: Path, sources: list[int]
+) -> None:
+    """The manifest is the same, so only the walks can tell."""
+    graph = make_graph([(0, 3), (2, 3), (0, 4), (2, 4), (0, 1)])
+    index = cocite.build(graph, tmp_path / "i", measure="simrank", samples=40)
+    assert index.why(3, 4, graph=graph).score > 0
+    assert graph.in_sources.size == 5
+    np.array(sources, np.uint32).tofile(graph.path / "in_sources")
+    with pytest.raises(Damaged, match=r"one of them is damaged. See: cocite verify"):
+        cocite.open(tmp_path / "i").why(3, 4, graph=str(graph.path))
+
+
+def test_paths_that_end_before_they_meet_are_damage(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph(LINKS)
+    index = cocite.build(graph, tmp_path / "i", layout="paths", samples=20, measure="psimrank")
+    assert index.why("one", "two").reasons
+    words = np.fromfile(tmp_path / "i" / "in.samples-000000", np.uint32)
+    steps, begin = index.readers[0].part.shards[0].blobs[0, 4:6].tolist()
+    words[steps:begin] = 0
+    words.tofile(tmp_path / "i" / "in.samples-000000")
+    again = cocite.open(tmp_path / "i")
+    again.why("one", "two")
+    assert [lost.file for lost in again.lost] == ["in.samples-000000"]
+
+
+def test_links_are_turned_round_once(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def counted(*arguments: Any, **options: Any) -> Links:
+        calls.append(arguments)
+        return links_of(*arguments, **options)
+
+    monkeypatch.setattr("cocite.index.layouts.trees.replay.links_of", counted)
+    index = cocite.build(graph, tmp_path / "i", direction="out", samples=20, measure="psimrank")
+    first = index.why("hub", "other", graph=graph)
+    assert first.reasons
+    assert index.why("hub", "other", graph=graph) == first
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(("k", "error"), [(0, "k is 0"), ("ten", "k is 'ten'")])
+def test_a_count_that_is_none_is_refused(graph: Graph, tmp_path: Path, k: Any, error: str) -> None:
+    index = cocite.build(graph, tmp_path / "i", measure="cocitation")
+    with pytest.raises(UsageError, match=f"{error}.*; it is a whole number, 1 or more"):
+        index.why("one", "two", k)
+
+
+def test_names_and_settings_are_checked(graph: Graph, tmp_path: Path) -> None:
+    index = cocite.build(graph, tmp_path / "i", measure="cocitation")
+    with pytest.raises(UnknownNode, match="no node is named 'tow'"):
+        index.why("one", "tow")
+    with pytest.raises(UsageError, match="cocitation has no setting 'decay' when asking"):
+        index.why("one", "two", decay=0.5)
+    assert index.why("one", "two", form="count").score == 2

@@ -1,0 +1,314 @@
+"""XJaccard: brute-force winners, the sets themselves, its bits, damage."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import cocite
+from cocite import Graph, Index
+from cocite.errors import Damaged, ResourceError, UsageError
+from cocite.graph.links import in_links, out_links
+from cocite.index.layouts.minhash.reader import MatchReader, MinhashReader
+from cocite.measures import PartSettings
+from cocite.measures.xjaccard import exact_xjaccard
+from tests.conftest import MakeGraph
+from tests.oracles import walks
+from tests.oracles import xjaccard as exact
+from tests.oracles.bounds import bernstein
+from tests.oracles.graphs import Edges, graphs, in_neighbors
+
+NOWHERE = 2**32 - 1
+TURN = {"in": 0, "out": 16}
+
+
+def make(graph: Graph, output: Path | None = None, **options: Any) -> Index:
+    output = output or graph.path.with_suffix(".xjaccard")
+    return cocite.build(graph, output, measure="xjaccard", **options)
+
+
+def reader_of(index: Index) -> MatchReader:
+    reader = index.readers[0]
+    assert isinstance(reader, MatchReader)
+    return reader
+
+
+def weights_of(decay: float, length: int, normalized: bool) -> NDArray[np.float64]:
+    weights = np.array([decay**k * (1 - decay) for k in range(1, length + 1)])
+    return weights / weights.sum() if normalized else weights
+
+
+def winners_of(
+    n: int, edges: Edges, direction: str, length: int, seed: int, samples: int
+) -> NDArray[np.int64]:
+    """int64[samples, length, n] by breadth-first search and plain integers."""
+    turned = edges if direction == "in" else [(b, a) for a, b in edges]
+    rings = exact.rings(in_neighbors(n, turned), length)[1:]
+    return np.array(
+        [
+            [exact.first_nodes(sets, seed, sample, TURN[direction]) for sets in rings]
+            for sample in range(samples)
+        ]
+    )
+
+
+def sketched(winners: NDArray[np.int64], direction: str, seed: int, bits: int) -> Any:
+    """The first bits of what is drawn for each winner by the key of its sample and ring."""
+    found = np.empty_like(winners)
+    for sample, rings in enumerate(winners):
+        for k, nodes in enumerate(rings.tolist(), 1):
+            key = walks.key_of(seed, sample, TURN[direction] + k)
+            found[sample, k - 1] = [walks.draw(key, node) >> (64 - bits) for node in nodes]
+    return found
+
+
+@settings(max_examples=60)
+@given(
+    graphs(),
+    st.sampled_from(sorted(TURN)),
+    st.integers(0, 16),
+    st.integers(1, 20),
+    st.integers(1, 15),
+    st.integers(0, 2**64 - 1),
+    st.floats(0.05, 0.95),
+    st.booleans(),
+)
+def test_scores_are_means_over_brute_force_winners(
+    make_graph: MakeGraph,
+    graph: tuple[int, Edges],
+    direction: str,
+    bits: int,
+    samples: int,
+    length: int,
+    seed: int,
+    decay: float,
+    normalized: bool,
+) -> None:
+    """Values sample by sample, scores, errors, hits, and the nodes that were shared."""
+    n, edges = graph
+    index = make(
+        make_graph(edges, range(n)),
+        direction=direction,
+        samples=samples,
+        length=length,
+        seed=seed,
+        bits=bits,
+        shard=5,
+    )
+    reader = reader_of(index)
+    asked: dict[str, Any] = {"decay": decay, "normalized": normalized}
+    winners = winners_of(n, edges, direction, length, seed, samples)
+    held = sketched(winners, direction, seed, bits) if bits else winners
+    weights, chance = weights_of(decay, length, normalized), 2.0**-bits if bits else 0.0
+    same = held[:, :, :, None] == held[:, :, None, :]
+    values = np.tensordot(same, weights, axes=([1], [0]))
+    values = (values - chance * weights.sum()) / (1 - chance)
+    means = values.mean(axis=0)
+    for u in range(n):
+        hits = {int(hit.node): hit for hit in index.related(u, n, **asked)}
+        clear = np.abs(means[u] - 0.5e-12) > 1e-13
+        assert {v for v in hits if clear[v]} == {
+            v for v in range(n) if v != u and means[u, v] > 0.5e-12 and clear[v]
+        }
+        for v in range(n):
+            found = index.similarity(u, v, **asked)
+            assert abs(found.score - means[u, v]) < 1.5e-12
+            if u != v:
+                made, most = reader.values(u, np.array([v], np.uint32), PartSettings(asked))
+                assert np.allclose(made[:, 0], values[:, u, v], rtol=0, atol=1e-13)
+                assert most is made  # nothing of it is cut
+            assert v not in hits or str(hits[v][1:]) == str(tuple(found))
+            if samples == 1:
+                assert math.isnan(found.stderr)
+            else:
+                error = values[:, u, v].std(ddof=1) / math.sqrt(samples)
+                assert abs(found.stderr - error) < 1e-6
+            if isinstance(reader, MinhashReader) and u != v:
+                shared = np.where(winners[:, :, u] == winners[:, :, v], winners[:, :, u], NOWHERE)
+                assert reader.common(u, v).tolist() == shared.tolist()
+
+
+N, SAMPLES, LENGTH = 24, 12_000, 3
+
+
+@pytest.fixture(scope="module")
+def edges() -> Edges:
+    """A hub, chains, a node without in-links, and rings of many sizes."""
+    rng = np.random.default_rng(3)
+    drawn = {(int(a), int(b)) for a, b in rng.integers(1, N, (40, 2)) if a != b}
+    return sorted(drawn | {(v, 5) for v in range(6, N, 2)} | {(0, 9)})
+
+
+def scores_of(index: Index, **asked: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    found = np.empty((2, N, N))
+    for u in range(N):
+        for v in range(u, N):
+            found[:, u, v] = found[:, v, u] = index.similarity(u, v, bound="bernstein", **asked)[:2]
+    return found[0], found[1]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("direction", ["in", "out"])
+def test_scores_converge_to_xjaccard(make_graph: MakeGraph, edges: Edges, direction: str) -> None:
+    """Values are at most decay, which is what the bound takes."""
+    index = make(
+        make_graph(edges, range(N)), direction=direction, samples=SAMPLES, length=LENGTH, shard=2000
+    )
+    turned = edges if direction == "in" else [(b, a) for a, b in edges]
+    truth = exact.xjaccard(in_neighbors(N, turned), 0.6, LENGTH)
+    allowed = bernstein(truth, SAMPLES, 0.6, N * N)
+    np.fill_diagonal(allowed, 1e-12)
+    found, _ = scores_of(index)
+    assert (np.abs(found - truth) <= allowed).all()
+    assert allowed.max() < 0.03  # the test can fail
+    whole = 0.6 - 0.6 ** (LENGTH + 1)
+    normalized, errors = scores_of(index, normalized=True)
+    assert np.allclose(normalized, found / whole, rtol=0, atol=4e-12)
+    assert (normalized.diagonal() == 1).all()
+    assert (errors.diagonal() == 0).all()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("bits", [1, 5])
+def test_bits_are_right_on_average(make_graph: MakeGraph, edges: Edges, bits: int) -> None:
+    """Bernstein, with the variance that values in [low, low + R] and their mean s allow:
+    (low + R - s)(s - low).
+    """
+    index = make(make_graph(edges, range(N)), samples=SAMPLES, length=LENGTH, bits=bits, shard=2000)
+    truth = exact.xjaccard(in_neighbors(N, edges), 0.6, LENGTH)
+    found, _ = scores_of(index)
+    whole, chance = 0.6 - 0.6 ** (LENGTH + 1), 2.0**-bits
+    width = whole / (1 - chance)
+    # The same as values above 0 in [0, width], moved down by chance * width.
+    allowed = bernstein(truth + chance * width, SAMPLES, width, N * N)
+    np.fill_diagonal(allowed, 1e-12)
+    assert (np.abs(found - truth) <= allowed).all()
+    assert allowed.max() < 0.05
+    assert (found < 0).any()  # where little is shared
+    biased = truth + chance * (whole - truth)  # what would come out without the correction
+    assert (np.abs(biased - truth) > 2 * allowed).any()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("bits", [1, 2, 8])
+def test_bits_cost_the_variance_that_theory_says(
+    make_graph: MakeGraph, edges: Edges, bits: int
+) -> None:
+    """With one ring a match is a coin of p = J + (1 - J) q, and the variance of a value
+    w**2 p (1 - p) / (1 - q)**2. The share of matches is within Bernstein's bound d of p, and
+    p (1 - p) changes by d at most.
+    """
+    index = make(make_graph(edges, range(N)), samples=SAMPLES, length=1, bits=bits, shard=2000)
+    jaccard = exact.jaccard(exact.rings(in_neighbors(N, edges), 1)[1])
+    chance, weight = 2.0**-bits, 0.6 * 0.4
+    p = jaccard + (1 - jaccard) * chance
+    _, errors = scores_of(index)
+    theory = weight**2 * p * (1 - p) / (1 - chance) ** 2
+    slack = bernstein(p, SAMPLES, 1.0, N * N) * weight**2 / (1 - chance) ** 2
+    assert (np.abs(errors**2 * (SAMPLES - 1) - theory) <= slack + 1e-9).all()
+    whole_hashes = weight**2 * jaccard * (1 - jaccard)
+    if bits <= 2:
+        assert (theory - whole_hashes > 2 * slack).any()  # fewer bits do cost
+
+
+def test_a_shard_that_points_outside_of_itself_is_an_error(make_graph: MakeGraph) -> None:
+    """No query may read beyond a shard, or go on for ever, whatever is in it."""
+    rng = np.random.default_rng(1)
+    index = make(make_graph(rng.integers(0, 60, (400, 2)).tolist(), range(60)))
+    path = Path(index.stored.store.path) / "in.samples-000000"
+    whole = np.fromfile(path, np.uint32)
+    found: dict[str, set[str]] = {}
+    for name, (low, high) in {"cells": (0, 240), "groups": (240, 400)}.items():
+        for noise in (0xF0000000, 0xFFFFFFFF, 0x11111111, 1):
+            broken = whole.copy()
+            broken[low:high] ^= np.uint32(noise)
+            broken.tofile(path)
+            found.setdefault(name, set()).update(
+                _complaints(cocite.open(path.parent, verify=False))
+            )
+    scrambled = rng.integers(0, 2**32, whole.size, np.uint32)
+    for words in (scrambled, scrambled % 60, np.zeros_like(whole), np.full_like(whole, 1)):
+        words.tofile(path)
+        _complaints(cocite.open(path.parent, verify=False))
+    for name, texts in found.items():
+        assert any("see: cocite verify" in text for text in texts), name
+
+
+def _complaints(index: Index) -> set[str]:
+    found = set()
+    reader = reader_of(index)
+    assert isinstance(reader, MinhashReader)
+    for u in range(60):
+        for ask in (
+            lambda u=u: index.related(u, 5),
+            lambda u=u: index.similarity(u, "1"),
+            lambda u=u: reader.common(u, 1),
+        ):
+            try:
+                ask()
+            except Damaged as error:
+                found.add(str(error))
+    return found
+
+
+def test_bits_of_any_kind_are_answered(make_graph: MakeGraph) -> None:
+    """Every content of a sketch is a sketch: nothing in it is a place."""
+    graph = make_graph(np.random.default_rng(1).integers(0, 60, (400, 2)).tolist(), range(60))
+    index = make(graph, bits=3)
+    path = Path(index.stored.store.path) / "in.samples-000000"
+    size = np.fromfile(path, np.uint32).size
+    np.random.default_rng(2).integers(0, 2**32, size, np.uint32).tofile(path)
+    again = cocite.open(path.parent)
+    assert len(again.related(1, 60)) < 60
+
+
+@pytest.mark.parametrize("bits", [0, 2])
+def test_an_interval_holds_0_or_more(make_graph: MakeGraph, edges: Edges, bits: int) -> None:
+    index = make(make_graph(edges, range(N)), samples=10, bits=bits)
+    for bound in ("betting", "bernstein", "theorem5"):
+        for u in range(N):
+            for v in range(N):
+                found = index.similarity(u, v, bound=bound)
+                assert 0 <= found.low <= found.high <= 1
+                assert found.low <= max(found.score, 0) + 1e-12
+                if u == v:
+                    assert found.low == found.high == found.score
+        hits = index.related(5, N, bound=bound)
+        assert 0 <= hits.certain_ranks <= len(hits)
+
+
+@settings(max_examples=20)
+@given(graphs(), st.integers(1, 5), st.sampled_from([0.1, 0.6, 0.9]))
+def test_the_exact_form_is_the_definition(
+    make_graph: MakeGraph, graph: tuple[int, Edges], length: int, decay: float
+) -> None:
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    for links, way in (
+        (in_links(stored), edges),
+        (out_links(stored), [(b, a) for a, b in edges]),
+    ):
+        truth = exact.xjaccard(in_neighbors(n, way), decay, length)
+        found = exact_xjaccard(links, length=length, decay=decay)
+        assert np.abs(found - truth).max() < 1e-12
+        whole = exact_xjaccard(links, length=length, decay=decay, normalized=True)
+        assert np.abs(np.diag(whole) - 1).max() < 1e-12
+        few = np.arange(n)[::-2]
+        some = exact_xjaccard(links, few, length=length, decay=decay)
+        assert np.array_equal(some, found[few])
+
+
+def test_the_exact_form_refuses_what_does_not_fit(make_graph: MakeGraph) -> None:
+    links = in_links(make_graph([("a", "b")], range(100)))
+    message = "102 rows of the scores of 102 nodes take 190 kB of memory; 1 kB may be used"
+    with pytest.raises(ResourceError, match=message):
+        exact_xjaccard(links, memory="1kB")
+    with pytest.raises(UsageError, match="length is 0"):
+        exact_xjaccard(links, length=0)

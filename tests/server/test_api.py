@@ -1,0 +1,231 @@
+"""The API over a real connection: the documents of the command line, and what is wrong, told."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.server.replies import zstd
+from tests.server.conftest import Server, Start
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path, start: Start) -> Server:
+    graph = cocite.Graph.open(folder / "web.graph")
+    cocite.build(graph, folder / "near.index")
+    return start(str(folder / "web.index"), f"near={folder / 'near.index'}")
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """What the command line prints as JSON."""
+    assert main([*arguments, "--format", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_answers_are_those_of_the_command_line(
+    server: Server, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web, near = str(folder / "web.index"), str(folder / "near.index")
+    name = "été & <b>"
+    for arguments, verb, query in (
+        (["related", web, "red"], "related", {"node": "red"}),
+        (["related", web, name, "-k", "3"], "related", {"node": name, "k": 3}),
+        (["related", web, "red", "blue"], "related", {"node": ["red", "blue"]}),
+        (["related", near, "red"], "related", {"node": "red", "index": "near"}),
+        (
+            ["related", web, "red", "--prefix", "b", "--decay", "0.8"],
+            "related",
+            {"node": "red", "prefix": "b", "decay": 0.8},
+        ),
+        (["similarity", web, "red", "blue"], "similarity", {"a": "red", "b": "blue"}),
+        (["why", web, "red", "blue"], "why", {"a": "red", "b": "blue"}),
+        (["why", near, "red", "blue"], "why", {"a": "red", "b": "blue", "index": "near"}),
+        (["why", web, "red", "green", "blue"], "why", {"a": ["red", "green"], "b": "blue"}),
+    ):
+        found = server.ask(verb, **query)
+        assert found.status == 200, found.body
+        assert found.json == told(capsys, *arguments)
+        assert found.headers["content-type"] == "application/json"
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_a_batch_is_its_questions(server: Server) -> None:
+    body = {"nodes": ["red", "nobody", ["red", "blue"], *["green"] * 20], "k": 2}
+    found = server.post("/v1/batch", body)
+    assert found.status == 200
+    first, second, third, *others = found.json["answers"]
+    assert first == server.ask("related", node="red", k=2).json
+    assert second["node"] == "nobody"
+    assert "no node is named 'nobody'" in second["error"]
+    assert third == server.ask("related", node=["red", "blue"], k=2).json
+    assert others == [server.ask("related", node="green", k=2).json] * 20
+    lines = server.post("/v1/batch", body, Accept="application/x-ndjson")
+    assert lines.headers["content-type"] == "application/x-ndjson"
+    assert [json.loads(line) for line in lines.body.splitlines()] == found.json["answers"]
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_names_are_completed_by_beginning_and_by_part(server: Server) -> None:
+    first = server.ask("complete", text="leaf1", k=2).json
+    assert [each["node"] for each in first["nodes"]] == ["leaf1", "leaf10"]
+    assert first["more"]
+    part = server.ask("complete", text="ETE").json
+    assert [each["node"] for each in part["nodes"]] == ["été & <b>"]
+    assert server.ask("complete", text="ETE", matches="false").json["nodes"] == []
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_indexes_say_what_they_are_and_not_where(server: Server, folder: Path) -> None:
+    found = server.ask("indexes")
+    web, near = found.json["indexes"]
+    assert (web["name"], web["samples"], near["name"], near["samples"]) == ("web", 60, "near", None)
+    assert str(folder).encode() not in found.body
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+@pytest.mark.parametrize(
+    ("path", "status", "says"),
+    [
+        ("/v1/related?node=nobody", 404, "no node is named 'nobody'"),
+        ("/v1/related?node=red&index=other", 404, "this server has web, near"),
+        ("/v1/related", 422, "node is missing"),
+        ("/v1/related?node=red&k=0", 422, "k is 0; it is a whole number from 1 to 1000"),
+        ("/v1/related?node=red&k=two", 422, "k is 'two'; it is a whole number from 1 to 1000"),
+        ("/v1/related?node=red&k=1&k=2", 422, "k is given 2 times"),
+        ("/v1/related?node=red&offset=10001", 422, "from 0 to 10000"),
+        ("/v1/related?node=red&nodes=red", 422, "Did you mean node"),
+        ("/v1/related?node=red&effort=1", 422, "psimrank has no setting 'effort'"),
+        ("/v1/related?node=red&confidence=1", 422, "confidence is 1.0"),
+        ("/v1/related?node=red&confidence=nan", 422, "confidence is nan"),
+        ("/v1/related?node=%FF", 422, "not UTF-8"),
+        ("/v1/related?" + "&".join(["node=red"] * 21), 413, "takes 20 at once"),
+        ("/v1/related?node=" + "x" * 9000, 414, "more than 8,192 bytes"),
+        ("/v1/related?node=" + "x" * 5000, 422, "4,096 are allowed"),
+        ("/nowhere", 404, "/docs lists"),
+        ("/v1/batch", 405, "takes POST"),
+    ],
+)
+def test_what_is_wrong_is_told(server: Server, path: str, status: int, says: str) -> None:
+    found = server.get(path)
+    assert found.status == status, found.body
+    assert found.headers["content-type"] == "application/problem+json"
+    assert says in found.json["detail"]
+    assert found.json["status"] == status
+    kind = found.json["type"].removeprefix("/docs#")
+    assert f'id="{kind}"'.encode() in server.get("/docs").body
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_a_body_is_bounded_and_read_as_json(server: Server) -> None:
+    link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    link.putrequest("POST", "/v1/batch")  # its head alone: what is refused is not read
+    link.putheader("Content-Type", "application/json")
+    link.putheader("Content-Length", str((1 << 20) + 1))
+    link.endheaders()
+    assert link.getresponse().status == 413
+    link.close()
+    assert server.post("/v1/batch", {"nodes": ["red"] * 1001}).status == 413
+    assert server.post("/v1/batch", {"nodes": ["red"] * 101, "k": 1000}).status == 413
+    assert server.post("/v1/batch", b"{").status == 400
+    assert server.post("/v1/batch", b"[" * 5000).status == 400
+    assert server.post("/v1/batch", [1]).status == 422
+    assert server.post("/v1/batch", {"nodes": []}).status == 422
+    assert server.post("/v1/batch", {"nodes": [1]}).status == 422
+    assert server.post("/v1/batch", {"nodes": ["red"], "k": True}).status == 422
+    assert server.post("/v1/batch", {"nodes": ["nobody"], "effort": 1}).status == 422
+    assert server.post("/v1/batch", {"nodes": ["red"]}, Content_Type="text/plain").status == 415
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_a_large_answer_is_whole(server: Server) -> None:
+    found = server.post("/v1/batch", {"nodes": ["red", "blue"] * 100, "k": 50})
+    assert int(found.headers["content-length"]) == len(found.body) > 1 << 17
+    assert len(found.json["answers"]) == 200
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_a_client_that_has_the_answer_is_told_so(server: Server) -> None:
+    first = server.ask("related", node="red")
+    tag = first.headers["etag"]
+    again = server.get("/v1/related?node=red", If_None_Match=tag)
+    assert (again.status, again.body) == (304, b"")
+    assert again.headers["etag"] == tag
+    fewer = tag.replace("-60", "-30")  # made under load: there is a better one now
+    assert server.get("/v1/related?node=red", If_None_Match=fewer).status == 200
+    assert server.get("/v1/related?node=red&index=near", If_None_Match=tag).status == 200
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_answers_are_packed_for_who_can_unpack(server: Server) -> None:
+    path = "/v1/related?node=red"
+    plain = server.get(path).body
+    assert len(plain) > 1024
+    for coding, unpacked in (("gzip", gzip.decompress), ("zstd", zstd.decompress)):
+        found = server.get(path, Accept_Encoding=f"br, {coding};q=0.8")
+        assert found.headers["content-encoding"] == coding
+        assert unpacked(found.body) == plain
+        assert len(found.body) < len(plain)
+    assert "content-encoding" not in server.get(path, Accept_Encoding="gzip;q=0, zstd;q=0").headers
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_every_answer_is_guarded(server: Server) -> None:
+    for path in ("/v1/related?node=red", "/v1/related", "/nowhere", "/docs", "/metrics"):
+        headers = server.get(path).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_metrics_count_what_was_asked(server: Server) -> None:
+    def count() -> float:
+        text = server.get("/metrics").body.decode()
+        row = 'cocite_requests_total{status="200",verb="similarity"}'
+        return float(dict(line.rsplit(" ", 1) for line in text.splitlines()).get(row, 0))
+
+    before = count()
+    server.ask("similarity", a="red", b="blue")
+    assert count() == before + 1
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_the_reference_is_true(server: Server, tmp_path: Path) -> None:
+    """Schemathesis asks what the OpenAPI document allows, and what it does not: no fault, and no
+    answer that the document does not describe.
+    """
+    program = shutil.which("schemathesis", path=str(Path(sys.executable).parent))
+    if program is None:
+        pytest.skip("schemathesis is not installed")
+    checks = "not_a_server_error,status_code_conformance,content_type_conformance,"
+    checks += "response_headers_conformance,response_schema_conformance"
+    command = [program, "run", f"http://127.0.0.1:{server.port}/openapi.json", "--checks", checks]
+    command += ["--max-examples", "6", "--seed", "1", "--generation-database", "none"]
+    command += ["--phases", "examples,coverage,fuzzing", "--no-color"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, "\n".join(line[:300] for line in done.stdout.splitlines()[-80:])
+    assert "Tested: 8" in done.stdout

@@ -1,0 +1,246 @@
+"""The pages in a real browser: what people do, with and without scripts, on any screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.server.browser import Open
+from tests.server.hostile import PAYLOADS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+
+def names_of(page: Page) -> list[str]:
+    return page.locator("tr[data-rank] th a:first-child bdi").all_inner_texts()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("scripts", [True, False])
+def test_search_walk_why_and_back(visit: Open, scripts: bool) -> None:
+    there = visit(java_script_enabled=scripts)
+    page = there.goto()
+    page.fill("#node", "topic 0 page 2")
+    page.press("#node", "Enter")
+    page.wait_for_url("**/?node=topic*")
+    page.wait_for_selector("tr[data-rank]")
+    assert there.asked == "topic 0 page 2"
+    first = names_of(page)
+    assert {
+        name for name in first[:4] if not name.startswith(("topic 0", "The first", "<b>"))
+    } == set()
+    page.locator("svg.map a[data-rank='2']").click()
+    there.until(first[1])
+    page.locator("tr[data-rank='1'] a.ask").click()
+    page.wait_for_selector("#why")
+    assert "why=" in page.url
+    assert "links to both" in page.locator("#why .said").all_inner_texts()
+    page.go_back()
+    page.wait_for_selector("#why", state="detached")
+    assert there.asked == first[1]
+    page.go_back()
+    there.until("topic 0 page 2")
+    assert names_of(page) == first
+    page.go_forward()
+    there.until(first[1])
+    page.reload()
+    assert there.asked == first[1]
+
+
+@pytest.mark.process
+def test_with_a_script_pages_are_exchanged_in_place(visit: Open) -> None:
+    there = visit()
+    page = there.goto(node="topic 1 page 1")
+    page.evaluate("window.mark = 1")
+    first = names_of(page)[0]
+    page.locator("tr[data-rank='1'] th a").first.click()
+    there.until(first)
+    assert page.evaluate("window.mark") == 1
+    assert page.title().startswith(there.asked)
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert "related pages" in page.inner_text("#said")
+    page.hover("tr[data-rank='3']")
+    assert page.locator("svg.map a.on").get_attribute("data-rank") == "3"
+
+
+@pytest.mark.process
+def test_names_are_completed_by_keys(visit: Open) -> None:
+    there = visit()
+    page = there.goto(index="near")
+    page.locator("#node").press_sequentially("opic 2")
+    page.wait_for_selector("#names li")
+    assert page.get_attribute("#node", "aria-expanded") == "true"
+    shown = page.locator("#names li").all_inner_texts()
+    assert [name for name in shown if "topic 2" not in name] == []
+    page.press("#node", "ArrowDown")
+    page.press("#node", "ArrowDown")
+    chosen = page.get_attribute("#node", "aria-activedescendant")
+    assert page.locator(f"#{chosen}").get_attribute("aria-selected") == "true"
+    page.press("#node", "Enter")
+    page.wait_for_selector("tr[data-rank]")
+    assert there.asked == shown[1]
+    assert "index=near" in page.url
+    page.fill("#node", "")
+    page.locator("#node").press_sequentially("FIRST page")
+    page.locator("#names li", has_text="The first page of all").click()
+    there.until("The first page of all")
+    page.locator("#node").press_sequentially("x")
+    page.fill("#node", "topic")
+    page.wait_for_selector("#names li")
+    page.press("#node", "Escape")
+    assert page.locator("#names").is_hidden()
+
+
+FOCUSED = """() => {
+    const at = document.activeElement;
+    if (at === document.body) return null;
+    const style = getComputedStyle(at), box = at.getBoundingClientRect();
+    const dot = at.querySelector("circle");
+    return {
+        name: at.id || at.getAttribute("href") || at.tagName,
+        row: at.closest("tr")?.dataset.rank ?? null,
+        map: at.closest("svg.map") !== null,
+        seen: box.width > 0 && box.height > 0,
+        marked: style.outlineStyle !== "none"
+            || (dot !== null && getComputedStyle(dot).strokeWidth === "4px"),
+    };
+}"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("scripts", [True, False])
+def test_all_can_be_reached_by_keys(visit: Open, scripts: bool) -> None:
+    there = visit(java_script_enabled=scripts)
+    page = there.goto(node="topic 3 page 3")
+    walked: list[dict[str, object]] = []
+    for _ in range(300):  # a page that holds the focus would never give it back
+        page.keyboard.press("Tab")
+        found = page.evaluate(FOCUSED)
+        if found is None:
+            break
+        walked.append(found)
+    assert found is None
+    assert [each for each in walked if not (each["seen"] and each["marked"])] == []
+    names = [each["name"] for each in walked]
+    links = page.locator("a[href]:visible, input:visible, select:visible, summary:visible").count()
+    assert len(names) >= links
+    assert "node" in names
+    rows = [each["row"] for each in walked if each["row"] is not None]
+    assert rows == sorted(rows, key=lambda rank: int(str(rank)))
+    assert {*rows} == {str(rank) for rank in range(1, len({*rows}) + 1)}
+    second = page.locator("tr[data-rank='2'] th a")
+    name = second.inner_text()
+    second.focus()
+    page.keyboard.press("Enter")
+    there.until(name)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_name_is_looked_for_on_a_side(visit: Open, scripts: bool) -> None:
+    there = visit(java_script_enabled=scripts)
+    page = there.goto(index="shop")
+    page.fill("#node", "4")
+    page.select_option("#side", "user")
+    page.press("#node", "Enter")
+    page.wait_for_selector("tr[data-rank]")
+    assert there.asked == "user:4"
+    assert "side=user" in page.url
+    assert all(name.startswith("user:") for name in names_of(page))
+    page.locator("tr[data-rank] th a").first.click()
+    page.wait_for_url(lambda url: "side=" not in url)
+    assert page.input_value("#side") == "user"
+    if scripts:
+        page.fill("#node", "")
+        page.locator("#node").press_sequentially("4")
+        page.wait_for_selector("#names li")
+        assert page.locator("#names li").all_inner_texts() == ["user:4"]
+        page.select_option("#side", "item")
+        page.fill("#node", "")
+        page.locator("#node").press_sequentially("4")
+        page.locator("#names li", has_text="4").click()
+        there.until("4")
+        assert page.input_value("#side") == "item"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("scripts", [True, False])
+def test_the_form_asks_otherwise(visit: Open, scripts: bool) -> None:
+    there = visit(java_script_enabled=scripts)
+    page = there.goto(node="topic 3 page 3")
+    page.click(".controls summary")
+    page.fill("#f-k", "3")
+    page.fill("#f-decay", "0.8")
+    page.fill("#f-prefix", "topic")
+    page.click(".controls button")
+    page.wait_for_url("**k=3*")
+    assert "exclude_prefix" not in page.url
+    page.wait_for_function("() => document.querySelectorAll('tr[data-rank]').length === 3")
+    assert page.locator(".controls[open]").count() == scripts  # a script leaves it open
+    if not scripts:
+        page.click(".controls summary")
+    page.select_option("#f-index", "near")
+    page.click(".controls button")
+    page.wait_for_selector(".note")
+    assert "decay is left out" in page.inner_text(".note")
+    with page.expect_download() as told:
+        page.click("text=CSV")
+    lines = Path(told.value.path()).read_text("utf-8").splitlines()
+    assert [line.split(",")[1] for line in lines[1:]] == names_of(page)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("width", [360, 390, 820, 1280, 2200])
+def test_nothing_is_wider_than_the_screen(visit: Open, width: int) -> None:
+    there = visit(viewport={"width": width, "height": 800})
+    for query in ({}, {"node": "topic 0 page 0", "why": "topic 0 page 1"}, {"node": PAYLOADS[0]}):
+        page = there.goto(**query)
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.process
+def test_labels_lie_beside_each_other(visit: Open) -> None:
+    page = visit(viewport={"width": 1280, "height": 900}).goto(node="topic 0 page 0", index="near")
+    boxes = page.locator("svg.map .label").evaluate_all(
+        "all => all.map(a => a.getBoundingClientRect()).map(b => [b.x, b.y, b.right, b.bottom])"
+    )
+    assert len(boxes) >= 12
+    for at, a in enumerate(boxes):
+        for b in boxes[:at]:
+            across, along = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+            assert across <= 1 or along <= 3  # the heights of boxes have room above letters
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(visit: Open, scheme: str) -> None:
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
+    )
+    there = visit(color_scheme=scheme, bypass_csp=True)
+    for path, query in (
+        ("/", {"node": "topic 0 page 0", "why": "topic 0 page 1", "prefix": "topic"}),
+        ("/", {"node": ["topic 0 page 0", "topic 1 page 1"], "index": "near", "k": 3}),
+        ("/", {"node": "topic"}),
+        ("/", {"node": "3", "side": "user", "index": "shop"}),
+        ("/", {"node": "x", "k": 0}),
+        ("/embed", {"node": "topic 0 page 0"}),
+        ("/docs", {}),
+        ("/", {}),
+    ):
+        page = there.goto(path, **query)
+        if "why" in query:
+            page.fill("#node", "topic")
+            page.wait_for_selector("#names li")
+        found = axe.Axe().run(page).response["violations"]
+        told = [
+            (each["id"], each["impact"], [n["html"][:200] for n in each["nodes"]][:3])
+            for each in found
+        ]
+        assert told == [], (path, query)

@@ -1,0 +1,146 @@
+"""A server whose samples answer from elsewhere: the same API, and what it says of who answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from shutil import copytree
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.server import service as module
+from cocite.server.app import make_app
+from cocite.server.results import Config, Served, ServedShards
+from cocite.server.service import Service
+from tests.search.remote.in_process import InProcess
+from tests.server.conftest import ask_app
+
+Get = Callable[..., SimpleNamespace]
+SHARDS = 6
+
+
+@pytest.fixture(scope="module")
+def served(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Service, InProcess, Get]]:
+    """A service over a cluster in this process, and a way to ask it."""
+    cluster = InProcess(3)
+    own = copytree(folder / "web.index", tmp_path_factory.mktemp("served") / "web.index")
+    with pytest.MonkeyPatch.context() as patch:
+        cluster.rule(patch)
+        patch.setattr(module, "reached", lambda spread: cluster)
+        spread = ServedShards("here", SHARDS, 1, 0.3)
+        index = Served("web", str(own))
+        graphs = (str(folder / "web.graph"),)
+        more: dict[str, Any] = {
+            "target": 30.0,
+            "requests": False,
+            "reload": 3600.0,
+        }  # looked at by tests alone
+        service = Service(Config((index,), graphs, spread=spread, **more))
+        app = make_app(service)
+        yield service, cluster, lambda *asked: asyncio.run(ask_app(app, *asked))
+        service.close()
+
+
+def test_the_api_answers_as_from_one_machine(
+    served: tuple[Service, InProcess, Get], folder: Path
+) -> None:
+    _, _, get = served
+    index = cocite.open(folder / "web.index")
+    found = get("/v1/related?node=red&k=5")
+    assert found.status == 200, found.body
+    assert int(found.headers["cocite-samples"]) == index.samples
+    assert "max-age" in found.headers["cache-control"]
+    answer = json.loads(found.body)
+    assert [hit["node"] for hit in answer["hits"]] == [hit.node for hit in index.related("red", 5)]
+    assert answer["settings"]["samples"] == index.samples
+    assert "shards" not in answer
+    pair = json.loads(get("/v1/similarity?a=red&b=blue").body)
+    assert pair["score"] == index.similarity("red", "blue").score
+    why = json.loads(get("/v1/why?a=red&b=blue").body)
+    assert why["score"] == pair["score"]
+    many = json.loads(get("/v1/batch", {"nodes": ["red", "blue"], "k": 3}).body)["answers"]
+    assert [each["node"] for each in many] == ["red", "blue"]
+    assert json.loads(get("/v1/complete?text=re").body)["nodes"][0]["node"] == "red"
+
+
+def test_who_answers_is_told(served: tuple[Service, InProcess, Get]) -> None:
+    _, _, get = served
+    (index,) = json.loads(get("/v1/indexes").body)["indexes"]
+    assert [each["shard"] for each in index["shards"]] == list(range(SHARDS))
+    assert {each["state"] for each in index["shards"]} == {"answers"}
+    assert sum(each["samples"] for each in index["shards"]) == index["samples"]
+    page = get("/").body.decode()
+    assert "Where web answers from" in page
+    metrics = get("/metrics").body.decode()
+    assert 'cocite_shard_answers{index="web",replica="0",shard="5"} 1.0' in metrics
+
+
+def test_lost_servers_cost_precision_and_come_back(served: tuple[Service, InProcess, Get]) -> None:
+    service, cluster, get = served
+    have = service.holders["web"].now.index.samples or 0
+    tag = get("/v1/related?node=red").headers["etag"]
+    cluster.kill_node(1)
+    answers = [get("/v1/related?node=red&k=5") for _ in range(10)]
+    assert {each.status for each in answers} == {200}
+    last = answers[-1]
+    left = int(last.headers["cocite-samples"])
+    assert 0.6 * have < left < 0.7 * have
+    document = json.loads(last.body)
+    assert document["samples"] == document["settings"]["samples"] == left
+    assert document["shards"] == {"answered": 4, "of": SHARDS}
+    assert "no-cache" in last.headers["cache-control"]
+    assert last.headers["etag"] != tag
+    assert "left alone" in get("/").body.decode()
+    assert get("/?node=red").status == 200
+    cluster.start_again(1)
+    began = cluster.now
+    while int(get("/v1/related?node=red").headers["cocite-samples"]) < have:
+        assert cluster.now < began + 5
+        cluster.sleep(0.05)
+    assert get("/v1/related?node=red").headers["etag"] == tag
+
+
+def test_under_load_fewer_shards_are_asked(served: tuple[Service, InProcess, Get]) -> None:
+    service, _, get = served
+    have = service.holders["web"].now.index.samples or 0
+    service.adaptation.share = 0.3
+    try:
+        found = get("/v1/related?node=red")
+    finally:
+        service.adaptation.share = 1.0
+    assert json.loads(found.body)["shards"] == {"answered": 2, "of": SHARDS}
+    assert int(found.headers["cocite-samples"]) == 2 * have // SHARDS
+
+
+def test_an_index_that_takes_its_place_has_servers_of_its_own(
+    served: tuple[Service, InProcess, Get], folder: Path, tmp_path: Path
+) -> None:
+    service, cluster, get = served
+    holder = service.holders["web"]
+    before, made = holder.now, len(cluster.made)
+    graph = cocite.Graph.open(folder / "web.graph")
+    cocite.build(graph, holder.path, measure="psimrank", samples=30, seed=3, overwrite=True)
+    assert holder.look() == "taken"
+    assert len(cluster.made) == made + SHARDS
+    found = get("/v1/related?node=red&k=5")
+    assert found.headers["cocite-samples"] == "30"
+    assert found.headers["cocite-generation"] != before.generation
+    holder.look()
+    assert [actor.ended for actor in cluster.made] == [True] * made + [False] * SHARDS
+
+
+def test_what_does_not_go_together_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("ray", reason="the extra cluster is not installed")
+    asked = ["serve", str(folder / "web.index"), "--cluster", "local:2", "--workers", "2"]
+    assert main(asked) == 2
+    assert "one process asks them" in capsys.readouterr().err

@@ -1,0 +1,266 @@
+"""Related pages in other sites, in a real browser: static files, the script, the frame."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import re
+import shlex
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from tests.documents import made
+from tests.server.browser import Open
+from tests.server.conftest import Server, Start
+from tests.server.hostile import PAYLOADS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def elsewhere(worlds: Server) -> Iterator[tuple[str, Path]]:
+    """Another site: static files, the folder of ``--kind site`` among them."""
+    yield from hosted(worlds.site.parent)  # type: ignore[attr-defined]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("levels", [0, 1, 2])
+def test_static_lists_are_found_by_their_names(
+    visit: Open, elsewhere: tuple[str, Path], levels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cocite.search.batch import folder as folders
+
+    base, root = elsewhere
+    if levels:
+        monkeypatch.setattr(folders, "_FEW", 1)
+        monkeypatch.setattr(folders, "_MANY", 1 if levels == 2 else 10**6)
+    index, folder = cocite.open(root / "near.index"), f"site{levels}"
+    asked = ["topic 0 page 0", "ü/.. '!*()~", *PAYLOADS]
+    index.related_all(root / folder, 5, kind="site", nodes=[n for n in asked if n in index.nodes])
+    tags = "".join(
+        f'<div><script src="/{folder}/related.js" data-node="{_quoted(name)}" data-title="">'
+        "</script></div>"
+        for name in asked
+    )
+    (root / "page.html").write_text(f"<!doctype html><meta charset=utf-8>{tags}", "utf-8")
+    there = visit()
+    there.base = base
+    page = there.goto("/page.html")
+    page.wait_for_function(f"() => document.querySelectorAll('nav').length === {len(asked) - 1}")
+    found = page.evaluate(
+        "[...document.querySelectorAll('div')].map("
+        "each => [...each.querySelectorAll('li')].map(item => item.textContent))"
+    )
+    for name, shown in zip(asked, found, strict=True):
+        hits = index.related(name, 5) if name in index.nodes else []
+        assert shown == [hit.title or hit.node for hit in hits]
+
+
+@pytest.mark.process
+def test_a_server_puts_lists_into_other_sites(
+    visit: Open, worlds: Server, elsewhere: tuple[str, Path]
+) -> None:
+    base, root = elsewhere
+    ours = f"http://127.0.0.1:{worlds.port}"
+    (root / "other.html").write_text(
+        f'<!doctype html><link rel="canonical" href="https://example.org/page?a=1&amp;b=2"><body>'
+        f'<script src="{ours}/embed.js" data-k="3" data-link="https://w.example/{{}}"></script>'
+        f'<iframe src="{ours}/embed?node=topic+0+page+3&k=4"></iframe>'
+    )
+    there = visit()
+    there.base = base
+    page = there.goto("/other.html")
+    page.wait_for_selector("nav.cocite-related li:nth-child(3)")
+    assert page.inner_text("nav h2") == "Related pages"
+    for link in page.locator("nav a").all():
+        assert urlsplit(link.get_attribute("href") or "").netloc == "w.example"
+    frame = page.frame_locator("iframe")
+    frame.locator("li").nth(3).wait_for()
+    assert frame.locator("li").count() == 4
+
+
+def _quoted(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+
+
+class Site(http.server.SimpleHTTPRequestHandler):
+    """A host of static files, which has ``guide/install.html`` also without its ending."""
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def translate_path(self, path: str) -> str:
+        found = super().translate_path(path)
+        return found if os.path.exists(found) else f"{found}.html"
+
+
+def publish(folder: Path) -> None:
+    """What docs/how-to/documentation.md says on putting lists onto the pages of ``site``."""
+    text = (ROOT / "docs" / "how-to" / "documentation.md").read_text("utf-8")
+    section = text.split("\n## Onto the pages\n")[1]
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", section, re.M | re.S)
+    assert [language for language, _ in blocks] == ["", "python"]
+    (command, code) = (block for _, block in blocks)
+    here = os.getcwd()
+    os.chdir(folder)
+    try:
+        assert main(["ingest", "site", "-o", "site.graph", "--links", "main"]) == 0
+        assert main(["index", "site.graph", "-o", "less.index"]) == 0
+        assert main(shlex.split(command)[1:]) == 0
+        exec(code, {})
+        exec(code, {})  # does nothing more
+    finally:
+        os.chdir(here)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """Pages of HTML with lists, below the root of a host, at ``/docs v2/``."""
+    top = tmp_path_factory.mktemp("published")
+    made.documentation(top)
+    awkward = "guide/tips #1 & 100%.html"
+    (top / "site" / "guide" / "index.html").write_text(
+        '<!doctype html><title>All guides</title><body><a href="install.html">a</a>'
+        '<a href="backup.html">b</a><a href="tips%20%231%20&amp;%20100%25.html">c</a></body>'
+    )
+    (top / "site" / awkward).write_text(
+        '<!doctype html><title>Tips</title><body><a href="install.html">a</a>'
+        '<a href="backup.html">b</a><a href="./">c</a></BODY>'
+    )
+    publish(top)
+    os.rename(top / "site", top / "docs v2")
+    yield from hosted(top)
+
+
+def hosted(top: Path) -> Iterator[tuple[str, Path]]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=top)) as files:
+        thread = threading.Thread(target=files.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{files.server_port}", top
+        files.shutdown()
+        thread.join()
+
+
+def check_lists(page: Any, site: str, index: cocite.Index, asked: dict[str, str]) -> None:
+    """Each page of ``asked``, path in the URL -> name, shows its list; all links lead to pages."""
+    for path, name in asked.items():
+        page.goto(site + path)
+        page.wait_for_selector("nav.cocite-related li")
+        hits = index.related(name, 5)
+        links = page.locator("nav.cocite-related a")
+        assert links.all_inner_texts() == [
+            " ".join((hit.title or str(hit.node)).split()) for hit in hits
+        ]
+        found = links.evaluate_all("all => all.map(each => each.href)")
+        assert found == [site + quote(str(hit.node)) for hit in hits]
+        links.first.click()
+        page.wait_for_selector("nav.cocite-related li")
+        assert page.url == found[0]
+        assert page.title() == hits[0].title
+
+
+ASKED = {
+    "": "index.html",
+    "index.html?from=mail#top": "index.html",
+    "guide/": "guide/index.html",
+    "guide/install.html": "guide/install.html",
+    "guide/backup": "guide/backup.html",
+    "guide/tips%20%231%20&%20100%25.html": "guide/tips #1 & 100%.html",
+}
+
+
+def test_a_folder_of_pages_shows_lists_below_the_root_of_a_host(
+    visit: Open, published: tuple[str, Path]
+) -> None:
+    base, top = published
+    check_lists(visit().page, f"{base}/docs%20v2/", cocite.open(top / "less.index"), ASKED)
+
+
+def test_a_folder_of_pages_shows_lists_at_the_root_of_a_host(
+    visit: Open, published: tuple[str, Path]
+) -> None:
+    _, top = published
+    for base, _ in hosted(top / "docs v2"):
+        check_lists(visit().page, f"{base}/", cocite.open(top / "less.index"), ASKED)
+
+
+def test_a_server_links_to_the_pages_of_a_folder(
+    visit: Open, published: tuple[str, Path], start: Start
+) -> None:
+    """The script with ``data-site``, and the frame of a server with ``--site``."""
+    base, top = published
+    site, index = f"{base}/docs%20v2/", top / "less.index"
+    opened = ("--target-latency", "10000", "--allow-origin", base, "--frame-ancestors", base)
+    server = start(str(index), "--site", site.removesuffix("/"), *opened)
+    ours = f"http://127.0.0.1:{server.port}"
+    text = (top / "docs v2" / "guide" / "install.html").read_text("utf-8")
+    tag = '<script src="../related/related.js" async></script>'
+    assert text.count(tag) == 1
+    (top / "docs v2" / "scripted").mkdir()
+    for name, other in (
+        (
+            "scripted.html",
+            f'<script src="{ours}/embed.js" data-site="/docs v2" data-k="5"></script>',
+        ),
+        ("framed.html", f'<iframe src="{ours}/embed?node=guide%2Finstall.html&k=5"></iframe>'),
+    ):
+        canonical = f'<link rel="canonical" href="{site}guide/install.html">'
+        (top / name).write_text(canonical + text.replace(tag, other), "utf-8")
+    hits = cocite.open(index).related("guide/install.html", 5)
+    wanted = [site + quote(str(hit.node)) for hit in hits]
+    page = visit().page
+    page.goto(f"{base}/scripted.html")
+    page.wait_for_selector("nav.cocite-related li")
+    links = page.locator("nav.cocite-related a")
+    assert links.evaluate_all("all => all.map(each => each.href)") == wanted
+    page.goto(f"{base}/framed.html")
+    frame = page.frame_locator("iframe").locator("main a")
+    frame.nth(4).wait_for()
+    assert frame.evaluate_all("all => all.map(each => each.href)") == wanted
+    frame.first.click()
+    page.wait_for_url(wanted[0])
+
+
+def test_links_of_other_names_keep_their_slashes(
+    visit: Open, worlds: Server, elsewhere: tuple[str, Path]
+) -> None:
+    base, root = elsewhere
+    graph = cocite.Graph.from_edges([("x", "a/b c"), ("x", "a"), ("y", "a/b c"), ("y", "a")])
+    cocite.build(graph, root / "slash.index").related_all(root / "slash", 5, kind="site")
+    tag = '<script src="/slash/related.js" data-node="a" data-link="/wiki/{}"></script>'
+    (root / "slash.html").write_text(f"<!doctype html><body>{tag}")
+    page = visit().page
+    page.goto(f"{base}/slash.html")
+    page.wait_for_selector("nav.cocite-related li")
+    links = page.locator("nav.cocite-related a").evaluate_all("all => all.map(each => each.href)")
+    assert f"{base}/wiki/a/b%20c" in links
+
+
+def test_a_real_folder_of_manuals_shows_lists(
+    browser: Browser, tmp_path: Path, data: Callable[[str], Path]
+) -> None:
+    """Its pages also ask for fonts of another site, which no page of :class:`Visit` may."""
+    with tarfile.open(data("html-git-htmldocs") / "git-htmldocs.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    (inside,) = {path.parent for path in tmp_path.rglob("git.html")}
+    os.rename(inside, tmp_path / "site")
+    publish(tmp_path)
+    index = cocite.open(tmp_path / "less.index")
+    context = browser.new_context()
+    for base, _ in hosted(tmp_path):
+        asked = {"git-log.html": "git-log.html", "": "index.html"}
+        check_lists(context.new_page(), f"{base}/site/", index, asked)
+    context.close()

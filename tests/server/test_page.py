@@ -1,0 +1,278 @@
+"""The pages as a browser without scripts gets them, over a real connection, read by a parser."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+import cocite
+from cocite.cli.main import main
+from tests.server.conftest import Answer, Server, Start
+
+NAME = "été & <b>"
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path, start: Start) -> Server:
+    graph = cocite.Graph.open(folder / "web.graph")
+    cocite.build(graph, folder / "near.index")
+    return start(str(folder / "web.index"), f"near={folder / 'near.index'}")
+
+
+def address(**query: object) -> str:
+    return f"/?{urlencode(query, doseq=True, quote_via=quote)}"
+
+
+def parsed(found: Answer, status: int = 200) -> LexborHTMLParser:
+    assert found.status == status, found.body
+    assert found.headers["content-type"] == "text/html; charset=utf-8"
+    policy = found.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    return LexborHTMLParser(found.body.decode())
+
+
+def one(tree: LexborHTMLParser | LexborNode, css: str) -> LexborNode:
+    (found,) = tree.css(css)
+    return found
+
+
+def href(node: LexborNode) -> str:
+    found = node.attributes["href"]
+    assert found is not None
+    return found
+
+
+@pytest.mark.process
+def test_the_first_page_has_pages_to_begin_with(server: Server) -> None:
+    tree = parsed(server.get("/"))
+    first = tree.css("ul.begin a")
+    assert first
+    for link in first:
+        there = parsed(server.get(href(link)))
+        assert one(there, "h1").text(strip=True) == link.text(strip=True)
+        assert there.css("tr[data-rank]")
+    rows = [[cell.text() for cell in row.css("th, td")] for row in tree.css(".served tbody tr")]
+    assert [row[0].split() for row in rows] == [["web", "psimrank"], ["near", "neighbourhood"]]
+    assert [row[-1] for row in rows] == ["60", "exact"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("index", ["web", "near"])
+@pytest.mark.parametrize("node", ["red", NAME, "https://example.org/?a=1&b=2"])
+def test_a_page_shows_what_the_api_says(server: Server, index: str, node: str) -> None:
+    told = server.ask("related", node=node, index=index, k=7).json
+    tree = parsed(server.get(address(node=node, index=index, k=7)))
+    assert one(tree, "h1 bdi").text() == node
+    rows = tree.css("tr[data-rank]")
+    assert [one(row, "th bdi").text() for row in rows] == [hit["node"] for hit in told["hits"]]
+    assert [row.attributes["data-rank"] for row in rows] == [
+        str(rank) for rank in range(1, len(rows) + 1)
+    ]
+    best = max(hit["high"] for hit in told["hits"])
+    for row, hit in zip(rows, told["hits"], strict=True):
+        assert float(one(row, ".score").text()) == pytest.approx(hit["score"], abs=5.1e-4)
+        width = one(row, "rect.bar").attributes["width"]
+        assert float(width or "") == pytest.approx(100 * hit["score"] / best, abs=0.051)
+        assert len(row.css("path.whisker")) == (hit["low"] < hit["high"])
+        walk = dict(parse_qsl(urlsplit(href(row.css("th a")[0])).query))
+        assert walk == {"node": hit["node"], "index": index, "k": "7"}
+        outward = [href(link) for link in row.css("a.out")]
+        assert outward == [hit["node"]] * hit["node"].startswith("https://")
+        assert all("noopener noreferrer" in link.html for link in row.css("a.out") if link.html)
+    cut = tree.css("tr.cut")
+    assert len(cut) == (0 < told["certain_ranks"] < len(rows))
+    if cut:
+        before = cut[0].prev
+        while before is not None and before.tag != "tr":
+            before = before.prev
+        assert before is not None
+        assert before.attributes["data-rank"] == str(told["certain_ranks"])
+    spots = tree.css("svg.map a")
+    assert [spot.attributes["data-rank"] for spot in spots] == [
+        row.attributes["data-rank"] for row in rows
+    ]
+    files = {link.text(): href(link) for link in tree.css(".files a")}
+    assert server.get(files["JSON"]).json == told
+
+
+@pytest.mark.process
+def test_the_list_as_csv_is_that_of_the_command_line(
+    server: Server, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = parsed(server.get(address(node="red", k=5, prefix="l", why="blue")))
+    (link,) = [href(link) for link in tree.css(".files a") if link.text() == "CSV"]
+    found = server.get(link)
+    asked = ["related", str(folder / "web.index"), "red", "-k", "5", "--prefix", "l"]
+    assert main([*asked, "--format", "csv", "--safe-csv"]) == 0
+    assert found.body.decode() == capsys.readouterr().out
+    assert found.headers["content-type"].startswith("text/csv")
+    assert "attachment" in found.headers["content-disposition"]
+
+
+@pytest.mark.process
+def test_reasons_are_those_of_the_api(server: Server) -> None:
+    told = server.ask("why", a="red", b="blue").json
+    tree = parsed(server.get(address(node="red", why="blue")))
+    shown = one(tree, "#why")
+    assert [link.text() for link in shown.css(".reason a bdi")] == [
+        reason["node"] for reason in told["reasons"]
+    ]
+    for item, reason in zip(shown.css("li"), told["reasons"], strict=True):
+        links = reason["steps"]
+        said = "links to both" if links == 1 else f"leads to both in {links} links"
+        assert one(item, ".said").text() == said
+        paths = item.css(".path")
+        assert len(paths) == (links > 1)
+        for path in paths:
+            names = [link.text() for link in path.css("a")]
+            assert names == [*reason["path_a"], *reversed(reason["path_b"][:-1])]
+            assert one(path, "b").text() == reason["node"]
+    assert one(tree, "tr.seen th bdi").text() == "blue"
+    closed = parsed(server.get(href(one(shown, "a.less"))))
+    assert not closed.css("#why")
+    wrong = one(parsed(server.get(address(node="red", why="nobody"))), "#why")
+    assert "no node is named 'nobody'" in wrong.text()
+
+
+@pytest.mark.process
+def test_several_pages_are_asked_together_and_taken_away(server: Server) -> None:
+    tree = parsed(server.get(address(node="red", k=3)))
+    both = server.get(href(tree.css("a.add")[0]))
+    there = parsed(both)
+    assert len(there.css("h1 bdi")) == 2
+    told = server.ask("related", node=[link.text() for link in there.css("h1 bdi")], k=3).json
+    assert [node.text() for node in there.css("tr[data-rank] th bdi")] == [
+        hit["node"] for hit in told["hits"]
+    ]
+    back = parsed(server.get(href(there.css("h1 a.less")[1])))
+    assert [node.text() for node in back.css("h1 bdi")] == ["red"]
+    parts = parsed(server.get(address(node=["red", "blue"], why="green"))).css("#why h3 bdi")
+    assert {part.text() for part in parts} == {"red", "blue"}
+
+
+@pytest.mark.process
+def test_empty_fields_of_a_form_mean_nothing(server: Server) -> None:
+    found = server.get("/?node=red&prefix=&decay=&k=5&why=")
+    assert (found.status, found.headers["location"]) == (303, "/?node=red&k=5")
+    assert server.get("/?node=&index=near").headers["location"] == "/?index=near"
+
+
+@pytest.mark.process
+def test_the_form_has_what_was_asked_and_what_the_index_takes(server: Server) -> None:
+    tree = parsed(server.get(address(node="red", decay="0.8", together="least", refine="true")))
+    form = one(tree, ".controls form")
+    given = {
+        node.attributes["name"]: node.attributes.get("value")
+        for node in form.css("input")
+        if "checkbox" not in (node.html or "") or "checked" in node.attributes
+    }
+    chosen = {"node": "red", "decay": "0.8", "together": "least", "refine": "true"}
+    assert {name: given[name] for name in chosen} == chosen
+    assert one(form, "select#f-index").css("option[selected]")[0].attributes["value"] == "web"
+    other = parsed(server.get(address(node="red", index="near", decay="0.8")))
+    assert "decay is left out" in one(other, ".note").text()
+    assert not other.css("#f-decay")
+    assert "decay" not in href(other.css(".files a")[0])
+
+
+@pytest.mark.process
+def test_a_list_goes_on(server: Server) -> None:
+    tree = parsed(server.get(address(node="red", index="near", k=4)))
+    further = parsed(server.get(href(one(tree, 'a[rel="next"]'))))
+    assert further.css("tr[data-rank]")[0].attributes["data-rank"] == "5"
+    back = parsed(server.get(href(one(further, 'a[rel="prev"]'))))
+    assert back.css("tr[data-rank]")[0].attributes["data-rank"] == "1"
+    none = parsed(server.get(address(node="red", prefix="zzz")))
+    assert "passes what you asked for" in one(none, ".none").text()
+
+
+@pytest.mark.process
+def test_a_name_that_no_page_has_is_answered_with_those_like_it(server: Server) -> None:
+    tree = parsed(server.get(address(node="LEA", k=3)), 404)
+    links = tree.css("ul.like a")
+    assert "leaf1" in [link.text() for link in links]
+    assert parsed(server.get(href(links[0]))).css("tr[data-rank]")
+    words = parsed(server.get("/?node=af+LE+f1"), 404).css("ul.like a")
+    assert {link.text() for link in words} == {"leaf1", "leaf10", "leaf11"}
+    spelt = parsed(server.get("/?node=gren"), 404).css("ul.like a")
+    assert spelt[0].text() == "green"
+    assert "No page is named" in one(parsed(server.get("/?node=zzzz"), 404), "h1").text()
+    two = parsed(server.get(address(node=["red", "LEA"])), 404)
+    names = [node.text() for node in parsed(server.get(href(two.css(".like a")[0]))).css("h1 bdi")]
+    assert names[0] == "red"
+
+
+def test_one_spelling_of_a_name_opens_its_page(server: Server) -> None:
+    found = server.get(address(node="LEAF1", k=3))
+    assert found.status == 303
+    assert found.headers["location"] == address(node="leaf1", k=3)
+    assert server.ask("related", node="LEAF1").json == server.ask("related", node="leaf1").json
+    problem = server.ask("related", node="graen")
+    assert problem.status == 404
+    assert problem.json["suggestions"][0] == "green"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("path", "status", "says"),
+    [
+        ("/?node=red&k=two", 422, "k is 'two'; it is a whole number"),
+        ("/?node=red&index=other", 404, "this server has web, near"),
+        ("/?node=red&nodes=1", 422, "Did you mean node"),
+        ("/?node=%FF", 422, "not UTF-8"),
+        ("/embed", 422, "node is missing"),
+        ("/embed?node=nobody", 404, "no node is named 'nobody'"),
+        ("/related.csv?node=red&k=0", 422, "k is 0"),
+    ],
+)
+def test_what_is_wrong_is_told_on_a_page(server: Server, path: str, status: int, says: str) -> None:
+    assert says in one(parsed(server.get(path), status), ".lead").text()
+
+
+@pytest.mark.process
+def test_a_first_view_is_small(server: Server) -> None:
+    for path in ("/", address(node="red"), address(node="red", index="near")):
+        size, paths = 0, [path]
+        while paths:
+            found = server.get(paths.pop(), Accept_Encoding="gzip")
+            size += len(found.body)
+            if found.headers["content-type"].startswith("text/html"):
+                tree = LexborHTMLParser(gzip.decompress(found.body).decode())
+                loaded = [node.attributes["src"] for node in tree.css("script, img")]
+                loaded += [href(node) for node in tree.css("link")]
+                paths += [each for each in loaded if each]
+        assert size < 30_000
+
+
+@pytest.mark.process
+def test_files_of_pages_may_be_kept_for_ever(server: Server) -> None:
+    tree = parsed(server.get("/"))
+    for node in tree.css("link, script"):
+        path = node.attributes.get("href") or node.attributes["src"]
+        assert path is not None
+        found = server.get(path)
+        assert found.status == 200
+        assert "immutable" in found.headers["cache-control"]
+    assert "onclick" not in (tree.html or "")
+    assert not tree.css("style, [style], script:not([src])")
+
+
+@pytest.mark.process
+def test_a_list_for_frames(server: Server) -> None:
+    tree = parsed(server.get("/embed?node=blue"))
+    told = server.ask("related", node="blue", k=10).json
+    links = tree.css("main a")
+    assert [link.text() for link in links] == [hit["node"] for hit in told["hits"]]
+    for link, hit in zip(links, told["hits"], strict=True):
+        if hit["node"].startswith("http"):
+            assert href(link) == hit["node"]
+            assert link.attributes["rel"] == "noopener noreferrer"
+        else:
+            assert urlsplit(href(link)).path == "/"
+    script = server.get("/embed.js")
+    assert script.headers["content-type"] == "text/javascript; charset=utf-8"

@@ -1,0 +1,196 @@
+"""The state in an address, names as links, and the map, for any input."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import combinations, pairwise
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import escape
+
+pytest.importorskip("jinja2", reason="the extra serve is not installed")
+
+from cocite.search.hits import Hit
+from cocite.search.stages import Reason
+from cocite.server.pages import graph_map
+from cocite.server.pages.explore import said_of
+from cocite.server.pages.view import _TEMPLATES, PageState, _labels, outward, readable
+
+TEXTS = st.text(min_size=1, max_size=30)
+
+
+@given(
+    st.lists(TEXTS, max_size=3, unique=True),
+    st.none() | TEXTS,
+    st.lists(st.tuples(st.sampled_from(["k", "decay", "among"]), TEXTS), max_size=4),
+)
+def test_an_address_is_the_state(
+    nodes: list[str], why: str | None, others: list[tuple[str, str]]
+) -> None:
+    state = PageState(tuple(nodes), why, tuple(others))
+    there = urlsplit(state.href())
+    assert (there.scheme, there.netloc, there.path) == ("", "", "/")
+    assert PageState.of(parse_qsl(there.query, keep_blank_values=True)) == state
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "javascript:alert(1)",
+        "JaVaScRiPt:alert(1)//http://a.org/",
+        " http://a.org/",
+        "http:/\\a.org",
+        "http://",
+        "http:///path",
+        "//a.org/",
+        "data:text/html,http://a.org/",
+        "http://a.org/\njavascript:alert(1)",
+        'http://a.org/"onmouseover="alert(1)',
+        "http://a.org/<script>",
+        "http://a\u202e.org/",
+        "http://[::1",
+        "ftp://a.org/",
+        "https:a.org",
+        "http://a.org/" + "x" * 3000,
+    ],
+)
+def test_what_is_no_plain_address_is_no_link(name: str) -> None:
+    assert outward(name) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["http://a.org", "HTTPS://a.org/b?c=d&e=f#g", "http://été.example/ü", "http://[::1]/"]
+)
+def test_addresses_are_links_as_they_are(name: str) -> None:
+    assert outward(name) == name
+
+
+@given(st.text(max_size=200), st.integers(5, 40))
+def test_a_readable_name_is_short_and_can_be_printed(name: str, most: int) -> None:
+    found = readable(name, most)
+    assert len(found) <= most
+    assert found.isprintable()
+
+
+def test_labels_leave_out_what_all_begin_with() -> None:
+    assert _labels(["com,a)/b/c1", "com,a)/b/c2"]) == ["…c1", "…c2"]
+    assert _labels(["com,a)/b/", "com,a)/b/c2"]) == ["com,a)/b/", "com,a)/b/c2"]
+    assert _labels(["asyncio.a", "asyncio.b", "ssl"]) == ["asyncio.a", "asyncio.b", "ssl"]
+    assert _labels(["http://a.org/one", "http://a.org/two"]) == ["…one", "…two"]
+    assert _labels(["http://only.org/one/"]) == ["only.org/one"]
+
+
+PAGE_A, PAGE_B = {"name": "a"}, {"name": "b"}
+
+
+@pytest.mark.parametrize(
+    ("links", "steps", "paths", "measure", "said"),
+    [
+        ("in", 1, (("a", "x"), ("b", "x")), "psimrank", "x links to both"),
+        (
+            "in",
+            3,
+            (("a", "", "", "x"), ("b", "", "", "x")),
+            "simrank",
+            "x leads to both in 3 links",
+        ),
+        ("out", 1, (("a", "x"), ("b", "x")), "coupling", "x is linked to by both"),
+        ("out", 2, (("a", "", "x"), ("b", "", "x")), "simrank", "x is led to by both in 2 links"),
+        ("both", 1, (("a", "x"), ("b", "x")), "prank", "x is linked with both"),
+        ("out", None, ((), ("b", "x")), "ppr", "x is near to a, and links to b"),
+        ("in", None, ((), ("b", "x")), "ppr", "x is near to a, and is linked to by b"),
+        ("out", None, (("a",), ("b", "a")), "ppr", "a links to b"),
+        ("any", None, ((), ("b", "x")), "neighbourhood", "x is near to a, and is linked with b"),
+        ("any", None, ((), ()), "neighbourhood", "x is near to both"),
+        ("in", None, ((), ()), "xjaccard", "x leads to both"),
+        ("out", None, ((), ()), "pagesim", "x is led to by both"),
+        ("in", None, (("a",), ()), "pagesim", "a leads to b"),
+        ("in", None, ((), ("b",)), "pagesim", "b leads to a"),
+        ("in", None, ((), ()), "companion", "x is near to a, and links to b"),
+        ("none", None, ((), ()), "text", "x a word of both"),
+    ],
+)
+def test_reasons_are_sentences(
+    links: str, steps: int | None, paths: tuple[tuple[str, ...], ...], measure: str, said: str
+) -> None:
+    reason = Reason(said[0], 0.1, links, None, steps, *paths)
+    told = said_of(reason, PAGE_A, PAGE_B, measure)
+    text = "".join(each if isinstance(each, str) else each["name"] for each in told)
+    assert f"{reason.node} {text}" == said
+
+
+@given(st.text(max_size=40))
+def test_names_that_may_break_are_the_same(name: str) -> None:
+    broken = _TEMPLATES.from_string("{{ name | breaks }}").render(name=name)
+    assert broken.replace("<wbr>", "") == str(escape(name))
+
+
+def hits_of(scores: list[float]) -> list[Hit]:
+    return [Hit(f"n{i}", s, 0.0, s, s) for i, s in enumerate(sorted(scores, reverse=True))]
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(1e-9, 1.0), st.text("aMi中…", max_size=22), st.integers(0, 400)),
+        min_size=1,
+        max_size=graph_map.MOST,
+    )
+)
+def test_nothing_lies_on_anything_else_on_a_map(rows: list[tuple[float, str, int]]) -> None:
+    hits = hits_of([score for score, _, _ in rows])
+    near = np.zeros((len(rows), len(rows)))
+    for i, (score, _, other) in enumerate(rows):
+        if i != other % len(rows):
+            near[i, other % len(rows)] = near[other % len(rows), i] = score
+    spots = graph_map.plot_map(hits, [label for _, label, _ in rows], near, 1, "middle")
+    assert [spot.rank for spot in spots] == list(range(1, len(rows) + 1))
+    middle = graph_map.WIDTH / 2, graph_map.HEIGHT / 2
+    away = [np.hypot(spot.x - middle[0], spot.y - middle[1]) for spot in spots]
+    assert all(a <= b + 0.2 for a, b in pairwise(away))
+    for spot, beside in combinations(spots, 2):
+        assert np.hypot(spot.x - beside.x, spot.y - beside.y) >= 26
+    boxes = []
+    for spot in spots:
+        if spot.label:
+            wide = sum(13 if unicodedata.east_asian_width(s) in "WF" else 7.6 for s in spot.label)
+            left = spot.at[0] - {"start": 0, "middle": wide / 2, "end": wide}[spot.anchor]
+            boxes.append((left, spot.at[1] - 7, left + wide, spot.at[1] + 7))
+            assert 0 <= left < left + wide <= graph_map.WIDTH
+            for each in spots:
+                x, y = (
+                    min(max(each.x, left), left + wide),
+                    min(max(each.y, boxes[-1][1]), boxes[-1][3]),
+                )
+                assert np.hypot(x - each.x, y - each.y) > 12.9
+    for a, b in combinations(boxes, 2):
+        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
+def test_pages_that_belong_together_stand_together() -> None:
+    groups = np.arange(12) % 3
+    near = (groups[:, None] == groups[None, :]) * 0.5
+    np.fill_diagonal(near, 0)
+    spots = graph_map.plot_map(hits_of([0.5] * 12), [""] * 12, near, 1, "middle")
+    angles = np.array(
+        [np.arctan2(s.y - graph_map.HEIGHT / 2, s.x - graph_map.WIDTH / 2) for s in spots]
+    )
+    turn = groups[np.argsort(angles)]
+    assert (turn != np.roll(turn, 1)).sum() == 3
+
+
+def test_lines_are_those_that_are_near() -> None:
+    near = np.zeros((3, 3))
+    near[0, 2] = near[2, 0] = 0.4
+    near[1, 2] = near[2, 1] = 0.1
+    spots = graph_map.plot_map(hits_of([0.9, 0.5, 0.1]), ["a", "b", "c"], near, 4, "middle")
+    weak, strong = graph_map.lines_of(spots, near)
+    assert (weak.ends, weak.strength) == ((5, 6), 0.25)
+    assert (strong.ends, strong.strength) == ((4, 6), 1.0)
+    assert (strong.x1, strong.y1, strong.x2, strong.y2) == (
+        *(spots[0].x, spots[0].y),
+        *(spots[2].x, spots[2].y),
+    )

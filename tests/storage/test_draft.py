@@ -1,0 +1,380 @@
+"""Publication: at any fault the old store or the new one is there, and whole."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import io
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.errors import (
+    Busy,
+    CociteError,
+    NotAStore,
+    OutputExists,
+    ResourceError,
+    StoreError,
+    UsageError,
+)
+from cocite.storage import ArrayWriter, Manifest, Staging, Store, disk
+from cocite.storage import manifest as manifest_module
+from cocite.storage.arrays import Entry, map_array
+from tests.io.plain import links
+from tests.storage.test_round_trip import make
+
+CALLS = ["write", "sync_file", "sync_directory", "rename", "exchange"]
+
+
+class Fault(Exception):
+    """What a test throws in the way."""
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_the_manifest_is_written_last_and_synced_before_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log: list[str] = []
+
+    def recorded(call: str) -> Callable[..., Any]:
+        real = getattr(disk, call)
+
+        def record(*args: Any) -> Any:
+            name = Path(getattr(args[-1], "name", args[-1])).name
+            log.append(call + " " + re.sub(r"\.[0-9a-f]{16}\.new", ".*.new", name))
+            return real(*args)
+
+        return record
+
+    for call in ("sync_file", "sync_directory", "rename", "rename_new", "exchange"):
+        monkeypatch.setattr(disk, call, recorded(call))
+    make(tmp_path / "s")
+    assert log == [
+        "sync_directory s.building",  # the mark is there before all else
+        "sync_file bytes",
+        "sync_file pairs",
+        "sync_file none",
+        "sync_file .manifest.json.*.new",
+        "rename manifest.json",
+        "sync_directory s.building",
+        "rename_new s",
+        f"sync_directory {tmp_path.name}",
+    ]
+    log.clear()
+    make(tmp_path / "s", overwrite=True)
+    told = ["exchange s", f"sync_directory {tmp_path.name}", *2 * ["sync_directory s.building"]]
+    assert log[-4:] == told  # the old one is gone before its manifest is, and that before its mark
+    assert names(tmp_path) == ["s"]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("old", [False, True])
+def test_a_fault_at_any_call_leaves_the_old_or_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, old: bool
+) -> None:
+    (tmp_path / "old.tsv").write_text("a\tb\n")
+    (tmp_path / "new.tsv").write_text("http://a/\td\nd\te\n")
+    output = tmp_path / "g"
+    before = [("a", "b")] if old else None
+    after = [("http://a/", "d"), ("d", "e")]
+    real = getattr(disk, call)
+    if old:
+        cocite.ingest(tmp_path / "old.tsv", output)
+    for fatal in range(100):
+        count = 0
+
+        def failing(*args: Any, fatal: int = fatal) -> Any:
+            nonlocal count
+            count += 1
+            if count > fatal:
+                raise Fault
+            return real(*args)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(disk, call, failing)
+            try:
+                cocite.ingest(tmp_path / "new.tsv", output, overwrite=True)
+                done = True
+            except Fault:
+                done = False
+        if call != "sync_directory":  # by which it is removed, too
+            assert not (tmp_path / "g.building").exists()
+        found = sorted(links(Graph.open(output))) if output.exists() else None
+        assert found in (before, sorted(after))
+        if found is not None:
+            store = Store.open(output, "graph")
+            assert [store.verify(name) for name in store.manifest.files if store.verify(name)] == []
+        if done:
+            assert found == sorted(after)
+            break
+        if found == sorted(after):
+            assert call == "sync_directory"  # after the new name stood
+            break
+    assert done or call == "sync_directory"
+
+
+def test_a_swap_without_the_system_call_is_three_renames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "s", value=1)
+    monkeypatch.setattr(ctypes, "CDLL", lambda *args, **options: object())
+    assert make(tmp_path / "s", value=2, overwrite=True).facts == {"é": 2}
+    assert names(tmp_path) == ["s"]
+
+
+def test_an_opened_store_outlives_its_replacement(tmp_path: Path) -> None:
+    array = make(tmp_path / "s", value=1).array("bytes")
+    make(tmp_path / "s", value=2, overwrite=True)
+    assert array[0] == 1
+    assert Store.open(tmp_path / "s", "graph").array("bytes")[0] == 2
+
+
+def test_the_old_store_is_readable_until_the_new_one_is_published(tmp_path: Path) -> None:
+    make(tmp_path / "s", value=1)
+
+    def fail() -> None:
+        with Staging(tmp_path / "s", "graph", overwrite=True) as draft:
+            (draft.path / "bytes").write_bytes(b"x")
+            assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
+            raise Fault
+
+    with pytest.raises(Fault):
+        fail()
+    assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
+    assert names(tmp_path) == ["s"]
+
+
+def test_an_output_that_exists_is_kept(tmp_path: Path) -> None:
+    make(tmp_path / "s", value=1)
+    with pytest.raises(OutputExists) as caught:
+        make(tmp_path / "s", value=2)
+    assert str(caught.value) == (
+        f"{tmp_path / 's'} exists. Choose another output, or pass --overwrite (overwrite=True) "
+        "to replace it when the new one is complete"
+    )
+    assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
+
+
+def test_only_stores_are_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "letter").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "dangling").symlink_to("nowhere")
+    for name in ("home", "file", "dangling"):
+        with pytest.raises(NotAStore) as caught:
+            make(tmp_path / name, overwrite=True)
+        assert str(caught.value) == (
+            f"{tmp_path / name} exists and is no stored graph: it will not be overwritten. Choose "
+            "another output"
+        )
+    assert names(tmp_path) == ["dangling", "file", "home"]
+    assert names(tmp_path / "home") == ["letter"]
+
+
+def test_overwriting_a_link_replaces_the_link_and_keeps_its_target(tmp_path: Path) -> None:
+    make(tmp_path / "v1", value=1)
+    (tmp_path / "now").symlink_to("v1")
+    assert make(tmp_path / "now", value=2, overwrite=True).facts == {"é": 2}
+    assert Store.open(tmp_path / "v1", "graph").facts == {"é": 1}
+    assert names(tmp_path) == ["now", "v1"]
+
+
+@pytest.mark.parametrize("output", ["", ".", "/"])
+def test_an_output_needs_a_name(output: str) -> None:
+    with pytest.raises(UsageError, match=r"names no directory that could be made"):
+        Staging(output, "graph")
+
+
+def test_an_output_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "taken.building").touch()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "letter").touch()
+    (tmp_path / "linked.building").symlink_to("home")
+    for output in ("file/s", "x" * 250, "taken", "linked"):
+        with pytest.raises(StoreError, match=r"cannot be made: .*\. Choose another output"):
+            make(tmp_path / output)
+    assert names(tmp_path / "home") == ["letter"]
+
+
+def test_a_second_builder_is_refused(tmp_path: Path) -> None:
+    with Staging(tmp_path / "s", "graph") as first:
+        (first.path / "half").touch()
+        with pytest.raises(Busy) as caught:
+            make(tmp_path / "s")
+        assert str(caught.value) == (f"another process is building {tmp_path / 's'}; wait for it")
+        assert (first.path / "half").exists()
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("resumable", [False, True])
+def test_what_a_killed_run_left_is_taken_over(tmp_path: Path, resumable: bool) -> None:
+    left = tmp_path / "s.building"
+    (left / "work").mkdir(parents=True)
+    (left / "work" / "file").touch()
+    (left / "link").symlink_to(tmp_path)
+    (left / ".cocite-draft").touch()
+    with Staging(tmp_path / "s", "graph", resumable=resumable) as draft:
+        mark = [".cocite-draft"]
+        assert names(draft.path) == ([*mark, "link", "work"] if resumable else mark)
+        draft.publish(Manifest("graph", {}))
+    assert names(tmp_path) == ["s"]
+    assert names(tmp_path / "s") == ["manifest.json"]
+
+
+def test_a_resumable_draft_stays_if_there_is_something_in_it(tmp_path: Path) -> None:
+    def fail(leave: bool) -> None:
+        with Staging(tmp_path / "s", "graph", resumable=True) as draft:
+            if leave:
+                (draft.path / "half").touch()
+            raise Fault
+
+    with pytest.raises(Fault):
+        fail(leave=False)
+    assert names(tmp_path) == []
+    with pytest.raises(Fault):
+        fail(leave=True)
+    assert names(tmp_path) == ["s.building"]
+
+
+class Full(io.RawIOBase):
+    """A file that takes a few bytes at a time, then none."""
+
+    def __init__(self, path: Path, fit: int, fault: int) -> None:
+        self.name, self.fit, self.fault = str(path), fit, fault
+        self.data = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if self.fit == 0:
+            raise OSError(self.fault, os.strerror(self.fault))
+        taken = bytes(data[: min(3, self.fit)])
+        self.data += taken
+        self.fit -= len(taken)
+        return len(taken)
+
+
+def test_a_file_that_takes_a_part_gets_the_rest(tmp_path: Path) -> None:
+    file: Any = Full(tmp_path / "x", 100, errno.ENOSPC)
+    disk.write(file, b"0123456789")
+    assert file.data == b"0123456789"
+
+
+@pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_says_how_much_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int
+) -> None:
+    usage = type("usage", (), {"free": 4_200_000})
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    file: Any = Full(tmp_path / "x", 5, fault)
+    with pytest.raises(ResourceError) as caught:
+        disk.write(file, bytes(2000))
+    assert str(caught.value) == (
+        f"could not write 2 kB more to {tmp_path / 'x'}: {os.strerror(fault)} (4.2 MB free there). "
+        "Free some room or choose another output, and run the same command again"
+    )
+
+
+def test_another_fault_of_the_disk_is_not_called_full(tmp_path: Path) -> None:
+    file: Any = Full(tmp_path / "x", 0, errno.EIO)
+    with pytest.raises(OSError, match="Input/output error"):
+        disk.write(file, b"x")
+
+
+def test_an_array_on_a_full_device_is_an_error() -> None:
+    def write() -> None:
+        with Path("/dev/full").open("wb", buffering=0) as file, ArrayWriter(file, np.uint8) as out:
+            out.write(np.zeros(10, np.uint8))
+
+    with pytest.raises(ResourceError, match=r"could not write 10 B more to /dev/full: No space"):
+        write()
+
+
+def test_a_full_disk_in_an_ingest_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "l.tsv").write_text("a\tb\n")
+    cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
+    real: Callable[..., None] = os.fsync
+
+    def full(descriptor: int) -> None:
+        real(descriptor)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(CociteError, match=re.compile("No space left on device .* free there")):
+        cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", overwrite=True)
+    assert names(tmp_path) == ["g", "l.tsv"]
+    assert links(Graph.open(tmp_path / "g")) == [("a", "b")]
+
+
+def test_a_store_of_the_other_kind_is_never_overwritten(tmp_path: Path) -> None:
+    """An index built onto its own graph would take the graph away."""
+    make(tmp_path / "s", value=1)
+    with pytest.raises(NotAStore, match="is no stored index"):
+        Staging(tmp_path / "s", "index", overwrite=True)
+    assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
+
+
+def test_a_draft_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "s.building").mkdir()
+    (tmp_path / "s.building" / "thesis").touch()
+    with pytest.raises(StoreError, match=r"is in the way: it holds files .*thesis"):
+        make(tmp_path / "s")
+    assert names(tmp_path / "s.building") == ["thesis"]
+
+
+def test_what_came_to_be_during_the_build_is_left_alone(tmp_path: Path) -> None:
+    with Staging(tmp_path / "s", "graph", resumable=True) as draft:
+        (tmp_path / "s").mkdir()
+        (tmp_path / "s" / "thesis").touch()
+        with pytest.raises(OutputExists, match="came to exist meanwhile"):
+            draft.publish(Manifest("graph", {}))
+    assert names(tmp_path / "s") == ["thesis"]
+
+
+def test_an_old_builder_does_not_remove_the_draft_of_the_next(tmp_path: Path) -> None:
+    """The second begins while the first has published and not ended yet."""
+    for overwrite in (False, True):
+        with Staging(tmp_path / "s", "graph", overwrite=overwrite) as first:
+            first.publish(Manifest("graph", {"n": 1}))
+            with Staging(tmp_path / "s", "graph", overwrite=True) as second:
+                (second.path / "half").touch()
+                first.__exit__(None, None, None)
+                assert (second.path / "half").exists()
+                second.publish(Manifest("graph", {"n": 2}))
+            first._lock = os.open(tmp_path, os.O_RDONLY)  # ended already: something to close
+        assert Store.open(tmp_path / "s", "graph").facts == {"n": 2}
+
+
+def test_what_is_opened_is_one_generation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is exchanged after its manifest was read and before its files are."""
+    make(tmp_path / "s", value=1)
+    real = map_array
+    exchanged = False
+
+    def late(path: Path, entry: Entry) -> Any:
+        nonlocal exchanged
+        if not exchanged:
+            exchanged = True
+            make(tmp_path / "s", value=2, overwrite=True)
+        return real(path, entry)
+
+    monkeypatch.setattr(manifest_module, "map_array", late)
+    store = Store.open(tmp_path / "s", "graph")
+    assert store.facts == {"é": 2}
+    assert store.array("bytes")[0] == 2

@@ -1,0 +1,199 @@
+"""What processes that were killed leave behind: the next run goes on with it or removes it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import ResourceError, UsageError
+from cocite.index.verify import VerifyDocument
+from cocite.storage import Manifest, Staging, check_file, disk, staged_file
+from tests.conftest import MakeGraph
+from tests.storage.test_draft import names
+from tests.storage.test_round_trip import make
+from tests.torture.kills import kill_at_points, kill_at_times
+from tests.torture.operations import OPERATIONS, prepared
+from tests.torture.shim import KILLED, run_apart, run_killed
+
+EDGES = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "a"), ("d", "a")]
+KILLS = {name: index for index, name in enumerate(OPERATIONS)}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_killed_at_any_point_the_old_or_the_new_is_there_and_repeating_ends_the_same(
+    tmp_path: Path, name: str
+) -> None:
+    """Every 29th point here, from another one on for each; all by ``python -m tests.torture``."""
+    told = prepared(OPERATIONS[name], tmp_path)
+    row = kill_at_points(told, tmp_path / "killed", 29, 1 + 3 * KILLS[name] % 11)
+    assert row.injected >= 1
+    assert row.lost == []
+
+
+def test_killed_at_any_time(tmp_path: Path) -> None:
+    row = kill_at_times(prepared(OPERATIONS["refresh"], tmp_path), tmp_path, 5, 7)
+    assert row.lost == []
+
+
+def killed(work: Callable[[], object], where: Callable[[str], bool], call: str = "rename") -> None:
+    """End a process when it is going to give a file a name, or has given it one that was free."""
+
+    def stopped() -> int:
+        real = getattr(disk, call)
+
+        def rename(source: Path, target: Path) -> None:
+            if call == "rename" and where(target.name):
+                os._exit(KILLED)
+            real(source, target)
+            if where(target.name):
+                os._exit(KILLED)
+
+        setattr(disk, call, rename)
+        work()
+        return 0
+
+    assert run_apart(stopped) == KILLED
+
+
+@pytest.mark.process
+def test_a_file_that_was_being_written_goes_when_the_next_is_made(tmp_path: Path) -> None:
+    output = tmp_path / "r.csv"
+
+    def write() -> None:
+        with staged_file(output) as file:
+            disk.write(file, b"new")
+
+    for _ in range(3):
+        killed(write, lambda name: name == "r.csv")
+    assert len(names(tmp_path)) == 3
+    with staged_file(output):
+        own = {name for name in names(tmp_path) if name.endswith(".new")}
+        check_file(output, False)
+        assert len(names(tmp_path)) == 1  # who still writes keeps what is written
+        assert set(names(tmp_path)) < own
+    assert names(tmp_path) == ["r.csv"]
+    for name in (".r.csv.new", ".r.csv.0123.new", ".x.csv.0123456789abcdef.new"):
+        (tmp_path / name).touch()
+    (tmp_path / ".r.csv.0123456789abcdef.new").symlink_to("r.csv")
+    before = names(tmp_path)
+    check_file(output, True)
+    assert names(tmp_path) == before  # somebody else's
+
+
+@pytest.mark.process
+def test_no_draft_of_nothing_stands_in_the_way(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """Killed behind its plan, and before its first sample."""
+    graph = make_graph(EDGES)
+
+    def build(samples: int) -> object:
+        return cocite.build(graph, tmp_path / "x", measure="psimrank", samples=samples)
+
+    killed(lambda: build(4), lambda name: "samples" in name)
+    assert "plan.json" in names(tmp_path / "x.building")
+    build(8)
+    assert "x.building" not in names(tmp_path)
+
+
+def test_an_index_that_has_no_room_leaves_nothing(
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = make_graph(EDGES)
+    usage = type("usage", (), {"free": 10})
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage)
+    command = ["index", str(graph.path), "-o", str(tmp_path / "x"), "--measure", "psimrank"]
+    assert main(command) == 1
+    assert not [name for name in names(tmp_path) if name.startswith("x")]
+
+
+@pytest.mark.process
+def test_a_graph_that_is_published_holds_no_scratch(tmp_path: Path) -> None:
+    """Killed right behind the rename, too."""
+    (tmp_path / "l.tsv").write_text("a\tb\nb\tc\n")
+    cocite.ingest(tmp_path / "l.tsv", tmp_path / "h")  # all is imported before there are forks
+    ingest = lambda: cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")  # noqa: E731
+    killed(ingest, lambda name: name == "g", "rename_new")
+    assert set(names(tmp_path / "g")) - {".cocite-draft"} == {
+        "manifest.json",
+        *Graph.open(tmp_path / "g").store.manifest.files,
+    }
+    assert VerifyDocument.of(tmp_path / "g").surplus == []
+
+
+def test_verify_names_what_is_no_part_of_a_store(
+    make_graph: MakeGraph, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = make_graph(EDGES).path
+    assert main(["verify", str(path)]) == 0
+    assert "no part of it" not in capsys.readouterr().err
+    for i in range(7):
+        (path / f"left{i}").touch()
+    (path / "work").mkdir()
+    assert main(["verify", str(path), "--format", "json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["surplus"] == [*(f"left{i}" for i in range(7)), "work"]
+    told = f"{path} holds what is no part of it: left0, left1, left2, left3, left4 and 3 more. "
+    assert told + "Nothing reads it: it may be removed" in printed.err
+
+
+def test_a_repeated_refresh_stays_and_other_titles_do_not(tmp_path: Path) -> None:
+    (tmp_path / "l.tsv").write_text("a\tb\nb\tc\nc\ta\n")
+    (tmp_path / "t.tsv").write_text("name\ttitle\na\tfirst\n")
+    cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
+    cocite.build(tmp_path / "g", tmp_path / "x", measure="psimrank", samples=4)
+    same = cocite.refresh(tmp_path / "x", tmp_path / "g", share=0.5)
+    assert len(same.stored.freshness.generations) == 1
+    again = cocite.refresh(tmp_path / "x", tmp_path / "g", share=0.5, again=True)
+    assert len(again.stored.freshness.generations) == 2
+    cocite.ingest(tmp_path / "l.tsv", tmp_path / "h", titles=tmp_path / "t.tsv")
+    found = cocite.refresh(tmp_path / "x", tmp_path / "h", share=0.5)
+    assert found.stored.names.find("a") is not None
+    assert len(found.stored.freshness.generations) == 2  # the oldest of four retired
+    assert found.stored.freshness.numbers == range(4, 8)
+
+
+@pytest.mark.process
+def test_what_a_replaced_store_left_goes_with_the_next_run(tmp_path: Path) -> None:
+    """Even with one that is refused, and whatever was removed of it before."""
+    make(tmp_path / "s", value=1)
+
+    def replace() -> int:
+        make(tmp_path / "s", value=2, overwrite=True)
+        return 0
+
+    seen = set()
+    for point in range(1, 500):
+        code = run_killed(replace, point)
+        if (tmp_path / "s.building").exists():
+            seen.add(len(names(tmp_path / "s.building")))
+        with Staging(tmp_path / "s", "graph", overwrite=True):
+            pass
+        assert names(tmp_path) == ["s"]
+        assert ".cocite-draft" not in names(tmp_path / "s")
+        if code == 0:
+            break
+    assert seen >= {1, 2, 3}
+
+
+def test_a_draft_with_work_in_it_is_not_thrown_away(tmp_path: Path) -> None:
+    def half() -> None:
+        with Staging(tmp_path / "s", "index", resumable=True) as draft:
+            draft.goes_on({"seed": 1}, "build", restart=False)
+            (draft.path / "part").write_bytes(b"half")
+            raise ResourceError("no room")
+
+    with pytest.raises(ResourceError):
+        half()
+    with Staging(tmp_path / "s", "index", resumable=True) as draft:
+        with pytest.raises(UsageError, match="seed: 1, here 2"):
+            draft.goes_on({"seed": 2}, "build", restart=False)
+        (draft.path / "part").write_bytes(b"")
+        assert not draft.goes_on({"seed": 2}, "build", restart=False)
+        draft.publish(Manifest("index", {}))
+    assert names(tmp_path) == ["s"]

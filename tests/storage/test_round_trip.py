@@ -1,0 +1,293 @@
+"""Arrays, manifest and directory: what is written is what is read, or it is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cocite.errors import Damaged, NotAStore, StoreError, WrongFormat
+from cocite.storage import ArrayWriter, Entry, Manifest, Staging, Store, kind_of
+from cocite.storage import manifest as module
+
+ARRAYS: dict[str, NDArray[Any]] = {
+    "bytes": np.arange(200, dtype=np.uint8),
+    "pairs": np.arange(12, dtype=np.uint32).reshape(6, 2),
+    "none": np.empty(0, np.uint64),
+}
+
+
+def make(output: Path, value: int = 0, **options: bool) -> Store:
+    with Staging(output, "graph", **options) as draft:
+        files = {}
+        for name, array in ARRAYS.items():
+            with ArrayWriter(draft.path / name, array.dtype, array.shape[1:]) as writer:
+                writer.write(array[:2] + array.dtype.type(value))
+                writer.write(array[2:])
+            files[name] = writer.finished
+        return Store.open(draft.publish(Manifest("graph", {"é": value}, files)), "graph")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return make(tmp_path / "s")
+
+
+def rewrite(store: Store, **changes: Any) -> None:
+    """Another manifest, with a checksum that fits it: the work of an enemy, not of chance."""
+    path = store.path / "manifest.json"
+    value = json.loads(path.read_bytes()) | changes
+    del value["checksum"]
+    body = json.dumps(value, indent=1, ensure_ascii=False)
+    value["checksum"] = xxhash.xxh3_128(body.encode("utf-8", "surrogatepass")).hexdigest()
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    return {"dtype": "|u1", "shape": [200], "xxh3_128": "0" * 32} | changes
+
+
+def test_arrays_come_back_as_they_were(store: Store) -> None:
+    for name, array in ARRAYS.items():
+        found = store.array(name)
+        np.testing.assert_array_equal(found, array)
+        assert (found.dtype, found.shape, found.flags.writeable) == (
+            array.dtype,
+            array.shape,
+            False,
+        )
+        assert store.verify(name) is None
+    assert store.facts == {"é": 0}
+    assert store.nbytes == 200 + 48
+    assert (store.has("bytes"), store.has("other")) == (True, False)
+    with pytest.raises(Damaged, match="has no other in its manifest"):
+        store.array("other")
+    assert kind_of(store.path) == "graph"
+
+
+def test_the_bytes_are_plain_little_endian(store: Store) -> None:
+    assert (store.path / "pairs").read_bytes() == ARRAYS["pairs"].astype("<u4").tobytes()
+    assert store.manifest.files["pairs"] == Entry(
+        "<u4", (6, 2), xxhash.xxh3_128_hexdigest(ARRAYS["pairs"].tobytes())
+    )
+
+
+@given(st.lists(st.lists(st.integers(0, 2**32 - 1), max_size=9), max_size=6))
+def test_pieces_add_up(tmp_path: Path, pieces: list[list[int]]) -> None:
+    with ArrayWriter(tmp_path / "a", np.uint64) as writer:
+        for piece in pieces:
+            writer.write(np.array(piece, np.uint32))
+    whole = np.array([number for piece in pieces for number in piece], "<u8")
+    assert (tmp_path / "a").read_bytes() == whole.tobytes()
+    assert writer.finished.shape == whole.shape
+
+
+def test_a_writer_loses_no_value(tmp_path: Path) -> None:
+    with pytest.raises(TypeError), ArrayWriter(tmp_path / "a", np.uint32) as writer:
+        writer.write(np.array([0.5]))
+    with pytest.raises(ValueError, match="is not finished"):
+        _ = writer.finished
+
+
+def test_equal_content_has_one_digest(tmp_path: Path) -> None:
+    first, second = make(tmp_path / "a").manifest, make(tmp_path / "b").manifest
+    other = make(tmp_path / "c", value=1).manifest
+    assert first.digest() == second.digest() != other.digest()
+    assert first.digest("none") == other.digest("none") != first.digest()
+
+
+def test_every_changed_byte_of_the_manifest_is_found_or_harmless(store: Store) -> None:
+    path = store.path / "manifest.json"
+    whole, before = path.read_bytes(), store.manifest
+    for place in range(len(whole)):
+        for change in (0x01, 0x20, 0x80):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ change]) + whole[place + 1 :])
+            try:
+                assert Manifest.read(store.path, "graph") == before
+            except StoreError:
+                continue
+            assert whole[place : place + 1].isspace()
+
+
+def test_every_cut_of_the_manifest_is_found(store: Store) -> None:
+    path = store.path / "manifest.json"
+    whole = path.read_bytes()
+    for size in range(len(whole) - 1):
+        path.write_bytes(whole[:size])
+        with pytest.raises(Damaged):
+            Manifest.read(store.path, "graph")
+
+
+@pytest.mark.parametrize("size", [0, 1, 47, 49, 4096])
+def test_another_length_of_a_file_is_found_when_it_is_opened(store: Store, size: int) -> None:
+    path = store.path / "pairs"
+    os.truncate(path, size)
+    message = (
+        f"{path} should have 48 bytes; found: {size} bytes. Copy the directory again from where "
+        "it was whole, or build it again"
+    )
+    with pytest.raises(Damaged) as caught:
+        Store.open(store.path, "graph")
+    assert str(caught.value) == message == store.verify("pairs")
+
+
+def test_a_missing_file_is_found(store: Store) -> None:
+    (store.path / "none").unlink()
+    with pytest.raises(Damaged, match="none cannot be opened: No such file or directory"):
+        Store.open(store.path, "graph")
+    assert store.verify("none") is not None
+
+
+def test_every_flipped_bit_is_found(store: Store) -> None:
+    path = store.path / "pairs"
+    whole = path.read_bytes()
+    for bit in range(8 * len(whole)):
+        broken = bytearray(whole)
+        broken[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(broken)
+        fault = store.verify("pairs")
+        assert fault is not None
+        assert fault.startswith(f"{path} has checksum ")
+    path.write_bytes(whole)
+    assert store.verify("pairs") is None
+
+
+def _link(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("replace", [_link, _pipe, _directory])
+@pytest.mark.parametrize("name", ["pairs", "manifest.json"])
+def test_only_plain_files_are_opened(store: Store, replace: Any, name: str) -> None:
+    replace(store.path / name)
+    with pytest.raises(Damaged):
+        Store.open(store.path, "graph").array("pairs")
+    assert kind_of(store.path) == ("graph" if name == "pairs" else None)
+
+
+@pytest.mark.parametrize(
+    "name", ["..", "../x", "/etc/passwd", "a/b", ".hidden", "", "A", "a\n", "é", "a" * 101]
+)
+def test_no_name_leads_outside(store: Store, name: str) -> None:
+    rewrite(store, files={name: entry()})
+    with pytest.raises(Damaged) as caught:
+        Store.open(store.path, "graph")
+    assert str(caught.value) == f"the manifest names a file {name!r}, which no store may hold"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        entry(dtype="|O"),
+        entry(dtype="O"),
+        entry(dtype=">u4"),
+        entry(dtype=["<u4"]),
+        entry(shape=[10**18]),
+        entry(shape=[2**40, 2**40]),
+        entry(shape=[-1]),
+        entry(shape=[1.0]),
+        entry(shape=[True]),
+        entry(shape=[]),
+        entry(shape=[1] * 4),
+        entry(shape="1"),
+        entry(xxh3_128=None),
+        {},
+        [],
+        None,
+        "x",
+    ],
+)
+def test_an_entry_that_is_none_is_refused(store: Store, value: Any) -> None:
+    rewrite(store, files={"bytes": value})
+    with pytest.raises(Damaged, match="the manifest's entry for bytes is not one: "):
+        Store.open(store.path, "graph")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"facts": []}, {"facts": None}, {"files": []}, {"files": "x"}, {"facts": "\ud800"}]
+)
+def test_a_manifest_of_another_shape_is_refused(store: Store, changes: dict[str, Any]) -> None:
+    rewrite(store, **changes)
+    with pytest.raises(Damaged):
+        Store.open(store.path, "graph")
+
+
+@pytest.mark.parametrize("depth", [100, 300, 480, 900, 990, 100_000])
+def test_deep_nesting_is_no_traceback(store: Store, depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    text = f'{{"cocite": "graph", "format": 2, "facts": {deep}, "files": {{}}, "checksum": ""}}'
+    (store.path / "manifest.json").write_text(text)
+    with pytest.raises(Damaged):
+        Store.open(store.path, "graph")
+    assert kind_of(store.path) in ("graph", None)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "1", '"x"', "null", "{}", "\xff", "[" * 20, "1" * 5000])
+def test_what_is_no_manifest_is_no_traceback(store: Store, text: str) -> None:
+    (store.path / "manifest.json").write_text(text, encoding="latin-1")
+    with pytest.raises(Damaged, match=r"manifest\.json cannot be read \("):
+        Store.open(store.path, "graph")
+    assert kind_of(store.path) is None
+
+
+def test_a_manifest_may_be_only_so_long(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MAX_MANIFEST", 100)
+    with pytest.raises(Damaged, match="is larger than 100 bytes: not a manifest"):
+        Store.open(store.path, "graph")
+    assert kind_of(store.path) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [(3, "A newer release made it: update cocite"), (1, "Build it again with: cocite ingest")],
+)
+def test_another_format_says_what_to_do(store: Store, version: int, advice: str) -> None:
+    rewrite(store, format=version)
+    with pytest.raises(WrongFormat) as caught:
+        Store.open(store.path, "graph")
+    assert str(caught.value) == (
+        f"{store.path} is in format {version}; this release reads format 2. {advice}"
+    )
+
+
+def test_a_store_of_another_kind_is_refused(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(NotAStore) as caught:
+        Store.open(store.path, "index")
+    assert str(caught.value) == (
+        f"{store.path} is a stored graph; a stored index is needed here. To make one from it: "
+        f"cocite index {store.path} -o OUTPUT"
+    )
+
+
+def test_what_is_no_store_says_how_to_make_one(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    (tmp_path / "half.building").mkdir()
+    for path, found in (
+        (tmp_path / "no", "does not exist. To make a stored graph: cocite ingest LINKS -o "),
+        (tmp_path, "has no manifest.json: it is no stored graph"),
+        (file, "is a file; a stored graph is a directory"),
+        (tmp_path / "half", "is not finished: it is being built, or its build was interrupted. "),
+    ):
+        with pytest.raises(NotAStore) as caught:
+            Store.open(path, "graph")
+        assert str(caught.value).startswith(f"{path} {found}")

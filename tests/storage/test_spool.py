@@ -1,0 +1,101 @@
+"""Rows in buckets: what was written comes back, bucket by bucket, in the order of writing."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cocite.errors import ResourceError
+from cocite.storage import ScratchFile, Spool, Stream
+
+BUCKETS = 4
+
+
+def rows_of(numbers: list[int]) -> np.ndarray[Any, Any]:
+    return np.repeat(np.array(numbers, np.uint32)[:, None], 3, 1)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.lists(st.integers(0, BUCKETS - 1), max_size=9)), max_size=9
+    ),
+    st.integers(1, 5),
+)
+def test_every_bucket_comes_back_in_order(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[tuple[int, list[int]]], size: int
+) -> None:
+    spool = Spool(tmp_path_factory.getbasetemp(), BUCKETS)
+    for _ in range(2):  # the second time over what the first has left
+        spool.clear()
+        wanted = defaultdict(list)
+        number = 0
+        for tag, unsorted in batches:
+            buckets = sorted(unsorted)
+            for bucket in buckets:
+                wanted[bucket].append((tag, number))
+                number += 1
+            numbers = list(range(number - len(buckets), number))
+            starts = np.searchsorted(buckets, range(BUCKETS + 1)).astype(np.uint32)
+            spool.append(rows_of(numbers), starts, tag)
+        buffer = np.empty((size, 3), np.uint32)
+        for bucket in range(BUCKETS):
+            found = [
+                (tag, int(row[0])) for tag, rows in spool.pieces(bucket, buffer) for row in rows
+            ]
+            assert found == wanted[bucket]
+            tags = [tag for tag, _ in found]
+            stretches = sum(a != b for a, b in zip(tags, [None, *tags], strict=False))
+            assert len(spool.readers(bucket)) == stretches
+
+
+def test_a_scratch_file_has_no_name(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, 1)
+    spool.append(rows_of([1, 2, 3]), np.array([0, 3], np.uint32), 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_reported_with_place_and_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    file = ScratchFile(tmp_path)
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(ResourceError, match=rf"80 bytes of scratch in {tmp_path}: No space left"):
+        file.write(0, np.zeros(10, np.uint64))
+
+
+def test_writes_and_reads_that_stop_short_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pwrite, preadv = os.pwrite, os.preadv
+    monkeypatch.setattr(os, "pwrite", lambda f, data, at: pwrite(f, data[:7], at))
+    monkeypatch.setattr(os, "preadv", lambda f, into, at: preadv(f, [into[0][:5]], at))
+    file = ScratchFile(tmp_path)
+    file.write(8, np.arange(10, dtype=np.uint32))
+    out = np.empty(10, np.uint32)
+    file.read(8, out)
+    assert out.tolist() == list(range(10))
+    with pytest.raises(ValueError, match="a scratch file ends at 48"):
+        file.read(12, out)
+
+
+@given(st.lists(st.integers(0, 9), max_size=8))
+def test_a_stream_is_what_was_written_to_it(tmp_path: Path, sizes: list[int]) -> None:
+    stream, whole = Stream(tmp_path, np.uint32), np.arange(sum(sizes), dtype=np.uint32)
+    for size in sizes:
+        stream.append(whole[stream.size : stream.size + size])
+    array = stream.finish()
+    del stream
+    assert array.tolist() == whole.tolist()
+    array[:] = 7
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,173 @@
+"""What is somebody else's: replacing a store or a folder of results never loses it."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite.errors import OutputExists, StoreError
+from cocite.storage import Manifest, Staging, Store, check_folder, disk, new_folder
+from tests.conftest import MakeGraph
+from tests.storage.enemy import rewrite
+from tests.storage.test_draft import names
+from tests.storage.test_round_trip import make
+
+
+def test_files_of_somebody_else_in_a_store_are_listed_and_not_lost(tmp_path: Path) -> None:
+    make(tmp_path / "s", value=1)
+    (tmp_path / "s" / "thesis").write_text("mine")
+    make(tmp_path / "s" / "inner", value=3)
+    with pytest.raises(OutputExists) as caught:
+        make(tmp_path / "s", value=2, overwrite=True)
+    assert str(caught.value) == (
+        f"{tmp_path / 's'} holds what is not the graph's own and would be lost: inner, thesis. "
+        "Move it elsewhere, or choose another output"
+    )
+    for i in range(6):
+        (tmp_path / "s" / f"a{i}").touch()
+    with pytest.raises(OutputExists, match="a0, a1, a2, a3, a4 and 3 more"):
+        make(tmp_path / "s", value=2, overwrite=True)
+    assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
+    assert Store.open(tmp_path / "s" / "inner", "graph").facts == {"é": 3}
+    assert names(tmp_path) == ["s"]
+
+
+def test_what_comes_during_the_build_is_not_lost(tmp_path: Path) -> None:
+    make(tmp_path / "s", value=1)
+    with Staging(tmp_path / "s", "graph", overwrite=True, resumable=True) as draft:
+        (draft.path / "half").touch()
+        (tmp_path / "s" / "thesis").touch()
+        with pytest.raises(OutputExists, match="would be lost: thesis"):
+            draft.publish(Manifest("graph", {}))
+    assert names(tmp_path) == ["s", "s.building"]
+    assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
+
+
+def test_what_comes_at_the_last_moment_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "s", value=1)
+    real = disk.exchange
+
+    def late(first: Path, second: Path) -> None:
+        (second / "thesis").touch()
+        real(first, second)
+
+    monkeypatch.setattr(disk, "exchange", late)
+    with pytest.raises(StoreError, match=r"what came into the old one while it was replaced is in"):
+        make(tmp_path / "s", value=2, overwrite=True)
+    monkeypatch.undo()
+    assert names(tmp_path / "s.building") == ["thesis"]
+    assert Store.open(tmp_path / "s", "graph").facts == {"é": 2}
+    with pytest.raises(StoreError, match=r"is in the way: .*thesis"):
+        make(tmp_path / "s", value=3, overwrite=True)
+    assert names(tmp_path / "s.building") == ["thesis"]
+
+
+def test_a_store_that_is_called_like_a_draft_is_not_taken_over(tmp_path: Path) -> None:
+    make(tmp_path / "s.building", value=1)
+    with pytest.raises(StoreError, match="is in the way"):
+        make(tmp_path / "s", value=2)
+    assert Store.open(tmp_path / "s.building", "graph").facts == {"é": 1}
+
+
+def test_a_manifest_names_nothing_outside_of_its_store(tmp_path: Path) -> None:
+    """What is replaced is removed by the names in its manifest, which an enemy may have written."""
+    make(tmp_path / "s", value=1)
+    (tmp_path / "thesis").touch()
+    (tmp_path / "s" / "folder").mkdir()
+
+    def add(value: dict[str, Any]) -> None:
+        for name in ("../thesis", "..", ".", "", "folder", str(tmp_path / "thesis")):
+            value["files"][name] = {}
+
+    rewrite(tmp_path / "s", add)
+    with pytest.raises(OutputExists, match="would be lost: folder"):
+        make(tmp_path / "s", value=2, overwrite=True)
+    (tmp_path / "s" / "folder").rmdir()
+    make(tmp_path / "s", value=2, overwrite=True)
+    assert names(tmp_path) == ["s", "thesis"]
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_what_a_killed_run_left_in_its_store_is_not_somebody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool
+) -> None:
+    """Published, and killed before what else was in the draft is gone."""
+    if old:
+        make(tmp_path / "s", value=1)
+
+    def killed(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with Staging(tmp_path / "s", "graph", overwrite=True, resumable=True) as draft:
+        (draft.path / "work").mkdir()
+        (draft.path / "work" / "file").touch()
+        (draft.path / "plan.json").touch()
+        with monkeypatch.context() as patch:
+            real = disk.remove
+            gone = tmp_path / "s.building"
+
+            def remove(path: Path) -> None:
+                (real if path.parent == gone or path.suffix == ".new" else killed)(path)
+
+            patch.setattr(disk, "remove", remove)
+            with pytest.raises(KeyboardInterrupt):
+                draft.publish(Manifest("graph", {}))
+    assert names(tmp_path / "s") == [".cocite-draft", "manifest.json", "plan.json", "work"]
+    (tmp_path / "s" / "thesis").touch()
+    with pytest.raises(OutputExists, match=r"would be lost: thesis\. Move"):
+        make(tmp_path / "s", value=2, overwrite=True)
+    (tmp_path / "s" / "thesis").unlink()
+    make(tmp_path / "s", value=2, overwrite=True)
+    assert names(tmp_path) == ["s"]
+    assert ".cocite-draft" not in names(tmp_path / "s")
+
+
+def test_a_swap_without_the_system_call_leaves_a_neighbor_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "s", value=1)
+    make(tmp_path / "s.old", value=7)
+    monkeypatch.setattr(ctypes, "CDLL", lambda *args, **options: object())
+    make(tmp_path / "s", value=2, overwrite=True)
+    assert Store.open(tmp_path / "s.old", "graph").facts == {"é": 7}
+    assert names(tmp_path) == ["s", "s.old"]
+
+
+def test_a_folder_of_results_is_looked_at_once_more_before_it_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "study"
+    for _ in range(2):
+        with new_folder(check_folder(path, "all.json", True), "all.json", {}) as folder:
+            (folder / "table.csv").touch()
+
+    def replaced() -> None:
+        with new_folder(check_folder(path, "all.json", True), "all.json", {}):
+            (path / "thesis").touch()
+
+    with pytest.raises(OutputExists, match=r"no earlier run has left \(thesis\)"):
+        replaced()
+    assert names(path) == ["all.json", "table.csv", "thesis"]
+    assert names(tmp_path) == ["study"]
+
+
+def test_a_refresh_leaves_alone_what_else_is_in_the_index(
+    tmp_path: Path, make_graph: MakeGraph
+) -> None:
+    graph = make_graph([("a", "b"), ("b", "c"), ("a", "c")])
+    index = cocite.build(graph, tmp_path / "x", samples=4, measure="psimrank")
+    before = index.stored.digest
+    (tmp_path / "x" / "thesis").touch()
+    with pytest.raises(OutputExists, match="not the index's own and would be lost: thesis"):
+        cocite.refresh(tmp_path / "x", graph, share=0.5, again=True)
+    assert cocite.open(tmp_path / "x").stored.digest == before
+    cocite.build(graph, graph.path / "x", samples=4, measure="psimrank")
+    assert not (tmp_path / "x.building").exists()
+    (tmp_path / "l.tsv").write_text("a\tb\n")
+    with pytest.raises(OutputExists, match="not the graph's own and would be lost: x"):
+        cocite.ingest(tmp_path / "l.tsv", graph.path, overwrite=True)
+    assert cocite.open(graph.path / "x").samples == 4

@@ -1,0 +1,315 @@
+"""Files of strangers: databases whose views want more than they hold, and names of files that are
+patterns somewhere.
+
+A database that a view reads a file by is made in each way that there is, and asked in each way
+that cocite asks one; a word that stands in that file must come out nowhere. Others are damaged:
+bytes of a sound one are changed, or its end is missing. Names of files are drawn out of the signs
+that shells, DuckDB and addresses take for something else; what is read by such a name is what is in
+that file, and its neighbors, which a pattern would match, are left alone.
+
+Each case runs in a process of its own (``children.py``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import duckdb
+
+import cocite
+from cocite.errors import CociteError
+from tests.torture.children import Step, Table, run_case
+from tests.torture.results import Given, Row, in_turns
+
+__all__ = ["name_files", "open_databases"]
+
+_WORD = "wordthatstaysinside"
+_MEMORY = "400MB"
+_ROOM = 2 << 30
+"""Addresses that a case may take: DuckDB reserves more than it uses."""
+_DAMAGED, _NAMED = 1000, 1000
+_ROWS = [("a", "b"), ("b", "c"), ("c", "a")]
+
+# -- databases -------------------------------------------------------------------------------
+
+_READS = [
+    "SELECT content AS a, filename AS b FROM read_text('{file}')",
+    "SELECT content::VARCHAR AS a, 'x' AS b FROM read_blob('{file}')",
+    "SELECT * FROM read_csv('{file}', names = ['a', 'b'], header = false, delim = '\t')",
+    "SELECT a, b FROM read_csv('{folder}/secret*', names = ['a', 'b'], header = false)",
+    "SELECT a, b FROM '{folder}/secret.parquet'",
+    "SELECT a, b FROM read_parquet(['{folder}/secret.parquet'])",
+    "SELECT file AS a, 'x' AS b FROM glob('{folder}/*')",
+    "SELECT a, b FROM read_parquet('{folder}/../**/secret.parquet')",
+    "SELECT name AS a, value AS b FROM duckdb_settings() WHERE value LIKE '%{word}%'",
+    "SELECT path_in_schema AS a, stats_min AS b FROM parquet_metadata('{folder}/secret.parquet')",
+    "SELECT a, b FROM read_csv('/proc/self/environ', names = ['a'], header = false), (SELECT 1 b)",
+    "SELECT secret_string AS a, name AS b FROM duckdb_secrets()",
+]
+_WRAPS = [
+    "{view}",
+    "SELECT * FROM ({view})",
+    "WITH v AS ({view}) SELECT * FROM v",
+    "SELECT a, (SELECT min(b::VARCHAR) FROM ({view})) AS b FROM sound",
+    "SELECT * FROM sound UNION ALL SELECT a::VARCHAR, b::VARCHAR FROM ({view})",
+    "SELECT s.* FROM sound s WHERE EXISTS (FROM ({view}))",
+]
+_LITE = [
+    "SELECT load_extension('{file}') AS a, 'x' AS b",
+    "SELECT name AS a, path AS b FROM dbstat",
+    "SELECT CAST(readfile('{file}') AS TEXT) AS a, 'x' AS b",
+    "SELECT writefile('{folder}/new', 'x') AS a, 'x' AS b",
+    "SELECT file AS a, name AS b FROM pragma_database_list",
+    "SELECT edit('{file}') AS a, 'x' AS b",
+]
+_Ask = Callable[[Path, Path], object]
+_ASKS: dict[str, _Ask] = {
+    "--table": lambda base, out: _ingest(out, database=str(base), table="v"),
+    "--sql": lambda base, out: _ingest(out, database=str(base), sql="select a, b from v"),
+    "--titles": lambda base, out: _ingest(out, inputs=_ROWS, titles=f"{base}#v"),
+    "--titles of a file": lambda base, out: _ingest(
+        out, inputs=base.parent / "links.tsv", titles=f"{base}#v"
+    ),
+    "another table": lambda base, out: _ingest(out, database=str(base), table="sound"),
+}
+
+
+def _ingest(out: Path, **given: object) -> object:
+    return cocite.ingest(output=out, memory=_MEMORY, threads=1, overwrite=True, **given)  # type: ignore[arg-type]
+
+
+def open_databases(given: Given) -> dict[str, Row]:
+    """Open databases of strangers with such views, then damaged ones."""
+    home = given.folder / "strangers"
+    home.mkdir()
+    folder = home / _WORD
+    folder.mkdir()
+    (folder / "secret.txt").write_text(f"{_WORD}\t{_WORD}\n")
+    rows = f"SELECT '{_WORD}' AS a, 'x' AS b"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({rows}) TO '{folder}/secret.parquet' (FORMAT parquet)")
+    _warm(home)
+    found = {"views": Row(), "damaged files": Row()}
+    chance = random.Random(given.seed)
+    views = list(_views(home, folder))
+    cases = {
+        "views": iter(chance.sample(views, given.count(len(views)))),
+        "damaged files": (_damaged(chance) for _ in range(given.count(_DAMAGED))),
+    }
+
+    def work(what: str) -> Iterator[None]:
+        for name, make in cases[what]:
+            _case(name, make, found[what], home, folder)
+            yield
+
+    in_turns([work(what) for what in cases], given.until)
+    shutil.rmtree(home)
+    return found
+
+
+def _warm(home: Path) -> None:
+    """Compile what the cases use, and load it."""
+    (home / "links.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in _ROWS))
+    _ingest(home / "warm", inputs=home / "links.tsv", titles=home / "links.tsv")
+    shutil.rmtree(home / "warm")
+
+
+def _views(home: Path, folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
+    named = {"file": folder / "secret.txt", "folder": folder, "word": _WORD}
+    yield "duckdb: sound", partial(_made, duckdb.connect)
+    yield "sqlite: sound", partial(_made, sqlite3.connect)
+    for read in _READS:
+        for wrap in _WRAPS:
+            view = wrap.format(view=read.format(**named))
+            yield f"duckdb: {view}", partial(_made, duckdb.connect, view=view)
+    for read in _LITE:
+        view = read.format(**named)
+        yield f"sqlite: {view}", partial(_made, sqlite3.connect, view=view)
+
+
+def _made(connect: Callable[[str], object], base: Path, view: str = "FROM sound") -> None:
+    """A database with a sound table and a view; one that it refuses to make is no case."""
+    with closing(connect(str(base))) as connection:  # type: ignore[type-var]
+        connection.execute("CREATE TABLE sound (a VARCHAR, b VARCHAR)")  # type: ignore[attr-defined]
+        for row in _ROWS:
+            connection.execute("INSERT INTO sound VALUES (?, ?)", row)  # type: ignore[attr-defined]
+        view = view if "SELECT" in view else "SELECT * FROM sound"
+        connection.execute(f"CREATE VIEW v AS {view}")  # type: ignore[attr-defined]
+        connection.commit()  # type: ignore[attr-defined]
+
+
+def _damaged(chance: random.Random) -> tuple[str, Callable[[Path], None]]:
+    kind = chance.choice(("duckdb", "sqlite"))
+    seed, cut = chance.getrandbits(32), chance.random() < 0.2
+
+    def make(base: Path) -> None:
+        _made(duckdb.connect if kind == "duckdb" else sqlite3.connect, base)
+        content, own = bytearray(base.read_bytes()), random.Random(seed)
+        if cut:
+            del content[own.randrange(len(content)) :]
+        for _ in range(0 if cut else own.randint(1, 8)):
+            content[own.randrange(len(content))] = own.choice((0, 255, own.randrange(256)))
+        base.write_bytes(content)
+
+    return f"{kind}, {'cut' if cut else 'changed'}, seed {seed}", make
+
+
+def _case(name: str, make: Callable[[Path], None], row: Row, home: Path, folder: Path) -> None:
+    base, out = home / "x.db", home / "out"
+    try:
+        make(base)
+    except (duckdb.Error, sqlite3.Error):
+        base.unlink(missing_ok=True)
+        return
+    table, before = Table(), _lying(home)
+    steps: list[Step] = [(how, partial(_see, ask, base, out)) for how, ask in _ASKS.items()]
+    run_case(name, steps, table, _ROOM)
+    wrong = "; ".join(f"{one.outcome}: {one.step}\n{one.what}" for one in table.failures)
+    if not wrong and (now := _lying(home)) != before:
+        wrong = f"lies about, or is changed: {sorted(now ^ before)}"
+    if name.endswith(": sound") and table.counts["answer"] != len(steps):
+        wrong = wrong or "a sound database is refused"
+    row.add(name, wrong, told=table.counts["refused"] > 0)
+    row.seen += table.counts
+    for path in (base, base.with_suffix(".db.wal")):
+        path.unlink(missing_ok=True)
+    shutil.rmtree(out, ignore_errors=True)
+
+
+def _lying(home: Path) -> set[tuple[str, bytes]]:
+    return {
+        (str(path), path.read_bytes() if path.is_file() else b"")
+        for path in home.rglob("*")
+        if not path.is_relative_to(home / "out")
+    }
+
+
+def _see(ask: _Ask, base: Path, out: Path) -> None:
+    """Ask, and see that the word is in no name, no title and no message."""
+    try:
+        graph = ask(base, out)
+    except CociteError as error:
+        said = str(error).replace(f"/{_WORD}/", "/")  # the folder's name is in the query itself
+        assert _content(said), said
+        raise
+    assert isinstance(graph, cocite.Graph)
+    titles = graph.titles
+    names = [*graph.names, *(titles[node] or "" for node in range(graph.nodes) if titles)]
+    assert all(_content(name.replace(f"/{_WORD}", "")) for name in names), names
+    shutil.rmtree(out)
+
+
+def _content(text: str) -> bool:
+    return _WORD not in text and "PATH=" not in text
+
+
+# -- names of files --------------------------------------------------------------------------
+
+_SIGNS = ["*", "?", "[", "]", "!", "-", "{", "}", ",", "~", "%41", "\\", "'", '"', "#", ";", " "]
+_SIGNS += ["a", "b", "ä", "=", ":", "$x", "`", "&", "(", ")", "..", "@", "+", "\u2028", "^", "|"]
+_KINDS = ["parquet", "csv", "jsonl", "sqlite", "duckdb"]
+
+
+def name_files(given: Given) -> dict[str, Row]:
+    """Files of names that are drawn, each beside others that such a pattern would match."""
+    home = given.folder / "names"
+    home.mkdir()
+    _warm(home)
+    chance, row = random.Random(given.seed), {kind: Row() for kind in _KINDS}
+    most = given.count(_NAMED)
+    for number in range(most):
+        if given.until.over and all(each.injected for each in row.values()):
+            break
+        kind = _KINDS[number % len(_KINDS)]
+        _name_case(chance, kind, row[kind], home / "case")
+        shutil.rmtree(home / "case")
+    shutil.rmtree(home)
+    return row
+
+
+def _name(chance: random.Random) -> str:
+    text = "".join(chance.choice(_SIGNS) for _ in range(chance.randint(1, 5)))
+    return text if text.strip(".") else "x"
+
+
+def _name_case(chance: random.Random, kind: str, row: Row, home: Path) -> None:
+    """The file that is meant, in a folder of such a name, among others; all hold their own path."""
+    folder, name = home / _name(chance), _name(chance)
+    others = {name.translate({ord(s): c for s in "*?[]{}!~\\"}) for c in ("", "a", "b", "aa")}
+    names = [name, *sorted((others | {"a", "b"}) - {name, "", ".", ".."})]
+    for place in {folder, home / "a"}:
+        place.mkdir(parents=True, exist_ok=True)
+        for each in names:
+            _write(place / f"{each}.{kind}", kind, home / "plain")
+    meant = folder / f"{name}.{kind}"
+    table, told = Table(), f"{kind}: {str(meant.relative_to(home))!r}"
+    run_case(told, [(how, step) for how, step in _readings(meant, folder, kind)], table, _ROOM)
+    wrong = "; ".join(f"{one.outcome}: {one.step}\n{one.what}" for one in table.failures)
+    row.add(told, wrong, told=table.counts["refused"] > 0)
+    row.seen += table.counts
+
+
+def _write(path: Path, kind: str, plain: Path) -> None:
+    name, title = str(path.name), "t"
+    if kind == "csv":
+        quoted = name.replace('"', '""')
+        path.write_text(f'source,target\n"{quoted}","{title}"\n', "utf-8")
+    elif kind == "jsonl":
+        path.write_text(json.dumps({"source": name, "target": title}) + "\n", "utf-8")
+    elif kind == "sqlite":
+        with closing(sqlite3.connect(path)) as made:
+            made.execute("CREATE TABLE links (source, target)")
+            made.execute("INSERT INTO links VALUES (?, ?)", (name, title))
+            made.commit()
+    else:
+        # DuckDB itself writes to a plain name; the name is given afterwards.
+        with duckdb.connect(str(plain) if kind == "duckdb" else ":memory:") as connection:
+            connection.execute("CREATE TABLE links (source VARCHAR, target VARCHAR)")
+            connection.execute("INSERT INTO links VALUES (?, ?)", (name, title))
+            if kind == "parquet":
+                connection.execute(f"COPY links TO '{_text(plain)}' (FORMAT parquet)")
+        plain.rename(path)
+
+
+def _text(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def _readings(path: Path, folder: Path, kind: str) -> Iterator[Step]:
+    """Ways to read a file by its name; the graph that comes of it is of its row alone."""
+    out, wanted = folder / "out", [(path.name.strip(" "), "t")]
+
+    def see(**given: object) -> None:
+        graph = _ingest(out, **given)
+        assert isinstance(graph, cocite.Graph)
+        names = list(graph.names)
+        rows, ends = graph.in_offsets.tolist(), graph.in_sources.tolist()
+        links = [
+            (names[ends[at]], names[node])
+            for node in range(graph.nodes)
+            for at in range(rows[node], rows[node + 1])
+        ]
+        assert links == wanted, f"{links} is not {wanted}"
+
+    if kind in ("sqlite", "duckdb"):
+        yield "--database", lambda: see(database=str(path))
+        yield "an address", lambda: see(database=f"{kind}:///{path}#links")
+        return
+    yield "a file", lambda: see(inputs=path)
+    yield "twice", lambda: see(inputs=[path, path])
+    if kind == "parquet":
+        yield "with titles and nodes", lambda: see(inputs=path, titles=path)
+    yield "by its name alone", lambda: _within(folder, lambda: see(inputs=path.name))
+
+
+def _within(folder: Path, step: Callable[[], None]) -> None:
+    os.chdir(folder)
+    step()
