@@ -648,3 +648,13 @@ def test_a_folder_that_cannot_be_read_is_named(
         patched.setattr("cocite.io.readers.html.site.os.scandir", refused)
         with pytest.raises(InputError, match="b cannot be read: Permission denied"):
             Folder(folder)
+
+
+def test_a_long_base_is_not_in_every_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "http://site.example/a/"
+    long = "x" * html_page._LONGEST_URL
+    page = f"<base href='/{long}/'><a href=b>b</a><a href='/{long}'>c</a>"
+    assert [link[2] for link in links_of(page.encode(), url)["links"]] == [url + "b", None]
+    monkeypatch.setattr(html_page, "_MOST_URLS", 40)
+    links = links_of(b"<a href=b>b</a><a href=c>c</a><a href=d>d</a>", url)["links"]
+    assert [link[2] for link in links] == [url + "b", url + "c", None]

@@ -40,6 +40,10 @@ _NAVIGATION = (
 )
 _MAIN = "main, [role=main i]"
 _TITLE = 1000
+_LONGEST_URL = 1 << 13
+"""Characters of a URL; servers take fewer, and a long <base> would be in each link of its page."""
+_MOST_URLS = 1 << 26
+"""Characters of all URLs of a page: those that follow count as malformed."""
 _PARTS = ("main", "article", "section")
 """What has headers and footers of its own."""
 _LINKS = ", ".join(_ATTRIBUTE)
@@ -110,14 +114,19 @@ def _encoding(label: str) -> str:
 
 
 def joined(url: str, base: str) -> str | None:
-    """The URL as seen from ``base``, without its fragment; None for what is none."""
+    """Return the URL as seen from ``base``, without its fragment; None if it is malformed or has
+    more than :data:`_LONGEST_URL` characters.
+    """
     import ada_url
 
+    if len(url) + len(base) > 2 * _LONGEST_URL:
+        return None
     try:
         found: str = ada_url.join_url(base, url)
     except ValueError:
         return None
-    return found.split("#", 1)[0]
+    found = found.split("#", 1)[0]
+    return found if len(found) <= _LONGEST_URL else None
 
 
 def links_of(content: bytes, url: str, charset: str = "") -> dict[str, Any]:
@@ -143,7 +152,8 @@ def _links(tree: Any, base: str) -> list[tuple[int, bool, str | None, str]]:
     beside = _in(node for node in tree.css(_NAVIGATION) if not _of_a_part(node))
     mains = tree.css(_MAIN)
     inside = _in(mains) if mains else None
-    links = []
+    links: list[tuple[int, bool, str | None, str]] = []
+    room = _MOST_URLS
     for node in tree.css(_LINKS):
         attributes = node.attributes
         written = attributes.get(_ATTRIBUTE[node.tag])
@@ -153,7 +163,9 @@ def _links(tree: Any, base: str) -> list[tuple[int, bool, str | None, str]]:
             continue
         main = node.mem_id not in beside and (inside is None or node.mem_id in inside)
         tag = TAGS.index(node.tag.removeprefix("i"))
-        links.append((tag, main, joined(written, base), written))
+        found = joined(written, base) if room > 0 else None
+        room -= len(found or "")
+        links.append((tag, main, found, written))
     return links
 
 
