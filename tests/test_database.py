@@ -231,6 +231,26 @@ def test_a_view_of_sqlite_calls_nothing_that_acts(tmp_path: Path) -> None:
             cocite.ingest(database=str(path), table=view, output=tmp_path / "g")
 
 
+def test_a_damaged_schema_is_refused(tmp_path: Path) -> None:
+    """Python's driver fails at it with an error of its own and not of SQLite."""
+    path = tmp_path / "e.sqlite"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE TABLE links (source TEXT, target TEXT)")
+        made.commit()
+    path.write_bytes(path.read_bytes().replace(b"(source TEXT", b"\xff\xff\xff)urce TEXT"))
+    with pytest.raises(InputError, match=r"e\.sqlite: "):
+        cocite.ingest(database=str(path), table="links", output=tmp_path / "g")
+
+
+def test_a_backslash_leads_duckdb_to_no_other_file(tmp_path: Path) -> None:
+    """DuckDB takes a backslash behind a slash for a second slash."""
+    with duckdb.connect(str(tmp_path / "x.duckdb")) as made:
+        made.execute("CREATE TABLE links AS SELECT 'other' AS a, 'file' AS b")
+    (tmp_path / "\\x.duckdb").write_bytes((tmp_path / "x.duckdb").read_bytes())
+    with pytest.raises(InputError, match="Rename the file"):
+        cocite.ingest(database=str(tmp_path / "\\x.duckdb"), output=tmp_path / "g")
+
+
 @pytest.mark.parametrize("name", ["a*.x", "a?", "a[1]", "[!a]", "**", "{a,b}", "a\\b", "~", "%41"])
 def test_a_path_is_no_pattern(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

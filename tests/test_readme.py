@@ -33,15 +33,17 @@ CONSOLE = re.compile(r"```console\n\$ (?P<command>[^\n]+)\n(?P<output>.*?)```", 
 PYTHON = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.S)
 SECONDS = re.compile(r"\b[0-9.]+ (s|min)\b")
 PROGRESS = re.compile(r"^[a-z]+ing[^:\n]*: [0-9.,]+ .*\n", re.M)
+SIZE = re.compile(r"[0-9.]+ kB on disk, M")  # estimated from the first sample of each thread
 MEMORY = re.compile(r"[0-9.]+ MB of memory(?: on [0-9]+ threads?|, which holds)")
 
 
 def comparable(text: str) -> str:
-    """Times and this machine's threads left out, and what a slow machine says of its progress, and
-    a new one of its kernels: everything else must be equal.
+    """Times and this machine's threads left out, for which a part may need another form, and what a
+    slow machine says of its progress, and a new one of its kernels: everything else must be equal.
     """
     text = text.replace(f"{MESSAGE}\n", "")
-    return MEMORY.sub("M", SECONDS.sub("T", PROGRESS.sub("", text)))
+    text = MEMORY.sub("M", SECONDS.sub("T", PROGRESS.sub("", text)))
+    return SIZE.sub("B on disk, M", text.replace("M then M", "M"))
 
 
 def run(command: list[str], folder: Path) -> str:

@@ -334,10 +334,17 @@ def open_duckdb(
 
     It draws no bars of its own: it does wherever it takes Python for a prompt, as in notebooks and
     ``python -c``, among what is printed.
+
+    Raises :class:`InputError` for a path with a backslash.
     """
     import duckdb
 
     place = place if place == _MEMORY_ALONE else os.path.join(os.getcwd(), place)
+    if os.sep != "\\" and "\\" in place:
+        raise InputError(
+            f"{place}: DuckDB takes a backslash for the end of a folder, and would open another "
+            "file. Rename the file or its folder"
+        )
     more = {"read_only": True} if read_only else {}
     connection = duckdb.connect(place, config=_ALONE | config, **more)
     with suppress(duckdb.InvalidInputException):  # in a notebook that could not draw one anyhow
@@ -405,7 +412,7 @@ def reported(
 def _errors(kind: str) -> tuple[type[Exception], ...]:
     """The root of what a driver raises."""
     if kind == "sqlite":
-        return (sqlite3.Error,)
+        return (sqlite3.Error, UnicodeDecodeError)  # the latter where the schema is damaged
     if kind == "duckdb":
         import duckdb
 
