@@ -118,8 +118,8 @@ KINDS: dict[str, Kind] = {
     ),
     "xml": Kind(
         "No XML takes more time or memory than its size explains",
-        "GraphML, GEXF, sitemaps and spreadsheets whose parts nest, repeat or do not end, entities, "
-        "encodings",
+        "GraphML, GEXF, sitemaps and spreadsheets whose parts nest, repeat or do not end, "
+        "entities, encodings",
         "archives.py",
         attack_xml,
     ),
