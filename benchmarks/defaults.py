@@ -31,12 +31,14 @@ import numpy as np
 
 import cocite
 from benchmarks.block import DATA, ROOT, Block, run_today
+from benchmarks.studies.answers import JudgedQueries, connected
+from benchmarks.studies.checks import embed, graph_of
+from benchmarks.studies.rankers import VectorRanker
+from benchmarks.studies.suite import load_suite
 from cocite import Graph
-from cocite.evaluation import Bootstrap, IndexRanker, Judgment, Ranker, VectorRanker, embed
-from cocite.evaluation.judge import JudgedQueries, connected
+from cocite.evaluation import Bootstrap, IndexRanker, Judgment, Ranker
 from cocite.evaluation.rankers import Related
-from cocite.evaluation.studies import graph_of, read_truth
-from cocite.evaluation.suite_file import load_suite
+from cocite.evaluation.truth import read_truth
 from cocite.graph.links import either_way
 
 SUITES = {"wikispeedia": "wikispeedia", "cora": "cora-linqs", "polblogs": "polblogs", "web": None}

@@ -31,13 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.exact_changes import real, table6, table7
+from benchmarks.plots import SERIES, draw
 from benchmarks.sor import Row, Shop
 from cocite import Graph, exact_simrank
 from cocite.allpairs import Options
 from cocite.allpairs.links import bandwidth, reordered
 from cocite.allpairs.run import AllPairs
 from cocite.errors import NotConverged, ResourceError
-from cocite.plots import SERIES, draw
 from cocite.resources import available, format_size
 
 PERIODS = {"98-99": 1525, "98-01": 3208, "98-03": 5307, "98-05": 7984, "98-07": 10_682}

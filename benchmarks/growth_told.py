@@ -135,7 +135,7 @@ def picture(parts: Parts, path: Path = PICTURE) -> None:
 
     Raises :class:`~cocite.errors.UsageError` without matplotlib.
     """
-    from cocite import plots
+    from benchmarks import plots
 
     plots.require()
     panels = []

@@ -357,7 +357,7 @@ def vectors_of(graph: str, folder: Path) -> Path:
     import numpy as np
     from usearch.index import Index as Near
 
-    from cocite.evaluation.studies import embed
+    from benchmarks.studies.checks import embed
 
     place = folder / "vectors.npy"
     made = embed(cocite.Graph.open(graph))

@@ -2,7 +2,7 @@
 
     python -m benchmarks.suites [--write]
 
-What ``cocite evaluate --suite wikispeedia --suite cora ... DATA`` says (``evaluation/across.py``)
+What ``python -m benchmarks.studies wikispeedia cora ...`` says (``benchmarks/studies/across.py``)
 of four suites with labels and two without, as blocks of docs/evaluation.md.
 
 ``--write`` keeps the tables under results/,
@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.block import DATA, ROOT, Block, run_today
-from cocite.evaluation.across import across_tables, run_across
+from benchmarks.studies.across import across_tables, run_across
+from benchmarks.studies.suite import load_across, load_suite
 from cocite.evaluation.html_report import markdown_table
-from cocite.evaluation.suite_file import load_across, load_suite
 
 SUITES = ("wikispeedia", "cora", "polblogs", "web", "cit-hepph", "hollins")
 Results = dict[str, Any]

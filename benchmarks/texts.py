@@ -28,9 +28,10 @@ import numpy as np
 
 import cocite
 from benchmarks.block import DATA, ROOT, Block, run_today
+from benchmarks.studies.checks import graph_of
+from benchmarks.studies.suite import load_suite
 from cocite.evaluation import Bootstrap, IndexRanker
-from cocite.evaluation.studies import graph_of, read_truth, sample_pages
-from cocite.evaluation.suite_file import load_suite
+from cocite.evaluation.truth import read_truth, sample_pages
 
 FIGURES = ("precision@10", "gamma", "gamma_macro")
 K, PAGES = 20, 1000

@@ -33,14 +33,15 @@ from scipy.stats import kendalltau, spearmanr
 
 import cocite
 from benchmarks.block import DATA, ROOT, Block
+from benchmarks.studies.checks import graph_of
+from benchmarks.studies.suite import load_suite
 from cocite import Graph
 from cocite.evaluation import Bootstrap, IndexRanker, Ranker
 from cocite.evaluation.held_out import CoNeighborGain, Hidden, hidden_pairs, hide_links
 from cocite.evaluation.labels import SAME
 from cocite.evaluation.points import called
-from cocite.evaluation.studies import Truth, graph_of, read_truth, sample_pages
-from cocite.evaluation.suite_file import load_suite
 from cocite.evaluation.trials import first_points, suite_of
+from cocite.evaluation.truth import Truth, read_truth, sample_pages
 
 SUITES = {"cora": "cora-linqs", "polblogs": "polblogs", "web": None, "wikispeedia": "wikispeedia"}
 FIGURES = ("company@50", "company@10", "links@50", "links@10")

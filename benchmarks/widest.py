@@ -2,7 +2,7 @@
 
     python -m benchmarks.widest [--queries COUNT] [--large]
 
-Of graphs with labels, for each value, the same queries as ``cocite evaluate --suite`` draws: what
+Of graphs with labels, for each value, the same queries as ``benchmarks.studies`` draws: what
 share of the pages is left aside in either direction, precision@10, the processor time of a build
 (shared-nearest, neighbourhood) and of a question, at the median and the 99th percentile. Values
 are multiples of the square root of the number of links, and shares of the pages. ``--large`` times
@@ -25,10 +25,11 @@ import numpy as np
 import cocite
 from benchmarks.block import DATA
 from benchmarks.defaults import SUITES
+from benchmarks.studies.checks import graph_of, quick_judge
+from benchmarks.studies.suite import load_suite
 from cocite import Graph, Index
 from cocite.evaluation import IndexRanker
-from cocite.evaluation.studies import Truth, graph_of, read_truth
-from cocite.evaluation.suite_file import load_suite
+from cocite.evaluation.truth import Truth, read_truth
 
 ROOTS = (0.25, 0.5, 1, 2, 4, 8)
 SHARES = (0.02, 0.05, 0.1, 0.2)
@@ -81,7 +82,7 @@ def rows(graph: Graph, truth: Truth | None, queries: int, folder: Path) -> Itera
             precision = ""
             if truth is not None and some is not None:
                 suite = replace(load_suite("cora").judge, cutoffs=(TEN,))
-                judge = truth.quick_judge(suite, some)
+                judge = quick_judge(truth, suite, some)
                 found = judge(IndexRanker(index, truth.candidates, **ask))
                 precision = f"{found.value(f'precision@{TEN}'):.4f}"
             median, late = timed(index, asked, ask)

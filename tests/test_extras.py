@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from cocite import extras, plots
+from benchmarks import plots
+from cocite import extras
 from cocite.errors import UsageError
 from cocite.extras import MissingLibrary, install_command, need
 

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import plots
 from benchmarks.convergence.comparison import Difference
 from benchmarks.convergence.orders import Histogram, sizes_to
 from benchmarks.convergence.study import Agreement, ConvergenceStudy, Iteration
-from cocite import plots
 from cocite.io.writers import write_table
 from cocite.storage import check_folder, new_folder
 

@@ -31,12 +31,13 @@ import cocite
 from benchmarks.block import DATA, ROOT
 from benchmarks.peers.graphs import FILES, prepare
 from benchmarks.peers.worker import timed
+from benchmarks.studies.checks import embed, graph_of, quick_judge
+from benchmarks.studies.suite import load_suite
 from cocite import Graph, Index
-from cocite.evaluation import IndexRanker, embed
+from cocite.evaluation import IndexRanker
 from cocite.evaluation.points import JudgePlan
 from cocite.evaluation.rankers import Related
-from cocite.evaluation.studies import Truth, graph_of, read_truth
-from cocite.evaluation.suite_file import load_suite
+from cocite.evaluation.truth import Truth, read_truth
 
 __all__ = ["EMBEDDING", "GRAPHS", "NEAREST", "OURS", "beside", "there"]
 
@@ -157,7 +158,7 @@ def one(name: str, method: str) -> Found:
             ranker = Vectors(vectors, search, truth)
             found["query"] = _questions(lambda node: search(vectors[node], K + 1), graph.nodes)
         if truth is not None:
-            judge = truth.quick_judge(plan, truth.queries)
+            judge = quick_judge(truth, plan, truth.queries)
             found["precision"] = judge(ranker).value(f"precision@{K}")
     return found
 

@@ -29,12 +29,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cocite.evaluation.html_report import Result
+from benchmarks.studies.checks import graph_of
+from benchmarks.studies.plans import StudySuite, SuiteData, SuiteJudge
+from benchmarks.studies.run import run_suite
 from cocite.evaluation.judge import Judgment
-from cocite.evaluation.points import DataPlan, JudgePlan, MethodPlan, Suite, SweepPlan
+from cocite.evaluation.points import MethodPlan, SweepPlan
 from cocite.evaluation.rankers import IndexRanker
-from cocite.evaluation.studies import graph_of, read_truth
-from cocite.evaluation.suite_run import run_suite
+from cocite.evaluation.report import Result
+from cocite.evaluation.truth import read_truth
 from cocite.search import build
 
 __all__ = ["GRAPHS", "SEEDS", "gamma_000", "gamma_001", "lengths_001"]
@@ -64,7 +66,7 @@ class Truth:
     """A data set: its folder, what is read from it, and what is made of it beforehand."""
 
     folder: str
-    data: DataPlan
+    data: SuiteData
     make: Callable[[Path, Path], None] | None = None
     """Makes labels and links from the data folder, in another."""
     queries: int = 400
@@ -92,29 +94,29 @@ def _months(source: Path, target: Path) -> None:
 
 GRAPHS = {
     "wikispeedia": Truth(
-        "wikispeedia", DataPlan(links="links.tsv", labels="categories.tsv", depth=3)
+        "wikispeedia", SuiteData(links="links.tsv", labels="categories.tsv", depth=3)
     ),
-    "web": Truth("", DataPlan(web={"nodes": 20_000, "links": 200_000, "seed": 1})),
+    "web": Truth("", SuiteData(web={"nodes": 20_000, "links": 200_000, "seed": 1})),
     "hollins": Truth(
         "hollins",
-        DataPlan(links="links.txt", labels="labels.tsv", separator="/", depth=2),
+        SuiteData(links="links.txt", labels="labels.tsv", separator="/", depth=2),
         _hollins,
     ),
     "cora": Truth(
         "cora-linqs",
-        DataPlan(links="cora.cites", columns=(2, 1), labels="labels.tsv", separator="", depth=1),
+        SuiteData(links="cora.cites", columns=(2, 1), labels="labels.tsv", separator="", depth=1),
         queries=2000,
     ),
     "polblogs": Truth(
         "polblogs",
-        DataPlan(
+        SuiteData(
             links="edges.tsv", labels="labels.tsv", label_columns=(1, 3), separator="", depth=1
         ),
         queries=2000,
     ),
     "cit-HepPh": Truth(
         "cit-HepPh",
-        DataPlan(links="links.txt", labels="labels.tsv", separator="/", depth=2),
+        SuiteData(links="links.txt", labels="labels.tsv", separator="/", depth=2),
         _months,
     ),
 }
@@ -174,13 +176,13 @@ def _all(judgment: Judgment) -> Judgment:
 
 def _suite(
     name: str, measures: tuple[str, ...], settings: dict[str, Any], sweeps: _Sweeps = ()
-) -> Suite:
+) -> StudySuite:
     """A quarter of the queries, 125 at least, for series over a setting."""
     queries = GRAPHS[name].queries
-    return Suite(
+    return StudySuite(
         name=name,
         data=GRAPHS[name].data,
-        judge=JudgePlan(
+        judge=SuiteJudge(
             queries=queries, sweep_queries=max(125, queries // 4), cutoffs=(10,), resamples=1
         ),
         settings=settings,
@@ -205,7 +207,7 @@ def _folders(name: str, data: Path, work: Path) -> Iterator[tuple[int, Path, Pat
             yield seed, folder, Path(scratch)
 
 
-def _study(suite: Suite, title: str, data: Path, work: Path) -> dict[str, Any]:
+def _study(suite: StudySuite, title: str, data: Path, work: Path) -> dict[str, Any]:
     """Gamma and comparable pairs of methods and sweeps: a value for each seed."""
     found: dict[str, Any] = {"methods": {}, "sweeps": {}}
     for seed, folder, scratch in _folders(suite.name, data, work):

@@ -19,9 +19,10 @@ from urllib.parse import unquote
 
 import cocite
 from benchmarks.reproduction.gamma import SEEDS
-from cocite.evaluation.html_report import Result
-from cocite.evaluation.points import DataPlan, JudgePlan, MethodPlan, Suite, SweepPlan
-from cocite.evaluation.suite_run import run_suite
+from benchmarks.studies.plans import StudySuite, SuiteData, SuiteJudge
+from benchmarks.studies.run import run_suite
+from cocite.evaluation.points import MethodPlan, SweepPlan
+from cocite.evaluation.report import Result
 from cocite.index.layouts.rows.reader import FeatureReader
 
 __all__ = ["SITES", "content", "example"]
@@ -51,18 +52,18 @@ def example(data: Path, work: Path) -> dict[str, Any]:
 def content(site: str, data: Path, work: Path) -> dict[str, Any]:
     """Figures 2 to 4: Delta(., T) by decay and radius, and of SimRank beside it."""
     folder = data / "wikispeedia"
-    plan = DataPlan(links="links.tsv", texts="plaintext_articles.tar.gz")
+    plan = SuiteData(links="links.tsv", texts="plaintext_articles.tar.gz")
     settings: dict[str, Any] = {"samples": 1000}
     far = {"radius": 6}
     if site != "wikispeedia":
         folder = work / "site"
         pages = _site(data / "html-git-htmldocs" / "git-htmldocs.tar.gz", folder)
-        plan = DataPlan(links="links.tsv", texts="texts")
+        plan = SuiteData(links="links.tsv", texts="texts")
         far = {"radius": pages - 1}
-    suite = Suite(
+    suite = StudySuite(
         name=site,
         data=plan,
-        judge=JudgePlan(queries=400, sweep_queries=400, content=_DEPTH, resamples=1),
+        judge=SuiteJudge(queries=400, sweep_queries=400, content=_DEPTH, resamples=1),
         settings=settings,
         method=(MethodPlan(measures=("simrank", "pagesim"), directions=("in",)),),
         sweep=(

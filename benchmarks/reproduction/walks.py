@@ -14,7 +14,7 @@ from typing import Any
 
 import cocite
 from benchmarks.reproduction.gamma import SEEDS
-from cocite.evaluation.studies import tree_sizes
+from benchmarks.studies.checks import tree_sizes
 
 __all__ = ["sizes", "trees", "witnesses"]
 

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from cocite.errors import UsageError
 
 _NAME = "cocite"
-_EXTRAS = {"sklearn": "evaluate", "scipy": "evaluate", "matplotlib": "evaluate", "gensim": "embed"}
+_EXTRAS = {"sklearn": "evaluate", "scipy": "evaluate", "gensim": "embed"}
 _PACKAGES = {"sklearn": "scikit-learn", "ada_url": "ada-url", "python_calamine": "python-calamine"}
 
 

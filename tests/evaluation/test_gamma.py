@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.studies.rankers import RowRanker
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.errors import UsageError
-from cocite.evaluation import Judge, Labels, RowRanker, count_pairs
+from cocite.evaluation import Judge, Labels, count_pairs
 from cocite.evaluation.labels import OTHER, SAME, SIBLING
 from tests.oracles import quality
 

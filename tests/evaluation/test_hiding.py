@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.studies.rankers import RowRanker
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite import Graph
 from cocite.errors import UsageError
-from cocite.evaluation import RowRanker
 from cocite.evaluation.held_out import CUTOFFS, CoNeighborGain, Hidden, hidden_pairs, hide_links
 from tests.conftest import MakeGraph
 

@@ -8,23 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.studies.checks import embed, live_tokens, tree_sizes
+from benchmarks.studies.rankers import BlendedRanking, RowRanker, Scale, VectorRanker
 
 import cocite
 from cocite import Graph
 from cocite.errors import UsageError
-from cocite.evaluation import (
-    BlendedRanking,
-    IndexRanker,
-    Judge,
-    Labels,
-    Ranker,
-    RowRanker,
-    Scale,
-    VectorRanker,
-    embed,
-    live_tokens,
-    tree_sizes,
-)
+from cocite.evaluation import IndexRanker, Judge, Labels, Ranker
 from cocite.measures import MEASURES
 
 SAMPLED = [name for name, m in MEASURES.items() if "samples" in {s.name for s in m.build}]

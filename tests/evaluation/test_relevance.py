@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.studies.checks import accuracy
+from benchmarks.studies.rankers import RowRanker
 
-from cocite.evaluation import Bootstrap, Content, Judge, Labels, RowRanker, accuracy, relevance_at
+from cocite.evaluation import Bootstrap, Content, Judge, Labels, relevance_at
 from cocite.evaluation.rankers import Related
 
 

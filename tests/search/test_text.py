@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.studies.run import run_suite
+from benchmarks.studies.suite import load_suite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +20,6 @@ import cocite
 from cocite import Graph, Index
 from cocite.cli.main import main
 from cocite.errors import Damaged, InputError, ResourceError, UsageError
-from cocite.evaluation.suite_file import load_suite
-from cocite.evaluation.suite_run import run_suite
 from cocite.graph import links as graph_links
 from cocite.index.build import IndexBuild
 from cocite.index.layouts.rows import words as text_build

@@ -1,19 +1,15 @@
 """Tables as pages: Markdown, and one HTML page that needs nothing else.
 
-    report.html    tables and pictures; the pictures are inside, nothing is fetched from anywhere
-    report.md      the tables
+    report.html    the tables; nothing is fetched from anywhere
+    report.md      the same
     report.csv     every figure in long form
 
 A cell that ends in brackets has its interval there, in small letters on the page. Each file appears
-under its name when it is whole. What stands on a page: ``evaluation/report.py``,
-``evaluation/across.py``.
-
-What a study comes to: the results of its methods, by themselves, swept and at their best.
+under its name when it is whole. What stands on a page: ``evaluation/report.py``.
 """
 
 from __future__ import annotations
 
-import base64
 import csv
 import html
 import io
@@ -21,47 +17,36 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cocite.errors import UsageError
-from cocite.evaluation.judge import Figures, headline
 from cocite.evaluation.labels import Interval
-from cocite.evaluation.points import Point, Suite
-from cocite.evaluation.studies import Accuracy, ExamplePage, TreeSizes, Truth
-from cocite.measures import Value
 from cocite.storage import check_file, disk, staged_file
 
 _ENDINGS = (".html", ".md", ".csv")
 
 
 class ReportTable(NamedTuple):
-    """A table as text, the pictures that belong to it, and what is to be said first; ``words`` if
-    it holds words and no numbers.
-    """
+    """A table as text, with a ``remark`` before it; ``words`` if it holds words and no numbers."""
 
     heading: str
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]
-    pictures: tuple[str, ...] = ()
     remark: str = ""
     words: bool = False
 
 
 @dataclass(frozen=True)
 class ReportPage:
-    """What is on a page: ``explained`` is Markdown, paragraphs and one list behind them;
-    ``images`` SVG by title.
-    """
+    """What is on a page: ``explained`` is Markdown, paragraphs and one list behind them."""
 
     title: str
     facts: Mapping[str, str]
     explained: str
     tables: Sequence[ReportTable]
     notes: Sequence[str] = ()
-    images: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_report(output: str | os.PathLike[str], overwrite: bool) -> Path:
@@ -132,7 +117,7 @@ def markdown_table(
 def _markdown(page: ReportPage) -> str:
     facts = "\n".join(f"- {title}: {fact}" for title, fact in page.facts.items())
     pieces = [f"# {page.title}", facts, page.explained]
-    for heading, titles, rows, _, remark, words in page.tables:
+    for heading, titles, rows, remark, words in page.tables:
         table = markdown_table(titles, rows, words)
         pieces += [f"## {heading}", *([remark] if remark else []), table]
     if page.notes:
@@ -148,7 +133,6 @@ body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; marg
        max-width: 76em; padding: 0 1em; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
 .scroll { overflow-x: auto; margin: 1em 0; }
-img { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { padding: .2em .7em; text-align: right; white-space: nowrap;
          border-bottom: 1px solid #e4e4e4; }
@@ -163,11 +147,10 @@ small { color: #666; } summary { cursor: pointer; color: #555; margin: .5em 0; }
 """
 _FOLDED = 40
 _INTERVAL = re.compile(r" (\[[-+]?[\d.]+, [-+]?[\d.]+\])$")
-_LEAST_PICTURE = 660
 
 
 def _html(page: ReportPage) -> str:
-    title, images = html.escape(page.title), page.images
+    title = html.escape(page.title)
     pieces = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -178,7 +161,6 @@ def _html(page: ReportPage) -> str:
     for table in page.tables:
         pieces.append(f"<h2>{html.escape(table.heading)}</h2>")
         pieces += [f"<p>{html.escape(table.remark)}</p>"] if table.remark else []
-        pieces += [_image(name, images[name]) for name in table.pictures if name in images]
         pieces.append(_table(table.titles, table.rows, table.words))
     if page.notes:
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in page.notes)
@@ -204,17 +186,6 @@ def _explained(explained: str) -> str:
     return "".join(f"<b>{part}</b>" if i % 2 else part for i, part in enumerate(parts))
 
 
-def _image(name: str, svg: str) -> str:
-    data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
-    wide = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)
-    least = min(_LEAST_PICTURE, round(float(wide[1]) * 4 / 3)) if wide else _LEAST_PICTURE
-    style = f"min-width: {least}px"  # a narrow screen scrolls, as smaller text is not readable
-    image = (
-        f'<img alt="{html.escape(name)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
-    )
-    return f'<div class="scroll">{image}</div>'
-
-
 def _cell(text: str) -> str:
     """A cell, its interval in small letters."""
     interval = _INTERVAL.search(text)
@@ -233,122 +204,3 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], words: bool) ->
     if len(rows) <= _FOLDED:
         return table
     return f"<details><summary>{len(rows):,} rows</summary>{table}</details>"
-
-
-# -- study -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Result:
-    """What one method came to. ``point`` is None for a blend or an embedding."""
-
-    name: str
-    point: Point | None
-    figures: Figures
-    pairs: int
-    bytes: int | None = None
-    build_seconds: float | None = None
-
-    def called(self, name: str) -> Result:
-        """The same by another name."""
-        return self if name == self.name else replace(self, name=name)
-
-
-@dataclass(frozen=True)
-class Series:
-    """One method of a sweep: its results by value."""
-
-    setting: str
-    method: str
-    measure: str
-    direction: str
-    results: dict[Value, Result]
-
-
-@dataclass(frozen=True)
-class Trees:
-    """The structure of one measure in one direction; ``live`` is a share of nodes by step."""
-
-    measure: str
-    direction: str
-    sizes: list[TreeSizes]
-    live: list[float]
-
-
-@dataclass(frozen=True)
-class Precise:
-    """How far the estimates of a measure from so many samples are from its exact scores."""
-
-    measure: str
-    samples: int
-    found: Accuracy
-
-
-@dataclass(frozen=True)
-class Best:
-    """Every measure at its best setting, and what has no settings beside it.
-
-    ``by`` is the figure that decided, ``chosen_by`` how many queries, and ``judged_by`` how many
-    others all figures are of; 0 if there were no others, and they are of the same queries.
-    """
-
-    by: str
-    chosen_by: int
-    judged_by: int
-    results: list[Result]
-    differences: dict[str, Figures]
-
-
-@dataclass
-class Study:
-    """Everything that a suite came to."""
-
-    suite: Suite
-    facts: dict[str, Any]
-    methods: list[Result] = field(default_factory=list)
-    differences: dict[str, Figures] = field(default_factory=dict)
-    sweeps: dict[str, list[Series]] = field(default_factory=dict)
-    best: Best | None = None
-    accuracy: list[Precise] = field(default_factory=list)
-    trees: list[Trees] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    """How the labels were read, in words."""
-    graph: str = ""
-    """What the graph is called."""
-    date: str = field(default_factory=lambda: date.today().isoformat())
-    examples: list[ExamplePage] = field(default_factory=list)
-
-
-def facts_of(nodes: int, links: int, truth: Truth, seed: int) -> dict[str, int]:
-    """What a study is of, in numbers."""
-    candidates = nodes if truth.candidates is None else int(truth.candidates.size)
-    found = {"nodes": nodes, "links": links, "queries": int(truth.queries.size)}
-    found["candidates"] = candidates
-    if truth.labels is not None:
-        found["labels"] = len(truth.labels.paths)
-        found["depth"] = truth.depth
-        found["classes"] = len(truth.labels.collapsed(truth.depth).classes)
-        found["rows_of_unknown_nodes"] = truth.labels.unknown
-    return found | {"seed": seed}
-
-
-def deciding(study: Study) -> str:
-    """The figure by which tables are sorted: that which chooses the best, or precision if it is
-    there, or else the first of those that tell most; "" if nothing was judged.
-    """
-    titles = list(study.methods[0].figures) if study.methods else []
-    if study.best is not None and study.best.by in titles:
-        return study.best.by
-    shown = headline(titles)
-    return next((title for title in shown if title.startswith("precision")), *shown[:1] or [""])
-
-
-def best_first(results: Sequence[Result], figure: str) -> list[Result]:
-    """Results by a figure, the largest first; those without it last."""
-
-    def place(result: Result) -> float:
-        value = result.figures[figure].value if figure in result.figures else float("nan")
-        return float("inf") if math.isnan(value) else -value
-
-    return sorted(results, key=place)

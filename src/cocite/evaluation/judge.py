@@ -72,25 +72,11 @@ Convention: a hit that is not there is not relevant, so a list shorter than k pa
 without any relevant node (R = 0) say nothing and are left out of all three means.
 
 Source: Järvelin, Kekäläinen 2002, *Cumulated gain-based evaluation of IR techniques*, for nDCG.
-
-What asking gets and costs: who is answered, whose list is full, how long a question takes.
-
-Of random nodes that have a link:
-
-    answered   the share that has an answer
-    full       the share whose list is full: k hits, or as many as there are nodes connected with it
-    asking     milliseconds of a question, the median and the 99th percentile
-
-Connected is by links taken either way. The first few questions are not timed: they load what all
-later ones have.
-
-Cost: the questions, and once for a graph a search from every node asked that ends at k.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,9 +90,6 @@ from cocite.errors import InputError, ResourceError, UsageError
 from cocite.evaluation.labels import SAME, SIBLING, Bootstrap, Hierarchy, Interval
 from cocite.evaluation.rankers import Ranker
 from cocite.extras import need
-from cocite.graph import Graph
-from cocite.graph.blocks import Links
-from cocite.graph.links import either_way
 from cocite.graph.names import Names
 from cocite.io.readers.tables import texts_of
 from cocite.resources import format_size
@@ -429,60 +412,3 @@ class Judge:
         row = np.array([parts, wholes])
         row[:, np.isnan(row[0])] = 0
         return row
-
-
-# -- answers -----------------------------------------------------------------------------
-
-
-_UNTIMED = 20
-_PERCENTILES = 50, 99
-
-
-@dataclass(frozen=True)
-class JudgedAnswers:
-    """Shares of the nodes asked, and milliseconds a question."""
-
-    answered: float
-    full: float
-    median_ms: float
-    slowest_ms: float
-    """The 99th percentile."""
-
-
-class JudgedQueries:
-    """Some nodes of a graph, and how many hits each can have."""
-
-    def __init__(self, graph: Graph, count: int, k: int, seed: int = 0) -> None:
-        """``count`` random nodes that have a link, or all of them, to be asked for ``k`` hits."""
-        links = either_way(graph)
-        linked: NDArray[np.int64] = np.flatnonzero(np.diff(links.offsets.astype(np.int64)))
-        self.k = k
-        self.nodes = np.random.default_rng(seed).permutation(linked)[:count].tolist()
-        self.possible = np.array([connected(links, node, k) for node in self.nodes])
-
-    def by(self, ask: Callable[[int], Sequence[object]]) -> JudgedAnswers:
-        """What they get of ``ask``, a function from a node to its ``k`` best."""
-        for node in self.nodes[:_UNTIMED]:
-            ask(node)
-        hits, times = np.zeros(len(self.nodes), np.int64), np.zeros(len(self.nodes))
-        for at, node in enumerate(self.nodes):
-            begin = time.perf_counter()
-            hits[at] = len(ask(node))
-            times[at] = 1000 * (time.perf_counter() - begin)
-        if hits.size == 0:
-            return JudgedAnswers(*[float("nan")] * 4)
-        median, slowest = np.percentile(times, _PERCENTILES).tolist()
-        full = (hits == self.possible) & (self.possible > 0)
-        return JudgedAnswers(float((hits > 0).mean()), float(full.mean()), median, slowest)
-
-
-def connected(links: Links, node: int, most: int) -> int:
-    """How many other nodes are connected with one by ``links``, or ``most``."""
-    seen, todo = {node}, [node]
-    while todo and len(seen) <= most:
-        at = todo.pop()
-        begin, end = links.offsets[at : at + 2].tolist()
-        fresh = set(links.neighbors[begin:end].tolist()) - seen
-        seen |= fresh
-        todo += fresh
-    return min(len(seen) - 1, most)

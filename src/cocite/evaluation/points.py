@@ -1,20 +1,14 @@
-"""A suite, what to evaluate: its methods and sweeps as points, each an index and how it is asked.
+"""Points, each an index and how it is asked, and the plans that they are made of.
 
 A method is called as its measure, its direction and the settings that were chosen for it, such as
 ``psimrank both decay=0.1``. A measure that does not take a setting is left out of its sweep, and
 one that does not take a value is left out at that value, which is noted.
 
-The plans that a suite is made of: values with defaults, one class a table of its file.
-
-Each measure at its best setting, out of what a suite's sweeps have seen.
-
 Sweeps vary one setting at a time around a default. The candidates of a measure are, in every
 direction, the points of its sweeps and methods, and one more that takes the best value of every
-setting at once. The one whose figure is largest, of all directions, is the measure's best.
-
-A best of many looks better than it is on the queries that chose it. So the queries of the sweeps
-choose, and all others judge (``evaluation/suite_run.py``). Sweeps of the seed are no choice: they
-tell how much is luck.
+setting at once. The one whose figure is largest, of all directions, is the measure's best. A best
+of many looks better than it is on the queries that chose it, so others have to judge. Sweeps of the
+seed are no choice: they tell how much is luck.
 """
 
 from __future__ import annotations
@@ -35,17 +29,11 @@ _ALL = "*"
 
 @dataclass(frozen=True)
 class DataPlan:
-    """Where the graph, the labels and the texts come from; ``unlabeled`` says that there are
-    neither, and answers are only counted. ``folder`` is where a suite's data lies in the folder of
-    all data, where several run; its name by default. ``delimiter``, ``header`` and
-    ``skip_bad_rows`` are for the labels.
+    """The labels and texts that answers are judged by; ``unlabeled`` says that there are neither,
+    and answers are only counted. ``delimiter``, ``header`` and ``skip_bad_rows`` are for the
+    labels.
     """
 
-    links: str = ""
-    graph: str = ""
-    web: Mapping[str, int] = field(default_factory=dict)
-    columns: tuple[int, ...] = ()
-    undirected: bool = False
     labels: str = ""
     label_columns: tuple[Column, ...] = (1, 2)
     delimiter: str = "auto"
@@ -55,25 +43,21 @@ class DataPlan:
     depth: int = 0
     texts: str = ""
     unlabeled: bool = False
-    folder: str = ""
 
 
 @dataclass(frozen=True)
 class JudgePlan:
     """How lists are judged; Gamma by nodes that score more than ``gamma_least``. ``queries`` 0
-    stands for all nodes that can be, ``sweep_queries`` (those of sweeps) 0 for the same. ``quick``:
-    sweeps look at the largest cutoff of a list and no further, for precision and the like only.
+    stands for all nodes that can be.
     """
 
     queries: int = 0
-    sweep_queries: int = 0
     top: int = TOP
     gamma_least: float = 0.0
     cutoffs: tuple[int, ...] = CUTOFFS
     content: int = 50
     resamples: int = 1000
     confidence: float = 0.95
-    quick: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,26 +71,6 @@ class MethodPlan:
 
 
 @dataclass(frozen=True)
-class EmbeddingPlan:
-    """A baseline of vectors."""
-
-    name: str
-    kind: str = "spectral"
-    dimensions: int = 128
-
-
-@dataclass(frozen=True)
-class BlendPlan:
-    """A weighted sum of methods."""
-
-    name: str
-    of: tuple[str, ...]
-    weights: tuple[float, ...] = ()
-    scale: str = "best"
-    depth: int = 0
-
-
-@dataclass(frozen=True)
 class SweepPlan:
     """One setting varied, the others as in [settings]."""
 
@@ -116,35 +80,6 @@ class SweepPlan:
     without: tuple[str, ...] = ()
     directions: tuple[str, ...] = ()
     settings: Settings = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class BestPlan:
-    """Each measure at its best setting, by this figure."""
-
-    by: str = "precision@10"
-
-
-@dataclass(frozen=True)
-class AccuracyPlan:
-    """Estimates against exact scores, for several numbers of samples."""
-
-    measures: tuple[str, ...] = ("simrank", "psimrank", "xjaccard")
-    samples: tuple[int, ...] = (10, 25, 50, 100, 200, 400)
-    queries: int = 500
-    ks: tuple[int, ...] = (10, 20)
-    decay: float = 0.6
-    epsilon: float = 1e-3
-
-
-@dataclass(frozen=True)
-class StructurePlan:
-    """Sizes of trees, and tokens, by length."""
-
-    measures: tuple[str, ...] = (_ALL,)
-    directions: tuple[str, ...] = ("in",)
-    samples: int = 20
-    length: int = 10
 
 
 # -- suite -------------------------------------------------------------------------------
@@ -178,21 +113,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Suite:
-    """A whole study."""
+    """Methods, and sweeps of single settings around them."""
 
-    name: str
-    about: str = ""
-    baseline: str = ""
-    data: DataPlan = field(default_factory=DataPlan)
-    judge: JudgePlan = field(default_factory=JudgePlan)
     settings: Settings = field(default_factory=dict)
     method: tuple[MethodPlan, ...] = ()
-    embedding: tuple[EmbeddingPlan, ...] = ()
-    blend: tuple[BlendPlan, ...] = ()
     sweep: tuple[SweepPlan, ...] = ()
-    accuracy: AccuracyPlan | None = None
-    structure: StructurePlan | None = None
-    best: BestPlan | None = None
 
     def methods(self, seed: int = 0) -> dict[str, Point]:
         """All methods that are indexes, by name. Raises :class:`UsageError`."""

@@ -1,67 +1,44 @@
-"""A study as files (``evaluation/html_report.py``): the tables of its methods, sweeps and checks,
-and all figures.
+"""A study of how good answers are: its tables, all its figures, and the files that they become.
 
-    report.csv     every figure in long form: table, method, measure, direction, setting, value,
-                   figure, estimate, low, high
+    report.html              a page, and its tables as .md and .csv beside it
+    (``evaluation/html_report.py``)
+    figures.parquet, .csv    a row a figure (``io/writers/``), or a table of a database
 
-Tables of methods are sorted by the figure that decides, the best first; a few pages are shown with
-their lists by the best methods. The HTML page has the pictures, too (``evaluation/figures.py``);
-they may be written as files by themselves.
-
-Where the figures of a study go: a report, or a table of all of them.
-
-    report.html                      a page, and its tables as .md and .csv beside it
-    (``evaluation/html_report.py``) figures.parquet, .csv, ...       a row a figure
-    (``io/writers/``), or a table of a database
-
-Columns of a table are text, but for estimate, low and high, which are numbers; what does not exist
-is null. They are the same for every study, so that tables can be put together.
-
-A study of how good answers are as a document: all figures, a row each.
+Tables of methods are sorted by the figure that tells most, the best first; a few pages are shown
+with their lists by the best methods. Columns of a table are text, but for estimate, low and high,
+which are numbers; what does not exist is null. They are the same for every study, so that tables
+can be put together.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import re
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cocite import __version__
-from cocite.errors import OutputExists, UsageError
-from cocite.evaluation.figures import Picture, pictures
+from cocite.errors import UsageError
 from cocite.evaluation.html_report import (
-    Best,
     ReportPage,
     ReportTable,
-    Result,
-    Study,
-    best_first,
     check_report,
-    deciding,
     interval_text,
-    signed_text,
     write_page,
 )
 from cocite.evaluation.judge import Figures, headline
-from cocite.evaluation.points import JudgePlan, plain
-from cocite.evaluation.studies import ExampleHit, ExamplePage
+from cocite.evaluation.points import JudgePlan, Point
+from cocite.evaluation.truth import ExampleHit, ExamplePage, Truth
 from cocite.io.writers import TABLES, Columns, Target, check_output, kinds_of, target_of
 from cocite.resources import format_size
 from cocite.results import Document, ResultRows
-from cocite.storage import disk, staged_file
 
-LONG_TITLES = (
-    *("table", "method", "measure", "direction", "setting", "value"),
-    *("figure", "estimate", "low", "high"),
-)
+TITLES = ("method", "measure", "direction", "figure", "estimate", "low", "high")
 
 _SHOWN = 5
 """Methods whose lists are shown."""
@@ -81,72 +58,74 @@ how much it would vary with other queries (bootstrap, {resamples:,} resamples).
 """
 
 
-def write_report(
-    study: Study,
-    output: str | os.PathLike[str],
-    *,
-    overwrite: bool = False,
-    command: str = "",
-    drawn: Mapping[str, Picture] | None = None,
-) -> Path:
-    """Write the page and its companions; ``command`` is what it came of, and ``drawn`` are its
-    pictures, if they are drawn.
+@dataclass(frozen=True)
+class Result:
+    """What one method came to. ``point`` is None for a blend or an embedding."""
 
-    Raises :class:`~cocite.errors.OutputExists`, and :class:`~cocite.errors.UsageError` for another
-    ending than ``.html`` or without matplotlib.
+    name: str
+    point: Point | None
+    figures: Figures
+    pairs: int
+    bytes: int | None = None
+    build_seconds: float | None = None
+
+    def called(self, name: str) -> Result:
+        """The same by another name."""
+        return self if name == self.name else replace(self, name=name)
+
+
+@dataclass
+class Study:
+    """What the methods came to, ``about`` in words; ``facts`` in numbers."""
+
+    about: str
+    judge: JudgePlan
+    facts: dict[str, Any]
+    methods: list[Result] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    """How the labels were read, in words."""
+    graph: str = ""
+    """What the graph is called."""
+    date: str = field(default_factory=lambda: date.today().isoformat())
+    examples: list[ExamplePage] = field(default_factory=list)
+
+
+def facts_of(nodes: int, links: int, truth: Truth, seed: int) -> dict[str, int]:
+    """What a study is of, in numbers."""
+    candidates = nodes if truth.candidates is None else int(truth.candidates.size)
+    found = {"nodes": nodes, "links": links, "queries": int(truth.queries.size)}
+    found["candidates"] = candidates
+    if truth.labels is not None:
+        found["labels"] = len(truth.labels.paths)
+        found["depth"] = truth.depth
+        found["classes"] = len(truth.labels.collapsed(truth.depth).classes)
+        found["rows_of_unknown_nodes"] = truth.labels.unknown
+    return found | {"seed": seed}
+
+
+def deciding(results: Sequence[Result]) -> str:
+    """The figure by which tables are sorted: precision if it is there, or else the first of those
+    that tell most; "" if nothing was judged.
     """
-    path = check_report(output, overwrite)
-    page = ReportPage(
-        title=study.suite.about or study.suite.name,
-        facts=origin(study.graph, facts_text(study.facts), study.date, command)
-        | ({"labels": "; ".join(study.sources)} if study.sources else {}),
-        explained=explained(study.suite.judge),
-        tables=list(_tables(study)),
-        notes=study.notes,
-        images={
-            name: picture.svg
-            for name, picture in (pictures(study) if drawn is None else drawn).items()
-        },
-    )
-    return write_page(path, page, LONG_TITLES, long_rows(study))
+    shown = headline(list(results[0].figures) if results else [])
+    return next((title for title in shown if title.startswith("precision")), *shown[:1] or [""])
+
+
+def best_first(results: Sequence[Result], figure: str) -> list[Result]:
+    """Results by a figure, the largest first; those without it last."""
+
+    def place(result: Result) -> float:
+        value = result.figures[figure].value if figure in result.figures else float("nan")
+        return float("inf") if math.isnan(value) else -value
+
+    return sorted(results, key=place)
 
 
 def origin(graph: str, facts: str, day: str, command: str) -> dict[str, str]:
     """What a report says of where it comes from, by title."""
     found = {"graph": graph, "data": facts, "cocite": __version__, "date": day, "command": command}
     return {title: text for title, text in found.items() if text}
-
-
-def check_pictures(folder: str | os.PathLike[str], overwrite: bool) -> Path:
-    """The folder, if pictures may be written to it; before any work."""
-    path = Path(folder)
-    if path.exists() and not path.is_dir():
-        raise UsageError(f"{path} is a file; pictures are written to a folder")
-    if not overwrite and path.exists() and any(path.iterdir()):
-        raise OutputExists(
-            f"{path} is there and not empty. Choose another folder for pictures, or pass "
-            "--overwrite (overwrite=True)"
-        )
-    return path
-
-
-def write_pictures(
-    drawn: Mapping[str, Picture], folder: str | os.PathLike[str], *, overwrite: bool = False
-) -> list[Path]:
-    """Write every picture as SVG and PNG, called as its heading; returns the files.
-
-    Raises :class:`~cocite.errors.OutputExists`.
-    """
-    path, written = check_pictures(folder, overwrite), []
-    disk.make_own_folder(path)
-    for name, picture in drawn.items():
-        plainly = re.sub(r"\W+", "-", name.lower()).strip("-")
-        for ending, content in ((".svg", picture.svg.encode()), (".png", picture.png)):
-            file = path / (plainly + ending)
-            with staged_file(file) as out:
-                disk.write(out, content)
-            written.append(file)
-    return written
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -166,100 +145,12 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     return titles, rows
 
 
-def _best_table(best: Best) -> ReportTable:
-    """Each measure at its best, and how much that is above the baseline."""
-    results = best_first(best.results, best.by)
-    titles, rows = summary(results)
-    if best.differences:
-        titles.append(f"{best.by} above baseline")
-        for row, result in zip(rows, results, strict=True):
-            found = best.differences.get(result.name)
-            row.append("–" if found is None else signed_text(found[best.by]))
-    remark = f"Out of all directions and swept settings, the largest {best.by}"
-    if best.judged_by:
-        remark += (
-            f" on {best.chosen_by:,} queries; the figures are those of the {best.judged_by:,} "
-            "other queries."
-        )
-    else:
-        remark += "; chosen and judged by the same queries, so that it looks a little too good."
-    heading = "Each measure at its best setting"
-    remark += f" Sorted by {best.by}."
-    return ReportTable(heading, titles, rows, (heading,), remark)
-
-
-def _tables(study: Study) -> Iterator[ReportTable]:
-    """All of them."""
-    pictures = ("Methods", "Content of the first T hits")
-    by = deciding(study)
+def method_tables(study: Study, by: str) -> Iterator[ReportTable]:
+    """The table of methods, sorted by a figure, and the lists of a few pages."""
     results = best_first(study.methods, by)
     remark = f"Sorted by {by}, the best first." if by and len(results) > 1 else ""
-    yield ReportTable("Methods", *summary(results), pictures, remark)
+    yield ReportTable("Methods", *summary(results), remark)
     yield from _examples(study, [result.name for result in results[:_SHOWN]])
-    if study.best is not None:
-        yield _best_table(study.best)
-    if study.differences:
-        first = next(iter(study.differences.values()))
-        shown = headline(list(first))
-        rows = [
-            [name, *(signed_text(found[title]) for title in shown)]
-            for name, found in sorted(
-                study.differences.items(), key=lambda item: _falling(item[1], by)
-            )
-        ]
-        heading = f"Difference from {study.suite.baseline}, same queries"
-        yield ReportTable(heading, ["method", *shown], rows)
-    for setting, series in study.sweeps.items():
-        rows = []
-        titles: list[str] = []
-        for each in series:
-            for value, result in each.results.items():
-                titles, (row,) = summary([result])
-                rows.append([each.method, plain(value), *row[1:]])
-        if rows:
-            heading = f"Sweep of {setting}"
-            drawn = heading, f"Content by {setting}"
-            yield ReportTable(heading, ["method", setting, *titles[1:]], rows, drawn)
-    if study.accuracy:
-        ks = list(study.accuracy[0].found.precision)
-        titles = ["measure", "samples", "mean error", "largest error", "ave_err"]
-        rows = [
-            [
-                each.measure,
-                f"{each.samples:,}",
-                f"{each.found.mean_error:.2e}",
-                f"{each.found.largest_error:.4f}",
-                f"{each.found.ave_err:.2e}",
-                *(f"{each.found.precision[k]:.3f}" for k in ks),
-            ]
-            for each in study.accuracy
-        ]
-        name = "Estimates against exact scores"
-        heading = f"{name}, {study.accuracy[0].found.queries:,} queries"
-        yield ReportTable(heading, [*titles, *(f"precision@{k}" for k in ks)], rows, (name,))
-    if study.trees:
-        titles = ["measure", "direction", "length", "mean tree", "largest tree", "alone", "live"]
-        rows = [
-            [
-                each.measure,
-                each.direction,
-                f"{size.length}",
-                f"{size.mean:,.1f}",
-                f"{size.largest:,}",
-                f"{size.alone:.1%}",
-                f"{each.live[size.length - 1]:.3f}" if each.live else "–",
-            ]
-            for each in study.trees
-            for size in each.sizes
-        ]
-        name = "Fingerprint trees and walks"
-        yield ReportTable(f"{name} by length", titles, rows, (name,))
-
-
-def _falling(found: Figures, by: str) -> float:
-    """What sorts figures by one of them, the largest first."""
-    value = found[by].value if by in found else float("nan")
-    return float("inf") if math.isnan(value) else -value
 
 
 def _examples(study: Study, methods: Sequence[str]) -> Iterator[ReportTable]:
@@ -278,9 +169,7 @@ def _examples(study: Study, methods: Sequence[str]) -> Iterator[ReportTable]:
         remark += "✓ behind what shares a label with it." if marked else ""
         if len(study.methods) > len(lists):
             remark += f" The {len(lists)} best methods."
-        yield ReportTable(
-            f"Example: {_titled(page)}", ["rank", *lists], rows, (), remark.strip(), True
-        )
+        yield ReportTable(f"Example: {_titled(page)}", ["rank", *lists], rows, remark.strip(), True)
 
 
 def _hit(hits: Sequence[ExampleHit]) -> str:
@@ -309,61 +198,20 @@ def explained(plan: JudgePlan) -> str:
     )
 
 
-def long_rows(study: Study) -> Iterator[list[Any]]:
-    """Every figure, a row each, in the order of ``LONG_TITLES``."""
-    for result in study.methods:
-        yield from _figure_rows("methods", result, result.figures)
-        yield ["methods", *_who(result), "", "", "pairs", result.pairs, None, None]
-        for title in ("bytes", "build_seconds"):
+def long_rows(results: Iterable[Result]) -> Iterator[list[Any]]:
+    """Every figure, a row each, in the order of ``TITLES``."""
+    for result in results:
+        point = result.point
+        who = [result.name, point.measure if point else "", point.direction if point else ""]
+        for title, found in result.figures.items():
+            yield [*who, title, *found]
+        for title in ("pairs", "bytes", "build_seconds"):
             value = getattr(result, title)
             if value is not None:
-                yield ["methods", *_who(result), "", "", title, value, None, None]
-    named = {result.name: result for result in study.methods}
-    for name, found in study.differences.items():
-        yield from _figure_rows("differences", named[name], found)
-    if study.best is not None:
-        for result in study.best.results:
-            yield from _figure_rows("best", result, result.figures)
-            yield ["best", *_who(result), "", "", "pairs", result.pairs, None, None]
-            difference = study.best.differences.get(result.name, {})
-            yield from _figure_rows("best differences", result, difference)
-    for setting, series in study.sweeps.items():
-        for each in series:
-            for value, result in each.results.items():
-                yield from _figure_rows("sweeps", result, result.figures, setting, value)
-                yield ["sweeps", *_who(result), setting, value, "pairs", result.pairs, None, None]
-    for precise in study.accuracy:
-        key = ["accuracy", precise.measure, precise.measure, "in", "samples", precise.samples]
-        accuracy = precise.found
-        yield [*key, "mean_error", accuracy.mean_error, None, None]
-        yield [*key, "largest_error", accuracy.largest_error, None, None]
-        yield [*key, "ave_err", accuracy.ave_err, None, None]
-        for k, value in accuracy.precision.items():
-            yield [*key, f"precision@{k}", value, None, None]
-    for trees in study.trees:
-        for size in trees.sizes:
-            name = f"{trees.measure} {trees.direction}"
-            key = ["trees", name, trees.measure, trees.direction, "length", size.length]
-            yield [*key, "mean_tree", size.mean, None, None]
-            yield [*key, "largest_tree", size.largest, None, None]
-            yield [*key, "alone", size.alone, None, None]
-            if trees.live:
-                yield [*key, "live_tokens", trees.live[size.length - 1], None, None]
+                yield [*who, title, value, None, None]
 
 
-def _who(result: Result) -> list[str]:
-    point = result.point
-    return [result.name, point.measure if point else "", point.direction if point else ""]
-
-
-def _figure_rows(
-    table: str, result: Result, figures: Figures, setting: str = "", value: Any = ""
-) -> Iterator[list[Any]]:
-    for title, found in figures.items():
-        yield [table, *_who(result), setting, value, title, *found]
-
-
-# -- written -----------------------------------------------------------------------------
+# -- files -----------------------------------------------------------------------------------------
 
 
 REPORT = "html"
@@ -402,8 +250,24 @@ def figures_target(
 
 
 @dataclass(frozen=True)
-class Written(Document):
-    """A document that can be written as a report or as a table."""
+class StudyDocument(Document):
+    """What a study came to."""
+
+    study: Study
+    command: str = ""
+    """The call that it came of."""
+
+    def facts(self) -> dict[str, Any]:
+        """What it is of, and its figures."""
+        study = self.study
+        figures = [dict(zip(TITLES, row, strict=True)) for row in long_rows(study.methods)]
+        about = {"about": study.about, "graph": study.graph, "facts": study.facts}
+        about |= {"cocite": __version__, "date": study.date, "read": study.sources}
+        return about | {"figures": figures, "examples": study.examples, "notes": study.notes}
+
+    def rows(self) -> ResultRows:
+        """The same rows, without the facts."""
+        return ResultRows(TITLES, long_rows(self.study.methods))
 
     def write(
         self,
@@ -421,7 +285,7 @@ class Written(Document):
         formulas have an apostrophe before them, in a table of CSV or TSV.
 
         Raises :class:`~cocite.errors.OutputExists`, and :class:`~cocite.errors.UsageError` for
-        another ending, or for a report without matplotlib.
+        another ending.
         """
         target = figures_target(output, kind=kind, overwrite=overwrite, safe=safe)
         if isinstance(target, Path):
@@ -445,9 +309,18 @@ class Written(Document):
         types = {title: "DOUBLE" if title in _NUMBERS else "VARCHAR" for title in titles}
         target.write_table([_columns(types, rows)], types)
 
-    @abstractmethod
     def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
-        """Write the page and its companions."""
+        """Write the page and its companions; ``command`` is what it came of."""
+        study = self.study
+        page = ReportPage(
+            title=study.about,
+            facts=origin(study.graph, facts_text(study.facts), study.date, command or self.command)
+            | ({"labels": "; ".join(study.sources)} if study.sources else {}),
+            explained=explained(study.judge),
+            tables=list(method_tables(study, deciding(study.methods))),
+            notes=study.notes,
+        )
+        return write_page(check_report(path, overwrite), page, TITLES, long_rows(study.methods))
 
 
 def _columns(types: dict[str, str], rows: Iterable[Iterable[Any]]) -> Columns:
@@ -462,42 +335,3 @@ def _columns(types: dict[str, str], rows: Iterable[Iterable[Any]]) -> Columns:
         else:
             found[title] = np.array([None if v in (None, "") else str(v) for v in column], object)
     return found
-
-
-# -- documents ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class StudyDocument(Written):
-    """What a study came to."""
-
-    study: Study
-    command: str = ""
-    """The call that it came of."""
-
-    def facts(self) -> dict[str, Any]:
-        """What it is of, and its figures."""
-        figures = [dict(zip(LONG_TITLES, row, strict=True)) for row in long_rows(self.study)]
-        study = self.study
-        about = {"suite": study.suite.name, "graph": study.graph, "facts": study.facts}
-        about |= {"cocite": __version__, "date": study.date, "read": study.sources}
-        return about | {"figures": figures, "examples": study.examples, "notes": study.notes}
-
-    def rows(self) -> ResultRows:
-        """The same rows, without the facts."""
-        return ResultRows(LONG_TITLES, long_rows(self.study))
-
-    @cached_property
-    def pictures(self) -> dict[str, Picture]:
-        """Its pictures by title; raises :class:`~cocite.errors.UsageError` without matplotlib."""
-        return pictures(self.study)
-
-    def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
-        command, drawn = command or self.command, self.pictures
-        return write_report(self.study, path, overwrite=overwrite, command=command, drawn=drawn)
-
-    def write_pictures(
-        self, folder: str | os.PathLike[str], *, overwrite: bool = False
-    ) -> list[Path]:
-        """Write every picture as SVG and PNG into a folder; returns the files."""
-        return write_pictures(self.pictures, folder, overwrite=overwrite)

@@ -1,137 +1,188 @@
 """How good the answers are, in one call: the same for Python and for ``cocite evaluate``.
 
-    given                          what is judged
-    an index, or several           each as it is, side by side (``evaluation/run.py``)
-    a graph                        every measure in every direction (the suite ``graph``)
-    a suite, and maybe a folder    what the suite says (``evaluation/suite_run.py``)
-    several suites, and a folder   the default beside all else on the data of each
-    (``evaluation/across.py``)
+    given                       what is judged
+    an index, or several        each as it is, side by side
+    a graph                     every measure in every direction, with its own settings
 
-Graphs and indexes that are only made to be judged lie in a temporary directory.
+Indexes that are only made to be judged lie in a temporary directory, one at a time.
 
-Cost: an index or a graph as ``evaluation/suite_run.py`` says; indexes that are there, a question a
-query each.
-
-Indexes that are there already, judged side by side: a study without a suite's builds.
+Cost: for a graph a build for each measure and direction; a question a query and index.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cocite.compiled.clock import clock
 from cocite.errors import UsageError
-from cocite.evaluation.across import AcrossDocument, run_across
-from cocite.evaluation.html_report import Result, Study, facts_of
 from cocite.evaluation.labels import Bootstrap
-from cocite.evaluation.points import Point, Suite
-from cocite.evaluation.rankers import IndexRanker
-from cocite.evaluation.report import StudyDocument
-from cocite.evaluation.studies import Examples, read_truth
-from cocite.evaluation.suite_file import load_across, load_suite, with_data
-from cocite.evaluation.suite_run import run_suite
+from cocite.evaluation.points import DataPlan, JudgePlan, MethodPlan, Point, Suite
+from cocite.evaluation.rankers import Builds, IndexRanker, builds_on
+from cocite.evaluation.report import Result, Study, StudyDocument, facts_of
+from cocite.evaluation.truth import Examples, Truth, read_truth
 from cocite.graph import Graph
 from cocite.graph.opening import open_graph
 from cocite.index import StoredIndex
 from cocite.io.remote import copied, is_url
-from cocite.measures import Value
+from cocite.measures import Value, find_measure
 from cocite.resources import Resources
 from cocite.search import Index
-from cocite.storage import kind_of
+from cocite.storage import disk, kind_of
 
 if TYPE_CHECKING:
     from cocite.cluster.ray import Cluster
 
+Progress = Callable[[str, int, int], None]
+Stored = Index | Graph | str | os.PathLike[str]
 
-def compare_indexes(
+_GRAPH = MethodPlan(without=("coupling",), directions=("in", "out", "both"))
+"""Every measure in every direction; coupling is cocitation of the graph turned round."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """An index to judge, how it is asked, and how long it took to build, if it was."""
+
+    name: str
+    index: Index
+    point: Point
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class StudyJudge:
+    """What judges the methods of one study."""
+
+    truth: Truth
+    plan: JudgePlan
+    seed: int
+    threads: int
+    progress: Progress
+
+    def judge(self, methods: Iterator[Method], study: Study, examples: Examples) -> Study:
+        """Judge methods as they come, and add each to the study."""
+        judge = self.truth.judge(self.plan)
+        resamples = Bootstrap(
+            self.truth.queries.size, self.plan.resamples, self.plan.confidence, self.seed
+        )
+        for each in methods:
+            ranker = IndexRanker(each.index, self.truth.candidates, **dict(each.point.ask))
+            stage = partial(self.progress, f"judging {each.name}")
+            judgment = judge(ranker, threads=self.threads, progress=stage)
+            examples.ask(each.name, ranker)
+            size, figures = each.index.stored.store.nbytes, judgment.figures(resamples)
+            study.methods.append(
+                Result(each.name, each.point, figures, judgment.pairs, size, each.seconds)
+            )
+        study.examples += examples.pages
+        study.sources += self.truth.sources
+        return study
+
+
+def judge_indexes(
     given: Sequence[Index | str],
-    suite: Suite,
+    data: DataPlan,
+    plan: JudgePlan,
     settings: Mapping[str, Value],
     *,
-    seed: int = 0,
-    threads: int | None = None,
-    memory: str | int | None = None,
-    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
+    seed: int,
+    resources: Resources,
+    progress: Progress,
 ) -> Study:
-    """Judge indexes of one graph by the data and the judge of a suite.
+    """Judge indexes of one graph side by side, each called as its path.
 
-    Parameters
-    ----------
-    given
-        The indexes, opened or as paths; a method is called as its path.
-    suite
-        Whose ``data`` names labels and texts.
-    settings
-        For asking all of them.
-    seed, threads, memory, progress
-        As for :func:`~cocite.evaluation.suite_run.run_suite`.
-
-    Raises
-    ------
-    UsageError
-        If they are not of one graph, or one does not take a setting.
-    InputError, StoreError
+    Raises :class:`UsageError` if they are not of one graph, or one does not take a setting.
     """
-    means = Resources.checked(threads, memory)
     indexes = [
         each
         if isinstance(each, Index)
-        else Index(StoredIndex.open(each).sound(), means)  # nearly all of it will be read
+        else Index(StoredIndex.open(each).sound(), resources)  # nearly all of it will be read
         for each in given
     ]
-    paths = [str(index.stored.store.path) for index in indexes]
-    graphs = {index.stored.graph["digest"] for index in indexes}
-    if len(graphs) > 1:
+    if len({index.stored.graph["digest"] for index in indexes}) > 1:
         raise UsageError("the indexes are of different graphs; compare those of one")
-    first = indexes[0]
+    first, paths = indexes[0], [str(index.stored.store.path) for index in indexes]
     truth = read_truth(
-        first.nodes, suite.data, suite.judge, seed=seed, progress=progress, memory=means.memory
+        first.nodes, data, plan, seed=seed, progress=progress, memory=resources.memory
     )
-    judge, plan = truth.judge(suite.judge), suite.judge
-    bootstrap = Bootstrap(truth.queries.size, plan.resamples, plan.confidence, seed)
-    edges = int(first.stored.graph["edges"])
     about = "Indexes of one graph, side by side" if len(paths) > 1 else f"The index {paths[0]}"
-    suite = replace(suite, name="indexes", about=about)
-    study = Study(suite, facts_of(first.stored.nodes, edges, truth, seed))
-    study.sources += truth.sources
-    study.graph = str(first.stored.graph["name"])
-    examples = Examples(first.nodes, truth, seed, first.titles)
-    for path, index in zip(paths, indexes, strict=True):
-        ranker = IndexRanker(index, truth.candidates, **settings)
-        judgment = judge(
-            ranker, threads=means.threads, progress=partial(progress, f"judging {path}")
+    facts = facts_of(first.stored.nodes, int(first.stored.graph["edges"]), truth, seed)
+    study = Study(about, plan, facts, graph=str(first.stored.graph["name"]))
+    methods = (
+        Method(path, index, _point_of(index, settings))
+        for path, index in zip(paths, indexes, strict=True)
+    )
+    judging = StudyJudge(truth, plan, seed, resources.threads, progress)
+    return judging.judge(methods, study, Examples(first.nodes, truth, seed, first.titles))
+
+
+def _point_of(index: Index, settings: Mapping[str, Value]) -> Point:
+    ask = index.stored.ask_settings(settings).to_json()
+    build = tuple(sorted(index.settings.items()))
+    return Point(index.measure, index.direction, build, tuple(sorted(ask.items())))
+
+
+def judge_graph(
+    graph: Graph,
+    data: DataPlan,
+    plan: JudgePlan,
+    settings: Mapping[str, Value],
+    builds: Builds,
+    *,
+    seed: int,
+    progress: Progress,
+) -> Study:
+    """Judge every measure in every direction on a graph, one index after another."""
+    graph.check()
+    truth = read_truth(
+        graph.names, data, plan, seed=seed, progress=progress, memory=builds.means.memory
+    )
+    about = "Every measure in every direction, with its own settings"
+    facts = facts_of(graph.nodes, graph.edges, truth, seed)
+    study = Study(about, plan, facts, graph=graph.path.resolve().name)
+    points = Suite(settings=settings, method=(_GRAPH,)).methods(seed)
+    judging = StudyJudge(truth, plan, seed, builds.means.threads, progress)
+    with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
+        methods = _built(graph, points, builds, Path(folder), data.texts, progress)
+        return judging.judge(methods, study, Examples(graph.names, truth, seed, graph.titles))
+
+
+def _built(
+    graph: Graph,
+    points: Mapping[str, Point],
+    builds: Builds,
+    folder: Path,
+    texts: str,
+    progress: Progress,
+) -> Iterator[Method]:
+    """Each index, there until the next is asked for."""
+    for number, (name, point) in enumerate(points.items(), 1):
+        place = folder / f"{number}.index"
+        begin = clock()
+        index = builds.index(
+            graph,
+            place,
+            point.measure,
+            point.direction,
+            dict(point.build),
+            progress=partial(progress, f"building index {number} of {len(points)}"),
+            texts=texts if texts and find_measure(point.measure).texts else None,
         )
-        examples.ask(path, ranker)
-        asked = index.stored.ask_settings(settings).to_json()
-        built, asking = tuple(sorted(index.settings.items())), tuple(sorted(asked.items()))
-        study.methods.append(
-            Result(
-                path,
-                Point(index.measure, index.direction, built, asking),
-                judgment.figures(bootstrap),
-                judgment.pairs,
-                index.stored.store.nbytes,
-            )
-        )
-    study.examples += examples.pages
-    return study
+        yield Method(name, index, point, clock() - begin)
+        disk.remove_tree(place)
 
 
 # -- evaluating --------------------------------------------------------------------------
 
 
-What = Index | Graph | str | os.PathLike[str]
-
-
 def evaluate(
     *of: Any,
-    suite: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     labels: str | os.PathLike[str] | None = None,
     label_columns: Sequence[int | str] | None = None,
     delimiter: str | None = None,
@@ -149,8 +200,8 @@ def evaluate(
     memory: str | int | None = None,
     cluster: str | Cluster | None = None,
     via: str | None = None,
-    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
-) -> StudyDocument | AcrossDocument:
+    progress: Progress = lambda stage, done, total: None,
+) -> StudyDocument:
     """Tell how good the answers are, by labels and by texts: sibling Gamma, precision, recall,
     nDCG, likeness of texts, each with its interval.
 
@@ -160,15 +211,13 @@ def evaluate(
     Parameters
     ----------
     of
-        Indexes of one graph, or one graph, opened or as paths or URLs, or anything else that holds
-        links (:func:`cocite.open_graph`); with ``suite`` the folder of its data (of a suite for
-        graphs, the graph).
-    suite
-        A study that comes along, by name, or a TOML file; several for one table of all.
+        Indexes of one graph, which are judged side by side; or one graph, of which every measure is
+        judged in every direction: opened, as paths or URLs, or anything else that holds links
+        (:func:`cocite.open_graph`).
     labels, label_columns, separator
         A table of names and categories; its columns of both, as titles or numbers from 1; and what
         separates the parts of a category, the most general first, ``""`` for nothing. By default
-        ``(1, 2)`` and ``"."`` or what the suite says.
+        ``(1, 2)`` and ``"."``.
     delimiter, header, skip_bad_rows
         How the labels are read, as for :func:`~cocite.ingest`.
     depth
@@ -197,7 +246,7 @@ def evaluate(
 
     Returns
     -------
-    StudyDocument or, of several suites, AcrossDocument
+    StudyDocument
         ``to_json()`` and ``rows()`` have every figure, with the bounds of its 95 % interval;
         ``write("report.html")`` writes a report.
 
@@ -205,77 +254,79 @@ def evaluate(
     ------
     UsageError, InputError, StoreError, ResourceError, ClusterError
     """
-    call = _call(
-        of,
-        suite=suite,
-        labels=labels,
-        label_columns=label_columns,
-        delimiter=delimiter,
-        header=header,
-        skip_bad_rows=skip_bad_rows,
-        separator=separator,
-        depth=depth,
-        gamma_least=gamma_least,
-        texts=texts,
-        queries=queries,
-        cutoffs=cutoffs,
-        settings=settings,
-        seed=seed,
-    )
-    if not suite:
-        of = tuple(_stored(each, memory, threads) for each in of)
-    suites = [suite] if isinstance(suite, str | os.PathLike) else list(suite)
-    if cutoffs is not None and not (cutoffs and all(type(k) is int and k > 0 for k in cutoffs)):
-        raise UsageError(f"cutoffs are {list(cutoffs)}; they are whole numbers, 1 or more")
-    data: dict[str, Any] = {
-        "labels": None if labels is None else os.fspath(labels),
+    given: dict[str, Any] = {
+        "labels": labels,
         "label_columns": None if label_columns is None else tuple(label_columns),
         "delimiter": delimiter,
         "header": header,
         "skip_bad_rows": skip_bad_rows,
         "separator": separator,
         "depth": depth,
-        "texts": None if texts is None else os.fspath(texts),
-    }
-    judge: dict[str, Any] = {
-        "queries": queries,
         "gamma_least": gamma_least,
+        "texts": texts,
+        "queries": queries,
         "cutoffs": None if cutoffs is None else tuple(cutoffs),
     }
-    _check(data | judge)
-    options: dict[str, Any] = {
-        "seed": seed,
-        "threads": threads,
-        "memory": memory,
-        "cluster": cluster,
-        "via": via,
-        "progress": progress,
-    }
+    _check(given)
+    call = _call(of, given | {"settings": settings, "seed": seed or None})
+    of = tuple(_stored(each, memory, threads) for each in of)
+    paths = [_path(each) for each in of]
+    data, plan = _plan(DataPlan, given), _plan(JudgePlan, given)
     chosen = dict(settings or {})
-    if len(suites) > 1:
-        names = [os.fspath(each) for each in suites]
-        return _across([_path(each) for each in of], names, data, judge, chosen, options, call)
-    name = os.fspath(suites[0]) if suites else None
-    return StudyDocument(_study(of, name, data | judge, chosen, options), call)
+    kinds = [kind_of(path) for path in paths]
+    if kinds == ["graph"]:
+        with builds_on(cluster, via, threads, memory) as builds:
+            graph = of[0] if isinstance(of[0], Graph) else Graph.open(paths[0])
+            study = judge_graph(graph, data, plan, chosen, builds, seed=seed, progress=progress)
+        return StudyDocument(study, call)
+    for path, kind in zip(paths, kinds, strict=True):
+        if kind is None:
+            raise UsageError(f"{path} is neither an index nor a graph")
+    if not paths:
+        raise UsageError("name indexes of one graph, or a graph")
+    if set(kinds) != {"index"}:
+        raise UsageError("give indexes of one graph, or one graph, but not both")
+    if cluster is not None or via is not None:
+        raise UsageError(
+            "indexes that are there are not built: leave --cluster (cluster=...) and "
+            "--staging-url (via=...) out"
+        )
+    resources = Resources.checked(threads, memory)
+    indexes = [each if isinstance(each, Index) else _path(each) for each in of]
+    study = judge_indexes(
+        indexes, data, plan, chosen, seed=seed, resources=resources, progress=progress
+    )
+    return StudyDocument(study, call)
 
 
-def _stored(what: Any, memory: str | int | None, threads: int | None) -> What:
+def _plan(kind: Any, given: Mapping[str, Any]) -> Any:
+    """A plan of what was given; paths are absolute."""
+    chosen = {f.name: given[f.name] for f in fields(kind) if given.get(f.name) is not None}
+    for key in {"labels", "texts"} & set(chosen):
+        chosen[key] = str(Path(chosen[key]).absolute())
+    return kind(**chosen)
+
+
+def _stored(what: Any, memory: str | int | None, threads: int | None) -> Stored:
     """What is judged, stored if it holds links that are not stored yet."""
     if isinstance(what, Index):
         return what
-    if isinstance(what, str | os.PathLike) and (is_url(what) or os.path.isdir(what)):
-        return what
+    if isinstance(what, str | os.PathLike):
+        if is_url(what):
+            return str(copied(what))
+        if os.path.isdir(what):
+            return what
     return open_graph(what, memory=memory, threads=threads)
 
 
-def _call(of: Sequence[Any], **given: Any) -> str:
-    """The call as it would be typed, without what is as it is anyway."""
+def _call(of: Sequence[Any], given: Mapping[str, Any]) -> str:
+    """The call as it would be typed, without what was not given."""
     stored = (Index, Graph, str, os.PathLike)
     words = [
         repr(_path(each)) if isinstance(each, stored) else f"<{type(each).__name__}>" for each in of
     ]
     for name, value in given.items():
-        if value is not None and value != () and (name, value) != ("seed", 0):
+        if value is not None:
             shown = os.fspath(value) if isinstance(value, os.PathLike) else value
             words.append(f"{name}={shown!r}")
     return f"cocite.evaluate({', '.join(words)})"
@@ -283,6 +334,9 @@ def _call(of: Sequence[Any], **given: Any) -> str:
 
 def _check(given: Mapping[str, Any]) -> None:
     """Numbers are in their range; the rest is checked where it is used."""
+    cutoffs = given["cutoffs"]
+    if cutoffs is not None and not (cutoffs and all(type(k) is int and k > 0 for k in cutoffs)):
+        raise UsageError(f"cutoffs are {list(cutoffs)}; they are whole numbers, 1 or more")
     for name, kinds, least in (
         ("queries", (int,), 1),
         ("depth", (int,), 1),
@@ -294,86 +348,8 @@ def _check(given: Mapping[str, Any]) -> None:
             raise UsageError(f"{name} is {value!r}; it is {what}, {least} or more")
 
 
-def _path(what: What) -> str:
+def _path(what: Stored) -> str:
     """Where it is stored."""
     if isinstance(what, Index):
         return str(what.stored.store.path)
     return str(what.path) if isinstance(what, Graph) else os.fspath(what)
-
-
-def _across(
-    paths: Sequence[str],
-    suites: Sequence[str],
-    data: Mapping[str, Any],
-    judge: Mapping[str, Any],
-    settings: Mapping[str, Value],
-    options: dict[str, Any],
-    call: str,
-) -> AcrossDocument:
-    """Several suites: one table of all."""
-    if len(paths) > 1:
-        raise UsageError("several suites take one folder, which has a folder for each")
-    own = dict(data) | {"gamma_least": judge["gamma_least"]}
-    given = [key for key, value in own.items() if value is not None]
-    if given:
-        option = given[0].replace("_", "-")
-        raise UsageError(f"--{option} is each suite's own: leave it out with several suites")
-    plan = with_data(load_across(), judge, settings)
-    root = Path(paths[0]) if paths else None
-    with tempfile.TemporaryDirectory(prefix="cocite-") as work:
-        found = run_across(_distinct_labels(suites), root, Path(work), plan, **options)
-    return AcrossDocument(found, call)
-
-
-def _distinct_labels(names: Sequence[str]) -> list[Suite]:
-    """The suites of these names; files that share a base name are called as their paths."""
-    found = []
-    suites = list(map(load_suite, names))
-    often = Counter(suite.name for suite in suites)
-    for name, suite in zip(names, suites, strict=True):
-        if often[suite.name] == 1:
-            found.append(suite)
-            continue
-        if names.count(name) > 1:
-            raise UsageError(f"the suite {name} is named twice")
-        data = replace(suite.data, folder=suite.data.folder or suite.name)
-        found.append(replace(suite, name=name.removesuffix(".toml"), data=data))
-    return found
-
-
-def _study(
-    of: Sequence[What],
-    suite: str | None,
-    given: Mapping[str, Any],
-    settings: Mapping[str, Value],
-    options: dict[str, Any],
-) -> Study:
-    """The study that the arguments name: of a suite, of a graph, or of indexes."""
-    of = [str(copied(each)) if is_url(each) else each for each in of]
-    paths = [_path(each) for each in of]
-    kinds = [kind_of(path) for path in paths]
-    if suite is None and paths and all(kind == "index" for kind in kinds):
-        plan = with_data(load_suite("graph"), given)
-        on = [options.pop(name) for name in ("cluster", "via")]
-        if any(each is not None for each in on):
-            raise UsageError(
-                "indexes that are there are not built: leave --cluster (cluster=...) and "
-                "--staging-url (via=...) out"
-            )
-        indexes = [each if isinstance(each, Index) else _path(each) for each in of]
-        return compare_indexes(indexes, plan, settings, **options)
-    if suite is not None or kinds == ["graph"]:
-        if len(paths) > 1:
-            raise UsageError("a suite takes one folder of data, or one graph")
-        plan = with_data(load_suite(suite or "graph"), given, settings)
-        folder = Path(paths[0]) if paths else None
-        if kinds == ["graph"]:
-            plan = with_data(plan, {"graph": str(Path(paths[0]).absolute())})
-        with tempfile.TemporaryDirectory(prefix="cocite-") as work:
-            return run_suite(plan, folder, Path(work), **options)
-    for path, kind in zip(paths, kinds, strict=True):
-        if kind is None:
-            raise UsageError(f"{path} is neither an index nor a graph")
-    if kinds:
-        raise UsageError("give indexes of one graph, or one graph, but not both")
-    raise UsageError("name indexes, or a graph, or a --suite (and the folder of its data)")

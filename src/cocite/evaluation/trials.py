@@ -146,7 +146,7 @@ def suite_of(measures: Sequence[str], directions: Sequence[str], samples: int, s
     sweeps = tuple(
         SweepPlan(name, values, names, directions=plan.directions) for name, values in TRIED
     )
-    return Suite("tune", settings=settings, method=(plan,), sweep=sweeps)
+    return Suite(settings=settings, method=(plan,), sweep=sweeps)
 
 
 def first_points(

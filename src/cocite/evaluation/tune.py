@@ -57,7 +57,6 @@ from cocite.evaluation.judge import Judge, Judgment
 from cocite.evaluation.labels import Bootstrap, Interval
 from cocite.evaluation.points import DataPlan, JudgePlan, Point, called, candidates, combined
 from cocite.evaluation.rankers import Builds, IndexRanker, Ranker, builds_on
-from cocite.evaluation.studies import Truth, read_truth, sample_pages
 from cocite.evaluation.trials import (
     Records,
     Trial,
@@ -70,6 +69,7 @@ from cocite.evaluation.trials import (
     suite_of,
     whole_settings,
 )
+from cocite.evaluation.truth import Truth, read_truth, sample_pages
 from cocite.graph import Graph
 from cocite.graph.opening import open_graph
 from cocite.resources import format_time

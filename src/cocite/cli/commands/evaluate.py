@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,6 @@ from cocite.io.readers.contract import DELIMITERS
 from cocite.io.writers import TABLES, kinds_of
 
 if TYPE_CHECKING:
-    from cocite.evaluation.across import AcrossDocument
-    from cocite.evaluation.html_report import Study
     from cocite.evaluation.report import StudyDocument
 
 
@@ -30,8 +28,6 @@ _UNITS = {
     "loading": "bytes",
     "judging": "queries",
     "reading": "",
-    "comparing": "queries",
-    "solving": "sweeps",
 }
 
 
@@ -110,17 +106,7 @@ def _settings(
 
 
 @click.command(cls=SectionedVerb)
-@click.argument("paths", metavar="[INDEX|GRAPH|FOLDER]...", nargs=-1)
-@click.option(
-    "--suite",
-    "suites",
-    multiple=True,
-    metavar="NAME|FILE",
-    help="Run a whole study: a TOML file, or one of wikispeedia, cora, polblogs, cit-hepph, "
-    "hollins, web and graph. Give the folder of its data, too (for graph: a graph; for web: "
-    "nothing). Repeated, it compares the default with every measure's best and with embeddings on "
-    "the data of each: give the folder that has a folder for each.",
-)
+@click.argument("paths", metavar="[INDEX|GRAPH|LINKS]...", nargs=-1)
 @click.option(
     "--labels",
     metavar="FILE",
@@ -178,11 +164,6 @@ def _settings(
 @kind_option(["html", *kinds_of(TABLES)])
 @to_options
 @click.option(
-    "--figures",
-    metavar="DIR",
-    help="Write the pictures into a folder, too, as SVG and PNG.",
-)
-@click.option(
     "--seed",
     type=int,
     default=0,
@@ -205,12 +186,10 @@ def _settings(
 @format_option
 def evaluate(
     paths: tuple[str, ...],
-    suites: tuple[str, ...],
     output: str | None,
     kind: str | None,
     to: str | None,
     append: bool,
-    figures: str | None,
     overwrite: bool,
     bipartite: bool,
     no_cache: bool,
@@ -223,62 +202,33 @@ def evaluate(
     cocite evaluate links.tsv --labels topics.tsv        what cocite related answers of a file
     cocite evaluate web.index --labels topics.tsv        one index, or several
     cocite evaluate web.graph --labels topics.tsv        every measure on a graph
-    cocite evaluate --suite web -o report.html           a study that makes its own data
-    cocite evaluate --suite wikispeedia FOLDER           a study of data in a folder
-    cocite evaluate --suite cora --suite web FOLDER      one table of several, data in its folders
 
     The brackets, or ±, are 95 % intervals: how much a figure would vary with other queries.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation import evaluate as run
-    from cocite.evaluation.report import StudyDocument, check_pictures, figures_target
+    from cocite.evaluation.report import figures_target
     from cocite.io.writers import Target
     from cocite.search.open import BUILD_LOG
 
-    if figures is not None and len(suites) > 1:
-        raise click.UsageError(
-            "several suites are one table, without pictures: leave out --figures"
-        )
     how: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe_csv()}
     target = figures_target(output, to=to, kind=kind, **how)
-    reported = isinstance(target, Path)
-    if reported or figures is not None:
-        from cocite import plots
-
-        option = "--output" if reported else "--figures"
-        plots.require(
-            "evaluate", f"leave out {option} and take --format csv, which has all figures"
-        )
-    if figures is not None:
-        check_pictures(figures, overwrite)
     means = {name: data[name] for name in ("memory", "threads")}
-    if not suites:
-        more = {"bipartite": bipartite, **means}
-        paths = tuple(index_of(path, no_cache=no_cache, **more) for path in paths)
-    elif no_cache or bipartite:
-        option = "--no-cache" if no_cache else "--bipartite"
-        raise click.UsageError(f"a suite has no file of links: leave {option} out")
+    paths = tuple(index_of(path, no_cache=no_cache, bipartite=bipartite, **means) for path in paths)
     with Stages(_UNITS) as stages, unsaid(BUILD_LOG):
-        found = run(*paths, suite=suites, progress=stages, **data)
-        if reported and output is not None:
-            stages("drawing", 0, 0)
-            found.write(output, kind=kind, overwrite=overwrite, command=_typed())
+        found = run(*paths, progress=stages, **data)
+        if isinstance(target, Path):
+            stages("writing", 0, 0)
+            found.write(target, kind=kind, overwrite=overwrite, command=_typed())
         elif isinstance(target, Target):
             stages("writing", 0, 0)
             found.write_table(target)
-        drawn = []
-        if figures is not None and isinstance(found, StudyDocument):
-            stages("drawing", 0, 0)
-            drawn = found.write_pictures(figures, overwrite=overwrite)
     show(Reply(found, lambda: _text(found)))
     for note in _notes(found):
         say(note)
-    if reported:
+    if isinstance(target, Path):
         say(f"{output}: the report; tables and all figures are in .md and .csv beside it")
     elif isinstance(target, Target):
         say(f"{target.label}: all figures, a row each")
-    if drawn:
-        count = len(drawn) // 2
-        say(f"{figures}: {count} picture{'s' * (count != 1)}, as SVG and PNG")
 
 
 def _typed() -> str:
@@ -286,12 +236,8 @@ def _typed() -> str:
     return shlex.join(["cocite", *click.get_current_context().meta.get(GIVEN, ())])
 
 
-def _notes(found: StudyDocument | AcrossDocument) -> list[str]:
+def _notes(found: StudyDocument) -> list[str]:
     """What is to be said beside the figures."""
-    from cocite.evaluation.report import StudyDocument
-
-    if not isinstance(found, StudyDocument):
-        return found.across.notes
     notes = [*(f"read {source}" for source in found.study.sources), *found.study.notes]
     unknown = found.study.facts.get("rows_of_unknown_nodes")
     if unknown:
@@ -299,52 +245,19 @@ def _notes(found: StudyDocument | AcrossDocument) -> list[str]:
     return notes
 
 
-def _text(found: StudyDocument | AcrossDocument) -> str:
-    """The tables for a terminal."""
-    from cocite.evaluation.across import across_tables
-    from cocite.evaluation.report import StudyDocument
-
-    if isinstance(found, StudyDocument):
-        return _study_text(found.study)
-    return "\n\n".join(
-        f"{table.heading}\n\n{table_text(*_turned(table.titles, table.rows))}"
-        for table in across_tables(found.across)
-    )
-
-
-def _turned(
-    titles: Sequence[str], rows: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """The first column last, as names are of any length."""
-    return [*titles[1:], titles[0]], [[*row[1:], row[0]] for row in rows]
-
-
-def _study_text(study: Study) -> str:
-    """The table of methods, that of their best settings, and what there was no room for."""
+def _text(found: StudyDocument) -> str:
+    """The table of methods that fits the terminal, and what there was no room for."""
     from cocite.evaluation.report import summary
 
-    text, left = _results(*summary(study.methods))
-    if study.best is not None:
-        best, more = _results(*summary(study.best.results), first=study.best.by)
-        text += f"\n\nat its best setting, the largest {study.best.by}:\n\n{best}"
-        left += more
-    if left:
-        missing = ", ".join(dict.fromkeys(left))
-        text += f"\nleft out, for want of width: {missing}; --format csv has them"
-    return text
-
-
-def _results(titles: list[str], rows: list[list[str]], first: str = "") -> tuple[str, list[str]]:
-    """A table of what fits, the column ``first`` first, names last; and the titles of what does
-    not fit.
-    """
-    order = [0, *sorted(range(1, len(titles)), key=lambda i: titles[i] != first)]
-    titles, rows = [titles[i] for i in order], [[row[i] for i in order] for row in rows]
+    titles, rows = summary(found.study.methods)
     titles = [*titles[1:], titles[0]]
     narrow = [[*(_short(cell) for cell in row[1:]), row[0]] for row in rows]
     kept = fitting(titles, narrow)
     text = table_text([titles[i] for i in kept], [[row[i] for i in kept] for row in narrow])
-    return text, [title for i, title in enumerate(titles) if i not in kept]
+    left = ", ".join(title for i, title in enumerate(titles) if i not in kept)
+    if left:
+        text += f"\nleft out, for want of width: {left}; --format csv has them"
+    return text
 
 
 def _short(cell: str) -> str:

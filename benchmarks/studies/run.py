@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.studies.checks import embed, graph_of, quick_judge
+from benchmarks.studies.plans import BlendPlan, StudySuite
+from benchmarks.studies.rankers import BlendedRanking, Scale, VectorRanker
+from benchmarks.studies.study import Best, Series, SuiteStudy
+from benchmarks.studies.suite import accuracies, structures
 from cocite.compiled.clock import clock
 from cocite.errors import UsageError
-from cocite.evaluation.html_report import Best, Result, Series, Study, facts_of
 from cocite.evaluation.judge import Judge, Judgment
 from cocite.evaluation.labels import Bootstrap
 from cocite.evaluation.points import (
-    BlendPlan,
     Point,
-    Suite,
     Swept,
     called,
     candidates,
@@ -35,16 +37,13 @@ from cocite.evaluation.points import (
     sweep_points,
 )
 from cocite.evaluation.rankers import (
-    BlendedRanking,
     Builds,
     IndexRanker,
     Ranker,
-    Scale,
-    VectorRanker,
     builds_on,
 )
-from cocite.evaluation.studies import Examples, Truth, embed, graph_of, read_truth, sample_pages
-from cocite.evaluation.suite_file import accuracies, structures
+from cocite.evaluation.report import Result, facts_of
+from cocite.evaluation.truth import Examples, Truth, read_truth, sample_pages
 from cocite.extras import MissingLibrary
 from cocite.graph import Graph
 from cocite.index.layouts.contract import is_shard
@@ -60,7 +59,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def run_suite(
-    suite: Suite,
+    suite: StudySuite,
     folder: Path | None,
     work: Path,
     *,
@@ -70,7 +69,7 @@ def run_suite(
     cluster: str | Cluster | None = None,
     via: str | None = None,
     progress: Progress = lambda stage, done, total: None,
-) -> Study:
+) -> SuiteStudy:
     """Run a suite.
 
     Parameters
@@ -101,7 +100,7 @@ def run_suite(
 
 
 def run_on(
-    suite: Suite,
+    suite: StudySuite,
     graph: Graph,
     truth: Truth,
     work: Path,
@@ -109,14 +108,14 @@ def run_on(
     builds: Builds,
     progress: Progress,
     texts: Path | None = None,
-) -> Study:
+) -> SuiteStudy:
     """Run a suite on data that is ready; see :func:`run_suite`. ``texts`` are for measures that
     compare them.
     """
     return _SuiteRun(suite, graph, truth, work, seed, builds, progress, texts).study()
 
 
-def _called(suite: Suite, graph: Graph) -> str:
+def _called(suite: StudySuite, graph: Graph) -> str:
     """What the graph of a suite is called: a generated one has no file of its own."""
     web = suite.data.web
     if web:
@@ -149,7 +148,7 @@ class _SuiteRun:
 
     def __init__(
         self,
-        suite: Suite,
+        suite: StudySuite,
         graph: Graph,
         truth: Truth,
         work: Path,
@@ -182,14 +181,23 @@ class _SuiteRun:
     def _courts(self, queries: NDArray[np.uint32], quick: bool = False) -> _SuiteJudges:
         plan = self._suite.judge
         bootstrap = Bootstrap(queries.size, plan.resamples, plan.confidence, self._seed)
-        make = self._truth.quick_judge if quick else self._truth.judge
-        return _SuiteJudges(make(plan, queries), bootstrap)
+        judge = (
+            quick_judge(self._truth, plan, queries) if quick else self._truth.judge(plan, queries)
+        )
+        return _SuiteJudges(judge, bootstrap)
 
-    def study(self) -> Study:
+    def study(self) -> SuiteStudy:
         """Do all of it."""
         suite, graph = self._suite, self._graph
         facts = facts_of(graph.nodes, graph.edges, self._truth, self._seed)
-        study = Study(suite, facts, sources=self._truth.sources, graph=_called(suite, graph))
+        study = SuiteStudy(
+            suite.about or suite.name,
+            suite.judge,
+            facts,
+            sources=self._truth.sources,
+            graph=_called(suite, graph),
+            suite=suite,
+        )
         study.examples = self._examples.pages
         methods = suite.methods(self._seed)
         swept: list[Swept] = []

@@ -28,10 +28,10 @@ folder = "wikispeedia"         where it lies in the folder of all data, where se
 
 What can be said of measures without any truth: how accurate, and what they read and walk.
 
-Accuracy is that of estimates over in-links against exact scores (``evaluation/studies.py``), for
-more and more samples of one index. SimRank and PSimRank have a solver for all pairs, of whose
+Accuracy is that of estimates over in-links against exact scores (``benchmarks/studies/checks.py``),
+for more and more samples of one index. SimRank and PSimRank have a solver for all pairs, of whose
 matrix the rows of the queries are taken; XJaccard's rows are computed by themselves. Structure is
-that of fingerprint trees and walks (``evaluation/studies.py``).
+that of fingerprint trees and walks (``benchmarks/studies/checks.py``).
 
 Cost: SimRank of all pairs some 10 s, and PSimRank a few times that, for 10,000 nodes; XJaccard
 length * queries * nodes**2 operations.
@@ -50,27 +50,31 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.allpairs import MEASURES as SOLVED
-from cocite.allpairs import exact_simrank
-from cocite.errors import InputError, UsageError
-from cocite.evaluation.html_report import Precise, Trees
-from cocite.evaluation.points import (
+from benchmarks.studies.checks import KINDS, Rows, accuracy, live_tokens, tree_sizes
+from benchmarks.studies.plans import (
     AccuracyPlan,
     BestPlan,
     BlendPlan,
-    DataPlan,
     EmbeddingPlan,
-    JudgePlan,
-    MethodPlan,
     StructurePlan,
-    Suite,
+    StudySuite,
+    SuiteData,
+    SuiteJudge,
+)
+from benchmarks.studies.rankers import Scale
+from benchmarks.studies.study import Precise, Trees
+from cocite.allpairs import MEASURES as SOLVED
+from cocite.allpairs import exact_simrank
+from cocite.errors import InputError, UsageError
+from cocite.evaluation.points import (
+    MethodPlan,
     SweepPlan,
     chosen_measures,
     point,
     sweep_points,
 )
-from cocite.evaluation.rankers import IndexRanker, Scale
-from cocite.evaluation.studies import KINDS, Rows, accuracy, live_tokens, sample_pages, tree_sizes
+from cocite.evaluation.rankers import IndexRanker
+from cocite.evaluation.truth import sample_pages
 from cocite.graph import Graph
 from cocite.graph.links import links_of
 from cocite.measures import find_measure
@@ -170,20 +174,20 @@ T = TypeVar("T")
 
 def built_in_suites() -> list[str]:
     """The names of the suites that come along."""
-    folder = files("cocite.evaluation") / "suites"
+    folder = files("benchmarks.studies") / "suites"
     return sorted(
         f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
     )
 
 
-def load_suite(name: str) -> Suite:
+def load_suite(name: str) -> StudySuite:
     """A suite that comes along, by name, or one from a TOML file, by path.
 
     Raises :class:`~cocite.errors.UsageError` and, if a file is not what it should be,
     :class:`~cocite.errors.InputError`.
     """
     if name in built_in_suites():
-        text = (files("cocite.evaluation") / "suites" / f"{name}.toml").read_text("utf-8")
+        text = (files("benchmarks.studies") / "suites" / f"{name}.toml").read_text("utf-8")
         return _parsed(name, name, text)
     path = Path(name)
     if path.suffix != ".toml":
@@ -198,19 +202,19 @@ def load_suite(name: str) -> Suite:
     return _parsed(path.stem, str(path), text)
 
 
-def load_across() -> Suite:
+def load_across() -> StudySuite:
     """What is run on every suite where several run: the plan ``across.toml``, without data."""
-    text = (files("cocite.evaluation") / "across.toml").read_text("utf-8")
+    text = (files("benchmarks.studies") / "across.toml").read_text("utf-8")
     return _parsed("across", "across.toml", text)
 
 
 def with_data(
-    suite: Suite, given: Mapping[str, Any], settings: Mapping[str, Any] | None = None
-) -> Suite:
+    suite: StudySuite, given: Mapping[str, Any], settings: Mapping[str, Any] | None = None
+) -> StudySuite:
     """The suite with some of its data, its judge and its settings chosen otherwise.
 
-    ``given`` holds fields of :class:`DataPlan` and :class:`JudgePlan`; None is not chosen. Paths of
-    labels and texts are those of the caller, not of the data folder.
+    ``given`` holds fields of :class:`SuiteData` and :class:`SuiteJudge`; None is not chosen. Paths
+    of labels and texts are those of the caller, not of the data folder.
     """
     chosen = {key: value for key, value in given.items() if value is not None}
     for key in ("labels", "texts"):
@@ -223,9 +227,9 @@ def with_data(
     return replace(suite, settings=dict(suite.settings) | dict(settings or {}), **parts)
 
 
-def _parsed(name: str, label: str, text: str) -> Suite:
+def _parsed(name: str, label: str, text: str) -> StudySuite:
     try:
-        suite = _build(Suite, {"name": name} | tomllib.loads(text), "the suite")
+        suite = _build(StudySuite, {"name": name} | tomllib.loads(text), "the suite")
     except (tomllib.TOMLDecodeError, UsageError) as error:
         raise InputError(f"{label}: {error}") from error
     data = suite.data
@@ -238,7 +242,7 @@ def _parsed(name: str, label: str, text: str) -> Suite:
     return suite
 
 
-def _check(suite: Suite) -> None:
+def _check(suite: StudySuite) -> None:
     """See that everything named is there, before any work."""
     names = [*suite.methods(), *(e.name for e in suite.embedding)]
     for embedding in suite.embedding:
@@ -273,8 +277,8 @@ def _check(suite: Suite) -> None:
 
 
 _NESTED: dict[str, Any] = {
-    "data": DataPlan,
-    "judge": JudgePlan,
+    "data": SuiteData,
+    "judge": SuiteJudge,
     "best": BestPlan,
     "accuracy": AccuracyPlan,
     "structure": StructurePlan,
@@ -296,9 +300,9 @@ def _build(kind: type[T], value: Any, where: str) -> T:
     for key, item in value.items():
         if key not in known:
             raise UsageError(f"{where} has no key {key!r}; there are {', '.join(known)}")
-        if kind is Suite and key in _NESTED:
+        if kind is StudySuite and key in _NESTED:
             given[key] = _build(_NESTED[key], item, f"[{key}]")
-        elif kind is Suite and key in _LISTED:
+        elif kind is StudySuite and key in _LISTED:
             if not isinstance(item, list):
                 raise UsageError(f"{key} is a list of tables: write [[{key}]]")
             given[key] = tuple(_build(_LISTED[key], each, f"[[{key}]]") for each in item)

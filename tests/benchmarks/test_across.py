@@ -1,29 +1,19 @@
-"""Several suites at once: the plan, what is answered, the table, the command line, the errors."""
+"""Several suites at once: the plan, what is answered, the tables, the errors."""
 
 from __future__ import annotations
 
-import csv
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.studies.across import Across, across_tables, folders_of, run_across
+from benchmarks.studies.answers import JudgedQueries
+from benchmarks.studies.plans import StudySuite
+from benchmarks.studies.rankers import RowRanker
+from benchmarks.studies.suite import load_across, load_suite
 
-import cocite
-from cocite.cli.main import main
 from cocite.errors import UsageError
-from cocite.evaluation import Judge, RowRanker, read_labels, run
-from cocite.evaluation.across import (
-    Across,
-    AcrossDocument,
-    across_tables,
-    folders_of,
-    run_across,
-    write_across,
-)
-from cocite.evaluation.judge import JudgedQueries
-from cocite.evaluation.points import Suite
-from cocite.evaluation.suite_file import load_across, load_suite
+from cocite.evaluation import Judge, read_labels
 from cocite.measures import DEFAULT, MEASURES
 from tests.conftest import MakeGraph
 
@@ -168,7 +158,7 @@ def test_a_short_list_judges_as_a_whole_one(make_graph: MakeGraph, tmp_path: Pat
         Judge(queries, familial=classes, cutoffs=[1], longest=10)
 
 
-# -- tables, files, the command line --------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------------------
 
 
 def test_tables_have_a_row_a_method_and_a_column_a_suite(across: Across) -> None:
@@ -186,70 +176,17 @@ def test_tables_have_a_row_a_method_and_a_column_a_suite(across: Across) -> None
     }
 
 
-def test_the_report_and_the_document(across: Across, tmp_path: Path) -> None:
-    path = write_across(across, tmp_path / "r.html")
-    page = path.read_text("utf-8")
-    assert "Two &lt;webs&gt;" in page
-    assert "://" not in page
-    markdown = path.with_suffix(".md").read_text("utf-8")
-    assert "made: 15 chose, 25 judge" in markdown
-    rows = list(csv.DictReader(path.with_suffix(".csv").read_text("utf-8").splitlines()))
-    facts = AcrossDocument(across).facts()
-    assert len(facts["figures"]) == len(rows)
-    assert facts["suites"]["made"]["judged_by"] == 25
-    assert {row["table"] for row in rows} == {"figures", "differences", "answers"}
-    with pytest.raises(cocite.CociteError, match="exists"):
-        write_across(across, path)
-
-
-def test_the_command_line(
-    place: Path,
-    across: Across,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    plan = load_suite(str(place / "plan.toml"))
-    monkeypatch.setattr("cocite.evaluation.run.load_across", lambda: plan)
-    several = [f"--suite={place / name}.toml" for name in ("made", "plain")]
-    assert main(["evaluate", *several, str(place / "data"), "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["suites"].keys() == {"made", "plain"}
-    kept = [row for row in found["figures"] if row["table"] != "answers"]
-    mine = [row for row in AcrossDocument(across).facts()["figures"] if row["table"] != "answers"]
-    told = [None if np.isnan(row["estimate"]) else row["estimate"] for row in mine]
-    assert [row["estimate"] for row in kept] == told
-    assert main(["evaluate", *several, str(place / "data"), "--labels", "x"]) == 2
-    assert "--labels is each suite's own" in capsys.readouterr().err
-    assert main(["evaluate", *several, str(place), str(place)]) == 2
-    assert "several suites take one folder" in capsys.readouterr().err
-
-
 def test_where_the_data_is(place: Path) -> None:
     made, plain = (load_suite(str(place / f"{name}.toml")) for name in ("made", "plain"))
     root = place / "data"
     assert folders_of([made, plain], root) == {"made": None, "plain": root / "other"}
     assert folders_of([made], None) == {"made": None}
-    wrong: list[tuple[list[Suite], Path | None, str]] = [
+    wrong: list[tuple[list[StudySuite], Path | None, str]] = [
         ([made, made], root, "the suite made is named twice"),
         ([plain], None, "the suite plain reads data: name the folder of all data"),
         ([plain], place, "is looked for in .*other: none"),
-        ([load_suite("graph")], root, "the suite graph names no data"),
+        ([StudySuite(name="x")], root, "the suite x names no data"),
     ]
     for suites, folder, message in wrong:
         with pytest.raises(UsageError, match=message):
             folders_of(suites, folder)
-
-
-def test_suites_that_share_a_base_name_are_called_by_their_paths(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for place in ("a", "b"):
-        (tmp_path / place).mkdir()
-        (tmp_path / place / "web.toml").write_text('[data]\nlinks = "links.tsv"\n')
-    (tmp_path / "other.toml").write_text("")
-    found = run._distinct_labels(["a/web.toml", "b/web.toml", "other.toml"])
-    assert [suite.name for suite in found] == ["a/web", "b/web", "other"]
-    assert [suite.data.folder for suite in found] == ["web", "web", ""]
-    with pytest.raises(UsageError, match=r"the suite a/web\.toml is named twice"):
-        run._distinct_labels(["a/web.toml", "a/web.toml"])

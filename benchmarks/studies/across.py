@@ -3,10 +3,10 @@
 The plan is ``across.toml``: the default as it comes, every measure at its best setting, and the
 embeddings. Where there are labels, some queries choose a measure's best and others judge; without,
 every measure is taken as it comes. Of each the index is built once more, by itself, for what it
-costs and what it answers (``evaluation/judge.py``).
+costs and what it answers (``benchmarks/studies/answers.py``).
 
-Cost: that of a suite each (``evaluation/suite_run.py``), a build a measure, and the questions of
-``evaluation/judge.py``.
+Cost: that of a suite each (``benchmarks/studies/run.py``), a build a measure, and the questions of
+``benchmarks/studies/answers.py``.
 
 Several suites as tables: a row a method, a column a suite, beside the default.
 
@@ -14,48 +14,38 @@ Several suites as tables: a row a method, a column a suite, beside the default.
     a figure          the figure, and how much it is above the default's on the same queries:
                       precision and both gammas
     best settings     direction and settings that were chosen
-    lists             answered / full, shares of the nodes asked (``evaluation/judge.py``)
+    lists             answered / full, shares of the nodes asked (``benchmarks/studies/answers.py``)
     cost              seconds of the build, size, milliseconds a question: median / 99th percentile
 
-As files (``evaluation/html_report.py``) and as a document; every figure by itself is in the CSV and
-the JSON.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from datetime import date
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from benchmarks.studies.answers import JudgedAnswers, JudgedQueries
+from benchmarks.studies.checks import embed, graph_of
+from benchmarks.studies.plans import StudySuite
+from benchmarks.studies.rankers import VectorRanker
+from benchmarks.studies.run import run_on
 from cocite.errors import UsageError
-from cocite.evaluation.html_report import (
-    ReportPage,
-    ReportTable,
-    Result,
-    check_report,
-    facts_of,
-    interval_text,
-    signed_text,
-    write_page,
-)
-from cocite.evaluation.judge import Figures, JudgedAnswers, JudgedQueries, headline
-from cocite.evaluation.points import Point, Suite, called, point
-from cocite.evaluation.rankers import Builds, VectorRanker, builds_on
-from cocite.evaluation.report import Written, explained, facts_text, origin
-from cocite.evaluation.studies import Truth, embed, graph_of, read_truth
-from cocite.evaluation.suite_run import run_on
+from cocite.evaluation.html_report import ReportTable, interval_text, signed_text
+from cocite.evaluation.judge import Figures, headline
+from cocite.evaluation.points import Point, called, point
+from cocite.evaluation.rankers import Builds, builds_on
+from cocite.evaluation.report import Result, facts_of
+from cocite.evaluation.truth import Truth, read_truth
 from cocite.extras import MissingLibrary
 from cocite.graph import Graph
 from cocite.measures import MEASURES
 from cocite.resources import format_size
-from cocite.results import ResultRows
 from cocite.storage import disk
 
 if TYPE_CHECKING:
@@ -88,7 +78,7 @@ class Across:
     and how many judged.
     """
 
-    plan: Suite
+    plan: StudySuite
     facts: dict[str, dict[str, int]] = field(default_factory=dict)
     chosen: dict[str, tuple[int, int]] = field(default_factory=dict)
     rows: list[Judged] = field(default_factory=list)
@@ -98,7 +88,7 @@ class Across:
 class _Place(NamedTuple):
     """Where one suite runs, and with what."""
 
-    suite: Suite
+    suite: StudySuite
     graph: Graph
     truth: Truth
     work: Path
@@ -107,7 +97,7 @@ class _Place(NamedTuple):
     progress: Progress
 
 
-def folders_of(suites: Sequence[Suite], root: Path | None) -> dict[str, Path | None]:
+def folders_of(suites: Sequence[StudySuite], root: Path | None) -> dict[str, Path | None]:
     """Where the data of each suite is: a folder of ``root``, None for a suite that makes its own.
 
     Raises :class:`~cocite.errors.UsageError` if one is not there, before any work.
@@ -132,10 +122,10 @@ def folders_of(suites: Sequence[Suite], root: Path | None) -> dict[str, Path | N
 
 
 def run_across(
-    suites: Sequence[Suite],
+    suites: Sequence[StudySuite],
     root: Path | None,
     work: Path,
-    plan: Suite,
+    plan: StudySuite,
     *,
     seed: int = 0,
     threads: int | None = None,
@@ -155,9 +145,9 @@ def run_across(
     work
         An empty folder, for graphs and indexes.
     plan
-        What to run, such as :func:`~cocite.evaluation.suite_file.load_across`.
+        What to run, such as :func:`~benchmarks.studies.suite.load_across`.
     seed, threads, memory, cluster, via, progress
-        As for :func:`~cocite.evaluation.suite_run.run_suite`.
+        As for :func:`~benchmarks.studies.run.run_suite`.
 
     Raises
     ------
@@ -169,10 +159,10 @@ def run_across(
 
 
 def _run(
-    suites: Sequence[Suite],
+    suites: Sequence[StudySuite],
     folders: Mapping[str, Path | None],
     work: Path,
-    plan: Suite,
+    plan: StudySuite,
     seed: int,
     builds: Builds,
     progress: Progress,
@@ -268,7 +258,6 @@ def _queries(at: _Place, found: Sequence[Found], notes: list[str]) -> Iterator[J
 # -- across report -----------------------------------------------------------------------
 
 
-_TITLES = ("table", "suite", "method", "measure", "direction", "figure", "estimate", "low", "high")
 _NONE = "–"
 _SHOWN = ("precision", "gamma")
 
@@ -292,7 +281,7 @@ def _table(
     suites = [s for s in suites if any(told.get(s, _NONE) != _NONE for told in cells.values())]
     rows = [[name, *(told.get(s, _NONE) for s in suites)] for name, told in cells.items()]
     rows = [row for row in rows if set(row[1:]) != {_NONE}]
-    return ReportTable(heading, ["", *suites], rows, (), remark)
+    return ReportTable(heading, ["", *suites], rows, remark)
 
 
 def across_tables(across: Across) -> list[ReportTable]:
@@ -342,63 +331,3 @@ def _by(across: Across) -> str:
 
 def _chosen(across: Across) -> list[tuple[str, tuple[int, int]]]:
     return list(across.chosen.items())
-
-
-def _figures(across: Across) -> Iterator[list[Any]]:
-    """Every figure, a row each."""
-    for row in across.rows:
-        who = [row.suite, row.method]
-        who += [row.point.measure, row.point.direction] if row.point else ["", ""]
-        kinds: tuple[tuple[str, Figures], ...]
-        kinds = ("figures", row.figures), ("differences", row.differences)
-        for kind, figures in kinds:
-            for title, found in figures.items():
-                yield [kind, *who, title, *found]
-        costs = {"bytes": row.bytes, "build_seconds": row.build_seconds} | asdict(row.answers)
-        for title, value in costs.items():
-            yield ["answers", *who, title, value, None, None]
-
-
-def write_across(
-    across: Across, output: str | os.PathLike[str], *, overwrite: bool = False, command: str = ""
-) -> Path:
-    """Write the page and its companions; ``command`` is what it came of.
-
-    Raises :class:`~cocite.errors.OutputExists`, and :class:`~cocite.errors.UsageError` for another
-    ending than ``.html``.
-    """
-    path = check_report(output, overwrite)
-    page = ReportPage(
-        title=across.plan.about or across.plan.name,
-        facts={name: facts_text(facts) for name, facts in across.facts.items()}
-        | origin("", "", date.today().isoformat(), command),
-        explained=explained(across.plan.judge),
-        tables=across_tables(across),
-        notes=across.notes,
-    )
-    return write_page(path, page, _TITLES, _figures(across))
-
-
-@dataclass(frozen=True)
-class AcrossDocument(Written):
-    """What several suites came to."""
-
-    across: Across
-    command: str = ""
-    """The call that it came of."""
-
-    def facts(self) -> dict[str, Any]:
-        """What they are of, how many queries chose and judged, and all figures."""
-        across = self.across
-        chosen = {s: {"chosen_by": a, "judged_by": b} for s, (a, b) in across.chosen.items()}
-        figures = [dict(zip(_TITLES, row, strict=True)) for row in _figures(across)]
-        facts = {name: found | chosen.get(name, {}) for name, found in across.facts.items()}
-        return {"suites": facts, "figures": figures, "notes": across.notes}
-
-    def rows(self) -> ResultRows:
-        """The same rows, without the facts."""
-        return ResultRows(_TITLES, _figures(self.across))
-
-    def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
-        command = command or self.command
-        return write_across(self.across, path, overwrite=overwrite, command=command)

@@ -1,4 +1,4 @@
-"""The pictures of a study, as SVG (``evaluation/figures.py`` says how they look).
+"""The pictures of a study, as SVG (``benchmarks/plots.py`` says how they look).
 
 | picture | what | after |
 | --- | --- | --- |
@@ -10,7 +10,7 @@
 | trees | mean and largest tree, live tokens, against the length | 001 fig. 5 |
 | accuracy | errors and precision against the number of samples | |
 
-matplotlib is an extra (``cocite/plots.py``).
+matplotlib is an extra (``benchmarks/plots.py``).
 
 How the pictures of a study look: colors and marks of measures, panels in rows, axes.
 
@@ -21,16 +21,19 @@ measure. A figure is panels with axes of their own, and one legend below them al
 from __future__ import annotations
 
 import io
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cocite import plots
-from cocite.evaluation.html_report import Result, Series, Study, best_first, deciding
+from benchmarks import plots
+from benchmarks.studies.study import Series, SuiteStudy, decides
 from cocite.evaluation.judge import headline
 from cocite.evaluation.points import plain
+from cocite.evaluation.report import Result, best_first
 from cocite.measures import MEASURES, Value
 
 if TYPE_CHECKING:
@@ -188,13 +191,13 @@ def _plot_titles(result: Result) -> list[str]:
     return [t for t in found if t == "gamma" or t.startswith(("precision", "content"))]
 
 
-def pictures(study: Study) -> dict[str, Picture]:
+def pictures(study: SuiteStudy) -> dict[str, Picture]:
     """Title -> picture, in the order of the report; raises UsageError without matplotlib."""
     plots.require("evaluate")
     found: dict[str, Picture] = {}
     titles = _plot_titles(study.methods[0]) if study.methods else []
     if titles:
-        found["Methods"] = _methods(best_first(study.methods, deciding(study)), titles)
+        found["Methods"] = _methods(best_first(study.methods, decides(study)), titles)
     if titles and study.best is not None:
         found["Each measure at its best setting"] = _methods(
             best_first(study.best.results, study.best.by), titles
@@ -316,7 +319,7 @@ def _sweep(setting: str, series: Sequence[Series]) -> Picture:
 # -- content, trees, accuracy ----------------------------------------------------------------------
 
 
-def _content(study: Study) -> Picture:
+def _content(study: SuiteStudy) -> Picture:
     """A panel a direction; what has none in each, black. Of a measure's variants the plain one, but
     all of the indexes that are compared.
     """
@@ -391,7 +394,7 @@ def _by_value(setting: str, series: Sequence[Series]) -> Picture | None:
     return draw_panels([partial(panel, each) for each in shown.values()], 3)
 
 
-def _trees(study: Study) -> Picture:
+def _trees(study: SuiteStudy) -> Picture:
     def sizes(largest: bool, axes: Axes) -> None:
         for each in study.trees:
             axes.plot(
@@ -426,7 +429,7 @@ def _trees(study: Study) -> Picture:
     return draw_panels([partial(sizes, False), partial(sizes, True), live], 3)
 
 
-def _accuracy(study: Study) -> Picture:
+def _accuracy(study: SuiteStudy) -> Picture:
     measures = dict.fromkeys(each.measure for each in study.accuracy)
     ks = list(study.accuracy[0].found.precision)
 
@@ -463,3 +466,15 @@ def _accuracy(study: Study) -> Picture:
         ),
     ]
     return draw_panels(panels, 3)
+
+
+def write_pictures(study: SuiteStudy, folder: Path) -> list[Path]:
+    """Write every picture as SVG and PNG, called as its heading; return the files as SVG."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, picture in pictures(study).items():
+        path = folder / (re.sub(r"\W+", "-", name.lower()).strip("-") + ".svg")
+        path.write_text(picture.svg, "utf-8")
+        path.with_suffix(".png").write_bytes(picture.png)
+        written.append(path)
+    return written

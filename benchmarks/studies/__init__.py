@@ -1,0 +1,1 @@
+"""Whole studies: suites of data, measures and sweeps (``python -m benchmarks.studies``)."""

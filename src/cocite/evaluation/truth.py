@@ -1,0 +1,189 @@
+"""What is known of the nodes beside their links: labels and texts, and a few lists to look at.
+
+The pages of the examples are drawn by the seed out of those that are asked; each method's first
+hits are kept, with whether they share a label with the page.
+
+Cost: a question a page and method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import UsageError
+from cocite.evaluation.judge import Content, Judge, read_texts
+from cocite.evaluation.labels import SAME, Labels, read_labels
+from cocite.evaluation.points import DataPlan, JudgePlan
+from cocite.evaluation.rankers import Ranker
+from cocite.graph.name_files import Titles
+from cocite.graph.names import Names
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is known of the nodes beside their links; ``queries`` uint32[q], ascending."""
+
+    labels: Labels | None
+    depth: int
+    content: Content | None
+    queries: NDArray[np.uint32]
+    candidates: NDArray[np.uint32] | None
+    """The nodes that may be hits: those with a label, or None for all."""
+
+    @property
+    def sources(self) -> list[str]:
+        """How the labels were read, in words."""
+        return [] if self.labels is None else [self.labels.read]
+
+    def judge(self, plan: JudgePlan, queries: NDArray[np.uint32] | None = None) -> Judge:
+        """The judge of this truth; ``queries`` by default all of its own."""
+        return Judge(
+            self.queries if queries is None else queries,
+            familial=self.labels.collapsed(self.depth) if self.labels else None,
+            relevance=self.labels.collapsed() if self.labels else None,
+            content=self.content,
+            cutoffs=plan.cutoffs,
+            depth=plan.content,
+            top=plan.top,
+            gamma_least=plan.gamma_least,
+        )
+
+
+def read_truth(
+    names: Names,
+    plan: DataPlan,
+    judge: JudgePlan,
+    folder: Path = Path(),
+    seed: int = 0,
+    progress: Progress = lambda stage, done, total: None,
+    memory: int | None = None,
+) -> Truth:
+    """Labels and texts, each in ``memory`` bytes at most, and the queries: all nodes with either,
+    or so many of them at random.
+
+    Raises :class:`~cocite.errors.UsageError` if there is neither and the plan does not say so, and
+    :class:`~cocite.errors.InputError`, :class:`~cocite.errors.ResourceError`.
+    """
+    if not plan.labels and not plan.texts:
+        if not plan.unlabeled:
+            raise UsageError("nothing to judge by: give labels or texts")
+        within = names.sides.named(None) if names.sides is not None else range(len(names))
+        everyone = np.arange(within.start, within.stop, dtype=np.uint32)
+        return Truth(None, 0, None, sample_pages(everyone, judge.queries, seed), None)
+    if len(plan.label_columns) != 2:
+        raise UsageError("label columns are two: that of the name and that of the label")
+    labels = content = None
+    if plan.labels:
+        progress("reading labels", 0, 0)
+        labels = read_labels(
+            folder / plan.labels,
+            names,
+            plan.label_columns,
+            plan.separator,
+            delimiter=plan.delimiter,
+            header=plan.header,
+            skip_bad_rows=plan.skip_bad_rows if type(plan.skip_bad_rows) is bool else "all",
+            memory=memory,
+        )
+    texts: dict[int, str] = {}
+    if plan.texts:
+        stage = "reading texts"
+        told = partial(progress, stage)
+        texts = read_texts(folder / plan.texts, names, told, memory)
+        progress("weighing words", 0, 0)
+        content = Content(texts, len(names))
+    known = np.array(sorted(texts), np.uint32) if labels is None else labels.labeled
+    if names.sides is not None and known.size:
+        left, right = known[known < names.sides.left], known[known >= names.sides.left]
+        if left.size and right.size:
+            one, other = names.names(np.array([left[0], right[0]]))
+            raise UsageError(
+                f"{plan.labels or plan.texts} has nodes of both sides, such as {one!r} and "
+                f"{other!r}, and only nodes of one side are compared: leave those of one side out"
+            )
+    return Truth(
+        labels=labels,
+        depth=(plan.depth or labels.usual_depth) if labels else 0,
+        content=content,
+        queries=sample_pages(known, judge.queries, seed),
+        candidates=known if known.size < len(names) else None,
+    )
+
+
+def sample_pages(nodes: NDArray[np.uint32], count: int, seed: int) -> NDArray[np.uint32]:
+    """``count`` of the nodes at random, ascending; all of them if ``count`` is 0 or not fewer."""
+    if not 0 < count < nodes.size:
+        return nodes
+    return np.sort(np.random.default_rng(seed).choice(nodes, count, replace=False))
+
+
+# -- examples ----------------------------------------------------------------------------
+
+
+_PAGES, _HITS, _LABELS = 3, 10, 3
+
+
+@dataclass(frozen=True)
+class ExampleHit:
+    """A hit; ``alike`` says whether it shares a label with the page, None without labels; ``title``
+    is "" where there is none.
+    """
+
+    name: str
+    score: float
+    alike: bool | None
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class ExamplePage:
+    """A page that was asked for, some of its labels, and its hits by method, best first."""
+
+    name: str
+    labels: tuple[str, ...]
+    title: str = ""
+    hits: dict[str, list[ExampleHit]] = field(default_factory=dict)
+
+
+class Examples:
+    """Lists of a few of the pages that a truth asks for."""
+
+    def __init__(self, names: Names, truth: Truth, seed: int, titles: Titles | None = None) -> None:
+        self._names, self._titles = names, titles
+        self._nodes = [int(node) for node in sample_pages(truth.queries, _PAGES, seed)]
+        self._classes = truth.labels.collapsed() if truth.labels else None
+        ids = np.array(self._nodes, np.uint32)
+        found = zip(names.names(ids), self._titles_of(ids), self._nodes, strict=True)
+        self.pages = [
+            ExamplePage(name, _labels_of(truth.labels, node), title) for name, title, node in found
+        ]
+
+    def _titles_of(self, ids: NDArray[np.uint32]) -> list[str]:
+        return [""] * ids.size if self._titles is None else self._titles.of(ids)
+
+    def ask(self, method: str, ranker: Ranker) -> None:
+        """Keep the first hits of a method."""
+        for page, node in zip(self.pages, self._nodes, strict=True):
+            ids, scores = ranker.related(node, _HITS)
+            alike: list[bool | None] = [None] * ids.size
+            if self._classes is not None:
+                alike = [bool(each == SAME) for each in self._classes.relation(node, ids)]
+            titles = self._titles_of(ids)
+            found = zip(self._names.names(ids), scores.tolist(), alike, titles, strict=True)
+            page.hits[method] = [ExampleHit(*each) for each in found]
+
+
+def _labels_of(labels: Labels | None, node: int) -> tuple[str, ...]:
+    """The first labels of a node, as text."""
+    if labels is None:
+        return ()
+    own = labels.labels[labels.nodes == node].tolist()
+    return tuple(".".join(labels.paths[label]) for label in own[:_LABELS])

@@ -1,0 +1,456 @@
+"""Whole studies on a tiny generated web: every table, the figures, the suites, the errors."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from benchmarks.studies import __main__ as command
+from benchmarks.studies.checks import embed, graph_of
+from benchmarks.studies.figures import write_pictures
+from benchmarks.studies.plans import SuiteData, SuiteJudge
+from benchmarks.studies.run import run_suite
+from benchmarks.studies.study import LONG_TITLES, SuiteStudy, long_rows, tables_of
+from benchmarks.studies.suite import built_in_suites, load_suite
+
+import cocite
+from cocite.errors import InputError, UsageError
+from cocite.evaluation.truth import read_truth
+from cocite.extras import install_command
+
+SUITE = """
+about = "A tiny <web>"
+baseline = "vectors"
+
+[data]
+web = {nodes = 600, links = 4000, seed = 3}
+
+[judge]
+queries = 40
+sweep_queries = 20
+resamples = 50
+cutoffs = [1, 10]
+
+[settings]
+samples = 10
+
+[[method]]
+measures = ["psimrank", "simrank", "cocitation"]
+directions = ["in", "both"]
+
+[[method]]
+measures = ["psimrank"]
+settings = {decay = 0.2}
+
+[[embedding]]
+name = "vectors"
+dimensions = 8
+
+[[blend]]
+name = "blend"
+of = ["psimrank in", "vectors"]
+weights = [2.0, 1.0]
+scale = "rank"
+
+[[sweep]]
+setting = "length"
+values = [1, 10, 16]
+measures = ["psimrank"]
+
+[[sweep]]
+setting = "decay"
+values = [0.2, 0.6]
+measures = ["psimrank", "cocitation"]
+
+[[sweep]]
+setting = "samples"
+values = [5, 10, 30]
+measures = ["psimrank"]
+
+[[sweep]]
+setting = "hubs"
+values = ["plain", "idf"]
+measures = ["psimrank"]
+
+[[sweep]]
+setting = "seed"
+values = [0, 1]
+measures = ["psimrank"]
+
+[best]
+
+[accuracy]
+measures = ["simrank", "xjaccard"]
+samples = [10, 100]
+queries = 30
+
+[structure]
+measures = ["psimrank"]
+samples = 2
+length = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def suite_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("suite") / "tiny.toml"
+    path.write_text(SUITE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def study(suite_file: Path, tmp_path_factory: pytest.TempPathFactory) -> SuiteStudy:
+    pytest.importorskip("sklearn")
+    stages: list[str] = []
+    work = tmp_path_factory.mktemp("work")
+    found = run_suite(
+        load_suite(str(suite_file)),
+        None,
+        work,
+        threads=2,
+        progress=lambda stage, done, total: stages.append(stage),
+    )
+    assert {stage.split(" ")[0] for stage in stages} >= {
+        "building",
+        "judging",
+        "embedding",
+        "solving",
+    }
+    left = {path.name for path in work.iterdir() if path.suffix == ".index"}
+    assert len(left) == 1  # that of the blend
+    return found
+
+
+def test_every_table_is_there(study: SuiteStudy) -> None:
+    assert [result.name for result in study.methods] == [
+        "psimrank in",
+        "psimrank both",
+        "simrank in",
+        "simrank both",
+        "cocitation in",
+        "cocitation both",
+        "psimrank in decay=0.2",
+        "vectors",
+        "blend",
+    ]
+    assert set(study.differences) == {r.name for r in study.methods} - {"vectors"}
+    assert list(study.sweeps) == ["length", "decay", "samples", "hubs", "seed"]
+    (length,) = study.sweeps["length"]
+    assert list(length.results) == [1, 10]
+    assert study.notes == [
+        "psimrank at length 16 is left out: it takes a whole number from 1 to 15"
+    ]
+    (decay,) = study.sweeps["decay"]  # cocitation takes none
+    assert decay.method == "psimrank in"
+    assert study.facts["queries"] == 40
+    assert [(each.measure, each.samples) for each in study.accuracy] == [
+        ("simrank", 10),
+        ("simrank", 100),
+        ("xjaccard", 10),
+        ("xjaccard", 100),
+    ]
+    assert [size.length for size in study.trees[0].sizes] == [1, 2, 3, 4]
+
+
+def test_figures_are_in_their_range_and_in_their_intervals(study: SuiteStudy) -> None:
+    for result in study.methods:
+        for title, found in result.figures.items():
+            assert found.low <= found.high
+            if title != "hits":
+                assert found.low >= -1
+                assert found.high <= 1
+        assert result.pairs > 0
+    by_name = {result.name: result for result in study.methods}
+    assert by_name["psimrank in"].bytes is not None
+    # Planted topics are found far better than by chance: the largest class has under 40 % of pages.
+    assert by_name["psimrank in"].figures["precision@10"].low > 0.5
+
+
+def test_what_does_not_depend_on_the_decay(study: SuiteStudy) -> None:
+    """000: the decay changes the order, the number of pairs hardly; more samples, more pairs."""
+    (decay,) = study.sweeps["decay"]
+    hits = {result.figures["hits"].value for result in decay.results.values()}
+    assert len(hits) == 1
+    (samples,) = study.sweeps["samples"]
+    pairs = [result.pairs for result in samples.results.values()]
+    assert pairs == sorted(pairs)
+    assert pairs[0] < pairs[-1]
+
+
+def test_a_point_is_the_same_by_itself_and_in_a_sweep(study: SuiteStudy) -> None:
+    """Ten samples are the first ten of thirty, and length 10 is the default."""
+    (length,), (samples,) = study.sweeps["length"], study.sweeps["samples"]
+    assert length.results[10] is samples.results[10]
+
+
+def test_more_samples_are_nearer_to_the_truth(study: SuiteStudy) -> None:
+    for measure in ("simrank", "xjaccard"):
+        few, many = (each.found for each in study.accuracy if each.measure == measure)
+        assert many.mean_error < few.mean_error
+        assert many.precision[10] >= few.precision[10]
+
+
+def test_some_queries_choose_the_best_setting_and_others_judge_it(study: SuiteStudy) -> None:
+    best = study.best
+    assert best is not None
+    assert (best.by, best.chosen_by, best.judged_by) == ("precision@10", 20, 20)
+    names = [result.name for result in best.results]
+    assert [result.point.measure for result in best.results if result.point] == [
+        *("psimrank", "simrank", "cocitation")
+    ]
+    assert names[3:] == ["vectors", "blend"]
+    assert set(best.differences) == {*names} - {"vectors"}
+    winner = best.results[0].point
+    assert winner is not None
+    assert winner.settings["seed"] == 0  # another seed is luck, and no setting
+    swept = {
+        result.point
+        for setting, series in study.sweeps.items()
+        for each in series
+        for result in each.results.values()
+        if setting != "seed"
+    }
+    methods = {result.point for result in study.methods}
+    if winner not in swept | methods:  # then it has the best value of every setting
+        assert winner.direction == "in"
+        for setting, (series,) in study.sweeps.items():
+            if setting != "seed":
+                values = {v: r.figures["precision@10"].value for v, r in series.results.items()}
+                assert values[winner.settings[setting]] == max(values.values())
+
+
+def test_the_best_is_the_best_of_its_candidates(suite_file: Path, tmp_path: Path) -> None:
+    """With the same queries for all, nothing that was looked at is above it."""
+    pytest.importorskip("sklearn")
+    text = SUITE.replace("sweep_queries = 20", "").replace("[accuracy]", "[accuracy]\nks = [10]")
+    (tmp_path / "s.toml").write_text(text)
+    found = run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path / "w", threads=2)
+    assert found.best is not None
+    assert (found.best.chosen_by, found.best.judged_by) == (40, 0)
+    seen: dict[str, list[float]] = {}
+    swept = [
+        result
+        for setting, series in found.sweeps.items()
+        if setting != "seed"
+        for each in series
+        for result in each.results.values()
+    ]
+    for result in [*found.methods, *swept]:
+        if result.point:
+            value = result.figures["precision@10"].value
+            seen.setdefault(result.point.measure, []).append(value)
+    for result in found.best.results:
+        if result.point:
+            best = result.figures["precision@10"].value
+            assert best >= max(seen[result.point.measure]) - 1e-12
+    remark = "chosen and judged by the same queries"
+    assert any(remark in table.remark for table in tables_of(found))
+
+
+def test_a_graph_without_labels_is_measured_without_them(tmp_path: Path) -> None:
+    (tmp_path / "links.tsv").write_text(
+        "".join(f"{i}\t{(i * i + j) % 97}\n" for i in range(97) for j in (1, 5))
+    )
+    (tmp_path / "s.toml").write_text(
+        """
+[data]
+links = "links.tsv"
+unlabeled = true
+[judge]
+queries = 20
+[settings]
+samples = 10
+[[method]]
+measures = ["psimrank", "cocitation"]
+[[sweep]]
+setting = "length"
+values = [1, 4]
+measures = ["psimrank"]
+[structure]
+[accuracy]
+samples = [10]
+"""
+    )
+    work = tmp_path / "w"
+    work.mkdir()
+    found = run_suite(load_suite(str(tmp_path / "s.toml")), tmp_path, work, threads=2)
+    assert found.facts["queries"] == 20
+    assert [list(result.figures) for result in found.methods] == [["hits", "answered"]] * 2
+    assert all(result.bytes for result in found.methods)
+    assert {each.measure for each in found.accuracy} == {"simrank", "psimrank", "xjaccard"}
+    if find_spec("matplotlib"):
+        drawn = write_pictures(found, tmp_path / "pictures")
+        assert len(drawn) == 3
+        assert all(path.with_suffix(".png").read_bytes()[:4] == b"\x89PNG" for path in drawn)
+    with pytest.raises(UsageError, match="nothing to judge by: give labels or texts"):
+        read_truth(cocite.Graph.open(work / "links.graph").names, SuiteData(), SuiteJudge())
+
+
+def test_what_decides_has_to_be_there(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(
+        "[data]\nweb = {nodes = 100, links = 300}\n[best]\nby = 'content@10'\n[[method]]\n"
+    )
+    with pytest.raises(UsageError, match=r"\[best\] goes by 'content@10'; there are hits"):
+        run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path)
+
+
+# -- suites ---------------------------------------------------------------------------------------
+
+
+def test_the_suites_that_come_along_are_sound() -> None:
+    assert built_in_suites() == [
+        *("cit-hepph", "cora", "hollins", "polblogs", "web", "wikispeedia")
+    ]
+    for name in built_in_suites():
+        assert load_suite(name).methods()
+
+
+def test_the_guide_lists_the_suites_and_its_example_is_one(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
+    assert sorted(
+        re.findall(
+            r"^\| `([a-z-]+)` \|.*\|.*\|$", text.split("### Suites")[1].split("\n## ")[0], re.M
+        )
+    ) == (built_in_suites())
+    (tmp_path / "mine.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.S)[0])
+    found = load_suite(str(tmp_path / "mine.toml"))
+    assert "psimrank both hubs=idf decay=0.2" in found.methods()
+    assert found.best is not None
+
+
+DATA = {
+    "cora": {"cora.cites": "a\tb\na\tc\n", "labels.tsv": "# id\tclass\na\tx.y\nb\tz\n"},
+    "polblogs": {"edges.tsv": "b\ta\nc\ta\n", "labels.tsv": "a\tA\tx.y\tq\nb\tB\tz\tq\n"},
+    "cit-hepph": {"cit-HepPh.txt.gz": "# a comment\nb\ta\nc\ta\n"},
+    "wikispeedia": {
+        "links.tsv": "# a comment\n\nb\ta\nc\ta\n",
+        "categories.tsv": "# a comment\n\na\tx.y\nb\tz\n",
+    },
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_suites_read_their_data_as_it_is_published(name: str, tmp_path: Path) -> None:
+    """Page b links to a in all of them; Cora has the paper that is cited first."""
+    for file, text in DATA[name].items():
+        packed = gzip.compress(text.encode()) if file.endswith(".gz") else text.encode()
+        (tmp_path / file).write_bytes(packed)
+    suite = load_suite(name)
+    plan = replace(suite.data, texts="")
+    graph, _ = graph_of(plan, tmp_path, tmp_path / "w", lambda *told: None)
+    me = graph.names.id("a")
+    counts = graph.in_offsets[me + 1] - graph.in_offsets[me]
+    assert counts == graph.edges == 2
+    truth = read_truth(graph.names, plan, suite.judge, tmp_path)
+    if not plan.labels:
+        assert truth.queries.size == 3
+        return
+    assert truth.labels is not None
+    flat = name != "wikispeedia"
+    assert set(truth.labels.paths) == {("x.y",) if flat else ("x", "y"), ("z",)}
+    assert graph.names.names(truth.queries) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1", "the suite has no key 'x'"),
+        ("[data]\nlinks = 3", r"\[data\], links: str was expected, found 3"),
+        ("[[method]]\nmeasures = ['x']", "no measure is called 'x'"),
+        ("[[method]]\ndirections = ['up']", "direction is 'up'"),
+        ("[[method]]\nsettings = {decay = 2}", "decay is 2; it is a number between 0 and 1"),
+        ("[[embedding]]\nkind = 'spectral'", r"\[\[embedding\]\] lacks name"),
+        ("[[embedding]]\nname = 'e'\nkind = 'x'", "kind is one of spectral, walks"),
+        ("[[blend]]\nname = 'b'\nof = ['x']", "blend b: no method is called x"),
+        ("baseline = 'x'", "baseline is 'x'"),
+        ("[[sweep]]\nsetting = 'length'", r"\[\[sweep\]\] lacks values"),
+        ("[accuracy]\nmeasures = ['ppr']", r"\[accuracy\] takes samples, and measures out of"),
+        ("[data]\nlinks = 'a'\ngraph = 'b'", "more than one of links, graph and web"),
+        ("[data", "tiny.toml: "),
+        ("data = 3", r"\[data\] is not a table"),
+        ("method = {}", r"write \[\[method\]\]"),
+    ],
+)
+def test_what_is_wrong_with_a_suite_is_said(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "tiny.toml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        load_suite(str(tmp_path / "tiny.toml"))
+
+
+def test_an_embedding_that_cannot_be_made_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    text = """
+[data]
+web = {nodes = 100, links = 500}
+[[method]]
+measures = ["cocitation"]
+[[embedding]]
+name = "walks"
+kind = "walks"
+[[blend]]
+name = "mixed"
+of = ["cocitation in", "walks"]
+"""
+    (tmp_path / "s.toml").write_text(text)
+    found = run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path)
+    assert [result.name for result in found.methods] == ["cocitation in"]
+    assert found.notes == [
+        "walks is left out: the embedding of walks needs gensim, which is not installed: "
+        + install_command("embed"),
+        "mixed is left out, as walks is",
+    ]
+    (tmp_path / "s.toml").write_text('baseline = "walks"\n' + text)
+    (tmp_path / "again").mkdir()
+    with pytest.raises(UsageError, match=r": pip install .*\[embed\]'$"):
+        run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path / "again")
+
+
+def test_unknown_suites_and_missing_data(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no suite is called 'x'; there are cit-hepph, cora"):
+        load_suite("x")
+    with pytest.raises(InputError, match="cannot be read"):
+        load_suite(str(tmp_path / "none.toml"))
+    with pytest.raises(UsageError, match="name the folder"):
+        run_suite(load_suite("wikispeedia"), None, tmp_path)
+
+
+def test_every_figure_is_a_row(study: SuiteStudy) -> None:
+    rows = list(long_rows(study))
+    assert all(len(row) == len(LONG_TITLES) for row in rows)
+    assert {row[0] for row in rows} == {
+        *("methods", "differences", "best", "best differences", "sweeps", "accuracy", "trees")
+    }
+    headings = [table.heading for table in tables_of(study)]
+    assert headings[0] == "Methods"
+    assert "Each measure at its best setting" in headings
+
+
+def test_command_prints_the_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.toml").write_text(
+        "about = 'Two measures'\n[data]\nweb = {nodes = 100, links = 500}\n"
+        "[[method]]\nmeasures = ['cocitation', 'psimrank']\nsettings = {samples = 5}\n"
+    )
+    monkeypatch.setattr(sys, "argv", ["studies", str(tmp_path / "s.toml")])
+    command.main()
+    printed = capsys.readouterr().out
+    assert printed.startswith("# Two measures\n")
+    assert "| psimrank in" in printed
+
+
+def test_embedding_names_the_library_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = cocite.generate_web(tmp_path / "g", nodes=50, links=200, seed=1)
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with pytest.raises(UsageError, match=r"needs scipy.*: pip install .*\[evaluate\]'"):
+        embed(graph)
