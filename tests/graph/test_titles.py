@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -204,14 +205,14 @@ def test_a_reader_of_links_hands_titles_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of a table go before them, and titles of strangers alone are no error."""
-    read = text_reader.TextReader.read
+    reader = text_reader.READER
 
-    def meeting(self: text_reader.TextReader, job: Job) -> Read:
+    def meeting(job: Job) -> Read:
         for name, title in (("a", "Met"), ("b", "Beta\nmet"), ("x", "Nobody"), ("b", "Second")):
             job.titles.add(name, title)
-        return read(self, job)
+        return reader.read(job)
 
-    monkeypatch.setattr(text_reader.TextReader, "read", meeting)
+    monkeypatch.setattr(text_reader, "READER", replace(reader, read=meeting))
     assert all_of(titled(tmp_path, "a\tGiven\n")) == ["Given", "Beta met", None]
     graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g")
     assert all_of(graph) == ["Met", "Beta met", None]

@@ -514,7 +514,7 @@ def test_what_is_no_site_is_refused(site: MakeSite) -> None:
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"))
     with pytest.raises(UnrecognizedInput, match=r"is a file\. HTML is read as a folder"):
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"), format="html")
-    with pytest.raises(UsageError, match="site holds HTML pages, which have no columns"):
+    with pytest.raises(UsageError, match="site is a folder of HTML pages, which has no columns"):
         graph_of(folder, columns="1,2")
     with pytest.raises(MalformedRow, match="control character in a name"):
         graph_of(folder)

@@ -97,7 +97,10 @@ def test_many_inputs_of_other_kinds_are_one_entry_too(tmp_path: Path) -> None:
 
 def test_what_folders_of_pages_held_is_added_up() -> None:
     sites = [
-        SiteFound(f"/a/{i:03}", 2, 3, {"a": 2, "area": i % 2}, {"outside": 1}, site=f"http://{i}/")
+        SiteFound(
+            *(f"/a/{i:03}", 3, {}, [], False, 2, {"a": 2, "area": i % 2}, {"outside": 1}),
+            site=f"http://{i}/",
+        )
         for i in range(101)
     ]
     (entry,) = facts_of(sites)
@@ -110,7 +113,9 @@ def test_what_folders_of_pages_held_is_added_up() -> None:
 
 
 def test_files_that_are_read_in_very_many_ways_are_one_entry() -> None:
-    ways = [TextInput(f"{i}.csv", "comma", True, 2 + i, (0, 1), rows=2) for i in range(300)]
+    ways = [
+        TextInput(f"{i}.csv", 2, delimiter="comma", header=True, columns=2 + i) for i in range(300)
+    ]
     (entry,) = facts_of(ways)
     assert (entry["files"], entry["rows"]) == (300, 600)
     assert entry["read_as"].startswith("300 files, the first as 0.csv: comma-separated")

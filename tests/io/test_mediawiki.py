@@ -274,7 +274,7 @@ def test_tables_of_other_columns_and_options_are_refused(tmp_path: Path) -> None
     path = written(tmp_path, files)["page"]
     with pytest.raises(InputError, match="the table redirect has no column rd_title"):
         read(path)
-    with pytest.raises(UsageError, match="whose columns are known"):
+    with pytest.raises(UsageError, match="which has no columns"):
         read(path, columns="1,2")
 
 

@@ -39,24 +39,18 @@ db = duckdb.connect()
 TOY = '''
 """Arrows: a first line that says so, then rows such as a>b, or a>b>2.5 with a weight."""
 
-from cocite.io.readers import Job, Read, clean_rows
+from cocite.io.readers import Job, Read, Reader, clean_rows
 
 
-class ArrowReader:
-    title = "arrows"
-    described = "arrows (a>b)"
-    streams = True
-
-    def read(self, job: Job) -> Read:
-        wanted = job.wanted + bool(job.options.weight)
-        stream, _ = job.source.open()
-        with stream:
-            stream.readline()
-            rows = (line.decode().rstrip("\\n").split(">")[:wanted] for line in stream)
-            return clean_rows(job, self.title, rows)
+def read(job: Job) -> Read:
+    wanted = job.wanted + bool(job.options.weight)
+    with job.source.reading() as (stream, _):
+        stream.readline()
+        rows = (line.decode().rstrip("\\n").split(">")[:wanted] for line in stream)
+        return clean_rows(job, "arrows", rows)
 
 
-READER = ArrowReader()
+READER = Reader("arrows", "arrows (a>b)", read)
 '''
 
 

@@ -166,7 +166,7 @@ def test_a_list_chooses_pages_of_an_archive(tmp_path: Path) -> None:
     }
     (source,) = graph.store.facts["sources"]
     assert source["others"] == {"to pages that are not listed": 1}
-    assert source["records"] == {"listed pages that are not there": 1}
+    assert source["left_out"] == {"listed pages that are not there": 1}
     (tmp_path / "list.txt").write_text("http://b.org/a\n")
     with pytest.raises(UnrecognizedInput, match=r"none of the 1 pages that .* names is in"):
         cocite.ingest(archive, tmp_path / "h", pages=tmp_path / "list.txt")
@@ -271,7 +271,7 @@ def test_pages_are_fetched_politely(tmp_path: Path, site: Site) -> None:
     assert short == {
         *(("/", "/a"), ("/", "/b"), ("/", "/there"), ("/a", "/b"), ("/b", "/"), ("/there", "/a")),
     }
-    assert source["records"] == {
+    assert source["left_out"] == {
         "error of a server, or no answer to show": 1,
         "file that is no page": 1,
         "page that robots.txt forbids": 1,
@@ -321,13 +321,13 @@ def test_sitemaps_of_an_index_are_fetched(tmp_path: Path, site: Site) -> None:
     site.page("/b", "/a")
     found, source, _ = fetched(tmp_path, index(u + "/1.xml.gz", u + "/2.xml"))
     assert found == {(u + "/a", u + "/b"), (u + "/b", u + "/a")}
-    assert source["records"] == {"sitemap of another host": 1}
+    assert source["left_out"] == {"sitemap of another host": 1}
     with pytest.raises(InputError, match=r"the sitemap .*/lost\.xml cannot be read \(status 404\)"):
         fetched(tmp_path, index(u + "/1.xml.gz", u + "/lost.xml"))
     _, source, _ = fetched(
         tmp_path, index(u + "/1.xml.gz", u + "/lost.xml", u + "/4.txt"), skip_bad_rows=True
     )
-    assert source["records"] == {"sitemap that could not be fetched": 1}
+    assert source["left_out"] == {"sitemap that could not be fetched": 1}
     site.pages["/4.txt"] = 200, {}, b"no URL\n"
     with pytest.raises(MalformedRow, match=r"/4\.txt:1: what is no URL"):
         fetched(tmp_path, index(u + "/4.txt"))
@@ -344,7 +344,7 @@ def test_a_server_that_cannot_answer_is_counted(
     urls = f"{site.url}/a\n{site.url}/b\n{site.url}/cut\n{closed}\n"
     found, source, _ = fetched(tmp_path, urls)
     assert found == {(site.url + "/a", site.url + "/b"), (site.url + "/b", site.url + "/a")}
-    assert source["records"] == {"page that could not be fetched": 2}
+    assert source["left_out"] == {"page that could not be fetched": 2}
     site.pages["/robots.txt"] = 500, {}, b""
     with pytest.raises(
         UnrecognizedInput, match=r"there is no link: .* 2 page that could not be fetched"
@@ -362,7 +362,7 @@ def test_a_server_that_cannot_answer_is_counted(
     monkeypatch.setattr(fetch, "_TIMEOUT", 2.0)  # on a busy machine the others take some, too
     _, source, _ = fetched(tmp_path, f"{site.url}/slow\n{site.url}/b\n", keep_external=True)
     waited.set()
-    assert source["records"] == {"page that could not be fetched": 1}
+    assert source["left_out"] == {"page that could not be fetched": 1}
 
 
 @pytest.fixture

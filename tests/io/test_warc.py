@@ -239,7 +239,7 @@ def test_redirects_copies_and_other_files_are_told_apart(tmp_path: Path) -> None
         "to pages that were not captured (--keep-external keeps them)": 2,
     }
     assert (source["pages"], source["copies"], source["redirects"]) == (4, 2, 5)
-    assert source["records"] == {
+    assert source["left_out"] == {
         "error of a server, or no answer to show": 1,
         "file that is no page": 1,
         "record that is of no web page (dns: and so on)": 1,
@@ -281,7 +281,7 @@ def test_the_newest_capture_counts_and_revisits_change_nothing(tmp_path: Path) -
     found, source = read(archive)
     assert found == {("a", "b"), ("b", "c"), ("g", "c"), ("g", "e"), ("g", "a")}
     assert source["pages"] == 5  # a, b, c, e, g
-    assert source["records"]["revisit"] == 4
+    assert source["left_out"]["revisit"] == 4
 
 
 def test_files_of_one_crawl_link_to_each_other(tmp_path: Path) -> None:
@@ -527,7 +527,7 @@ def test_a_record_that_is_too_long_is_left_out(
     large = record("response", B, http("200 OK", html("a") + "x" * 1000, HTML))
     found, source = read(written(tmp_path / "x.warc.gz", page(A, "b", "c"), large, page(C, "a")))
     assert found == {("a", "c"), ("c", "a")}
-    assert source["records"] == {"page of more than 32 MiB": 1}
+    assert source["left_out"] == {"page of more than 32 MiB": 1}
 
 
 @pytest.mark.parametrize(

@@ -229,6 +229,11 @@ def quoted(name: str) -> str:
     return ".".join(part if part.startswith('"') else f'"{part}"' for part in parts)
 
 
+def quoted_column(name: str) -> str:
+    """Return the name of a column as SQL takes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def literal(text: str) -> str:
     """A text as SQL takes it."""
     return "'" + text.replace("'", "''") + "'"

@@ -151,7 +151,7 @@ def _by_tables(
 
 def _with_rows(facts: dict[str, Any], of_links: list[Found], read: list[Found]) -> dict[str, Any]:
     """The facts with what was read."""
-    bad = sum(sum(found.bad_rows.values()) for found in read)
+    bad = sum(found.bad for found in read)
     dropped = facts["dropped"] | {"bad_rows": bad}
     rows = sum(found.rows for found in of_links)
     return facts | {"dropped": dropped, "rows": rows, "sources": facts_of(read)}

@@ -42,7 +42,7 @@ from cocite.graph.names import VALUES
 from cocite.io.object_tables import How, graph_facts
 from cocite.io.readers import Found, ReadOptions, Source, reader_of
 from cocite.io.readers.contract import Progress, Together
-from cocite.io.readers.sources import LOOK, unpack_errors
+from cocite.io.readers.sources import LOOK
 from cocite.io.readers.text import READER, Cleaner, Unpacked
 from cocite.kernels import brief
 from cocite.resources import OWN_MEMORY, Resources
@@ -96,8 +96,6 @@ def read_integers(
                     whole = 0  # what the first piece tells of the rest is enough
             found.append(text.found)
     except (_NotPlain, CociteError):
-        return None
-    except unpack_errors():
         return None
     return Pairs(pieces, rows, bound, found)
 
@@ -153,17 +151,13 @@ class _IntegerText:
 
     def read(self, workers: Sequence[_Worker], progress: Progress) -> Iterator[_Read]:
         """Its links, piece by piece; raises :class:`_NotPlain`."""
-        stream, raw = self._source.open()
-        try:
+        with self._source.reading() as (stream, raw):
             for read in self._read(Unpacked(stream, raw), workers, progress):
                 found = self.found
                 found.rows += read.sources.size
                 found.blank_lines += read.blank
                 found.comments += read.comments
                 yield read
-        finally:
-            stream.close()
-            raw.close()
 
     def _read(
         self, stream: Unpacked, workers: Sequence[_Worker], progress: Progress

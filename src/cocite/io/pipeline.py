@@ -25,15 +25,13 @@ from cocite.io.database import database_named
 from cocite.io.readers import (
     Found,
     Job,
-    LinkReader,
+    Reader,
     ReadOptions,
-    ReadsMany,
     Source,
     expand,
     reader_of,
 )
-from cocite.io.readers.crawl.captures import CrawlFound
-from cocite.io.readers.html.reader import SiteFound
+from cocite.io.readers.html.reader import PagesFound
 from cocite.io.readers.parquet import ParquetInput
 from cocite.io.readers.sql import SqlSource
 from cocite.io.readers.text import TextInput
@@ -64,17 +62,18 @@ def load_all(
     found in each, or in those of a kind that is read in one go. ``to_job`` makes a job of the rest.
     """
     found: list[Found | None] = [None] * len(sources)
-    for told, places in _groups(sources, options, wanted):
+    for known, places in _groups(sources, options, wanted):
         some = [sources[place] for place in places]
         with tables.reading() as database:
             job = to_job(database=database, source=some[0], wanted=wanted, options=options)
             disk.make_own_folder(job.scratch)
-            reader = told or reader_of(job.source, options, wanted)
-            if getattr(reader, "together", False):
+            reader = known or reader_of(job.source, options, wanted)
+            reader.check(job)
+            if reader.together:
                 job = replace(job, inputs=tuple(some))
             elif wanted == 2:
                 job = replace(job, inputs=tuple(sources))
-            if not (len(some) > 1 and hasattr(reader, "read_many")):
+            if len(some) == 1 or reader.read_many is None:
                 read = reader.read(job)
                 found[places[0]] = read.found
                 _check_few_bad(job.source, read.found, options)
@@ -90,7 +89,7 @@ def load_all(
                     tables.load(read.nodes, 1, read.found.integers)
             else:
                 place_of = {id(source): place for source, place in zip(some, places, strict=True)}
-                for rows, part, those in cast(ReadsMany, reader).read_many(job, some):
+                for rows, part, those in reader.read_many(job, some):
                     for source, one in zip(part, those, strict=True):
                         _check_few_bad(source, one, options)
                         found[place_of.pop(id(source))] = one
@@ -102,18 +101,17 @@ def load_all(
 
 def _groups(
     sources: Sequence[Source], options: ReadOptions, wanted: int
-) -> list[tuple[LinkReader | None, list[int]]]:
+) -> list[tuple[Reader | None, list[int]]]:
     """Places of the inputs that are read together, in the order of the first of each; with their
-    reader, which of a pipe is told when its turn comes.
+    reader, which of a pipe is known when its turn comes.
     """
-    groups: list[tuple[LinkReader | None, list[int]]] = []
+    groups: list[tuple[Reader | None, list[int]]] = []
     many: dict[int, list[int]] = {}
     for place, source in enumerate(sources):
         reader = None if source.is_pipe else reader_of(source, options, wanted)
         if reader is not None:
             source.evict()
-        many_at_once = hasattr(reader, "read_many") or getattr(reader, "together", False)
-        if reader is None or not many_at_once:
+        if reader is None or not (reader.read_many or reader.together):
             groups.append((reader, [place]))
         elif id(reader) in many:
             many[id(reader)].append(place)
@@ -124,7 +122,7 @@ def _groups(
 
 
 def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
-    bad = sum(found.bad_rows.values())
+    bad = found.bad
     if bad > found.rows and options.skip_bad_rows != "all":
         raise InputError(
             f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: this may be no "
@@ -142,11 +140,11 @@ def check_some(read: Sequence[Found]) -> None:
         return
     said = []
     for found in read[:3]:
-        kinds = [(sum(found.bad_rows.values()), "bad row")]
+        kinds = [(found.bad, "bad row")]
         if isinstance(found, TextInput):
             kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
         rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
-        if isinstance(found, SiteFound | CrawlFound | WikiFound):
+        if isinstance(found, PagesFound | WikiFound):
             said.append(found.describe().replace(": ", " has ", 1))
             continue
         said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
@@ -299,7 +297,7 @@ class Inputs(NamedTuple):
         found = cls(_sources(links), _sources(nodes), title_sources(titles, memory))
         if sum(source.is_stdin for source in found.all) > 1:
             raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
-        readers: list[LinkReader] = []
+        readers: list[Reader] = []
         for sources, wanted in ((found.links, 2), (found.nodes, 1)):
             for source in sources:
                 if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
@@ -315,14 +313,14 @@ class Inputs(NamedTuple):
         return self.links + self.nodes + self.titles
 
 
-def _check_request(readers: list[LinkReader], options: ReadOptions) -> None:
+def _check_request(readers: list[Reader], options: ReadOptions) -> None:
     """See that some input does what is asked for."""
-    if options.pages.listed and not any(getattr(each, "restricts", False) for each in readers):
+    if options.pages.listed and not any(each.restricts for each in readers):
         raise UsageError(
             "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
             "is none in the input"
         )
-    if options.pages.fetch and not any(getattr(each, "fetches", False) for each in readers):
+    if options.pages.fetch and not any(each.fetches for each in readers):
         raise UsageError(
             "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs, and there is "
             "none in the input"

@@ -49,7 +49,6 @@ from cocite.compiled.cache import fault_of, private_folder, user_cache
 from cocite.errors import CociteError, InputError, StoreError, UsageError
 from cocite.graph import Graph
 from cocite.io.database import Address, database_named
-from cocite.io.readers.patterns import glob_files
 from cocite.measures import DEFAULT
 from cocite.resources import Resources
 from cocite.storage import FORMAT_VERSION, Store, disk, kind_of, staged_file
@@ -345,7 +344,8 @@ def _name_of(options: BuildOptions) -> str:
 
 def _matches(path: str) -> list[str]:
     """The files that a pattern stands for; none if it is the name of a file, or no pattern."""
-    return [] if not glob.has_magic(path) or os.path.exists(path) else glob_files(path)
+    found = glob.has_magic(path) and not os.path.exists(path)
+    return sorted(glob.glob(path, recursive=True)) if found else []
 
 
 def _database(source: str) -> Address | None:

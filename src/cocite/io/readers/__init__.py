@@ -7,14 +7,13 @@ is), and a line of the table in ``io/readers/formats.py``.
 from cocite.io.readers.contract import (
     Found,
     Job,
-    LinkReader,
     PageOptions,
     Read,
+    Reader,
     ReadOptions,
-    ReadsMany,
 )
 from cocite.io.readers.formats import FORMATS, Format, reader_of, readers
-from cocite.io.readers.packages import RowsFound, clean_rows
+from cocite.io.readers.rows import RowsFound, clean_rows
 from cocite.io.readers.sources import Beginning, Source, expand
 from cocite.io.readers.tables import Labeled, PairRows, read_columns
 
@@ -25,12 +24,11 @@ __all__ = [
     "Found",
     "Job",
     "Labeled",
-    "LinkReader",
     "PageOptions",
     "PairRows",
     "Read",
     "ReadOptions",
-    "ReadsMany",
+    "Reader",
     "RowsFound",
     "Source",
     "clean_rows",

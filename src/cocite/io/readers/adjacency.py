@@ -29,61 +29,36 @@ from typing import Any
 
 from cocite.errors import InputError, MalformedRow
 from cocite.io.readers import signs
-from cocite.io.readers.contract import DELIMITERS, Job, Read, ReadOptions
-from cocite.io.readers.packages import RowsFound, RowWriter
-from cocite.io.readers.sources import Source, unpack_errors
-from cocite.io.readers.text import (
-    TextInput,
-    clean_relation,
-    clean_text,
-    new_clean_file,
-    relation_of,
-)
+from cocite.io.readers.contract import DELIMITERS, Job, Read, Reader, ReadOptions, text_lines
+from cocite.io.readers.rows import LinkRows, RowsFound
+from cocite.io.readers.sources import Source
+from cocite.io.readers.text import TextInput, clean_relation, clean_text, new_clean_file
 
 _LONGEST = 1 << 28
-_NODES = "nodes.tsv"
 
 
-class AdjacencyReader:
-    """Adjacency lists."""
-
-    title = "an adjacency list"
-    described = (
-        "a node a row, then those it links to (a: b c, or a b c, between tabs, commas, semicolons "
-        "or blanks); lists of graphs without direction need --undirected"
-    )
-    streams = True
-
-    def read(self, job: Job) -> Read:
-        """All links, and all nodes that begin a row."""
-        if job.options.weight:
-            raise InputError(
-                f"{job.source.label} is an adjacency list, whose links have no weights. Leave "
-                "--weight-column out"
-            )
-        by = _separator(job)
-        with new_clean_file(job) as out, new_clean_file(job, _NODES) as other:
-            links, nodes = RowWriter(job, out, job.wanted), RowWriter(job, other, 1)
-            for line, names in _rows(job, by):
-                nodes.add(names[:1], line)
-                for name in names[1:]:
-                    if job.wanted == 2:
-                        links.add((names[0], name), line)
-                    else:
-                        links.add((name,), line)
-            read, heads = links.finish(), nodes.finish()
-        found = RowsFound.of(read, self.title, "each row links its first node to the others")
-        found.integers = read.integers and heads.integers
-        kind = "UBIGINT" if found.integers else "VARCHAR"
-        rows = clean_relation(job, found.integers)
-        named = relation_of(job, {"a": kind}, _NODES)
-        if job.wanted == 1:
-            found.rows += heads.rows
-            return Read(f"{rows} UNION ALL {named}", found)
-        return Read(rows, found, named)
+def _read_lists(job: Job) -> Read:
+    """All links, and all nodes that begin a row."""
+    by = _separator(job)
+    with LinkRows(job) as out:
+        for line, names in _rows(job, by):
+            if job.wanted == 1:
+                for name in names:
+                    out.nodes.add((name,), line)
+                continue
+            out.nodes.add(names[:1], line)
+            for name in names[1:]:
+                out.links.add((names[0], name), line)
+        return out.finish(ADJACENCY_READER.title, "each row links its first node to the others")
 
 
-ADJACENCY_READER = AdjacencyReader()
+ADJACENCY_READER = Reader(
+    "an adjacency list",
+    "a node a row, then those it links to (a: b c, or a b c, between tabs, commas, semicolons "
+    "or blanks); lists of graphs without direction need --undirected",
+    _read_lists,
+    weights=False,
+)
 
 
 def _separator(job: Job) -> str:
@@ -96,31 +71,15 @@ def _separator(job: Job) -> str:
 
 def _rows(job: Job, by: str) -> Iterator[tuple[int, list[str]]]:
     """(line, names) of each row that is neither blank nor a comment."""
-    stream, raw = job.source.open()
-    try:
-        line = 0
-        while data := stream.readline(_LONGEST):
-            line += 1
-            if line % 4096 == 0:
-                job.progress("reading " + job.source.short, raw.tell(), job.source.nbytes)
-            if len(data) == _LONGEST:
-                raise InputError(
-                    f"{job.source.label}:{line}: a row of more than {_LONGEST:,} bytes"
-                )
-            text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").strip()
-            if not text or text.startswith(("%", job.options.comment or "%")):
-                continue
-            names = [name.strip() for name in text.split(None if by == " " else by)]
-            if len(names) > 1 and not names[-1]:
-                names.pop()  # as rows may end with what stands between names
-            if len(names[0]) > 1:
-                names[0] = names[0].removesuffix(":")
-            yield line, names
-    except unpack_errors() as error:
-        raise InputError(f"{job.source.label} cannot be read to its end: {error}") from error
-    finally:
-        stream.close()
-        raw.close()
+    for line, text in text_lines(job, _LONGEST, "row"):
+        if text.startswith(("%", job.options.comment or "%")):
+            continue
+        names = [name.strip() for name in text.split(None if by == " " else by)]
+        if len(names) > 1 and not names[-1]:
+            names.pop()  # as rows may end with what stands between names
+        if len(names[0]) > 1:
+            names[0] = names[0].removesuffix(":")
+        yield line, names
 
 
 # -- common crawl ------------------------------------------------------------------------
@@ -129,81 +88,74 @@ def _rows(job: Job, by: str) -> Iterator[tuple[int, list[str]]]:
 _NAME = "array_to_string(list_reverse(string_split(b::VARCHAR, '.')), '.')"
 
 
-class CommonCrawlReader:
-    """Vertices and edges."""
+_WITHOUT_TITLES = ReadOptions("tab", "no", ("1", "2"), "")
 
-    title = "a web graph of Common Crawl"
-    described = (
-        "a web graph of Common Crawl, vertices.txt.gz and edges.txt.gz side by side, of which "
-        "the edges are to be named; com.example becomes example.com"
-    )
-    streams = True
 
-    def read(self, job: Job) -> Read:
-        """The edges by names, and all vertices; of vertices alone, these."""
-        if job.options.weight:
-            raise InputError(
-                f"{job.source.label} is a web graph of Common Crawl, whose links have no weights. "
-                "Leave --weight-column out"
-            )
-        if _is_vertices(job.source):
-            count = self._vertices(job, [job.source])
-            found = RowsFound(job.source.label, self.title, integers=False, note="vertices")
-            nodes = "SELECT name AS a FROM reading.vertices"
-            if job.wanted == 1:
-                found.rows = count
-                return Read(nodes, found)
-            return Read("SELECT name AS a, name AS b FROM reading.vertices LIMIT 0", found, nodes)
-        self._vertices(job, _vertices_of(job))
-        edges, _ = _load(job, job.source, "edges", ReadOptions("tab", "no", ("1", "2"), ""))
-        note = "named by the vertices beside it"
-        found = RowsFound.of(edges, self.title, note)
-        found.integers = False
-        known = "(SELECT id FROM reading.vertices)"
-        lost = f"a::UBIGINT NOT IN {known} OR b::UBIGINT NOT IN {known}"
-        query = f"SELECT rowid + 1, a, b FROM reading.edges WHERE {lost} ORDER BY rowid LIMIT 1"
-        unknown = job.database.execute(query).fetchone()
-        if unknown is not None:
-            row, a, b = unknown
-            what = "a link to or from a vertex that is not there"
-            raise MalformedRow(
-                job.source.label, int(row), what, f"{a} -> {b}", "Are these its vertices?"
-            )
-        rows = (
-            "SELECT s.name AS a, t.name AS b FROM reading.edges e JOIN reading.vertices s ON s.id "
-            "= e.a::UBIGINT JOIN reading.vertices t ON t.id = e.b::UBIGINT"
+def _read_crawl(job: Job) -> Read:
+    """The edges by names, and all vertices; of vertices alone, these."""
+    nodes = "SELECT name AS a FROM reading.vertices"
+    if _is_vertices(job.source):
+        count = _load_vertices(job, [job.source])
+        found = RowsFound(job.source.label, integers=False, format=READER.title, note="vertices")
+        if job.wanted == 1:
+            found.rows = count
+            return Read(nodes, found)
+        return Read("SELECT name AS a, name AS b FROM reading.vertices LIMIT 0", found, nodes)
+    _load_vertices(job, _vertices_of(job))
+    edges = _load(job, job.source, "edges")
+    found = RowsFound.of(edges, READER.title, "named by the vertices beside it")
+    found.integers = False
+    known = "(SELECT id FROM reading.vertices)"
+    lost = f"a::UBIGINT NOT IN {known} OR b::UBIGINT NOT IN {known}"
+    query = f"SELECT rowid + 1, a, b FROM reading.edges WHERE {lost} ORDER BY rowid LIMIT 1"
+    unknown = job.database.execute(query).fetchone()
+    if unknown is not None:
+        row, a, b = unknown
+        what = "a link to or from a vertex that is not there"
+        raise MalformedRow(
+            job.source.label, int(row), what, f"{a} -> {b}", "Are these its vertices?"
         )
-        return Read(rows, found, "SELECT name AS a FROM reading.vertices")
+    rows = (
+        "SELECT s.name AS a, t.name AS b FROM reading.edges e JOIN reading.vertices s ON s.id "
+        "= e.a::UBIGINT JOIN reading.vertices t ON t.id = e.b::UBIGINT"
+    )
+    return Read(rows, found, nodes)
 
-    def _vertices(self, job: Job, sources: list[Source]) -> int:
-        """Load vertices as (id, name); how many there are."""
-        job.database.execute("CREATE TABLE reading.vertices (id UBIGINT, name VARCHAR)")
-        options = ReadOptions("tab", "no", ("1", "2"), "")
-        for source in sources:
-            _load(job, source, "raw", options)
-            bad = job.database.execute(
-                "SELECT rowid + 1, a FROM reading.raw WHERE TRY_CAST(a AS UBIGINT) IS NULL LIMIT 1"
-            ).fetchone()
-            if bad is not None:
-                what = "the id of a vertex is no whole number"
-                raise MalformedRow(source.label, int(bad[0]), what, str(bad[1]))
-            job.database.execute(
-                f"INSERT INTO reading.vertices SELECT a::UBIGINT, {_NAME} FROM reading.raw"
-            )
-            job.database.execute("DROP TABLE reading.raw")
-        twice = job.database.execute(
-            "SELECT id FROM reading.vertices GROUP BY id HAVING count(*) > 1 ORDER BY id LIMIT 1"
+
+READER = Reader(
+    "a web graph of Common Crawl",
+    "a web graph of Common Crawl, vertices.txt.gz and edges.txt.gz side by side, of which "
+    "the edges are to be named; com.example becomes example.com",
+    _read_crawl,
+    weights=False,
+)
+
+
+def _load_vertices(job: Job, sources: list[Source]) -> int:
+    """Load vertices as (id, name); how many there are."""
+    job.database.execute("CREATE TABLE reading.vertices (id UBIGINT, name VARCHAR)")
+    for source in sources:
+        _load(job, source, "raw")
+        bad = job.database.execute(
+            "SELECT rowid + 1, a FROM reading.raw WHERE TRY_CAST(a AS UBIGINT) IS NULL LIMIT 1"
         ).fetchone()
-        if twice is not None:
-            raise InputError(
-                f"{sources[0].label} has vertex {twice[0]} more than once: name the files of one "
-                "graph only"
-            )
-        count: Any = job.database.execute("SELECT count(*) FROM reading.vertices").fetchone()
-        return int(count[0])
-
-
-READER = CommonCrawlReader()
+        if bad is not None:
+            what = "the id of a vertex is no whole number"
+            raise MalformedRow(source.label, int(bad[0]), what, str(bad[1]))
+        job.database.execute(
+            f"INSERT INTO reading.vertices SELECT a::UBIGINT, {_NAME} FROM reading.raw"
+        )
+        job.database.execute("DROP TABLE reading.raw")
+    twice = job.database.execute(
+        "SELECT id FROM reading.vertices GROUP BY id HAVING count(*) > 1 ORDER BY id LIMIT 1"
+    ).fetchone()
+    if twice is not None:
+        raise InputError(
+            f"{sources[0].label} has vertex {twice[0]} more than once: name the files of one "
+            "graph only"
+        )
+    count: Any = job.database.execute("SELECT count(*) FROM reading.vertices").fetchone()
+    return int(count[0])
 
 
 def _is_vertices(source: Source) -> bool:
@@ -225,14 +177,14 @@ def _vertices_of(job: Job) -> list[Source]:
     return [Source(Path(beside))]
 
 
-def _load(job: Job, source: Source, table: str, options: ReadOptions) -> tuple[TextInput, Job]:
+def _load(job: Job, source: Source, table: str) -> TextInput:
     """Load two columns of a file into a table of the schema ``reading``."""
     skip = job.options.skip_bad_rows if table == "edges" else False
-    alone = replace(job, wanted=2, options=replace(options, skip_bad_rows=skip))
+    alone = replace(job, wanted=2, options=replace(_WITHOUT_TITLES, skip_bad_rows=skip))
     with new_clean_file(alone) as out:
         read = clean_text(source, 2, alone.options, out, job.progress)
     if table == "edges" and not read.integers:
         raise InputError(f"{source.label} has ids of vertices that are no whole numbers")
     relation = clean_relation(alone, read.integers)
     job.database.execute(f"CREATE TABLE reading.{table} AS {relation}")
-    return read, alone
+    return read

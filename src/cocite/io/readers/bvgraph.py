@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, ResourceError
-from cocite.io.readers.contract import Job, Read, ReadOptions
-from cocite.io.readers.sources import Source, unpack_errors
+from cocite.io.readers.contract import Found, Job, Read, Reader, ReadOptions
+from cocite.io.readers.sources import Source
 from cocite.io.readers.text import clean_relation, clean_text, new_clean_file
 
 _PIECE = 1 << 22
@@ -41,79 +41,62 @@ _PARTS = {
 
 
 @dataclass
-class BVGraphInput:
+class BVGraphInput(Found):
     """What was found in one graph: goes into the manifest."""
 
-    file: str
-    nodes: int
-    rows: int = 0
+    nodes: int = 0
     named_by: str = ""
-    bad_rows: dict[str, int] = field(default_factory=dict)
-    examples: list[str] = field(default_factory=list)
-    integers: bool = True
 
     def describe(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         names = f"named by {self.named_by}" if self.named_by else "numbered from 0"
         return f"{self.file}: BVGraph, {self.nodes:,} nodes, {names}"
 
 
-class BVGraphReader:
-    """Graphs of WebGraph."""
-
-    title = "a BVGraph"
-    described = (
-        "a graph of WebGraph, as LAW publishes them: NAME.graph and NAME.properties, of which "
-        "either may be named, or NAME; nodes are numbered from 0, or named by NAME.urls if that "
-        "is there"
-    )
-    streams = False
-
-    def read(self, job: Job) -> Read:
-        """All links, and all nodes."""
-        path = job.source.path
-        assert path is not None
-        base = path.with_suffix("") if path.suffix in (".graph", ".properties") else path
-        properties = _Properties(base)
-        found = BVGraphInput(str(path), properties.nodes)
-        _refuse_weights(job)
-        names = _load_names(job, base, properties.nodes)
-        if names is not None:
-            found.named_by, found.integers = names
-        job.database.execute("CREATE TABLE reading.links (a UBIGINT, b UBIGINT)")
-        if job.wanted == 2:
-            for sources, targets in _links(Source(base.with_suffix(".graph")), properties, job):
-                _insert(job, sources, targets)
-                found.rows += len(targets)
-            if found.rows != properties.arcs:
-                raise InputError(
-                    f"{base}.graph has {found.rows:,} links, where {base}.properties says "
-                    f"{properties.arcs:,}: one of the two is damaged, or of another graph"
-                )
-        kind = "UBIGINT" if found.integers else "VARCHAR"
-        nodes = f"SELECT range::UBIGINT AS a FROM range({properties.nodes})"
-        rows = "FROM reading.links"
-        if names is not None:
-            nodes = f"SELECT a::{kind} AS a FROM reading.names"
-            rows = (
-                f"SELECT s.a::{kind} AS a, t.a::{kind} AS b FROM reading.links l JOIN "
-                "reading.names s ON s.rowid = l.a JOIN reading.names t ON t.rowid = l.b"
+def _read(job: Job) -> Read:
+    """All links, and all nodes."""
+    path = job.source.path
+    assert path is not None
+    base = path.with_suffix("") if path.suffix in (".graph", ".properties") else path
+    properties = _Properties(base)
+    found = BVGraphInput(str(path), nodes=properties.nodes)
+    names = _load_names(job, base, properties.nodes)
+    if names is not None:
+        found.named_by, found.integers = names
+    job.database.execute("CREATE TABLE reading.links (a UBIGINT, b UBIGINT)")
+    if job.wanted == 2:
+        for sources, targets in _links(Source(base.with_suffix(".graph")), properties, job):
+            _insert(job, sources, targets)
+            found.rows += len(targets)
+        if found.rows != properties.arcs:
+            raise InputError(
+                f"{base}.graph has {found.rows:,} links, where {base}.properties says "
+                f"{properties.arcs:,}: one of the two is damaged, or of another graph"
             )
-        if job.wanted == 1:
-            found.rows = properties.nodes
-            return Read(nodes, found)
-        return Read(rows, found, nodes)
-
-
-READER = BVGraphReader()
-
-
-def _refuse_weights(job: Job) -> None:
-    if job.options.weight:
-        raise InputError(
-            f"{job.source.label} is a BVGraph, whose links have no weights. Leave --weight-column "
-            "out"
+    kind = "UBIGINT" if found.integers else "VARCHAR"
+    nodes = f"SELECT range::UBIGINT AS a FROM range({properties.nodes})"
+    rows = "FROM reading.links"
+    if names is not None:
+        nodes = f"SELECT a::{kind} AS a FROM reading.names"
+        rows = (
+            f"SELECT s.a::{kind} AS a, t.a::{kind} AS b FROM reading.links l JOIN "
+            "reading.names s ON s.rowid = l.a JOIN reading.names t ON t.rowid = l.b"
         )
+    if job.wanted == 1:
+        found.rows = properties.nodes
+        return Read(nodes, found)
+    return Read(rows, found, nodes)
+
+
+READER = Reader(
+    "a BVGraph",
+    "a graph of WebGraph, as LAW publishes them: NAME.graph and NAME.properties, of which "
+    "either may be named, or NAME; nodes are numbered from 0, or named by NAME.urls if that "
+    "is there",
+    _read,
+    streams=False,
+    weights=False,
+)
 
 
 def _insert(job: Job, sources: NDArray[np.uint64], targets: NDArray[np.uint64]) -> None:
@@ -191,8 +174,7 @@ def _links(
     source: Source, properties: _Properties, job: Job
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
     """(sources, targets), piece by piece."""
-    stream, raw = source.open()
-    try:
+    with source.reading() as (stream, raw):
         decoder = _Decoder(properties.rules)
         while True:
             status = decoder.run()
@@ -210,11 +192,6 @@ def _links(
                 job.progress("reading " + job.source.short, raw.tell(), source.nbytes)
             else:
                 decoder.grow()
-    except unpack_errors() as error:
-        raise InputError(f"{source.label} cannot be read to its end: {error}") from error
-    finally:
-        stream.close()
-        raw.close()
 
 
 class _Decoder:

@@ -1,39 +1,4 @@
-"""How input is to be read: the options that all readers share, checked once.
-
-One way to write a URL, so that a page has one name: what ``--normalize-urls`` does to names.
-
-Only names that are URLs of http or https are changed, by rules that no server tells apart:
-
-    parsed as by a browser (WHATWG, ada-url)    HTTP://Example.COM:80/a/../b -> http://example.com/b
-    no fragment                                 http://a.org/b#c     -> http://a.org/b
-    letters, digits and -._~ not escaped,       http://a.org/%7eb%c3 -> http://a.org/~b%C3
-    the digits of other escapes large
-    no parameters of :data:`TRACKING`           http://a.org/?utm_source=x&p=1 -> http://a.org/?p=1
-
-All else stays, as a server may tell it apart: http and https, www., a slash at the end, index.html,
-the case of the path, the order of other parameters, a user's name. What begins as such a URL and is
-none stays as it is.
-
-Cost: 4 µs a name.
-
-How far many files are read, as one stage of progress.
-
-Cost: a call a file.
-
-Titles on their way from a reader to the tables: a file of rows that DuckDB loads.
-
-A row a title: its place among all titles, the name of the node, the title; where a node has
-several, the one with the first place stands. A reader of links that meets titles hands each over:
-
-    job.titles.add(name, title)
-
-Titles are trimmed, every run of blanks, line ends, control characters and signs that turn the
-direction of text (``graph/spelling.py``) in them is one blank, and one of more than 65,535 bytes is
-refused. A title without anything in it is none.
-
-Cost: a microsecond a title, constant memory.
-
-What a reader of links must be able to do: load an input of its kind (``io/readers/formats.py``).
+"""What all readers of links share: options, jobs, what was found; names of pages, and titles.
 
 A reader turns one input into a *relation*, a query that DuckDB can run, with the columns
 
@@ -43,35 +8,22 @@ A reader turns one input into a *relation*, a query that DuckDB can run, with th
 where every name is clean: not empty, in UTF-8, without control characters, at most 65,535 bytes;
 integers (UBIGINT) if all names are canonical integers below 2**64, else text. Rows that are not
 clean are refused or, where they are to be skipped, counted by their kind. A format that has no
-faster way hands its rows to ``clean_rows`` (``io/readers/packages.py``), which does all of that.
+faster way hands its rows to ``clean_rows`` (``io/readers/rows.py``), which does all of that.
 
 A format that says which nodes there are gives them by a second relation, so that those without
 links are nodes, too. Tables that a reader needs on the way it makes in the schema ``reading`` of
 the database: all that is in there is dropped when the input is loaded.
-
-What is wrong with a file that a library cannot read, in words for those who have the file.
-
-A library says what it met while it read; users need to know what has become of their file, and
-what to do. What it said stands behind, its first line, for those who look for it.
-
-Where steps lead in the end: redirects to redirects, copies of copies; in DuckDB, out of core.
-
-    a -> b, b -> c        a -> c, b -> c        what is in a circle, or leads into one, has no end
-
-Every step is replaced by two at a time, so that chains of any length take log2 of it many joins.
-An end that is not reached in a round that reached none never is: ends at twice the distance come
-round by round.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 
 from cocite.errors import SKIP_ADVICE, InputError, UsageError
 from cocite.extras import need
@@ -81,6 +33,21 @@ from cocite.storage import disk
 
 if TYPE_CHECKING:
     import duckdb
+
+
+# -- names of pages ----------------------------------------------------------------------
+#
+# One way to write a URL, so that a page has one name: what --normalize-urls does to names, at 4 µs
+# a name. Only URLs of http or https are changed, by rules that no server tells apart:
+#
+#    parsed as by a browser (WHATWG, ada-url)    HTTP://Example.COM:80/a/../b -> http://example.com/b
+#    no fragment                                 http://a.org/b#c     -> http://a.org/b
+#    letters, digits and -._~ not escaped,       http://a.org/%7eb%c3 -> http://a.org/~b%C3
+#    the digits of other escapes large
+#    no parameters of TRACKING                   http://a.org/?utm_source=x&p=1 -> http://a.org/?p=1
+#
+# All else stays, as a server may tell it apart: http and https, www., a slash at the end,
+# index.html, the case of the path, the order of other parameters, a user's name.
 
 
 IS_WEB = r"^\s*[hH][tT][tT][pP][sS]?:"
@@ -257,7 +224,7 @@ def bad_row_advice(bad: int, rows: int) -> str:
     )
 
 
-# -- together ----------------------------------------------------------------------------
+# -- progress ----------------------------------------------------------------------------
 
 
 _FEW = 10
@@ -286,7 +253,7 @@ class Together:
         self._progress(self._stage, min(self._done, self._total), self._total)
 
 
-# -- title file --------------------------------------------------------------------------
+# -- titles ------------------------------------------------------------------------------
 
 
 TITLE_COLUMNS = {"place": "UBIGINT", "name": "VARCHAR", "title": "VARCHAR"}
@@ -297,8 +264,12 @@ _HELD = 1 << 16
 
 
 class TitleFile:
-    """The titles of one run from places ``first`` on; without a ``path`` they are passed over.
-    ``called`` says what the node of a name is called.
+    """The titles of one run on their way to the tables: a row a title, its place from ``first`` on,
+    the name of the node, the title; of a node with several the one with the first place stands.
+    Without a ``path`` they are passed over. ``called`` says what the node of a name is called.
+
+    Titles are trimmed, every run of blanks, line ends, control characters and signs that turn the
+    direction of text (``graph/spelling.py``) in them is one blank. An empty one is none.
     """
 
     def __init__(
@@ -358,6 +329,9 @@ class TitleFile:
 # -- reader ------------------------------------------------------------------------------
 
 
+EXAMPLES = 5
+"""Bad rows of an input that are shown."""
+
 Reported = Callable[[str, str, str, str], None]
 """Called with (page, what is wrong, what was written there, where that leads)."""
 
@@ -390,33 +364,32 @@ class Job:
     report: Reported = no_report
 
 
-class Found(Protocol):
-    """How an input was read and what was in it: a dataclass, which goes into the manifest."""
+@dataclass
+class Found:
+    """How an input was read and what was in it: goes into the manifest. ``file`` is what messages
+    call it, ``rows`` those that the relation has, ``bad_rows`` those left out, by what is wrong
+    with them, and ``examples`` the first of these; ``integers`` whether all names are.
+    """
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def file(self) -> str:
-        """What messages call the input."""
-
-    @property
-    def rows(self) -> int:
-        """Rows that the relation has."""
-
-    @property
-    def bad_rows(self) -> dict[str, int]:
-        """Rows left out, by what is wrong with them."""
+    file: str
+    rows: int = 0
+    bad_rows: dict[str, int] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
+    integers: bool = True
 
     @property
-    def examples(self) -> list[str]:
-        """The first of them."""
+    def bad(self) -> int:
+        """The number of rows left out."""
+        return sum(self.bad_rows.values())
 
-    @property
-    def integers(self) -> bool:
-        """Whether all names are integers."""
+    def leave_out(self, kind: str, count: int, examples: Iterable[str]) -> None:
+        """Count rows of a ``kind`` that are left out; the first examples of all are kept."""
+        self.bad_rows[kind] = self.bad_rows.get(kind, 0) + count
+        self.examples = [*self.examples, *examples][:EXAMPLES]
 
     def describe(self) -> str:
-        """One line for people, which begins with ``file``."""
+        """Return one line for people, which begins with ``file``."""
+        return self.file
 
 
 class Read(NamedTuple):
@@ -439,62 +412,78 @@ class ReadMany(NamedTuple):
     found: list[Found]
 
 
-class LinkReader(Protocol):
-    """A kind of input. ``title`` is its name in messages, ``described`` in help. One that has a
-    true ``together`` reads all inputs of its kind in one go: they are the ``inputs`` of its job.
-    One that ``restricts`` takes the pages that are listed only, and one that ``fetches`` may do so.
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """A kind of input. ``title`` is its name in messages, ``described`` in help.
+
+    ``read`` gives the relations, and what was found; ``read_many`` what is found in many files of
+    the kind, some of them at a time, so that each by itself costs little: what was given before is
+    loaded when the next is asked for, and ``job.source`` is the first of them. Both raise
+    :class:`~cocite.errors.MalformedRow` at the first bad row unless they are to be skipped,
+    :class:`~cocite.errors.InputError` for an input that cannot be read at all, and
+    :class:`~cocite.errors.UsageError` for options that do not go with it.
+
+    One that ``streams`` reads a pipe, which can be read once and from the front only. One with
+    ``together`` reads all inputs of its kind in one go: they are the ``inputs`` of its job. One
+    that ``restricts`` takes the pages that are listed only, and one that ``fetches`` may do so.
+    There are kinds whose links have no ``weights``, and kinds that have no ``columns`` at all.
     """
 
     title: str
     described: str
-    streams: bool
-    """Whether it reads a pipe, which can be read once and from the front only."""
+    read: Callable[[Job], Read]
+    streams: bool = True
+    read_many: Callable[[Job, Sequence[Source]], Iterator[ReadMany]] | None = None
+    together: bool = False
+    restricts: bool = False
+    fetches: bool = False
+    weights: bool = True
+    columns: bool = True
 
-    def read(self, job: Job) -> Read:
-        """The relations, and what was found.
-
-        Raises :class:`~cocite.errors.MalformedRow` at the first bad row unless they are to be
-        skipped, :class:`~cocite.errors.InputError` for an input that cannot be read at all, and
-        :class:`~cocite.errors.UsageError` for options that do not go with it.
-        """
-
-
-class ReadsMany(LinkReader, Protocol):
-    """A reader that takes many files at once, so that each by itself costs little."""
-
-    def read_many(self, job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
-        """What is found in ``sources``, some of them at a time: what was given before is loaded
-        when the next is asked for. ``job.source`` is the first of them. Raises as ``read`` does, of
-        the file that is at fault.
-        """
-
-
-# -- damage ------------------------------------------------------------------------------
+    def check(self, job: Job) -> None:
+        """See that the options go with inputs of this kind."""
+        label, options = job.source.label, job.options
+        if options.columns_named and not self.columns:
+            raise UsageError(
+                f"{label} is {self.title}, which has no columns: leave --columns and "
+                "--weight-column out (--count-duplicates makes weights)"
+            )
+        if options.weight and not self.weights:
+            raise InputError(
+                f"{label} is {self.title}, whose links have no weights. Leave --weight-column out"
+            )
 
 
-_PARTS = (
-    (r"magic bytes|too small|footer", "its end is missing: it was cut, or is still being written"),
-    (r"corrupt|thrift|decompress|snappy|zstd|gzip|brotli|checksum", "it is damaged"),
-)
-"""What is in the words of DuckDB -> what that means."""
+def text_lines(job: Job, longest: int, what: str) -> Iterator[tuple[int, str]]:
+    """(number, text) of each line of an input that is not blank, without blanks at its ends.
 
-
-def not_parquet(source: Source, error: Exception) -> InputError:
-    """The error of a Parquet file of which DuckDB says ``error``."""
-    first = str(error).partition("\n")[0]
-    what = next((told for sign, told in _PARTS if re.search(sign, first, re.I)), "")
-    return InputError(
-        f"{source.label} cannot be read as Parquet: {what or 'it is damaged, or of another kind'}. "
-        f"Copy it again, or write it anew (DuckDB: {first})"
-    )
+    Raises :class:`InputError` for one of ``longest`` bytes, which messages call ``what``.
+    """
+    with job.source.reading() as (stream, raw):
+        number = 0
+        while data := stream.readline(longest):
+            number += 1
+            if number % 4096 == 0:
+                job.progress("reading " + job.source.short, raw.tell(), job.source.nbytes)
+            if len(data) == longest:
+                raise InputError(
+                    f"{job.source.label}:{number}: a {what} of more than {longest:,} bytes"
+                )
+            text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").strip()
+            if text:
+                yield number, text
 
 
 # -- chains ------------------------------------------------------------------------------
 
 
 def follow(database: duckdb.DuckDBPyConnection, table: str) -> int:
-    """Replace the steps of ``table`` (a, b; each a once) by where they lead in the end; returns how
-    many lead nowhere, as they go in circles. Those are dropped.
+    """Replace the steps of ``table`` (a, b; each a once), such as redirects, by where they lead in
+    the end; returns how many lead nowhere, as they go in circles. Those are dropped.
+
+    Every step is replaced by two at a time, so that chains of any length take log2 of it many
+    joins. An end that is not reached in a round that reached none never is: ends at twice the
+    distance come round by round.
     """
 
     def count(where: str) -> int:

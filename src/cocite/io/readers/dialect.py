@@ -36,7 +36,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from cocite.errors import UnrecognizedInput
+from cocite.errors import UnrecognizedInput, UsageError
 from cocite.io.readers.contract import DELIMITERS
 from cocite.io.readers.sources import LOOK, lines_of
 
@@ -72,121 +72,25 @@ _SIDES = _pairs(
 """Titles of two ends of which it is not clear, or does not matter, which is which."""
 
 
-TITLES = frozenset(
-    [
-        "source",
-        "target",
-        "src",
-        "dst",
-        "dest",
-        "destination",
-        "from",
-        "to",
-        "origin",
-        "start",
-        "end",
-        "begin",
-        "head",
-        "tail",
-        "citing",
-        "cited",
-        "cites",
-        "reference",
-        "node",
-        "node1",
-        "node2",
-        "id",
-        "name",
-        "label",
-        "page",
-        "pageid",
-        "url",
-        "uri",
-        "link",
-        "links",
-        "linksto",
-        "linkto",
-        "linkedto",
-        "linkedpage",
-        "linkedpages",
-        "title",
-        "article",
-        "related",
-        "document",
-        "linksource",
-        "linktarget",
-        "fromnodeid",
-        "tonodeid",
-        "fromid",
-        "toid",
-        "fromnode",
-        "tonode",
-        "frompage",
-        "topage",
-        "fromurl",
-        "tourl",
-        "sourceid",
-        "targetid",
-        "sourcenode",
-        "targetnode",
-        "sourcepage",
-        "targetpage",
-        "sourceurl",
-        "targeturl",
-        "sourcetitle",
-        "targettitle",
-        "pagetitle",
-        "srcid",
-        "dstid",
-        "srcurl",
-        "dsturl",
-        "follower",
-        "followee",
-        "follows",
-        "following",
-        "followed",
-        "parent",
-        "child",
-        "sender",
-        "receiver",
-        "recipient",
-        "caller",
-        "callee",
-        "importer",
-        "imported",
-        "imports",
-        "subject",
-        "object",
-        "user",
-        "friend",
-        "product",
-        "item",
-        "customer",
-        "userid",
-        "itemid",
-        "customerid",
-        "productid",
-        "quelle",
-        "ziel",
-        "von",
-        "nach",
-        "seite",
-        "verweis",
-        "verweist",
-        "verlinkt",
-        "origen",
-        "destino",
-        "fuente",
-        "origine",
-        "cible",
-    ]
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+TITLES = _words(
+    """source target src dst dest destination from to origin start end begin head tail citing cited
+    cites reference node node1 node2 id name label page pageid url uri link links linksto linkto
+    linkedto linkedpage linkedpages title article related document linksource linktarget
+    fromnodeid tonodeid fromid toid fromnode tonode frompage topage fromurl tourl sourceid targetid
+    sourcenode targetnode sourcepage targetpage sourceurl targeturl sourcetitle targettitle
+    pagetitle srcid dstid srcurl dsturl follower followee follows following followed parent child
+    sender receiver recipient caller callee importer imported imports subject object user friend
+    product item customer userid itemid customerid productid
+    quelle ziel von nach seite verweis verweist verlinkt origen destino fuente origine cible"""
 )
 """Titles of the columns of a link, letters and digits only."""
-_NUMBERS = frozenset(
-    ["id", "rowid", "index", "key", "pk", "nr", "no", "number", "linkid", "edgeid"]
-)
+_NUMBERS = _words("id rowid index key pk nr no number linkid edgeid")
 """Titles of a first column that may only tell rows apart."""
-_ABOUT = frozenset(["name", "label", "title", "url", "uri"])
+_ABOUT = _words("name label title url uri")
 """Titles of what is said of the node in such a column."""
 
 _ANSWERS = {
@@ -241,6 +145,25 @@ def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tupl
     return None
 
 
+def column_place(
+    label: str, titles: Sequence[object], column: str | int, *, folded: bool = False
+) -> int:
+    """Return where a column is, from 0 on: by its title, in any case if ``folded``, else by its
+    number from 1. Raises :class:`UsageError` if what is called ``label`` has none.
+    """
+    named: list[object] = list(titles)
+    wanted: object = column
+    if folded:
+        named = [str(title).strip().lower() for title in titles]
+        wanted = str(column).strip().lower()
+    if wanted in named:
+        return named.index(wanted)
+    if str(column).isdecimal() and 1 <= int(column) <= len(titles):
+        return int(column) - 1
+    has = ", ".join(repr(str(title)) for title in titles)
+    raise UsageError(f"{label} has no column {column!r}; it has {has}")
+
+
 def unread_weights(titles: Sequence[object], taken: Sequence[object]) -> str:
     """The column that is called as weights are, and is none of those ``taken``; "" if none is."""
     found = [each for each in map(str, titles) if plain_title(each) in ("weight", "weights")]
@@ -267,10 +190,6 @@ def without_index(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
 _SAMPLE_LINES = 100
 _LEAST_SHAPE = 3
 """Rows from which on what they have in common says something."""
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 _WEIGHTS = _words(

@@ -17,7 +17,7 @@ from typing import cast
 
 from cocite.errors import UnrecognizedInput, UsageError
 from cocite.io.readers import signs
-from cocite.io.readers.contract import LinkReader, ReadOptions
+from cocite.io.readers.contract import Reader, ReadOptions
 from cocite.io.readers.crawl.sitemap import is_list
 from cocite.io.readers.html.site import is_site
 from cocite.io.readers.signs import Sign, begins, begins_text, has_line, json_value, tagged
@@ -104,13 +104,13 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "a spreadsheet (xlsx)",
         signs.zip_with(b"xl/", b"[Content_Types].xml"),
-        reader="cocite.io.readers.packages:SPREADSHEET_READER",
+        reader="cocite.io.readers.spreadsheet:READER",
         called="spreadsheet",
     ),
     Format(
         "a spreadsheet (ods)",
         signs.zip_with(b"mimetypeapplication/vnd.oasis.opendoc"),
-        reader="cocite.io.readers.packages:SPREADSHEET_READER",
+        reader="cocite.io.readers.spreadsheet:READER",
         called="spreadsheet",
     ),
     Format("arrays of NumPy (npz)", signs.zip_with(b".npy"), _ROWS),
@@ -124,7 +124,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "a spreadsheet (xls)",
         begins(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
-        reader="cocite.io.readers.packages:SPREADSHEET_READER",
+        reader="cocite.io.readers.spreadsheet:READER",
         called="spreadsheet",
     ),
     Format(
@@ -266,7 +266,7 @@ def readers() -> dict[str, str]:
     return {line.called: line.reader for line in FORMATS if line.reader} | {"text": TEXT}
 
 
-def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkReader:
+def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> Reader:
     """The reader of ``source``, of which ``wanted`` is 2 for links and 1 for names of nodes.
 
     Raises :class:`UnrecognizedInput` if there is none for what it holds, and :class:`UsageError` if
@@ -275,10 +275,10 @@ def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkRead
     known = source.reader or source.readers.get((options, wanted))
     if known is None:
         known = source.readers[options, wanted] = _found(source, options, wanted)
-    return cast(LinkReader, known)
+    return cast(Reader, known)
 
 
-def _found(source: Source, options: ReadOptions, wanted: int) -> LinkReader:
+def _found(source: Source, options: ReadOptions, wanted: int) -> Reader:
     named = readers()
     if options.format not in ("auto", *named):
         raise UsageError(
@@ -309,7 +309,7 @@ def format_of(source: Source) -> Format | None:
     return next((line for line in FORMATS if line.sure and line.sign(beginning)), None)
 
 
-def _streamed(source: Source, reader: LinkReader) -> LinkReader:
+def _streamed(source: Source, reader: Reader) -> Reader:
     """The reader, if it can read what the source is."""
     packed = source.packed
     if reader.streams or not (source.is_pipe or packed):
@@ -330,10 +330,10 @@ def _packed(source: Source) -> str:
     return f" (packed by {packed})" if packed else ""
 
 
-def reader_at(place: str) -> LinkReader:
+def reader_at(place: str) -> Reader:
     """Return the reader at ``module:name``."""
     module, _, name = place.partition(":")
-    return cast(LinkReader, getattr(import_module(module), name))
+    return cast(Reader, getattr(import_module(module), name))
 
 
 def _filled(advice: str, source: Source) -> str:
@@ -350,7 +350,7 @@ def _filled(advice: str, source: Source) -> str:
     return advice
 
 
-def _of_directory(source: Source, options: ReadOptions) -> LinkReader:
+def _of_directory(source: Source, options: ReadOptions) -> Reader:
     path = source.path
     assert path is not None
     kind = kind_of(path)

@@ -14,60 +14,53 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from cocite.errors import InputError, UnrecognizedInput, UsageError
-from cocite.io.readers.contract import Job, Read
+from cocite.errors import UnrecognizedInput, UsageError
+from cocite.io.readers.contract import Job, Read, Reader, text_lines
 from cocite.io.readers.dialect import answer_in, ends_of
 from cocite.io.readers.graphs.text import name_of
 from cocite.io.readers.json_values import JSONText
-from cocite.io.readers.packages import RowsFound, RowWriter
-from cocite.io.readers.sources import unpack_errors
+from cocite.io.readers.rows import RowsFound, RowWriter
 from cocite.io.readers.text import clean_relation, new_clean_file
 
 _LONGEST = 1 << 24
 _NAMES = ("id", "name", "node", "url", "title", "page")
 
 
-class JSONLinesReader:
-    """JSON lines, and lists of links."""
-
-    title = "JSON lines"
-    described = (
-        'a link a line, {"source": "a", "target": "b"} or ["a", "b"], or a list of such; --columns '
-        "names other members"
-    )
-    streams = True
-
-    def read(self, job: Job) -> Read:
-        """All links, or the names of nodes."""
-        columns: _Columns | None = None
-        with new_clean_file(job) as out:
-            weighted = bool(job.options.weight) and job.wanted == 2
-            writer = RowWriter(job, out, job.wanted, weighted=weighted)
-            for value, line in _values(job, writer):
-                if not isinstance(value, dict | list):
-                    if job.wanted == 1 and name_of(value) is not None:
-                        writer.add([str(value)], line)
-                        continue
-                    what = "no object and no list"
-                    writer.leave_out("link", line, what, json.dumps(value)[:100])
+def _read(job: Job) -> Read:
+    """All links, or the names of nodes."""
+    columns: _Columns | None = None
+    with new_clean_file(job) as out:
+        weighted = bool(job.options.weight) and job.wanted == 2
+        writer = RowWriter(job, out, job.wanted, weighted=weighted)
+        for value, line in _values(job, writer):
+            if not isinstance(value, dict | list):
+                if job.wanted == 1 and name_of(value) is not None:
+                    writer.add([str(value)], line)
                     continue
-                if columns is None:
-                    columns = _Columns(job, value)
-                row = columns.of(value)
-                if row is None:
-                    what = f"no text or whole number as {' or '.join(columns.asked[: job.wanted])}"
-                    writer.leave_out("link", line, what, json.dumps(value)[:100])
-                else:
-                    writer.add(row, line)
-            read = writer.finish()
-        asked = columns.asked if columns is not None else []
-        note = f"{' and '.join(asked[:2])} are the link" if job.wanted == 2 and asked else ""
-        note += f" and {asked[2]} its weight" if len(asked) > 2 else ""
-        found = RowsFound.of(read, self.title, note)
-        return Read(clean_relation(job, read.integers), found)
+                what = "no object and no list"
+                writer.leave_out("link", line, what, json.dumps(value)[:100])
+                continue
+            if columns is None:
+                columns = _Columns(job, value)
+            row = columns.of(value)
+            if row is None:
+                what = f"no text or whole number as {' or '.join(columns.asked[: job.wanted])}"
+                writer.leave_out("link", line, what, json.dumps(value)[:100])
+            else:
+                writer.add(row, line)
+        read = writer.finish()
+    asked = columns.asked if columns is not None else []
+    note = f"{' and '.join(asked[:2])} are the link" if job.wanted == 2 and asked else ""
+    note += f" and {asked[2]} its weight" if len(asked) > 2 else ""
+    return Read(clean_relation(job, read.integers), RowsFound.of(read, READER.title, note))
 
 
-READER = JSONLinesReader()
+READER = Reader(
+    "JSON lines",
+    'a link a line, {"source": "a", "target": "b"} or ["a", "b"], or a list of such; --columns '
+    "names other members",
+    _read,
+)
 
 
 class _Columns:
@@ -143,26 +136,8 @@ def _values(job: Job, writer: RowWriter) -> Iterator[tuple[Any, int]]:
 
 
 def _lines(job: Job, writer: RowWriter) -> Iterator[tuple[Any, int]]:
-    stream, raw = job.source.open()
-    try:
-        line = 0
-        while data := stream.readline(_LONGEST):
-            line += 1
-            if len(data) == _LONGEST:
-                raise InputError(
-                    f"{job.source.label}:{line}: a line of more than {_LONGEST:,} bytes"
-                )
-            if line % 4096 == 0:
-                job.progress("reading " + job.source.short, raw.tell(), job.source.nbytes)
-            content = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").strip()
-            if not content:
-                continue
-            try:
-                yield json.loads(content), line
-            except (ValueError, RecursionError):
-                writer.leave_out("JSON", line, "no value of JSON", content[:100])
-    except unpack_errors() as error:
-        raise InputError(f"{job.source.label} cannot be read to its end: {error}") from error
-    finally:
-        stream.close()
-        raw.close()
+    for line, content in text_lines(job, _LONGEST, "line"):
+        try:
+            yield json.loads(content), line
+        except (ValueError, RecursionError):
+            writer.leave_out("JSON", line, "no value of JSON", content[:100])

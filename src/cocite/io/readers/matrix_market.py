@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
-from cocite.io.readers.contract import Job, Read
-from cocite.io.readers.packages import RowsFound
-from cocite.io.readers.sources import Source, unpack_errors
+from cocite.io.readers.contract import Job, Read, Reader
+from cocite.io.readers.rows import RowsFound
+from cocite.io.readers.sources import Source
 from cocite.io.readers.text import Cleaner, TextInput, clean_relation, new_clean_file
 from cocite.resources import format_size
 
@@ -41,64 +41,51 @@ class _MatrixHeader:
     entries: int
 
 
-class MatrixReader:
-    """Matrices in coordinates."""
-
-    title = "Matrix Market"
-    described = (
-        "a square matrix in coordinates: a link from each entry's row to its column, both ways if "
-        "symmetric; nodes are numbered from 1; --weight-column value takes the values"
-    )
-    streams = True
-
-    def read(self, job: Job) -> Read:
-        """The entries as links, and all rows as nodes."""
-        label = job.source.label
-        stream, raw = job.source.open()
-        try:
-            head = stream.read(_HEAD)
-            header, rest = _header(job.source, head)
-            _check_weight(job, header)
-            _check_rows(job, header)
-            entries = _Entries(rest, stream, raw, len(head) < _HEAD)
-            options = replace(job.options, comment="%")
-            cleaner = _EntryCleaner(job.source, options, header)
-            with new_clean_file(job) as out:
-                read = cleaner.run(entries, out, job.progress)
-        except unpack_errors() as error:
-            raise InputError(f"{label} cannot be read to its end: {error}") from error
-        finally:
-            stream.close()
-            raw.close()
-        nodes = f"SELECT range::UBIGINT AS a FROM range(1, {header.size + 1})"
-        note = "rows link to columns, and are numbered from 1"
-        found = RowsFound.of(read, self.title, note)
-        every = read.rows + sum(read.bad_rows.values())
-        if every != header.entries:
-            raise InputError(
-                f"{label} has {every:,} entries, where line {header.lines} says "
-                f"{header.entries:,}: it is cut, or changed"
-            )
-        job.database.execute(
-            f"CREATE TABLE reading.links AS {clean_relation(replace(job, wanted=2), read.integers)}"
+def _read(job: Job) -> Read:
+    """The entries as links, and all rows as nodes."""
+    label = job.source.label
+    with job.source.reading() as (stream, raw):
+        head = stream.read(_HEAD)
+        header, rest = _header(job.source, head)
+        _check_weight(job, header)
+        _check_rows(job, header)
+        entries = _Entries(rest, stream, raw, len(head) < _HEAD)
+        cleaner = _EntryCleaner(job.source, replace(job.options, comment="%"), header)
+        with new_clean_file(job) as out:
+            read = cleaner.run(entries, out, job.progress)
+    nodes = f"SELECT range::UBIGINT AS a FROM range(1, {header.size + 1})"
+    found = RowsFound.of(read, READER.title, "rows link to columns, and are numbered from 1")
+    every = read.rows + read.bad
+    if every != header.entries:
+        raise InputError(
+            f"{label} has {every:,} entries, where line {header.lines} says "
+            f"{header.entries:,}: it is cut, or changed"
         )
-        _check_range(job, header, found)
-        if job.wanted == 1:
-            found.rows = header.size
-            return Read(nodes, found)
-        weight = ", w" if job.options.weight else ""
-        rows = f"SELECT a::UBIGINT AS a, b::UBIGINT AS b{weight} FROM reading.links"
-        if header.symmetry != "general":
-            found.note += "; the matrix is symmetric, so that all links are both ways"
-            if not job.options.undirected:
-                other = "FROM reading.links WHERE a != b"
-                count: Any = job.database.execute(f"SELECT count(*) {other}").fetchone()
-                found.rows += int(count[0])
-                rows += f" UNION ALL SELECT b::UBIGINT AS a, a::UBIGINT AS b{weight} {other}"
-        return Read(rows, found, nodes)
+    job.database.execute(
+        f"CREATE TABLE reading.links AS {clean_relation(replace(job, wanted=2), read.integers)}"
+    )
+    _check_range(job, header, found)
+    if job.wanted == 1:
+        found.rows = header.size
+        return Read(nodes, found)
+    weight = ", w" if job.options.weight else ""
+    rows = f"SELECT a::UBIGINT AS a, b::UBIGINT AS b{weight} FROM reading.links"
+    if header.symmetry != "general":
+        found.note += "; the matrix is symmetric, so that all links are both ways"
+        if not job.options.undirected:
+            other = "FROM reading.links WHERE a != b"
+            count: Any = job.database.execute(f"SELECT count(*) {other}").fetchone()
+            found.rows += int(count[0])
+            rows += f" UNION ALL SELECT b::UBIGINT AS a, a::UBIGINT AS b{weight} {other}"
+    return Read(rows, found, nodes)
 
 
-READER = MatrixReader()
+READER = Reader(
+    "Matrix Market",
+    "a square matrix in coordinates: a link from each entry's row to its column, both ways if "
+    "symmetric; nodes are numbered from 1; --weight-column value takes the values",
+    _read,
+)
 
 
 def _header(source: Source, head: bytes) -> tuple[_MatrixHeader, bytes]:
@@ -193,9 +180,8 @@ def _check_range(job: Job, header: _MatrixHeader, found: RowsFound) -> None:
         deleted: Any = job.database.execute(f"DELETE FROM reading.links WHERE NOT ({within})")
         count = int(deleted.fetchone()[0])
         found.rows -= count
-        found.bad_rows["outside"] = count
-        found.examples += [f"entry {n}: {what}: '{a} {b}'" for n, a, b in outside]
-        del found.examples[5:]
+        examples = (f"entry {n}: {what}: '{a} {b}'" for n, a, b in outside)
+        found.leave_out("outside", count, examples)
     found.integers = True
 
 
@@ -208,7 +194,7 @@ class _EntryCleaner(Cleaner):
         self._values = _VALUES[header.field]
 
     def decide(self, head: bytes) -> None:
-        self.found = TextInput(self.found.file, "space", columns=2 + self._values)
+        self.found = TextInput(self.found.file, delimiter="space", columns=2 + self._values)
         self.found.weight = 2 if self.options.weight else None
 
 

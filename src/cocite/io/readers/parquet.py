@@ -8,24 +8,34 @@ malformed, as in text, and so is one whose weight is not positive.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
 from cocite.graph.spelling import REFUSED_SQL, turn_in
-from cocite.io.database import file_literal, literal
+from cocite.io.database import file_literal, literal, quoted_column
 from cocite.io.readers.contract import (
+    EXAMPLES,
+    Found,
     Job,
     Read,
+    Reader,
     ReadMany,
     ReadOptions,
     Together,
     bad_row_advice,
-    not_parquet,
 )
-from cocite.io.readers.dialect import OTHERS, answer_in, ends_of, unread_weights, weights_note
+from cocite.io.readers.dialect import (
+    OTHERS,
+    answer_in,
+    column_place,
+    ends_of,
+    unread_weights,
+    weights_note,
+)
 from cocite.io.readers.sources import Source
 
 if TYPE_CHECKING:
@@ -36,8 +46,8 @@ _INTEGERS = frozenset(
     ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"]
 )
 _NUMBERS = _INTEGERS | {"HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE"}
-_MAX_NAME = 65_535
-_EXAMPLES = 5
+MAX_NAME = 65_535
+"""Bytes of a name."""
 _TOGETHER = 500
 """Files that are scanned at once."""
 _FILE = "the file of cocite"
@@ -46,15 +56,10 @@ _BAD_WEIGHT = "(w IS NULL OR NOT (w >= 1e-30 AND w < 1e30))"
 
 
 @dataclass
-class ParquetInput:
+class ParquetInput(Found):
     """How one Parquet file was read and what was found: goes into the manifest."""
 
-    file: str
-    columns: tuple[str, ...]
-    rows: int = 0
-    bad_rows: dict[str, int] = field(default_factory=dict)
-    examples: list[str] = field(default_factory=list)
-    integers: bool = True
+    columns: tuple[str, ...] = ()
     weight: str | None = None
     guessed = False  # the columns; is no field, as it is not kept
     unread = ""  # a column of weights that is not read; likewise
@@ -66,71 +71,62 @@ class ParquetInput:
         return text + (OTHERS if self.guessed else "") + weights_note(self.unread)
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+_PARTS = (
+    (r"magic bytes|too small|footer", "its end is missing: it was cut, or is still being written"),
+    (r"corrupt|thrift|decompress|snappy|zstd|gzip|brotli|checksum", "it is damaged"),
+)
+"""What is in the words of DuckDB -> what that means."""
 
 
-class ParquetReader:
-    """Parquet files."""
-
-    title = "Parquet"
-    described = "a table in Parquet"
-    streams = False
-
-    def read(self, job: Job) -> Read:
-        """The wanted columns, as integers or text, with the weights if there are any."""
-        job.progress("reading " + job.source.short, 0, 0)
-        source = job.source
-        return Read(*read_file(job.database, source, _path(source), job.wanted, job.options))
-
-    def read_many(self, job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
-        """The same of many files, those of the same columns in one scan."""
-        import duckdb
-
-        told = Together(job.progress, sources)
-        for low in range(0, len(sources), _TOGETHER):
-            some = list(sources[low : low + _TOGETHER])
-            with told.of(*some) as progress:
-                progress("reading " + some[0].short, 0, 0)
-                try:
-                    groups = _groups(job.database, some)
-                except duckdb.Error:
-                    groups = [[source] for source in some]
-            for group in groups:
-                yield from _together(job, group)
+def not_parquet(source: Source, error: Exception) -> InputError:
+    """Return the error of a Parquet file of which DuckDB says ``error``."""
+    first = str(error).partition("\n")[0]
+    what = next((meant for sign, meant in _PARTS if re.search(sign, first, re.I)), "")
+    return InputError(
+        f"{source.label} cannot be read as Parquet: {what or 'it is damaged, or of another kind'}. "
+        f"Copy it again, or write it anew (DuckDB: {first})"
+    )
 
 
-READER = ParquetReader()
+def _read(job: Job) -> Read:
+    """The wanted columns, as integers or text, with the weights if there are any."""
+    job.progress("reading " + job.source.short, 0, 0)
+    return Read(*read_file(job, job.source, _path(job.source)))
 
 
-def read_file(
-    connection: duckdb.DuckDBPyConnection,
-    source: Source,
-    path: Path,
-    wanted: int,
-    options: ReadOptions,
-) -> tuple[str, ParquetInput]:
+def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
+    """The same of many files, those of the same columns in one scan."""
+    import duckdb
+
+    shown = Together(job.progress, sources)
+    for low in range(0, len(sources), _TOGETHER):
+        some = list(sources[low : low + _TOGETHER])
+        with shown.of(*some) as progress:
+            progress("reading " + some[0].short, 0, 0)
+            try:
+                groups = _groups(job.database, some)
+            except duckdb.Error:
+                groups = [[source] for source in some]
+        for group in groups:
+            yield from _together(job, group)
+
+
+READER = Reader("Parquet", "a table in Parquet", _read, streams=False, read_many=_read_many)
+
+
+def read_file(job: Job, source: Source, path: Path) -> tuple[str, ParquetInput]:
     """The relation of the file ``path``, which messages call as ``source`` is called."""
-    file = f"read_parquet({file_literal(path)}, hive_partitioning = false)"
-    taken = _taken(connection, source, file, wanted, options)
-    found = taken.of(source)
-    negative = f"SELECT 1 FROM {file} WHERE {taken.negative} LIMIT 1"
-    found.integers = taken.integers and not _run(connection, source, negative)
-    rows = f"(SELECT row_number() OVER () AS row, {taken.pairs} FROM {file})"
-    bad = taken.bad
-    count = int(_run(connection, source, f"SELECT count(*) FROM {rows} WHERE {bad}")[0][0])
-    if count:
-        examples = _run(
-            connection,
-            source,
-            f"SELECT row, {taken.values} FROM {rows} WHERE {bad} ORDER BY row LIMIT {_EXAMPLES}",
-        )
-        every = int(_run(connection, source, f"SELECT count(*) FROM {file}")[0][0])
-        taken.refuse(
-            found, count, every, [(int(row), content) for row, *content in examples], options
-        )
-    found.rows = int(_run(connection, source, f"SELECT count(*) FROM {file}")[0][0]) - count
-    return f"SELECT {taken.cast(found.integers)} FROM {rows} WHERE NOT ({bad})", found
+    import duckdb
+
+    try:
+        relation, (found,) = _checked(job, {str(path): source}, _taken(job, source, path))
+    except duckdb.OutOfMemoryException as error:
+        raise ResourceError(
+            f"{source.label} does not fit the memory given: {error}. Give more with --memory"
+        ) from error
+    except duckdb.Error as error:
+        raise not_parquet(source, error) from error
+    return relation, found
 
 
 class _Taken(NamedTuple):
@@ -147,7 +143,7 @@ class _Taken(NamedTuple):
 
     def of(self, source: Source) -> ParquetInput:
         """What is found in a file of them, as far as that is known."""
-        found = ParquetInput(source.label, self.chosen, weight=self.weight)
+        found = ParquetInput(source.label, columns=self.chosen, weight=self.weight)
         found.guessed, found.unread = self.guessed, self.unread
         return found
 
@@ -158,21 +154,25 @@ class _Taken(NamedTuple):
     @property
     def pairs(self) -> str:
         """They as a, b and w."""
-        pairs = [f"{_quoted(c)} AS {n}" for c, n in zip(self.chosen, self._ends, strict=True)]
+        pairs = [f"{quoted_column(c)} AS {n}" for c, n in zip(self.chosen, self._ends, strict=True)]
         if self.weight is not None:
-            pairs.append(f"CAST({_quoted(self.weight)} AS DOUBLE) AS w")
+            pairs.append(f"CAST({quoted_column(self.weight)} AS DOUBLE) AS w")
         return ", ".join(pairs)
 
     @property
     def bad(self) -> str:
         """The condition of a malformed row of these."""
-        each = [_bad(field) for field in self._ends]
+        each = [bad_name(column) for column in self._ends]
         return " OR ".join(each if self.weight is None else [*each, _BAD_WEIGHT])
 
-    @property
-    def negative(self) -> str:
-        """The condition of a row whose names are no integers from 0 on, of the file's columns."""
-        return " OR ".join(f"{_quoted(c)} < 0" for c in self.chosen)
+    def rows(self, paths: Iterable[str]) -> str:
+        """The rows of files, with their file and number, and ``n`` where names are negative."""
+        negative = " OR ".join(f"{quoted_column(c)} < 0" for c in self.chosen)
+        return (
+            f"(SELECT {quoted_column(_FILE)}, file_row_number + 1 AS row, "
+            f"{negative if self.integers else 'false'} AS n, {self.pairs} FROM read_parquet("
+            f"{_list(paths)}, hive_partitioning = false, filename = {literal(_FILE)}))"
+        )
 
     @property
     def values(self) -> str:
@@ -202,8 +202,8 @@ class _Taken(NamedTuple):
         if not options.skip_bad_rows:
             row, what, content = told[0]
             raise MalformedRow(found.file, row, what, repr(content), bad_row_advice(count, every))
-        found.bad_rows = {"bad value": count}
-        found.examples = [f"row {row}: {what}: {content!r}" for row, what, content in told]
+        shown = (f"row {row}: {what}: {content!r}" for row, what, content in told)
+        found.leave_out("bad value", count, shown)
 
     def _turn(self, content: list[Any]) -> str:
         """What is wrong with a row in whose names writing turns; else empty: values show it."""
@@ -212,16 +212,11 @@ class _Taken(NamedTuple):
         return next((f"a name with {turn}" for turn in turns), "")
 
 
-def _taken(
-    connection: duckdb.DuckDBPyConnection,
-    source: Source,
-    file: str,
-    wanted: int,
-    options: ReadOptions,
-) -> _Taken:
-    """The columns that are read of a ``file`` as DuckDB calls it."""
-    described: list[tuple[Any, ...]] = _run(connection, source, f"DESCRIBE SELECT * FROM {file}")
-    types = {str(row[0]): str(row[1]) for row in described}
+def _taken(job: Job, source: Source, path: Path) -> _Taken:
+    """The columns that are read of a file."""
+    wanted, options = job.wanted, job.options
+    query = f"DESCRIBE SELECT * FROM read_parquet({file_literal(path)}, hive_partitioning = false)"
+    types = {str(row[0]): str(row[1]) for row in job.database.execute(query).fetchall()}
     chosen = _choose(source, list(types), wanted, options)
     weight = _choose_weight(source, types, chosen, options)
     odd = [name for name in chosen if types[name] not in _INTEGERS and types[name] != "VARCHAR"]
@@ -245,7 +240,7 @@ def _taken(
 def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> list[list[Source]]:
     """Sources of the same columns, as their schemas say; raises ``duckdb.Error``."""
     schemas: dict[str, list[tuple[Any, ...]]] = {}
-    query = f"FROM parquet_schema({_list(sources)})"
+    query = f"FROM parquet_schema({_list(str(_path(s)) for s in sources)})"
     for name, *column in connection.execute(query).fetchall():
         schemas.setdefault(str(name), []).append(tuple(column))
     groups: dict[tuple[tuple[Any, ...], ...], list[Source]] = {}
@@ -255,56 +250,50 @@ def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) ->
 
 
 def _together(job: Job, group: list[Source]) -> Iterator[ReadMany]:
-    """Files of the same columns; what is wrong with one of them is told by that."""
+    """Files of the same columns, each of which is read once if nothing is wrong with any: then as
+    many rows are found as there are. What is wrong with one of them names that.
+    """
     import duckdb
 
-    database, wanted, options = job.database, job.wanted, job.options
+    paths = {str(_path(source)): source for source in group}
     try:
-        rows, every = _of_group(database, group, wanted, options)
+        taken = _taken(job, group[0], _path(group[0]))
+        sizes = {
+            str(path): int(count)
+            for path, count in job.database.execute(
+                f"SELECT file_name, num_rows FROM parquet_file_metadata({_list(paths)})"
+            ).fetchall()
+        }
+        job.database.execute(
+            f"CREATE OR REPLACE TABLE reading.rows AS SELECT {taken.cast(taken.integers)} "
+            f"FROM {taken.rows(paths)} WHERE NOT (n OR {taken.bad})"
+        )
+        (loaded,) = job.database.execute("SELECT count(*) FROM reading.rows").fetchall()[0]
+        if int(loaded) == sum(sizes.values()):
+            every = [
+                replace(taken.of(source), rows=sizes[path], integers=taken.integers)
+                for path, source in paths.items()
+            ]
+            rows = "FROM reading.rows"
+        else:
+            rows, every = _checked(job, paths, taken)
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error:
-        for source in group:
-            alone, found = read_file(database, source, _path(source), wanted, options)
+        for path, source in paths.items():
+            alone, found = read_file(job, source, Path(path))
             yield ReadMany(alone, [source], [found])
         return
     yield ReadMany(rows, group, list(every))
-    database.execute("DROP TABLE IF EXISTS reading.rows")
+    job.database.execute("DROP TABLE IF EXISTS reading.rows")
 
 
-def _of_group(
-    connection: duckdb.DuckDBPyConnection, sources: list[Source], wanted: int, options: ReadOptions
-) -> tuple[str, list[ParquetInput]]:
-    """As ``read_file`` of files of the same columns, each of which is read once if nothing is wrong
-    with any: then as many rows are found as there are.
-    """
-    file = f"read_parquet({_list(sources)}, hive_partitioning = false, filename = {literal(_FILE)})"
-    one = f"read_parquet({file_literal(_path(sources[0]))}, hive_partitioning = false)"
-    taken = _taken(connection, sources[0], one, wanted, options)
-    bad, name = taken.bad, _quoted(_FILE)
-    negative = taken.negative if taken.integers else "false"
-    rows = (
-        f"(SELECT {name}, file_row_number + 1 AS row, {negative} AS n, {taken.pairs} FROM {file})"
-    )
-    sizes = {
-        str(path): int(count)
-        for path, count in connection.execute(
-            f"SELECT file_name, num_rows FROM parquet_file_metadata({_list(sources)})"
-        ).fetchall()
-    }
-    connection.execute(
-        f"CREATE OR REPLACE TABLE reading.rows AS SELECT {taken.cast(taken.integers)} FROM {rows} "
-        f"WHERE NOT (n OR {bad})"
-    )
-    (loaded,) = connection.execute("SELECT count(*) FROM reading.rows").fetchall()[0]
-    if int(loaded) == sum(sizes.values()):
-        return "FROM reading.rows", [
-            replace(taken.of(source), integers=taken.integers, rows=sizes[str(_path(source))])
-            for source in sources
-        ]
+def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, list[ParquetInput]]:
+    """The relation of files of the same columns, by their paths, and what is found in each."""
+    rows, bad, name = taken.rows(paths), taken.bad, quoted_column(_FILE)
     figures = {
         str(path): (int(every), int(wrong), bool(negatives))
-        for path, every, wrong, negatives in connection.execute(
+        for path, every, wrong, negatives in job.database.execute(
             f"SELECT {name}, count(*), count(*) FILTER ({bad}), bool_or(n) FROM {rows} GROUP BY ALL"
         ).fetchall()
     }
@@ -312,18 +301,18 @@ def _of_group(
     if any(wrong for _, wrong, _ in figures.values()):
         query = (
             f"SELECT {name}, row, {taken.values} FROM {rows} WHERE {bad} "
-            f"QUALIFY row_number() OVER (PARTITION BY {name} ORDER BY row) <= {_EXAMPLES} "
+            f"QUALIFY row_number() OVER (PARTITION BY {name} ORDER BY row) <= {EXAMPLES} "
             f"ORDER BY {name}, row"
         )
-        for path, row, *content in connection.execute(query).fetchall():
+        for path, row, *content in job.database.execute(query).fetchall():
             examples.setdefault(str(path), []).append((int(row), content))
     every = []
-    for source in sources:
+    for path, source in paths.items():
         found = taken.of(source)
-        count, wrong, negatives = figures.get(str(_path(source)), (0, 0, False))
+        count, wrong, negatives = figures.get(path, (0, 0, False))
         found.integers, found.rows = taken.integers and not negatives, count - wrong
         if wrong:
-            taken.refuse(found, wrong, count, examples[str(_path(source))], options)
+            taken.refuse(found, wrong, count, examples[path], job.options)
         every.append(found)
     integers = all(found.integers for found in every)
     return f"SELECT {taken.cast(integers)} FROM {rows} WHERE NOT ({bad})", every
@@ -335,14 +324,15 @@ def _path(source: Source) -> Path:
     return source.path.absolute()
 
 
-def _list(sources: Sequence[Source]) -> str:
-    return "[" + ", ".join(file_literal(_path(source)) for source in sources) + "]"
+def _list(paths: Iterable[str]) -> str:
+    return "[" + ", ".join(map(file_literal, paths)) + "]"
 
 
-def _bad(column: str) -> str:
+def bad_name(column: str) -> str:
+    """Return the condition that a column holds no name of a node."""
     text = f"CAST({column} AS VARCHAR)"
     return (
-        f"({column} IS NULL OR {text} = '' OR strlen({text}) > {_MAX_NAME} "
+        f"({column} IS NULL OR {text} = '' OR strlen({text}) > {MAX_NAME} "
         f"OR regexp_matches({text}, '{REFUSED_SQL}'))"
     )
 
@@ -355,7 +345,7 @@ def _choose(source: Source, names: list[str], wanted: int, options: ReadOptions)
             raise UnrecognizedInput(f"{source.label} {answer}")
         ends = ends_of(names, options.sides) if wanted == 2 else None
         return tuple(names[:wanted]) if ends is None else (names[ends[0]], names[ends[1]])
-    chosen = tuple(_find(source, names, column) for column in options.columns)
+    chosen = tuple(names[column_place(source.label, names, each)] for each in options.columns)
     if len(set(chosen)) != len(chosen):
         raise UsageError(f"columns {','.join(options.columns)} names one column twice")
     return chosen
@@ -366,7 +356,7 @@ def _choose_weight(
 ) -> str | None:
     if not options.weight:
         return None
-    weight = _find(source, list(types), options.weight)
+    weight = list(types)[column_place(source.label, list(types), options.weight)]
     if weight in chosen:
         raise UsageError(
             f"{source.label}: the weight's column {weight!r} is one of the link's, which are "
@@ -378,26 +368,3 @@ def _choose_weight(
             "it, or choose another with --weight-column"
         )
     return weight
-
-
-def _find(source: Source, names: list[str], column: str) -> str:
-    if column in names:
-        return column
-    if column.isdecimal() and 1 <= int(column) <= len(names):
-        return names[int(column) - 1]
-    raise UsageError(
-        f"{source.label} has no column {column!r}; it has " + ", ".join(map(repr, names))
-    )
-
-
-def _run(connection: duckdb.DuckDBPyConnection, source: Source, query: str) -> list[Any]:
-    import duckdb
-
-    try:
-        return connection.execute(query).fetchall()
-    except duckdb.OutOfMemoryException as error:
-        raise ResourceError(
-            f"{source.label} does not fit the memory given: {error}. Give more with --memory"
-        ) from error
-    except duckdb.Error as error:
-        raise not_parquet(source, error) from error

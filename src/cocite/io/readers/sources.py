@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import glob
 import gzip
 import io
 import lzma
@@ -28,14 +29,14 @@ import shlex
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from cocite.errors import InputError, UsageError
-from cocite.io.readers.patterns import glob_files
 from cocite.resources import format_size
 
 CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
@@ -376,6 +377,20 @@ class Source:
             stream = cast(IO[bytes], io.BufferedReader(Recoded(stream, encoding), 1 << 20))
         return stream, raw
 
+    @contextmanager
+    def reading(self) -> Iterator[tuple[IO[bytes], BinaryIO]]:
+        """Give what :meth:`open` does, and close it; damage of what is packed is an error that
+        names the input.
+        """
+        stream, raw = self.open()
+        try:
+            yield stream, raw
+        except unpack_errors() as error:
+            raise InputError(f"{self.label} cannot be read to its end: {error}") from error
+        finally:
+            stream.close()
+            raw.close()
+
 
 class _Rejoined(io.RawIOBase):
     """What was read of a stream already, then the rest of it, then the damage that was met."""
@@ -542,7 +557,7 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
             sources.append(Source(None))
             continue
         exists = os.path.exists(name)  # Path.exists raises for over-long names
-        matches = [name] if exists else glob_files(name) or _pair(name)
+        matches = [name] if exists else sorted(glob.glob(name, recursive=True)) or _pair(name)
         if not matches:
             raise InputError(f"{name}: no such file, and no file matches it as a pattern")
         for match in matches:

@@ -25,16 +25,26 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from cocite.errors import InputError, UsageError
-from cocite.io.database import Address, address_of, connect, literal, matches, quoted, reported
-from cocite.io.readers.contract import Job, Read
-from cocite.io.readers.dialect import OTHERS, ends_of, unread_weights, weights_note
-from cocite.io.readers.packages import RowsFound, RowWriter
+from cocite.io.database import (
+    Address,
+    address_of,
+    connect,
+    literal,
+    matches,
+    quoted,
+    quoted_column,
+    reported,
+)
+from cocite.io.readers.contract import Job, Read, Reader
+from cocite.io.readers.dialect import OTHERS, column_place, ends_of, unread_weights, weights_note
 from cocite.io.readers.parquet import read_file
+from cocite.io.readers.rows import RowsFound, RowWriter
 from cocite.io.readers.sources import Source
 from cocite.io.readers.text import clean_relation, new_clean_file
 
@@ -54,7 +64,7 @@ class SqlSource(Source):
     def __init__(self, address: Address | None, sql: str, memory: int) -> None:
         super().__init__(None)
         self.address, self.sql, self.memory = address, sql, memory
-        self.reader = SqlReader()
+        self.reader = READER
         self.is_pipe = self.is_directory = False
         self.nbytes = 0
         self._reported = "", ""  # neither packed nor in another encoding
@@ -94,34 +104,30 @@ class SqlSource(Source):
         return self.label
 
 
-class SqlReader:
-    """What a database gives."""
+def _read(job: Job) -> Read:
+    """The rows, whatever it is a database of."""
+    source = job.source
+    assert isinstance(source, SqlSource)
+    address = source.address or Address("duckdb", ":memory:")
+    job.progress("reading " + source.short, 0, 0)
+    memory = None if address.kind != "duckdb" else source.memory
+    with closing(
+        connect(
+            address,
+            write=source.address is None,  # DuckDB without a database
+            memory=memory,
+            threads=job.threads,
+            spill=str(job.scratch / "spill"),
+            files=[str(_result(job)), *_files_of(source.sql)] if memory is not None else (),
+        )
+    ) as connection:
+        query = source.sql or _of_table(connection, address, source, job)
+        if address.kind == "duckdb":
+            return _by_duckdb(connection, query, source, job)
+        return _by_rows(connection, query, source, job)
 
-    title = "a database"
-    described = "a query or a table of SQLite, DuckDB or PostgreSQL"
-    streams = True
 
-    def read(self, job: Job) -> Read:
-        """The rows, whatever it is a database of."""
-        source = job.source
-        assert isinstance(source, SqlSource)
-        address = source.address or Address("duckdb", ":memory:")
-        job.progress("reading " + source.short, 0, 0)
-        memory = None if address.kind != "duckdb" else source.memory
-        with closing(
-            connect(
-                address,
-                write=source.address is None,  # DuckDB without a database
-                memory=memory,
-                threads=job.threads,
-                spill=str(job.scratch / "spill"),
-                files=[str(_result(job)), *_files_of(source.sql)] if memory is not None else (),
-            )
-        ) as connection:
-            query = source.sql or _of_table(connection, address, source, job)
-            if address.kind == "duckdb":
-                return _by_duckdb(connection, query, source, job)
-            return _by_rows(connection, query, source, job)
+READER = Reader("a database", "a query or a table of SQLite, DuckDB or PostgreSQL", _read)
 
 
 def _result(job: Job) -> Path:
@@ -196,8 +202,7 @@ def _of_table(connection: Any, address: Address, source: SqlSource, job: Job) ->
     with reported(address):
         described = connection.execute(f"{query} LIMIT 0").description
     names = [str(column[0]) for column in described or ()]
-    columns = (names[place] for place in _places(source, names, job))
-    columns = (f'"{name.replace(chr(34), chr(34) * 2)}"' for name in columns)
+    columns = (quoted_column(names[place]) for place in _places(source, names, job))
     return query.replace("*", ", ".join(columns), 1)
 
 
@@ -207,9 +212,10 @@ def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
     if len(names) < wanted:
         raise InputError(f"{source.label} has {len(names)} columns; {wanted} are needed")
     ends = ends_of(names, job.options.sides) or (0, 1)
-    places = [_find(source, names, column) for column in options.columns] or list(ends)
+    find = partial(column_place, source.label, names, folded=True)
+    places = [find(column) for column in options.columns] or list(ends)
     if options.weight:
-        places.append(_find(source, names, options.weight))
+        places.append(find(options.weight))
     if len(set(places)) != len(places):
         named = ",".join(options.columns_named)
         raise UsageError(
@@ -217,17 +223,6 @@ def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
             + ", ".join(map(repr, names))
         )
     return places
-
-
-def _find(source: SqlSource, names: list[str], column: str) -> int:
-    plain = [name.lower() for name in names]
-    if column.lower() in plain:
-        return plain.index(column.lower())
-    if column.isdecimal() and 1 <= int(column) <= len(names):
-        return int(column) - 1
-    raise UsageError(
-        f"{source.label} has no column {column!r}; it has " + ", ".join(map(repr, names))
-    )
 
 
 # -- queries ---------------------------------------------------------------------------
@@ -246,12 +241,9 @@ def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job) -> Read
         connection.execute(
             f"COPY ({query}\n) TO {literal(str(path))} (FORMAT parquet, USE_TMP_FILE false)"
         )
-    rows, found = read_file(job.database, source, path, job.wanted, job.options)
-    note = f"columns {' and '.join(map(repr, found.columns))}"
-    note += f" with the weight in {found.weight!r}" if found.weight else ""
-    note += _unless(found.columns, job)
-    counted = found.rows, found.bad_rows, found.examples, found.integers
-    return Read(rows, RowsFound(source.label, "a query of DuckDB", *counted, note))
+    rows, found = read_file(job, source, path)
+    note = _columns_note(found.columns, found.weight or "", job)
+    return Read(rows, RowsFound.of(found, "a query of DuckDB", note))
 
 
 def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
@@ -279,21 +271,18 @@ def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
                 writer.add([str(value) for value in values], number)
         read = writer.finish()
     titles = [names[place] for place in places]
-    note = f"columns {' and '.join(map(repr, titles[: job.wanted]))}"
-    note += f" with the weight in {titles[-1]!r}" if weighted else ""
-    note += _unless(titles[: job.wanted], job)
+    note = _columns_note(titles[: job.wanted], titles[-1] if weighted else "", job)
     note += "" if weighted or job.wanted != 2 else weights_note(unread_weights(names, titles))
     found = RowsFound.of(read, f"a {'query' if source.sql else 'table'} of {address.title}", note)
     return Read(clean_relation(job, read.integers), found)
 
 
-def _unless(titles: Sequence[str], job: Job) -> str:
-    """What to do if these columns, which were taken by their places, are not the link."""
-    return (
-        OTHERS
-        if job.wanted == 2 and not job.options.columns and not ends_of(titles, job.options.sides)
-        else ""
-    )
+def _columns_note(titles: Sequence[str], weight: str, job: Job) -> str:
+    """Which columns were taken, and what to do if they, taken by their places, are not the link."""
+    note = f"columns {' and '.join(map(repr, titles))}"
+    note += f" with the weight in {weight!r}" if weight else ""
+    placed = job.wanted == 2 and not job.options.columns
+    return note + (OTHERS if placed and not ends_of(titles, job.options.sides) else "")
 
 
 def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, None, None]:

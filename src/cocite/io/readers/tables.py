@@ -34,9 +34,10 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
 from cocite.io.database import file_literal, file_pattern, open_duckdb
 from cocite.io.readers import signs
-from cocite.io.readers.contract import DELIMITERS, ReadOptions, not_parquet
+from cocite.io.readers.contract import DELIMITERS, ReadOptions
 from cocite.io.readers.dialect import fields, guess_delimiter, has_label_header, plain_title, sample
 from cocite.io.readers.formats import PARQUET, format_of
+from cocite.io.readers.parquet import not_parquet
 from cocite.io.readers.sources import Source, unpack_errors
 from cocite.io.readers.tar import TarError, tar_members
 from cocite.resources import budget, database_memory, format_size

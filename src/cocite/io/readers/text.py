@@ -29,22 +29,24 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
+from cocite.errors import MalformedRow, UnrecognizedInput, UsageError
 from cocite.graph.spelling import turn_in
 from cocite.io.database import file_literal
 from cocite.io.readers.contract import (
     DELIMITERS,
+    EXAMPLES,
     Found,
     Job,
     Progress,
     Read,
+    Reader,
     ReadMany,
     ReadOptions,
     Together,
@@ -63,7 +65,7 @@ from cocite.io.readers.dialect import (
     unread_weights,
     weights_note,
 )
-from cocite.io.readers.sources import LOOK, Source, lines_of, unpack_errors
+from cocite.io.readers.sources import LOOK, Source, lines_of
 from cocite.storage import disk
 
 _NAME = "clean.tsv"
@@ -154,7 +156,6 @@ def with_comma(row: str, at: int | None, delimiter: str, printed_by: str) -> tup
 
 _PIECE = 1 << 23
 _MAX_LINE = 1 << 22
-_KEPT_EXAMPLES = 5
 _TOGETHER = 1 << 26
 """Bytes of clean rows of several texts that are loaded at once."""
 _TOLD = re.compile(r'"?sep=([,;|\t])"?', re.I)
@@ -162,21 +163,16 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 @dataclass
-class TextInput:
+class TextInput(Found):
     """How one text was read and what was found: goes into the manifest."""
 
-    file: str
     delimiter: str = "tab"
     header: bool = False
     columns: int = 2
     taken: tuple[int, ...] = (0, 1)
     weight: int | None = None
-    rows: int = 0
     comments: int = 0
     blank_lines: int = 0
-    bad_rows: dict[str, int] = field(default_factory=dict)
-    examples: list[str] = field(default_factory=list)
-    integers: bool = True
     first: tuple[str, ...] = ()
     guessed = False  # the columns; is no field, as it is not kept
     unread = ""  # a column of weights that is not read; likewise
@@ -205,38 +201,35 @@ class TextInput:
         return text
 
 
-class TextReader:
-    """Text of any of the dialects above."""
+def _read(job: Job) -> Read:
+    """Write the clean rows to a file, and load that."""
+    with new_clean_file(job) as out:
+        found = clean_text(job.source, job.wanted, job.options, out, job.progress)
+    return Read(clean_relation(job, found.integers), found)
 
-    title = "text"
-    described = "rows of columns between tabs, commas, semicolons, bars or blanks"
-    streams = True
 
-    def read(self, job: Job) -> Read:
-        """Write the clean rows to a file, and load that."""
+def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
+    """One file of clean rows for many texts."""
+    shown = Together(job.progress, sources)
+    at = 0
+    while at < len(sources):
+        found: list[Found] = []
+        first = at
         with new_clean_file(job) as out:
-            found = clean_text(job.source, job.wanted, job.options, out, job.progress)
-        return Read(clean_relation(job, found.integers), found)
-
-    def read_many(self, job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
-        """One file of clean rows for many texts."""
-        told = Together(job.progress, sources)
-        at = 0
-        while at < len(sources):
-            found: list[Found] = []
-            first = at
-            with new_clean_file(job) as out:
-                while at < len(sources) and out.tell() < _TOGETHER:
-                    with told.of(sources[at]) as progress:
-                        found.append(
-                            clean_text(sources[at], job.wanted, job.options, out, progress)
-                        )
-                    at += 1
-            rows = clean_relation(job, all(each.integers for each in found))
-            yield ReadMany(rows, list(sources[first:at]), found)
+            while at < len(sources) and out.tell() < _TOGETHER:
+                with shown.of(sources[at]) as progress:
+                    found.append(clean_text(sources[at], job.wanted, job.options, out, progress))
+                at += 1
+        rows = clean_relation(job, all(each.integers for each in found))
+        yield ReadMany(rows, list(sources[first:at]), found)
 
 
-READER = TextReader()
+READER = Reader(
+    "text",
+    "rows of columns between tabs, commas, semicolons, bars or blanks",
+    _read,
+    read_many=_read_many,
+)
 
 
 def clean_text(
@@ -247,14 +240,8 @@ def clean_text(
     Raises :class:`MalformedRow` at the first bad row unless they are to be skipped, and
     :class:`InputError` for text that cannot be read at all.
     """
-    stream, raw = source.open()
-    try:
+    with source.reading() as (stream, raw):
         return Cleaner(source, wanted, options).run(Unpacked(stream, raw), out, progress)
-    except unpack_errors() as error:
-        raise InputError(f"{source.label} cannot be read to its end: {error}") from error
-    finally:
-        stream.close()
-        raw.close()
 
 
 class Cleaner:
@@ -275,7 +262,7 @@ class Cleaner:
         self.options = options
         self._tally = np.zeros(kernels.TALLY, np.int64)
         self._tally[kernels.T_INTEGER] = 1
-        self._bad = np.zeros((_KEPT_EXAMPLES, kernels.BAD_FIELDS), np.int64)
+        self._bad = np.zeros((EXAMPLES, kernels.BAD_FIELDS), np.int64)
         self._long_lines = 0
         self._skip = 0
         self._first_row = 0  # its line, if it was not taken for titles
@@ -340,7 +327,7 @@ class Cleaner:
         if not self.options.skip_bad_rows:
             advice = self._to_do or self._advice(line)
             raise MalformedRow(self._source.label, line, what, content, advice)
-        if len(self.found.examples) < _KEPT_EXAMPLES:
+        if len(self.found.examples) < EXAMPLES:
             self.found.examples.append(f"{self.unit} {line}: {what}: {content!r}")
 
     def _advice(self, line: int) -> str:

@@ -44,7 +44,7 @@ from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageErro
 from cocite.io.database import connect, database_named, file_literal, reported
 from cocite.io.readers.contract import DELIMITERS, Progress, ReadOptions, TitleFile
 from cocite.io.readers.dialect import fields, guess_delimiter, plain_title, sample
-from cocite.io.readers.formats import PARQUET, TEXT, reader_of
+from cocite.io.readers.formats import PARQUET, TEXT, reader_at, reader_of
 from cocite.io.readers.sources import Source, expand, unpack_errors
 from cocite.io.readers.sql import SqlSource, cell_text, rows_of, table_query
 from cocite.io.readers.tables import LONGEST, PARQUET_ROWS, TableLines, bounded_text
@@ -198,10 +198,8 @@ def check_titles(source: Source, options: ReadOptions) -> None:
     """Raises :class:`UnrecognizedInput` for what is no table; ``options`` are those of links."""
     if isinstance(source, SqlSource):
         return
-    if type(reader_of(source, options.for_nodes(), 1)).__module__ not in (
-        TEXT.partition(":")[0],
-        PARQUET.reader.partition(":")[0],
-    ):
+    readable = reader_at(TEXT), reader_at(PARQUET.reader)
+    if reader_of(source, options.for_nodes(), 1) not in readable:
         raise UnrecognizedInput(
             f"{source.label} is no table of names and titles: text with tabs or commas, Parquet, "
             "or a table of a database"

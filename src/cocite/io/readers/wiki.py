@@ -47,8 +47,8 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import InputError, MalformedRow, UsageError
-from cocite.io.readers.contract import Job, Read, follow, no_report
+from cocite.errors import InputError, MalformedRow
+from cocite.io.readers.contract import EXAMPLES, Found, Job, Read, Reader, follow, no_report
 from cocite.io.readers.sources import Source, unpack_errors
 from cocite.io.readers.text import new_clean_file, relation_of
 from cocite.kernels.sql_rows import INTEGER, TEXT
@@ -61,7 +61,6 @@ _TABLES_PIECE = 1 << 22
 _LONGEST = 1 << 24
 """Bytes within which a row, or what creates a table, ends."""
 _HEAD = 1 << 16
-_EXAMPLES = 5
 _STATEMENT = re.compile(
     rb"\n[ \t\r]*(?:(?P<create>CREATE)\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?|(?:INSERT|REPLACE)\s+"
     rb"(?:IGNORE\s+)?INTO\s+)(?:[`\"]?\w+[`\"]?\.)?[`\"]?(?P<table>\w+)[`\"]?\s*"
@@ -146,7 +145,7 @@ class _Reading:
         self._buffer = b"\n"
         self._room = np.empty(0, np.uint8)
         self._tally = np.zeros(sql_rows.TALLY, np.int64)
-        self._wrong = np.zeros((_EXAMPLES, sql_rows.BAD_FIELDS), np.int64)
+        self._wrong = np.zeros((EXAMPLES, sql_rows.BAD_FIELDS), np.int64)
         self.line = 0
         self.bad: Counter[str] = Counter()
         self.examples: list[str] = []
@@ -221,7 +220,7 @@ class _Reading:
             table.rows += int(self._tally[k.T_ROWS])
             for low, high, reason in self._wrong[:bad].tolist():
                 self._refuse(k.REASONS[reason], low, high)
-            more = bad - min(bad, _EXAMPLES)
+            more = bad - min(bad, EXAMPLES)
             if more:
                 self.bad["rows of names that are none"] += more
             self._drop(end)
@@ -240,7 +239,7 @@ class _Reading:
         if not self._skip:
             raise MalformedRow(self._source.label, line, what, content)
         self.bad[what] += 1
-        if len(self.examples) < _EXAMPLES:
+        if len(self.examples) < EXAMPLES:
             self.examples.append(f"{self._source.label}:{line}: {what}: {content!r}")
 
 
@@ -279,22 +278,17 @@ _WORDS = {
 
 
 @dataclass
-class WikiFound:
+class WikiFound(Found):
     """What was found in a dump. ``others`` are links that lead to no node, by where they lead."""
 
-    file: str
     files: int = 1
     pages: int = 0
     redirects: int = 0
     namespaces: tuple[int, ...] = (0,)
-    rows: int = 0
     others: dict[str, int] = field(default_factory=dict)
-    bad_rows: dict[str, int] = field(default_factory=dict)
-    examples: list[str] = field(default_factory=list)
-    integers: bool = False
 
     def describe(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         more = f" and {self.files - 1:,} more" if self.files > 1 else ""
         numbers = ", ".join(map(str, self.namespaces))
         s = "s" * (len(self.namespaces) > 1)
@@ -304,28 +298,14 @@ class WikiFound:
         return text + (f"; {', '.join(others)}" if others else "")
 
 
-class MediaWikiReader:
-    """Tables of a wiki's database."""
-
-    title = "a dump of MediaWiki"
-    described = (
-        "a dump of MediaWiki: page, pagelinks, linktarget and redirect (.sql.gz), of which one is "
-        "to be named, and the others lie beside it; redirects are resolved"
-    )
-    streams = True
-    together = True
-
-    def read(self, job: Job) -> Read:
-        """The links between pages, and the pages."""
-        if job.options.columns_named:
-            raise UsageError(
-                f"{job.source.label} is {self.title}, whose columns are known: leave --columns and "
-                "--weight-column out (--count-duplicates makes weights)"
-            )
-        return _Wiki(job, list(job.inputs)).run()
-
-
-READER = MediaWikiReader()
+READER = Reader(
+    "a dump of MediaWiki",
+    "a dump of MediaWiki: page, pagelinks, linktarget and redirect (.sql.gz), of which one is "
+    "to be named, and the others lie beside it; redirects are resolved",
+    lambda job: _Wiki(job, list(job.inputs)).run(),
+    together=True,
+    columns=False,
+)
 
 
 class _Wiki:
@@ -335,7 +315,7 @@ class _Wiki:
         self._job, self._sources = job, sources
         self._chosen = job.options.namespaces
         self._tables: dict[str, Table] = {}
-        self._found = WikiFound(job.source.label, namespaces=self._chosen)
+        self._found = WikiFound(job.source.label, integers=False, namespaces=self._chosen)
 
     def run(self) -> Read:
         """Read the files, and join the tables."""
@@ -353,7 +333,6 @@ class _Wiki:
 
     def _read(self) -> None:
         """Write the tables that are needed to clean files."""
-        bad: Counter[str] = Counter()
         with ExitStack() as stack:
             for name, kinds in _COLUMNS.items():
                 out = stack.enter_context(new_clean_file(self._job, name + ".tsv"))
@@ -364,11 +343,11 @@ class _Wiki:
                 for source in waiting:
                     skip = bool(self._job.options.skip_bad_rows)
                     wrong, some = read_tables(source, self._tables, skip, self._job.progress)
-                    bad += wrong
-                    self._found.examples = (self._found.examples + some)[:5]
+                    for what, count in wrong.items():
+                        self._found.leave_out(what, count, ())
+                    self._found.examples = (self._found.examples + some)[:EXAMPLES]
                     self._found.files += 1
                 waiting = [source for source in map(self._extra, self._missing()) if source]
-        self._found.bad_rows = dict(bad)
 
     def _missing(self) -> list[str]:
         """Tables that are needed, and were not met yet."""

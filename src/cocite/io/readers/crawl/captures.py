@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from cocite.io.readers.contract import Job, Read, follow, no_report
 from cocite.io.readers.crawl.records import Message, body_of, is_page, page_type
 from cocite.io.readers.crawl.sitemap import read_listed
 from cocite.io.readers.html.page import TAGS, joined
-from cocite.io.readers.html.reader import HtmlPage, Pages, in_words
+from cocite.io.readers.html.reader import HtmlPage, Pages, PagesFound
 from cocite.io.readers.sources import Source
 from cocite.io.readers.text import new_clean_file, relation_of
 from cocite.storage import disk
@@ -65,32 +65,20 @@ _NO_CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], " ")
 
 
 @dataclass
-class CrawlFound:
-    """What was found in a crawl: SiteFound's words, for URLs. ``files`` were read for it, the first
-    of which is ``file``; ``records`` counts the records that are no page, by what they are.
-    """
+class CrawlFound(PagesFound):
+    """What was found in a crawl: ``files`` were read for it, the first of which is ``file``."""
 
-    file: str
     files: int = 1
     what: str = "in a web archive"
-    pages: int = 0
-    rows: int = 0
-    links: dict[str, int] = field(default_factory=dict)
-    others: dict[str, int] = field(default_factory=dict)
-    records: dict[str, int] = field(default_factory=dict)
-    copies: int = 0
     redirects: int = 0
-    bad_rows: dict[str, int] = field(default_factory=dict)
-    examples: list[str] = field(default_factory=list)
-    integers: bool = False
 
     def describe(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         text = self.file + (f" and {self.files - 1:,} more" if self.files > 1 else "")
         text += f": {self.pages:,} pages {self.what}"
         text += f", {self.redirects:,} redirects" if self.redirects else ""
         text += f", {self.copies:,} copies of pages" if self.copies else ""
-        return text + in_words(self.links, self.others, self.records)
+        return text + self.counts()
 
 
 class Captures:
@@ -301,7 +289,7 @@ class Captures:
                 others[words[what]] += count
         found.others = dict(sorted(others.items()))
         if self.lost:
-            found.records |= {"listed pages that are not there": self.lost}
+            found.left_out |= {"listed pages that are not there": self.lost}
 
     def _report(self) -> None:
         if self._reported:

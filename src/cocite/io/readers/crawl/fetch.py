@@ -47,7 +47,7 @@ from urllib.parse import urlsplit
 from cocite import __version__
 from cocite.errors import InputError, UnrecognizedInput
 from cocite.extras import need
-from cocite.io.readers.contract import Job, Read
+from cocite.io.readers.contract import Job, Read, Reader
 from cocite.io.readers.crawl.captures import (
     ERROR,
     LARGEST,
@@ -58,10 +58,10 @@ from cocite.io.readers.crawl.captures import (
 )
 from cocite.io.readers.crawl.records import Message, body_of
 from cocite.io.readers.crawl.sitemap import Listed, listed_in, read_listed
-from cocite.io.readers.crawl.warc import refuse_columns
+from cocite.io.readers.crawl.warc import refuse_site
 from cocite.io.readers.html.page import joined
 from cocite.io.readers.html.reader import HtmlPage, Pages
-from cocite.io.readers.packages import clean_rows
+from cocite.io.readers.rows import clean_rows
 from cocite.io.readers.sources import Source
 
 _HOPS = 10
@@ -323,41 +323,38 @@ def _now() -> str:
 # -- listed ------------------------------------------------------------------------------
 
 
-class ListReader:
-    """Sitemaps and lists of URLs."""
-
-    title = "a sitemap or a list of URLs"
-    described = (
-        "a sitemap, an index of sitemaps, or a list of URLs, one a line: its pages are fetched "
-        "(--fetch), or it names those of a folder or archive (--pages)"
-    )
-    streams = True
-    together = True
-    fetches = True
-
-    def read(self, job: Job) -> Read:
-        """The links between the pages, and the pages."""
-        refuse_columns(job, self.title)
-        sources = job.inputs
-        skip = bool(job.options.skip_bad_rows)
-        if job.wanted == 1:
-            named = (read_listed(source, skip=skip).pages for source in sources)
-            return clean_rows(job, self.title, ((url,) for pages in named for url in pages))
-        every = [read_listed(source, skip=skip, beside=False) for source in sources]
-        if not job.options.pages.fetch:
-            raise UnrecognizedInput(_advice(job.source, every[0]))
-        found = CrawlFound(job.source.label, len(sources), "fetched")
-        found.bad_rows = {"no URL": bad} if (bad := sum(each.bad for each in every)) else {}
-        found.examples = [example for each in every for example in each.examples][:5]
-        with Captures(job, found) as captures, ExitStack() as stack:
-            pages = stack.enter_context(Pages(job.threads, "fetching pages", "fetch"))
-            fetching = _Fetching(job, captures, Fetcher(job.options.pages.delay))
-            fetching.parse(pages, fetching.pages(every))
-            found.records = dict(sorted(fetching.left_out.items()))
-            return captures.finish()
+def _read(job: Job) -> Read:
+    """The links between the pages, and the pages."""
+    refuse_site(job, READER.title)
+    sources = job.inputs
+    skip = bool(job.options.skip_bad_rows)
+    if job.wanted == 1:
+        named = (read_listed(source, skip=skip).pages for source in sources)
+        return clean_rows(job, READER.title, ((url,) for pages in named for url in pages))
+    every = [read_listed(source, skip=skip, beside=False) for source in sources]
+    if not job.options.pages.fetch:
+        raise UnrecognizedInput(_advice(job.source, every[0]))
+    found = CrawlFound(job.source.label, integers=False, files=len(sources), what="fetched")
+    for each in every:
+        if each.bad:
+            found.leave_out("no URL", each.bad, each.examples)
+    with Captures(job, found) as captures, ExitStack() as stack:
+        pages = stack.enter_context(Pages(job.threads, "fetching pages", "fetch"))
+        fetching = _Fetching(job, captures, Fetcher(job.options.pages.delay))
+        fetching.parse(pages, fetching.pages(every))
+        found.left_out = dict(sorted(fetching.left_out.items()))
+        return captures.finish()
 
 
-READER = ListReader()
+READER = Reader(
+    "a sitemap or a list of URLs",
+    "a sitemap, an index of sitemaps, or a list of URLs, one a line: its pages are fetched "
+    "(--fetch), or it names those of a folder or archive (--pages)",
+    _read,
+    together=True,
+    fetches=True,
+    columns=False,
+)
 
 
 def _advice(source: Source, listed: Listed) -> str:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from cocite.errors import InputError, MalformedRow
 from cocite.io.readers.graphs.xml import parse_stream
 from cocite.io.readers.html.page import joined
-from cocite.io.readers.sources import Beginning, Source, unpack_errors
+from cocite.io.readers.sources import Beginning, Source
 
 _LONGEST = 65_535
 
@@ -94,13 +94,10 @@ def listed_in(
     if xml:
         parse_stream(stream, label, _Locs(add))
         return
-    try:
-        for number, row in enumerate(stream, 1):
-            line = row.decode("utf-8-sig" if number == 1 else "utf-8", "replace").strip()
-            if line and not line.startswith("#"):
-                add(line, False, number)
-    except unpack_errors() as error:
-        raise InputError(f"{label} cannot be read to its end: {error}") from error
+    for number, row in enumerate(stream, 1):
+        line = row.decode("utf-8-sig" if number == 1 else "utf-8", "replace").strip()
+        if line and not line.startswith("#"):
+            add(line, False, number)
 
 
 def read_listed(
@@ -139,7 +136,6 @@ def _there(path: Path | None) -> Path | None:
 
 
 def _add_file(source: Source, listed: Listed, base: str, skip: bool) -> None:
-    stream, raw = source.open()
-    with raw, stream:
+    with source.reading() as (stream, _):
         xml = source.beginning().text.lstrip().startswith("<")
         listed_in(stream, source.label, listed, xml=xml, base=base, skip=skip)

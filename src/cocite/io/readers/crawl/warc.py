@@ -34,7 +34,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from cocite.errors import InputError, UnrecognizedInput, UsageError
-from cocite.io.readers.contract import Job, Read
+from cocite.io.readers.contract import Job, Read, Reader
 from cocite.io.readers.crawl.captures import OTHER, REVISIT, Captures, CrawlFound, Responses
 from cocite.io.readers.crawl.records import LARGEST, Message, Record, message_of, page_type, records
 from cocite.io.readers.html.page import TAGS, joined, refresh_of
@@ -140,50 +140,38 @@ def _text(value: Any) -> str:
 
 
 _WANTED = ("response", "resource", "revisit", "metadata")
-_REDIRECTS = (301, 302, 303, 307, 308)
-_EXAMPLES = 5
 _ADVICE = (
     "Fetch or copy the file again, or pass --skip-bad-rows (skip_bad_rows=True) to leave out what "
     "is damaged and count it"
 )
 
 
-def refuse_columns(job: Job, what: str) -> None:
-    """Raise :class:`UsageError` where columns are named of what has none."""
-    if job.options.columns_named:
-        raise UsageError(
-            f"{job.source.label} is {what}, which has no columns: leave --columns and "
-            "--weight-column out (--count-duplicates makes weights)"
-        )
+def refuse_site(job: Job, what: str) -> None:
+    """Raise :class:`UsageError` where the site of a folder is named of what is none."""
     if job.options.pages.site:
         raise UsageError(f"--site is for a folder of HTML pages; {job.source.label} is {what}")
 
 
-class WarcReader:
-    """WARC and WAT files."""
-
-    title = "a web archive"
-    described = "web archives of crawlers: WARC, and WAT of Common Crawl; nodes are URLs of pages"
-    streams = True
-    together = True
-    restricts = True
-
-    def read(self, job: Job) -> Read:
-        """The links between pages of all the files, and the pages."""
-        refuse_columns(job, self.title)
-        sources = job.inputs
-        found = CrawlFound(job.source.label, len(sources))
-        with Captures(job, found) as captures, ExitStack() as stack:
-            crawl = _Crawl(job, captures, stack)
-            for source in sources:
-                crawl.read(source)
-            found.records = dict(sorted(crawl.left_out.items()))
-            found.bad_rows = dict(crawl.bad)
-            found.examples = crawl.examples
-            return captures.finish()
+def _read(job: Job) -> Read:
+    """The links between pages of all the files, and the pages."""
+    refuse_site(job, READER.title)
+    found = CrawlFound(job.source.label, integers=False, files=len(job.inputs))
+    with Captures(job, found) as captures, ExitStack() as stack:
+        crawl = _Crawl(job, captures, stack)
+        for source in job.inputs:
+            crawl.read(source)
+        found.left_out = dict(sorted(crawl.left_out.items()))
+        return captures.finish()
 
 
-READER = WarcReader()
+READER = Reader(
+    "a web archive",
+    "web archives of crawlers: WARC, and WAT of Common Crawl; nodes are URLs of pages",
+    _read,
+    together=True,
+    restricts=True,
+    columns=False,
+)
 
 
 class _Crawl(Responses):
@@ -193,8 +181,6 @@ class _Crawl(Responses):
         super().__init__(job, captures)
         self._stack = stack
         self._pages: Pages | None = None
-        self.bad: Counter[str] = Counter()
-        self.examples: list[str] = []
 
     def read(self, source: Source) -> None:
         """Push what is in a file."""
@@ -205,9 +191,7 @@ class _Crawl(Responses):
             text = f"{source.label}: at byte {place:,}: {what}"
             if not job.options.skip_bad_rows:
                 raise InputError(f"{text}. {_ADVICE}")
-            self.bad["damaged record"] += 1
-            if len(self.examples) < _EXAMPLES:
-                self.examples.append(text)
+            self.captures.found.leave_out("damaged record", 1, [text])
 
         def html() -> Iterator[HtmlPage]:
             size = source.nbytes
@@ -227,7 +211,7 @@ class _Crawl(Responses):
             if self._pages is None:
                 self._pages = self._stack.enter_context(Pages(job.threads, "reading WARC", "warc"))
             self.parse(self._pages, chain((first,), pages))
-        if not seen and not self.bad:
+        if not seen and not self.captures.found.bad:
             raise UnrecognizedInput(f"{source.label} holds no record of a page that was fetched")
 
     def _page(self, record: Record) -> HtmlPage | None:

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from cocite.errors import InputError, MalformedRow
 from cocite.graph.spelling import REFUSED
 from cocite.io.readers.contract import Job, Read
-from cocite.io.readers.packages import RowsFound, RowWriter
+from cocite.io.readers.rows import RowsFound, RowWriter
 from cocite.io.readers.text import TextInput, new_clean_file, relation_of
 
 _NODES, _LINKS = "nodes.tsv", "links.tsv"
@@ -71,11 +71,11 @@ class GraphWriter:
         self._open.close()
         integers = nodes.integers and links.integers
         self._load(integers)
-        bad = dict(nodes.bad_rows)
-        for kind, count in links.bad_rows.items():
-            bad[kind] = bad.get(kind, 0) + count
         found = RowsFound.of(links, self._title)
-        found.bad_rows, found.examples = bad, (nodes.examples + links.examples)[:5]
+        found.bad_rows, found.examples = dict(nodes.bad_rows), nodes.examples
+        for kind, count in links.bad_rows.items():
+            found.leave_out(kind, count, ())
+        found.leave_out("", 0, links.examples)
         declared = nodes.rows > 0
         if declared:
             self._check_once(found)
@@ -132,11 +132,8 @@ class GraphWriter:
         self._run(f"DELETE FROM reading.{table} WHERE rowid IN (FROM reading.out)")
         count = int(str(self._run("SELECT count(*) FROM reading.out")[0][0]))
         self._run("DROP TABLE reading.out")
-        found.bad_rows[kind] = count
-        found.examples += [
-            f"line {line}: {what}: {' -> '.join(map(str, ends))!r}" for line, *ends in examples
-        ]
-        del found.examples[5:]
+        shown = (f"line {p}: {what}: {' -> '.join(map(str, ends))!r}" for p, *ends in examples)
+        found.leave_out(kind, count, shown)
         return count
 
     def _naming(self, nodes: TextInput) -> tuple[str, str]:

@@ -29,10 +29,9 @@ from html import unescape
 from typing import Any
 
 from cocite.errors import InputError
-from cocite.io.readers.contract import Job, Read
+from cocite.io.readers.contract import Job, Read, Reader
 from cocite.io.readers.graphs.document import GraphWriter
 from cocite.io.readers.json_values import JSONText
-from cocite.io.readers.sources import unpack_errors
 
 _PIECE = 1 << 18
 _LONGEST = 1 << 22
@@ -40,22 +39,17 @@ _WORD = re.compile(r'\s+|#[^\n]*|"([^"]*)"|([\[\]])|([^\s\[\]"#]+)')
 _DEEPEST = 1000
 
 
-class GMLReader:
-    """GML of any program."""
-
-    title = "GML"
-    described = (
-        "GML; nodes are named by their labels if all have one of their own, else by their ids"
-    )
-    streams = True
-
-    def read(self, job: Job) -> Read:
-        """All links, and all nodes."""
-        with GraphWriter(job, self.title) as out:
-            return out.finish(all_both=not _Graph(job, out).run())
+def _read_gml(job: Job) -> Read:
+    """All links, and all nodes."""
+    with GraphWriter(job, READER.title) as out:
+        return out.finish(all_both=not _Graph(job, out).run())
 
 
-READER = GMLReader()
+READER = Reader(
+    "GML",
+    "GML; nodes are named by their labels if all have one of their own, else by their ids",
+    _read_gml,
+)
 
 
 class _Graph:
@@ -114,9 +108,8 @@ class _Graph:
 def _words(job: Job) -> Iterator[tuple[int, str, str]]:
     """(line, key or text or mark, the word) of all words."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-    stream, raw = job.source.open()
     rest, line, last = "", 1, False
-    try:
+    with job.source.reading() as (stream, raw):
         while not last:
             piece = stream.read(_PIECE)
             last = not piece
@@ -145,11 +138,6 @@ def _words(job: Job) -> Iterator[tuple[int, str, str]]:
                     f"{job.source.label}:{line}: a text of more than {_LONGEST:,} characters: this "
                     "is not GML"
                 )
-    except unpack_errors() as error:
-        raise InputError(f"{job.source.label} cannot be read to its end: {error}") from error
-    finally:
-        stream.close()
-        raw.close()
 
 
 # -- node link ---------------------------------------------------------------------------
@@ -158,34 +146,29 @@ def _words(job: Job) -> Iterator[tuple[int, str, str]]:
 _LABELS = ("label", "name", "title")
 
 
-class NodeLinkReader:
-    """Node-link data."""
-
-    title = "JSON of nodes and links"
-    described = (
-        "JSON of nodes and links (NetworkX, d3); nodes are named by their labels (label, name or "
-        "title) if all have one of their own, else by their ids"
-    )
-    streams = True
-
-    def read(self, job: Job) -> Read:
-        """All links, and all nodes."""
-        directed, number = True, 0
-        with GraphWriter(job, self.title) as out, JSONText(job) as text:
-            for key, value, line in text.members():
-                if key == "directed":
-                    directed = value is not False
-                elif key == "nodes":
-                    _node(out, value, number, line)
-                    number += 1
-                elif key in ("links", "edges"):
-                    _link(out, value, job.options.weight, line)
-            if text.peek():
-                raise text.wrong("more than one value of JSON")
-            return out.finish(all_both=not directed)
+def _read_node_link(job: Job) -> Read:
+    """All links, and all nodes."""
+    directed, number = True, 0
+    with GraphWriter(job, NODE_LINK_READER.title) as out, JSONText(job) as text:
+        for key, value, line in text.members():
+            if key == "directed":
+                directed = value is not False
+            elif key == "nodes":
+                _node(out, value, number, line)
+                number += 1
+            elif key in ("links", "edges"):
+                _link(out, value, job.options.weight, line)
+        if text.peek():
+            raise text.wrong("more than one value of JSON")
+        return out.finish(all_both=not directed)
 
 
-NODE_LINK_READER = NodeLinkReader()
+NODE_LINK_READER = Reader(
+    "JSON of nodes and links",
+    "JSON of nodes and links (NetworkX, d3); nodes are named by their labels (label, name or "
+    "title) if all have one of their own, else by their ids",
+    _read_node_link,
+)
 
 
 def name_of(value: Any) -> str | None:

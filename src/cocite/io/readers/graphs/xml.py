@@ -40,7 +40,7 @@ from typing import IO, Any, Protocol
 from xml.parsers import expat
 
 from cocite.errors import CociteError, InputError, UsageError
-from cocite.io.readers.contract import Job, Read
+from cocite.io.readers.contract import Job, Read, Reader
 from cocite.io.readers.graphs.document import GraphWriter
 from cocite.io.readers.sources import unpack_errors
 
@@ -66,17 +66,13 @@ class Handler(Protocol):
 def parse_xml(job: Job, handler: Handler) -> None:
     """Tell ``handler`` of all elements. Raises :class:`InputError` with the line."""
     source = job.source
-    stream, raw = source.open()
-    try:
+    with source.reading() as (stream, raw):
         parse_stream(
             stream,
             source.label,
             handler,
             lambda: job.progress("reading " + source.short, raw.tell(), source.nbytes),
         )
-    finally:
-        stream.close()
-        raw.close()
 
 
 def parse_stream(
@@ -187,24 +183,19 @@ class _Events:
 _LABELS = ("label", "name", "title")
 
 
-class GraphMLReader:
-    """GraphML, of any program."""
-
-    title = "GraphML"
-    described = (
-        "GraphML; nodes are named by their labels (label, name or title) if all have one of their "
-        "own, else by their ids"
-    )
-    streams = True
-
-    def read(self, job: Job) -> Read:
-        """All links, and all nodes."""
-        with GraphWriter(job, self.title) as out:
-            parse_xml(job, _GraphMLHandler(job, out))
-            return out.finish()
+def _read_graphml(job: Job) -> Read:
+    """All links, and all nodes."""
+    with GraphWriter(job, READER.title) as out:
+        parse_xml(job, _GraphMLHandler(job, out))
+        return out.finish()
 
 
-READER = GraphMLReader()
+READER = Reader(
+    "GraphML",
+    "GraphML; nodes are named by their labels (label, name or title) if all have one of their "
+    "own, else by their ids",
+    _read_graphml,
+)
 
 
 @dataclass
@@ -313,24 +304,18 @@ class _GraphMLHandler:
 _WEIGHT = "weight"
 
 
-class GEXFReader:
-    """GEXF of any version."""
-
-    title = "GEXF"
-    described = (
-        "GEXF (Gephi); nodes are named by their labels if all have one of their own, else by "
-        "their ids"
-    )
-    streams = True
-
-    def read(self, job: Job) -> Read:
-        """All links, and all nodes."""
-        with GraphWriter(job, self.title) as out:
-            parse_xml(job, _GEXFHandler(job, out))
-            return out.finish()
+def _read_gexf(job: Job) -> Read:
+    """All links, and all nodes."""
+    with GraphWriter(job, GEXF_READER.title) as out:
+        parse_xml(job, _GEXFHandler(job, out))
+        return out.finish()
 
 
-GEXF_READER = GEXFReader()
+GEXF_READER = Reader(
+    "GEXF",
+    "GEXF (Gephi); nodes are named by their labels if all have one of their own, else by their ids",
+    _read_gexf,
+)
 
 
 class _GEXFHandler:

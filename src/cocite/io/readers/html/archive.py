@@ -36,7 +36,7 @@ from contextlib import contextmanager
 from typing import IO, Any, BinaryIO, cast
 
 from cocite.errors import InputError, ResourceError, UnrecognizedInput, UsageError
-from cocite.io.readers.contract import Job, Read
+from cocite.io.readers.contract import Job, Read, Reader
 from cocite.io.readers.html.reader import read_site
 from cocite.io.readers.html.site import (
     LARGEST,
@@ -70,30 +70,28 @@ _ENTRY = 32
 """Memory for a byte of the list of members of a zip archive, once it is read."""
 
 
-class ArchiveReader:
-    """Archives of HTML pages."""
-
-    title = "an archive of HTML pages"
-    described = "a tar or zip archive of HTML pages, read as the folder that was packed"
-    streams = True  # of zip, refused when it is met
-    restricts = True
-
-    def read(self, job: Job) -> Read:
-        """As of a folder of what is in the archive."""
-        is_zip = zip_archive(job.source.beginning())
-        with disk.create_anew(job.scratch / "unpacked") as contents:
-            tree = _Members(job, contents, is_zip)
-            with _unpacking(job):
-                for member in (_in_zip if is_zip else _in_tar)(job):
-                    with _unpacking(job, member.name):
-                        tree.add(member)
-            tree.finish()
-            if not holds_pages(tree.files):
-                raise UnrecognizedInput(_no_site(job, is_zip))
-            return read_site(job, Site(tree))
+def _read(job: Job) -> Read:
+    """As of a folder of what is in the archive."""
+    is_zip = zip_archive(job.source.beginning())
+    with disk.create_anew(job.scratch / "unpacked") as contents:
+        tree = _Members(job, contents, is_zip)
+        with _unpacking(job):
+            for member in (_in_zip if is_zip else _in_tar)(job):
+                with _unpacking(job, member.name):
+                    tree.add(member)
+        tree.finish()
+        if not holds_pages(tree.files):
+            raise UnrecognizedInput(_no_site(job, is_zip))
+        return read_site(job, Site(tree))
 
 
-READER = ArchiveReader()
+READER = Reader(
+    "an archive of HTML pages",
+    "a tar or zip archive of HTML pages, read as the folder that was packed",
+    _read,  # a zip archive out of a pipe is refused when it is met
+    restricts=True,
+    columns=False,
+)
 
 
 def _no_site(job: Job, is_zip: bool) -> str:

@@ -52,36 +52,27 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from cocite.errors import InputError, UnrecognizedInput, UsageError
+from cocite.errors import InputError, UnrecognizedInput
 from cocite.extras import need
-from cocite.io.readers.contract import Job, Read, Reported, no_progress, no_report
+from cocite.io.readers.contract import (
+    EXAMPLES,
+    Found,
+    Job,
+    Read,
+    Reader,
+    Reported,
+    no_progress,
+    no_report,
+)
 from cocite.io.readers.crawl.sitemap import read_listed
 from cocite.io.readers.html.page import TAGS
 from cocite.io.readers.html.site import HERE, LARGEST, Folder, Site
-from cocite.io.readers.packages import clean_rows, run_script
+from cocite.io.readers.rows import clean_rows
 from cocite.io.readers.sources import Source
+from cocite.io.readers.spreadsheet import run_script
 from cocite.io.readers.text import clean_relation
 from cocite.storage import disk, staged_file
 from cocite.storage.atomic import check_file
-
-
-def in_words(
-    links: Mapping[str, int],
-    others: Mapping[str, int],
-    left_out: Mapping[str, int],
-    between: str = "",
-) -> str:
-    """The end of a line for people: ``; 1,855 links between them (...), ...; left out: ...``."""
-    kinds = [f"{count:,} by {tag}" for tag, count in links.items() if count]
-    text = f"; {sum(links.values()):,} links{between}"
-    text += f" ({', '.join(kinds)})" if len(kinds) > 1 else ""
-    text += f"; {_listed(others)}" if others else ""
-    return text + (f"; left out: {_listed(left_out)}" if left_out else "")
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {what}" for what, count in counts.items())
-
 
 # -- pages -------------------------------------------------------------------------------
 
@@ -213,62 +204,69 @@ _ASKED = 100
 
 
 @dataclass
-class SiteFound:
-    """What was found in a folder of pages. ``links`` are those between its pages, by their tags;
-    ``others`` all the other ones, by where they lead; ``left_out`` files, by why.
+class PagesFound(Found):
+    """What was found on pages. ``links`` are those between them, by their tags; ``others`` all the
+    other ones, by where they lead; ``left_out`` files or records, by what they are.
     """
 
-    file: str
     pages: int = 0
-    rows: int = 0
     links: dict[str, int] = field(default_factory=dict)
     others: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
     copies: int = 0
+
+    def counts(self, between: str = "") -> str:
+        """Return the end of a line for people: ``; 1,855 links between them (...), ...``."""
+        kinds = [f"{count:,} by {tag}" for tag, count in self.links.items() if count]
+        text = f"; {sum(self.links.values()):,} links{between}"
+        text += f" ({', '.join(kinds)})" if len(kinds) > 1 else ""
+        text += f"; {_listed(self.others)}" if self.others else ""
+        return text + (f"; left out: {_listed(self.left_out)}" if self.left_out else "")
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items())
+
+
+@dataclass
+class SiteFound(PagesFound):
+    """What was found in a folder of pages, published at the URL ``site``."""
+
     site: str = ""
-    bad_rows: dict[str, int] = field(default_factory=dict)
-    examples: list[str] = field(default_factory=list)
-    integers: bool = False
 
     def describe(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         text = f"{self.file}: {self.pages:,} HTML pages"
         text += f" of {self.site}" if self.site else ""
         text += f", and {self.copies:,} copies of some of them" if self.copies else ""
-        return text + in_words(self.links, self.others, self.left_out, " between them")
+        return text + self.counts(" between them")
 
 
-class HtmlReader:
-    """Folders of HTML pages."""
-
-    title = "a folder of HTML pages"
-    described = "a folder of HTML pages, a static site: links as a browser follows them"
-    streams = False
-    restricts = True
-
-    def read(self, job: Job) -> Read:
-        """The links between pages, and the pages."""
-        if job.source.path is None or not job.source.is_directory:
-            raise UnrecognizedInput(
-                f"{job.source.label} is a file. HTML is read as a folder, a whole site: name that"
-            )
-        return read_site(job, Site(Folder(job.source.path)))
+def _read_folder(job: Job) -> Read:
+    """The links between pages, and the pages."""
+    if job.source.path is None or not job.source.is_directory:
+        raise UnrecognizedInput(
+            f"{job.source.label} is a file. HTML is read as a folder, a whole site: name that"
+        )
+    return read_site(job, Site(Folder(job.source.path)))
 
 
-READER = HtmlReader()
+READER = Reader(
+    "a folder of HTML pages",
+    "a folder of HTML pages, a static site: links as a browser follows them",
+    _read_folder,
+    streams=False,
+    restricts=True,
+    columns=False,
+)
 
 
 def read_site(job: Job, site: Site) -> Read:
     """The links between the pages of a site, and the pages."""
-    if job.options.columns_named:
-        raise UsageError(
-            f"{job.source.label} holds HTML pages, which have no columns: leave --columns and "
-            "--weight-column out (--count-duplicates makes weights)"
-        )
     if not site.pages:
         raise UnrecognizedInput(f"{job.source.label} holds no HTML page")
     if job.wanted == 1:
-        return clean_rows(job, HtmlReader.title, ((page,) for page in site.pages))
+        return clean_rows(job, READER.title, ((page,) for page in site.pages))
     with Pages(job.threads, "reading HTML") as pages:
         return _SiteRead(job, site, pages).run()
 
@@ -279,7 +277,7 @@ class _SiteRead:
     def __init__(self, job: Job, site: Site, pages: Pages) -> None:
         self._job, self._site, self._pages = job, site, pages
         self._chosen = job.options.pages
-        self._found = SiteFound(job.source.label)
+        self._found = SiteFound(job.source.label, integers=False)
         self._others: Counter[str] = Counter()
         self._links: Counter[str] = Counter()
         self._spool = job.scratch / "pages.jsonl"
@@ -301,16 +299,14 @@ class _SiteRead:
             own = self._restrict(own)
         found.pages, found.copies = len(own), len(here) - len(own)
         everywhere = self._everywhere() if self._chosen.links == "main" else frozenset()
-        read = clean_rows(
-            replace(job, progress=no_progress), HtmlReader.title, self._rows(everywhere)
-        )
+        read = clean_rows(replace(job, progress=no_progress), READER.title, self._rows(everywhere))
         nodes_job = replace(
             job, wanted=1, scratch=job.scratch / "nodes", options=job.options.for_nodes()
         )
         disk.make_own_folder(nodes_job.scratch)
-        nodes = clean_rows(nodes_job, HtmlReader.title, ((page,) for page in own))
+        nodes = clean_rows(nodes_job, READER.title, ((page,) for page in own))
         found.rows, found.bad_rows = read.found.rows, read.found.bad_rows | nodes.found.bad_rows
-        found.examples = (read.found.examples + nodes.found.examples)[:5]
+        found.examples = (read.found.examples + nodes.found.examples)[:EXAMPLES]
         found.links = {tag: self._links[tag] for tag in TAGS}
         found.others = dict(sorted(self._others.items()))
         found.left_out = dict(sorted(site.left_out.items()))

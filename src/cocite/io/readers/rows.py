@@ -1,0 +1,188 @@
+"""Rows that a reader has singly, checked as those of a text are: for formats without a faster way.
+
+They go through the kernel that cleans text (``io/readers/text.py``), so the same names are clean,
+the same kinds of bad rows are counted, and the first bad one is refused in the same words.
+
+Cost: about a microsecond a row beside what making it takes; memory for some thousand rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import BinaryIO, Self
+
+import numpy as np
+
+from cocite.errors import SKIP_ADVICE
+from cocite.io.readers.contract import Found, Job, Read
+from cocite.io.readers.text import Cleaner, TextInput, clean_relation, new_clean_file, relation_of
+from cocite.storage import disk
+
+_ROWS = 1 << 12
+_NODES = "nodes.tsv"
+_MARK = "-\t"
+"""Begins every line, so that none is blank, however empty its names."""
+_BREAKS = str.maketrans(dict.fromkeys("\t\n\r", "\x01"))
+"""What would cut a line becomes another control character: no name has any."""
+
+
+@dataclass
+class RowsFound(Found):
+    """What was found in an input of a ``format`` that is read row by row; ``note`` says how."""
+
+    format: str = ""
+    note: str = ""
+
+    @classmethod
+    def of(cls, read: Found, title: str, note: str = "") -> Self:
+        """Return what was counted, of an input of the format ``title``."""
+        counted = read.file, read.rows, read.bad_rows, read.examples, read.integers
+        return cls(*counted, title, note)
+
+    def describe(self) -> str:
+        """Return one line for people."""
+        return f"{self.file}: {self.format}" + (f", {self.note}" if self.note else "")
+
+
+def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
+    """The relation of ``rows``, and what was found in them, in an input of the format ``title``.
+
+    A row is the source and the destination of a link, with its weight as text if ``job`` asks for
+    weights; or one name of a node. Rows are counted from 1 on in messages.
+    """
+    with new_clean_file(job) as out:
+        writer = RowWriter(job, out, job.wanted, weighted=bool(job.options.weight), unit="row")
+        for number, row in enumerate(rows, 1):
+            writer.add(row, number)
+        read = writer.finish()
+    return Read(clean_relation(job, read.integers), RowsFound.of(read, title))
+
+
+class LinkRows:
+    """Links without weights, and the nodes that an input says there are, pushed one by one; to be
+    used as a context. ``units`` are what examples of bad links and nodes are numbered by.
+    """
+
+    def __init__(self, job: Job, units: tuple[str, str] = ("line", "line")) -> None:
+        self._job, self._open = job, ExitStack()
+        links = self._open.enter_context(new_clean_file(job))
+        nodes = self._open.enter_context(new_clean_file(job, _NODES))
+        self.links = RowWriter(job, links, 2, unit=units[0])
+        self.nodes = RowWriter(job, nodes, 1, unit=units[1])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    def finish(self, title: str, note: str) -> Read:
+        """The relations of links and nodes, or of nodes alone if they are asked for."""
+        links, nodes = self.links.finish(), self.nodes.finish()
+        self._open.close()
+        found = RowsFound.of(links, title, note.format(nodes=nodes.rows))
+        found.integers = links.integers and nodes.integers
+        kind = "UBIGINT" if found.integers else "VARCHAR"
+        named = relation_of(self._job, {"a": kind}, _NODES)
+        if self._job.wanted == 1:
+            found.rows = nodes.rows
+            return Read(named, found)
+        return Read(clean_relation(self._job, found.integers), found, named)
+
+
+class RowWriter(Cleaner):
+    """Writes clean rows to ``out``: ``names`` of nodes, a weight if ``weighted``, and ``more``
+    columns as they are. Rows are pushed one by one, each with its place, a number of the ``unit``.
+    """
+
+    as_written = False
+
+    def __init__(
+        self,
+        job: Job,
+        out: BinaryIO,
+        names: int,
+        *,
+        weighted: bool = False,
+        more: int = 0,
+        unit: str = "line",
+    ) -> None:
+        weight = job.options.weight if weighted else ""
+        super().__init__(job.source, names, replace(job.options, comment="", weight=weight))
+        self.unit = unit
+        self.found.taken = tuple(range(1, names + 1))
+        self.found.columns = 1 + names + weighted + more
+        self.found.weight = names + 1 if weighted else None
+        self._rules_now = self.rules()
+        self._rules_now[self._k.MORE] = more
+        self._rules_now[self._k.EXACT] = 1  # blanks at the ends go where merges are counted
+        self._shown = names + weighted
+        self._out = out
+        self._room = np.empty(0, np.uint8)
+        self._lines: list[str] = []
+        self._stand_at: list[int] = []
+        self._before = 0
+        self._other: dict[str, int] = {}
+        self._of_weight = False
+
+    def add(self, row: Sequence[str], place: int) -> None:
+        """One row."""
+        self._lines.append(_MARK + "\t".join([text.translate(_BREAKS) for text in row]) + "\n")
+        self._stand_at.append(place)
+        if len(self._lines) == _ROWS:
+            self._flush()
+
+    def leave_out(self, kind: str, place: int, what: str, content: str) -> None:
+        """A row that cannot even be added: an error, or counted as of this ``kind``."""
+        self._flush()
+        self._example(place, what, content)
+        self._other[kind] = self._other.get(kind, 0) + 1
+
+    def finish(self) -> TextInput:
+        """Write what is left; what there was."""
+        self._flush()
+        found = self._report()
+        for kind, count in self._other.items():
+            found.bad_rows[kind] = found.bad_rows.get(kind, 0) + count
+        return found
+
+    def _flush(self) -> None:
+        piece = "".join(self._lines).encode("utf-8", "surrogatepass")
+        if self._room.size < len(piece) + 2:
+            self._room = np.empty(len(piece) + 2, np.uint8)
+        if piece:
+            self._clean(piece, self._rules_now, self._room)
+            disk.write(self._out, self._room[: self._tally[self._k.T_BYTES]].data)
+        self._before += len(self._lines)
+        self._lines.clear()
+        self._stand_at.clear()
+
+    def refuse(self, line: int, what: str, content: str) -> None:
+        """A bad row, by where its maker says that it is."""
+        shown = content.removeprefix(_MARK).split("\t")[: self._shown]
+        place = self._stand_at[line - self._before - 1]
+        if self.found.weight is not None and what == self._explain(self._k.NO_WEIGHT):
+            *ends, weight = shown
+            key, numbers = repr(self.options.weight), what.removeprefix("a weight that is ")
+            found = f"is {weight!r}, {numbers}" if weight else "is missing"
+            self._of_weight = True
+            self._example(place, f"the weight of a link, {key}, {found}", " -> ".join(ends))
+            self._of_weight = False
+            return
+        self._example(place, what, "\t".join(shown))
+
+    def _advice(self, line: int) -> str:
+        """Of weights another one: rows are what they are, whatever is said of columns."""
+        advice = super()._advice(line)
+        if not self._of_weight:
+            return advice
+        first = f"{advice}. If" if advice == SKIP_ADVICE else "If"
+        return (
+            f"{first} weights have another name: --weight-column NAME (weight_column=); without it "
+            "links have no weights"
+        )
+
+    def _example(self, place: int, what: str, content: str) -> None:
+        super().refuse(place, what, content)
