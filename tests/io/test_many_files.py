@@ -302,3 +302,12 @@ def test_names_of_parquet_files_are_no_patterns(folder: str, tmp_path: Path) -> 
         assert graph.titles is not None
         assert graph.titles[graph.names.id(name)] == "x"
         assert list(read_columns(file)) == [(name, "x")]
+
+
+def test_parquet_file_named_twice_is_read_twice(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    duckdb.sql(f"COPY (SELECT 'a' AS source, 'b' AS target) TO '{path}' (FORMAT parquet)")
+    graph = cocite.ingest([path, path], tmp_path / "g", count_duplicates=True)
+    assert graph.edges == 1
+    assert graph.in_weights is not None
+    assert graph.in_weights.tolist() == [2.0]

@@ -9,6 +9,7 @@ malformed, as in text, and so is one whose weight is not positive.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -238,14 +239,19 @@ def _taken(job: Job, source: Source, path: Path) -> _Taken:
 
 
 def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> list[list[Source]]:
-    """Sources of the same columns, as their schemas say; raises ``duckdb.Error``."""
+    """Sources of the same columns, as their schemas say, each file once in a group; raises
+    ``duckdb.Error``.
+    """
     schemas: dict[str, list[tuple[Any, ...]]] = {}
     query = f"FROM parquet_schema({_list(str(_path(s)) for s in sources)})"
     for name, *column in connection.execute(query).fetchall():
         schemas.setdefault(str(name), []).append(tuple(column))
-    groups: dict[tuple[tuple[Any, ...], ...], list[Source]] = {}
+    groups: dict[tuple[Any, ...], list[Source]] = {}
+    often: Counter[str] = Counter()
     for source in sources:
-        groups.setdefault(tuple(schemas[str(_path(source))]), []).append(source)
+        path = str(_path(source))
+        often[path] += 1
+        groups.setdefault((often[path], *schemas[path]), []).append(source)
     return list(groups.values())
 
 
