@@ -156,7 +156,7 @@ def test_what_others_can_write_to_is_not_run(cache: Path, path: str) -> None:
 def test_arguments_have_the_kinds_that_numba_gives_them() -> None:
     from numba import typeof
 
-    from cocite.kernels._object import kinds_of
+    from cocite.kernels._numba import kinds_of
 
     sealed = np.arange(6, dtype=np.uint32)
     sealed.flags.writeable = False

@@ -214,7 +214,7 @@ def test_maxima_between_any_two_places(members: int) -> None:
         trees.meeting_times(table, np.uint32(node), everyone, expected)
         found = np.empty((1, members + 1), np.uint8)
         one = np.full(members + 1, node, np.uint32)
-        assert kernels.meeting_times(table, one, everyone, found) == kernels.SOUND
+        assert kernels.meeting_times(table, members + 1, one, everyone, found) == kernels.SOUND
         assert found.tolist() == expected.tolist()
 
 

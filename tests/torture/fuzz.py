@@ -140,7 +140,7 @@ def _packed(content: bytes) -> None:
     from cocite.constants import UNFINISHED
     from cocite.index.layouts.trees.build import packed_blob
     from cocite.index.layouts.trees.format import PackedFormat
-    from cocite.kernels import packed_answer, runs, runs_lookup, trees_batch
+    from cocite.kernels import runs, runs_lookup, trees_batch
 
     chance, nodes = random.Random(content), 70
     member = np.roll(np.arange(nodes, dtype=np.uint32), chance.randrange(nodes))[:66]
@@ -167,7 +167,7 @@ def _packed(content: bytes) -> None:
         scratch = flat, marks, marks.view(np.uint64), progress
         ids, rows = np.empty(5, np.uint32), np.empty((5, 4))
         asked = table, one, weights[:16], np.ones((2, 256)), scratch, numbers, ids, rows
-        while packed_answer.answer(*asked)[0] == UNFINISHED:
+        while runs_lookup.answer(*asked)[0] == UNFINISHED:
             pass
         changes[:], marks[:], flat[:] = 0, 0, 0
     sums, totals = np.zeros((nodes, 2), np.uint64), np.zeros((nodes, 2))

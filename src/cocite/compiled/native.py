@@ -1,7 +1,7 @@
 """Kernels run from the object code that is kept, without Numba.
 
 Numba takes a third of a second to load, and a question a few milliseconds. Beside what Numba keeps
-of a kernel and its types lies an object file of the same machine code (``kernels/_object.py``).
+of a kernel and its types lies an object file of the same machine code (``kernels/_numba.py``).
 LLVM links it into the process, which takes a few milliseconds, and ctypes calls it, without the
 interpreter's lock.
 

@@ -95,7 +95,7 @@ def hidden_pairs(graph: Graph, share: float, seed: int) -> Pairs:
 
     Raises :class:`UsageError` if there is none: each has a page with no other link.
     """
-    from cocite.kernels.hidden import admit
+    from cocite.kernels.links import admit
 
     total, degrees = _counted(graph)
     wanted, bound = max(1, round(share * total)), share
@@ -209,7 +209,7 @@ def _tried(
     graph: Graph, bound: float, seed: int
 ) -> tuple[Pairs, NDArray[np.uint64], NDArray[np.uint8]]:
     """The pairs whose key is below a share ``bound`` of all keys, their keys, how many links."""
-    from cocite.kernels.hidden import pair_keys
+    from cocite.kernels.random import pair_keys
 
     least = np.uint64(min(2**64 - 1, int(bound * 2**64)))
     found = []

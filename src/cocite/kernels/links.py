@@ -9,6 +9,7 @@ import numpy as np
 from cocite.kernels._jit import kernel
 
 _ONE32, _ONE64 = np.uint32(1), np.uint64(1)
+_SHIFT = np.uint64(32)
 
 
 @kernel
@@ -109,3 +110,27 @@ def merge(ins: Any, outs: Any, merged: Any) -> Any:
                 j += 1
             at += 1
     return True
+
+
+@kernel
+def admit(pairs: Any, links: Any, left: Any, wanted: Any, out: Any) -> Any:
+    """Mark in ``out`` (bool) which of ``pairs`` (uint64) are hidden, until ``wanted`` links are.
+
+    Greedy, in the order that is given: a pair, linked either way, is hidden if both of its pages
+    still have a link to another page then, so that no page loses its last one.
+    ``links`` (uint8) says how many links each pair has, 1 or 2; ``left`` (int64[nodes]) how many
+    links a page has to others, from which those hidden are taken. Returns how many links are
+    hidden.
+    """
+    done = np.int64(0)
+    for i in range(pairs.size):
+        if done >= wanted:
+            break
+        low, high = pairs[i] >> _SHIFT, pairs[i] & np.uint64(0xFFFFFFFF)
+        count = np.int64(links[i])
+        if left[low] > count and left[high] > count:
+            left[low] -= count
+            left[high] -= count
+            out[i] = True
+            done += count
+    return done

@@ -283,9 +283,6 @@ def unmark(marks: Any, used: Any, count: Any) -> None:
 # -- heard -------------------------------------------------------------------------------
 
 
-_HEARD_ZERO64 = np.uint64(0)
-
-
 @kernel
 def add(ids: Any, codes: Any, table: Any, sums: Any, used: Any, count: Any) -> Any:
     """Add up one shard: ``ids`` uint32[h], each once, ``codes`` uint8 or uint16 [h, samples].
@@ -295,15 +292,15 @@ def add(ids: Any, codes: Any, table: Any, sums: Any, used: Any, count: Any) -> A
     count.
     """
     for i in range(ids.size):
-        value, square = _HEARD_ZERO64, _HEARD_ZERO64
+        value, square = _ZERO64, _ZERO64
         for sample in range(codes.shape[1]):
             code = codes[i, sample]
             value += table[code, 0]
             square += table[code, 1]
-        if value == _HEARD_ZERO64:
+        if value == _ZERO64:
             continue
         node = ids[i]
-        if sums[node, 0] == _HEARD_ZERO64:
+        if sums[node, 0] == _ZERO64:
             used[count] = node
             count += 1
         sums[node, 0] += value

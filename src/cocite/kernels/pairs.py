@@ -29,6 +29,8 @@ from cocite.kernels.runs import DAMAGED, unpack
 from cocite.kernels.totals import estimate
 
 SOUND = -1
+_PACKED = 6
+"""Numbers in a row of a packed sample."""
 _BLOCK = 16
 _AHEAD = 16
 _EDGE = np.uint8(15)
@@ -124,54 +126,54 @@ def _tau(one: Any, other: Any, less: Any, tops: Any) -> Any:
     return np.uint8(NEVER) if top == _EDGE else np.uint8(top + np.uint8(1))
 
 
-@kernel
-def meeting_times(table: Any, first: Any, second: Any, out: Any) -> Any:
-    """tau of each pair in every sample of trees, NEVER if none.
+@helper
+def _unpack_sample(row: Any, member: Any, joined: Any, places: Any, less: Any) -> Any:
+    """Unpack a packed sample into the place of each node and ``less``, uint8; whether it is one."""
+    if unpack(row, member, joined) == DAMAGED:
+        return False
+    places[:] = NOWHERE
+    for place in range(member.size):
+        places[member[place]] = np.uint32(place)
+        less[place] = np.uint8((joined[place] + _EDGE) & _EDGE)
+    return True
 
-    ``table`` as in ``kernels/trees.py``; ``first`` and ``second`` uint32[pairs]; ``out``
-    uint8[samples, pairs]. Returns SOUND, or the number of a sample that points outside of itself.
+
+@kernel
+def meeting_times(table: Any, nodes: Any, first: Any, second: Any, out: Any) -> Any:
+    """tau of each pair in every sample, NEVER if none.
+
+    ``table`` has rows of 4 as in ``kernels/trees.py``, or of 6, packed, as in ``kernels/runs.py``,
+    of so many ``nodes``; ``first`` and ``second`` uint32[pairs]; ``out`` uint8[samples, pairs].
+    Returns SOUND, or the number of a sample that points outside of itself.
     """
-    samples, most = table.shape[0], 0
-    for sample in range(samples):
-        most = max(most, np.int64(table[sample, 3]))
+    samples, packed = table.shape[0], table.shape[1] == _PACKED
+    room = nodes if packed else 0
+    member, joined = np.empty(room, np.uint32), np.empty(room, np.uint8)
+    places, most = np.empty(room, np.uint32), room
+    if not packed:
+        for sample in range(samples):
+            most = max(most, np.int64(table[sample, 3]))
     words, tops = np.empty(most // 8 + 3, np.uint64), _room_for(most)
     less = words.view(np.uint8)
     for sample in range(samples):
-        positions, end = table[sample, 0], np.uint32(table[sample, 3])
-        _unpack_labels(table[sample, 2], np.uint64(end), words)
+        positions, end = table[sample, 0], np.uint32(nodes if packed else table[sample, 3])
+        if not packed:
+            _unpack_labels(table[sample, 2], np.uint64(end), words)
+        elif not _unpack_sample(table[sample], member, joined, places, less):
+            return sample
         _raise(words, np.uint64(end), tops)
         for i in range(first.size):
-            if i + _AHEAD < first.size:
-                prefetch_at(positions, np.uint64(first[i + _AHEAD]))
-                prefetch_at(positions, np.uint64(second[i + _AHEAD]))
-            one = word_at(positions, np.uint64(first[i]))
-            other = word_at(positions, np.uint64(second[i]))
+            if packed:
+                one, other = places[first[i]], places[second[i]]
+            else:
+                if i + _AHEAD < first.size:
+                    prefetch_at(positions, np.uint64(first[i + _AHEAD]))
+                    prefetch_at(positions, np.uint64(second[i + _AHEAD]))
+                one = word_at(positions, np.uint64(first[i]))
+                other = word_at(positions, np.uint64(second[i]))
             out[sample, i] = NEVER
             if (one >= end and one != NOWHERE) or (other >= end and other != NOWHERE):
                 return sample
-            if one != NOWHERE and other != NOWHERE:
-                out[sample, i] = _tau(one, other, less, tops)
-    return SOUND
-
-
-@kernel
-def packed_meeting_times(table: Any, nodes: Any, first: Any, second: Any, out: Any) -> Any:
-    """The same of packed trees of so many ``nodes``; ``table`` as in ``kernels/runs.py``."""
-    member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
-    places = np.empty(nodes, np.uint32)
-    words, tops = np.empty(nodes // 8 + 3, np.uint64), _room_for(nodes)
-    less = words.view(np.uint8)
-    for sample in range(table.shape[0]):
-        if unpack(table[sample], member, joined) == DAMAGED:
-            return sample
-        places[:] = NOWHERE
-        for place in range(nodes):
-            places[member[place]] = np.uint32(place)
-            less[place] = np.uint8((joined[place] + _EDGE) & _EDGE)
-        _raise(words, np.uint64(nodes), tops)
-        for i in range(first.size):
-            one, other = places[first[i]], places[second[i]]
-            out[sample, i] = NEVER
             if one != NOWHERE and other != NOWHERE:
                 out[sample, i] = _tau(one, other, less, tops)
     return SOUND

@@ -132,3 +132,14 @@ def order_bits(nodes: int) -> int:
 def empty_order() -> NDArray[np.uint32]:
     """Room for one order."""
     return np.zeros(ORDER_WORDS, np.uint32)
+
+
+@kernel
+def pair_keys(seed: Any, pairs: Any, out: Any) -> None:
+    """64 random bits for each of ``pairs`` (uint64: the smaller id * 2**32 + the larger), ``out``.
+
+    A link and the one that leads back are one pair, so that they are hidden together.
+    """
+    key = draw_key(seed, np.uint64(0), np.uint64(0))
+    for i in range(pairs.size):
+        out[i] = draw(key, pairs[i])

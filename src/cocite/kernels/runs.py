@@ -43,26 +43,17 @@ from cocite.kernels._jit import helper, kernel, long_at, ones, prefetch_at, word
 
 REST = np.uint64(13)
 """Bits of the rest."""
-_PACKED_RUNS_ONE64, _PACKED_RUNS_THREE64, _FOUR64, _PACKED_RUNS_FIVE64 = (
-    np.uint64(1),
-    np.uint64(3),
-    np.uint64(4),
-    np.uint64(5),
-)
-_PACKED_RUNS_SIX64, _LOW3, _PACKED_RUNS_LOW6, _PACKED_RUNS_NINE64 = (
-    np.uint64(6),
-    np.uint64(7),
-    np.uint64(63),
-    np.uint64(9),
-)
-_TWELVE64, _LOW4, _PACKED_RUNS_LOW5 = np.uint64(12), np.uint64(15), np.uint64(31)
+_ZERO64, _ONE64, _TWO64, _THREE64 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+_FOUR64, _FIVE64, _SIX64, _NINE64 = np.uint64(4), np.uint64(5), np.uint64(6), np.uint64(9)
+_TWELVE64, _LOW3, _LOW4, _LOW5 = np.uint64(12), np.uint64(7), np.uint64(15), np.uint64(31)
+_LOW6, _WORD = np.uint64(63), np.uint64(32)
 _ALL = np.uint64(2**64 - 1)
 
 
 @helper
 def bits_at(address: Any, bit: Any) -> Any:
     """At least 57 bits from a bit on."""
-    return long_at(address, bit >> _PACKED_RUNS_THREE64) >> (bit & _LOW3)
+    return long_at(address, bit >> _THREE64) >> (bit & _LOW3)
 
 
 @helper
@@ -70,72 +61,64 @@ def run_at(sample: Any, run: Any) -> Any:
     """The first node of a run, and the rest."""
     bits = sample[4]
     word = bits_at(sample[2], run * (bits + REST))
-    return word & ((_PACKED_RUNS_ONE64 << bits) - _PACKED_RUNS_ONE64), word >> bits
+    return word & ((_ONE64 << bits) - _ONE64), word >> bits
 
 
 @helper
 def size_of(rest: Any) -> Any:
     """How many places a run has."""
-    return (rest & _PACKED_RUNS_LOW5) + _PACKED_RUNS_ONE64
+    return (rest & _LOW5) + _ONE64
 
 
 @helper
 def label_of(rest: Any) -> Any:
     """The label of the first place: what joins it to the run before."""
-    return (rest >> _PACKED_RUNS_FIVE64) & _LOW4
+    return (rest >> _FIVE64) & _LOW4
 
 
 @helper
 def inner_of(rest: Any) -> Any:
     """The label of all other places, 0 if there are none."""
-    return (rest >> _PACKED_RUNS_NINE64) & _LOW4
+    return (rest >> _NINE64) & _LOW4
 
 
 @helper
 def rank_of(directory: Any, node: Any) -> Any:
     """Which run, in order of ids, a node is in: 2**64 - 1 for none, if that is damaged."""
-    block = node >> _PACKED_RUNS_SIX64
-    below = long_at(directory, block * _TWELVE64 + _FOUR64) & (
-        _ALL >> (_PACKED_RUNS_LOW6 - (node & _PACKED_RUNS_LOW6))
-    )
-    return (
-        np.uint64(word_at(directory, block * _PACKED_RUNS_THREE64))
-        + ones(below)
-        - _PACKED_RUNS_ONE64
-    )
+    block = node >> _SIX64
+    below = long_at(directory, block * _TWELVE64 + _FOUR64) & (_ALL >> (_LOW6 - (node & _LOW6)))
+    return np.uint64(word_at(directory, block * _THREE64)) + ones(below) - _ONE64
 
 
 @helper
 def starts_at(directory: Any, node: Any) -> Any:
     """1 where a node is the first of its run, and at the end of the nodes; else 0."""
-    starts = long_at(directory, (node >> _PACKED_RUNS_SIX64) * _TWELVE64 + _FOUR64)
-    return (starts >> (node & _PACKED_RUNS_LOW6)) & _PACKED_RUNS_ONE64
+    starts = long_at(directory, (node >> _SIX64) * _TWELVE64 + _FOUR64)
+    return (starts >> (node & _LOW6)) & _ONE64
 
 
 @helper
 def number_of(sample: Any, rank: Any) -> Any:
     """The number of a run by its rank in order of ids."""
-    return bits_at(sample[1], rank * sample[5]) & (
-        (_PACKED_RUNS_ONE64 << sample[5]) - _PACKED_RUNS_ONE64
-    )
+    return bits_at(sample[1], rank * sample[5]) & ((_ONE64 << sample[5]) - _ONE64)
 
 
 @helper
 def fetch_begin(sample: Any, node: Any) -> None:
     """Ask for what ``rank_of`` reads."""
-    prefetch_at(sample[0], (node >> _PACKED_RUNS_SIX64) * _PACKED_RUNS_THREE64)
+    prefetch_at(sample[0], (node >> _SIX64) * _THREE64)
 
 
 @helper
 def fetch_number(sample: Any, rank: Any) -> None:
     """Ask for what ``number_of`` reads."""
-    prefetch_at(sample[1], (rank * sample[5]) >> _PACKED_RUNS_FIVE64)
+    prefetch_at(sample[1], (rank * sample[5]) >> _FIVE64)
 
 
 @helper
 def fetch_run(sample: Any, run: Any) -> None:
     """Ask for what ``run_at`` reads."""
-    prefetch_at(sample[2], (run * (sample[4] + REST)) >> _PACKED_RUNS_FIVE64)
+    prefetch_at(sample[2], (run * (sample[4] + REST)) >> _FIVE64)
 
 
 # -- packed ------------------------------------------------------------------------------
@@ -147,9 +130,6 @@ _PLACES = 32
 RUN_BITS = 13
 """Bits of a run beside its first node."""
 _MOST, _ZERO8 = np.int64(_PLACES), np.uint8(0)
-_ZERO64, _ONE64, _LOW6 = np.uint64(0), np.uint64(1), np.uint64(63)
-_FIVE64, _SIX64, _NINE64, _WORD = np.uint64(5), np.uint64(6), np.uint64(9), np.uint64(32)
-_LOW5, _TWO64, _THREE64 = np.uint64(31), np.uint64(2), np.uint64(3)
 
 
 @helper

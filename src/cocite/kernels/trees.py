@@ -53,9 +53,9 @@ from cocite.constants import NEVER, NOWHERE
 from cocite.kernels._jit import helper, kernel, prefetch_at, word_at
 
 DAMAGED = -1
-_TREES_ONE32, _TREES_LOW3, _LOW4_32 = np.uint32(1), np.uint32(7), np.uint32(15)
-_TREES_TWO32, _TREES_THREE32 = np.uint32(2), np.uint32(3)
-_FOUR8, _TREES_LOW4 = np.uint8(4), np.uint8(15)
+_ZERO32, _ONE32, _TWO32, _THREE32 = np.uint32(0), np.uint32(1), np.uint32(2), np.uint32(3)
+_LOW3, _LOW4 = np.uint32(7), np.uint32(15)
+_FOUR8, _LOW4_8 = np.uint8(4), np.uint8(15)
 MARK = 16
 """Of the label of a node that is wanted."""
 _MARK = np.uint8(MARK)
@@ -72,7 +72,7 @@ def lay_out(parent: Any, label: Any, extent: Any, position: Any, member: Any, jo
         above = parent[node]
         if above != NOWHERE:
             place = np.uint32(position[above] + extent[node])
-        elif extent[node] > _TREES_ONE32:
+        elif extent[node] > _ONE32:
             place = cursor
             cursor = np.uint32(cursor + extent[node])
         else:
@@ -111,9 +111,9 @@ def select(member: Any, joined: Any, state: Any, out_member: Any, out_joined: An
     torn, largest = state[0] == 0, np.uint8(state[1])
     for at in range(member.size):
         label, node = joined[at], member[at]
-        if label & _TREES_LOW4 == 0:
+        if label & _LOW4_8 == 0:
             torn = True
-        largest = max(largest, np.uint8(label & _TREES_LOW4))
+        largest = max(largest, np.uint8(label & _LOW4_8))
         if label & _MARK == 0:
             continue
         if torn:
@@ -137,7 +137,7 @@ def pack_labels(joined: Any, out: Any) -> None:
     for i in range(size // 2):
         out[i] = joined[2 * i] | np.uint8(joined[2 * i + 1] << _FOUR8)
     if size % 2:
-        out[size // 2] = joined[size - 1] & _TREES_LOW4
+        out[size // 2] = joined[size - 1] & _LOW4_8
 
 
 @kernel
@@ -154,8 +154,8 @@ def carry_over(words: Any, blob: Any, ids: Any, position: Any, member: Any, join
     largest = np.uint8(0)
     for at in range(blob[3]):
         place = np.uint32(at)
-        word = words[blob[2] + np.uint64(place >> _TREES_THREE32)]
-        label = np.uint8((word >> np.uint32((place & _TREES_LOW3) << _TREES_TWO32)) & _LOW4_32)
+        word = words[blob[2] + np.uint64(place >> _THREE32)]
+        label = np.uint8((word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4)
         if label == 0:
             torn = True
         else:
@@ -189,8 +189,6 @@ def carry_over(words: Any, blob: Any, ids: Any, position: Any, member: Any, join
 SOUND = -1
 AT_ONCE = 64
 """Samples whose beginnings are fetched at a time."""
-_ZERO32, _ONE32, _LOW3, _LOW4 = np.uint32(0), np.uint32(1), np.uint32(7), np.uint32(15)
-_TWO32, _THREE32 = np.uint32(2), np.uint32(3)
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _FOUR32, _EIGHT32, _MOST7 = np.uint32(4), np.uint32(8), np.uint32(127)
 _EVEN, _ONES, _TOPS = np.uint32(0x0F0F0F0F), np.uint32(0x01010101), np.uint32(0x80808080)

@@ -40,7 +40,7 @@ def _add(member: Any, value: Any, sums: Any, used: Any, count: Any) -> Any:
 
 @kernel
 def _gather(table: Any, node: Any, weights: Any, sums: Any, used: Any, progress: Any) -> Any:
-    """As ``trees_lookup.gather``, without squares: ``sums`` uint64[nodes]. ``progress`` is the last
+    """As ``trees.gather``, without squares: ``sums`` uint64[nodes]. ``progress`` is the last
     of ``answer``'s scratch. Returns SOUND, or the number of a sample that points outside of itself.
     """
     nodes, samples = np.uint32(sums.size), table.shape[0]

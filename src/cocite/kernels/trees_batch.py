@@ -9,7 +9,7 @@ meets u' at the same step, and whoever meets u at t does not meet u' later. Only
     u, u'                                    none -> w(t), w(t) -> none
 
 with w(never) = 0. Values are whole numbers (``kernels/trees.py``), so that what is added and
-taken away again leaves no trace: the sums are those of ``trees_lookup.gather``, to the bit. The
+taken away again leaves no trace: the sums are those of ``trees.gather``, to the bit. The
 balls of two nodes next to each other in a tree are small where their trees are large.
 
 Where moves usually change more than there is to gather anew, the sums begin anew.
@@ -20,7 +20,8 @@ were looked at before have, which are kept in a heap. Where u says little of u',
 that walks meet are met once, nearly all are left out by the second.
 
 Samples are rows of ``table``, uint64[samples, 4]: the addresses of a sample's positions, members
-and labels, and how many members it has; or uint64[samples, 6], packed (``kernels/runs.py``).
+and labels, and how many members it has; or uint64[samples, 6], packed (``kernels/runs.py``). Sums
+are changed node by node of packed trees, too, as they are looked at between two nodes.
 
 Cost: two balls a sample, at some 2 ns a member; a lookup of one position and the labels between
 the two; and one look at every node that has a sum.
@@ -36,7 +37,7 @@ import numpy as np
 
 from cocite.constants import GRAINS, NOWHERE, ONE
 from cocite.kernels._jit import helper, kernel, word_at
-from cocite.kernels.runs_batch import change_packed, meet_packed
+from cocite.kernels.runs import inner_of, label_of, number_of, rank_of, run_at, size_of, starts_at
 from cocite.kernels.totals import estimate, top
 from cocite.kernels.trees import label_at
 
@@ -48,6 +49,7 @@ _PACKED = 6
 """Numbers in a row of a packed sample."""
 _ZERO32, _ONE32, _UNMET32 = np.uint32(0), np.uint32(1), np.uint32(UNMET)
 _ZERO64, _ONE64, _MINUS64 = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
+_UNMET64 = np.uint64(UNMET)
 _SLACK = 2 * ONE / GRAINS
 """Two grains: means that differ by more have scores that differ."""
 _NEWS = 1 / 16
@@ -57,10 +59,165 @@ _HOPE = 1 / 256
 
 
 @helper
+def _run_of(row: Any, node: Any) -> Any:
+    """The number of the run that a node is in; how many there are if that is damaged."""
+    rank = rank_of(row[0], node)
+    if rank >= row[3]:
+        return row[3]
+    run = number_of(row, rank)
+    return run if run < row[3] else row[3]
+
+
+@helper
+def _meet_packed(row: Any, first: Any, second: Any) -> Any:
+    """tau(first, second) in a sample, 16 if none, 255 if the sample is damaged."""
+    low, high = np.uint64(first), np.uint64(second)
+    run, last = _run_of(row, low), _run_of(row, high)
+    if run >= row[3] or last >= row[3]:
+        return np.uint8(255)
+    if run == last:
+        own = inner_of(run_at(row, run)[1])
+        return np.uint8(_UNMET64 if own == _ZERO64 else own)
+    if run > last:
+        low, high, run, last = high, low, last, run
+    largest = _ZERO64
+    if starts_at(row[0], low + _ONE64) == _ZERO64:
+        largest = inner_of(run_at(row, run)[1])
+    while run < last:
+        run += _ONE64
+        _, rest = run_at(row, run)
+        if label_of(rest) == _ZERO64:
+            return np.uint8(_UNMET64)
+        largest = max(largest, label_of(rest))
+        if run < last or starts_at(row[0], high) == _ZERO64:
+            largest = max(largest, inner_of(rest))
+    return np.uint8(largest)
+
+
+@helper
+def _add_run(
+    first: Any, end: Any, label: Any, change: Any, sums: Any, used: Any, count: Any
+) -> Any:
+    """Change the sums from ``first`` on, before ``end``, whom walks meet at step ``label``; returns
+    how many are listed. ``change`` is the weights, what is taken off them, and the sign.
+    """
+    weights, limit, sign = change
+    more = sign * (weights[label, 0] - weights[limit, 0])
+    squares = sign * (weights[label, 1] - weights[limit, 1])
+    for step in range(end - first):
+        node = first + np.uint64(step)
+        before = sums[node, 0]
+        used[count] = np.uint32(node)
+        sums[node, 0] = before + more
+        sums[node, 1] += squares
+        count += 1 if before == _ZERO64 else 0
+    return count
+
+
+@helper
+def _change_right(
+    row: Any, node: Any, here: Any, change: Any, sums: Any, used: Any, count: Any
+) -> Any:
+    """To the right of ``node`` in run ``here``; returns how many are listed, -1 if the sample is
+    damaged, and how many those were.
+    """
+    _, limit, _ = change
+    nodes, at, met = np.uint64(sums.shape[0]), here, 0
+    first, rest = run_at(row, here)
+    end, largest = first + size_of(rest), _ZERO64
+    if node + _ONE64 < end:
+        largest = inner_of(rest)
+        if largest == _ZERO64 or largest >= limit:
+            return count, met
+        count = _add_run(node + _ONE64, end, largest, change, sums, used, count)
+        met = np.int64(end - node) - 1
+    while at + _ONE64 < row[3]:
+        at += _ONE64
+        first, rest = run_at(row, at)
+        end, label, inner = first + size_of(rest), label_of(rest), inner_of(rest)
+        if label == _ZERO64 or label >= limit:
+            break
+        if end > nodes or count > np.int64(nodes):
+            return np.int64(_DAMAGED), met
+        largest = max(largest, label)
+        if inner > largest:
+            count = _add_run(first, first + _ONE64, largest, change, sums, used, count)
+            met, first, largest = met + 1, first + _ONE64, inner
+            if inner >= limit:
+                break
+        count = _add_run(first, end, largest, change, sums, used, count)
+        met += np.int64(end - first)
+    return count, met
+
+
+@helper
+def _change_left(
+    row: Any, node: Any, here: Any, change: Any, sums: Any, used: Any, count: Any
+) -> Any:
+    """The same to the left: a label joins its place to the one before it."""
+    _, limit, _ = change
+    nodes, at, met = np.uint64(sums.shape[0]), here, 0
+    first, rest = run_at(row, here)
+    label, largest = label_of(rest), _ZERO64
+    if node > first:
+        if count > np.int64(nodes):
+            return np.int64(_DAMAGED), met
+        largest = inner_of(rest)
+        if largest == _ZERO64 or largest >= limit:
+            return count, met
+        count = _add_run(first, node, largest, change, sums, used, count)
+        met = np.int64(node - first)
+    while label != _ZERO64 and label < limit:
+        if at == _ZERO64:
+            return np.int64(_DAMAGED), met
+        at -= _ONE64
+        first, rest = run_at(row, at)
+        end, inner = first + size_of(rest), inner_of(rest)
+        if end > nodes or count > np.int64(nodes):
+            return np.int64(_DAMAGED), met
+        largest = max(largest, label)
+        if inner > largest:
+            count = _add_run(end - _ONE64, end, largest, change, sums, used, count)
+            met, end, largest = met + 1, end - _ONE64, inner
+            if inner >= limit:
+                break
+        count = _add_run(first, end, largest, change, sums, used, count)
+        met += np.int64(end - first)
+        label = label_of(rest)
+    return count, met
+
+
+@helper
+def _change_packed(
+    row: Any, node: Any, limit: Any, sign: Any, weights: Any, sums: Any, used: Any, count: Any
+) -> Any:
+    """Add ``sign`` * (w(tau) - w(limit)) to all whom ``node`` meets before step ``limit``.
+
+    Returns how many are listed, or -1 if the sample is damaged, and how many those were.
+    """
+    if limit == _ONE32:
+        return count, 0
+    node, nodes = np.uint64(node), np.uint64(sums.shape[0])
+    here = _run_of(row, node)
+    if here >= row[3]:
+        return np.int64(_DAMAGED), 0
+    first, rest = run_at(row, here)
+    end = first + size_of(rest)
+    if node < first or node >= end or end > nodes or count > np.int64(nodes):
+        return np.int64(_DAMAGED), 0
+    change = weights, np.uint64(limit), sign
+    count, met = _change_right(row, node, here, change, sums, used, count)
+    if count == _DAMAGED:
+        return count, met
+    count, more = _change_left(row, node, here, change, sums, used, count)
+    return count, met + more
+
+
+@helper
 def _meet(sample: Any, first: Any, second: Any) -> Any:
     """tau(first, second) in a sample, UNMET if none, 255 if the sample is damaged."""
     if sample.size == _PACKED:
-        return meet_packed(sample, first, second)
+        return _meet_packed(sample, first, second)
     low = word_at(sample[0], np.uint64(first))
     high = word_at(sample[0], np.uint64(second))
     if low == NOWHERE or high == NOWHERE:
@@ -99,7 +256,7 @@ def _change(
     Returns how many are listed, or _DAMAGED, and how many those were.
     """
     if sample.size == _PACKED:
-        return change_packed(sample, node, limit, sign, weights, sums, used, np.int64(count))
+        return _change_packed(sample, node, limit, sign, weights, sums, used, np.int64(count))
     place = word_at(sample[0], np.uint64(node))
     end = np.uint32(sample[3])
     if limit == _ONE32 or place == NOWHERE:
@@ -257,7 +414,7 @@ def related_many(
 ) -> Any:
     """The best k of each of ``nodes``, as ``totals.top`` has them for one.
 
-    ``weights`` uint64[17, 2] are those of ``trees_lookup.gather``, and 0 for UNMET; ``nodes`` are
+    ``weights`` uint64[17, 2] are those of ``trees.gather``, and 0 for UNMET; ``nodes`` are
     different uint32, fastest where neighbors in the list are neighbors in trees; ``floor`` is the
     least score in grains. ``who`` is two arrays: ``allowed`` bool[nodes of the graph] says who may
     be a hit, all if it is empty; ``since`` uint32[nodes of the graph] how many samples, the first

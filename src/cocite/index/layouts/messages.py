@@ -43,7 +43,7 @@ from cocite.index.layouts.reader import (
     weights_of,
 )
 from cocite.index.layouts.trees.meetings import MeetingReader, Times, WalkReader
-from cocite.index.layouts.trees.reader import CompactReader, PackedReader, PathReader, TreeReader
+from cocite.index.layouts.trees.reader import CompactReader, PathReader, TreeReader
 from cocite.measures import LENGTH, PartSettings
 
 Codes = NDArray[Any]
@@ -237,11 +237,7 @@ class _Walks(_Meetings, WalkReader):
 
 
 class RemoteTrees(_Meetings, TreeReader):
-    """The layout ``trees``: walks are made again from the graph, where it is at hand."""
-
-
-class RemotePacked(_Meetings, PackedReader):
-    """The layout ``packed``."""
+    """The layouts ``trees`` and ``packed``: walks are made again from the graph, if it is there."""
 
 
 class RemotePaths(_Walks, PathReader):
@@ -272,7 +268,7 @@ class RemoteMinhash(_DecodedRows, MinhashReader):
 SPREAD: dict[str, type[_DecodedRows]] = {
     "compact": RemoteCompact,
     "minhash": RemoteMinhash,
-    "packed": RemotePacked,
+    "packed": RemoteTrees,
     "paths": RemotePaths,
     "trees": RemoteTrees,
 }

@@ -464,7 +464,7 @@ LAYOUTS = {
     "packed": _Row(
         "cocite.index.layouts.trees.format:PackedFormat",
         "cocite.index.layouts.trees.build:PackedBuilder",
-        "cocite.index.layouts.trees.reader:PackedReader",
+        "cocite.index.layouts.trees.reader:TreeReader",
     ),
     "paths": _Row(
         "cocite.index.layouts.trees.format:PathsFormat",
@@ -492,7 +492,7 @@ _DRAWN = {
     "features": "cocite.index.layouts.rows.on_the_fly:OnTheFlyPageSimReader",
     "minhash": "cocite.index.layouts.minhash.on_the_fly:OnTheFlyMinhashReader",
     "nearest": "cocite.index.layouts.rows.on_the_fly:OnTheFlyNeighborReader",
-    "packed": "cocite.index.layouts.trees.on_the_fly:DraftPackedReader",
+    "packed": "cocite.index.layouts.trees.on_the_fly:DraftTreeReader",
     "paths": "cocite.index.layouts.trees.on_the_fly:DraftTreeReader",
     "sketch": "cocite.index.layouts.minhash.on_the_fly:OnTheFlyBitsReader",
     "text": "cocite.index.layouts.rows.on_the_fly:OnTheFlyWordsReader",

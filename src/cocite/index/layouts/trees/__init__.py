@@ -1,6 +1,6 @@
 """The layout ``trees``: fingerprint trees in dendrogram order.
 
-The layout ``packed``: fingerprint trees as runs of nodes, in few bits.
+The layout ``packed``, an encoding of it: runs of nodes, in few bits, read by the same reader.
 
 The layout ``paths``: trees, and the nodes that walks pass.
 

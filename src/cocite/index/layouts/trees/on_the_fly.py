@@ -29,7 +29,7 @@ what that is linked with. An index answers a hundred to a thousand times faster.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +42,8 @@ from cocite.graph.links import opposite
 from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import Shard, StoredPart
 from cocite.index.layouts.reader import Graphs, Ids, QueryScratch, weights_of
-from cocite.index.layouts.trees.format import WIDTH
 from cocite.index.layouts.trees.meetings import MeetingReader, Times, Ways
-from cocite.index.layouts.trees.reader import table_of
+from cocite.index.layouts.trees.reader import lookup_of, table_of
 from cocite.index.layouts.trees.replay import part_mover
 from cocite.kernels.random import order_bits
 from cocite.measures import LENGTH, PartSettings
@@ -133,7 +132,7 @@ class _Meeting(NamedTuple):
 
 
 class DraftTreeReader(OnTheFlyReader):
-    """In the place of the layouts ``trees`` and ``paths``."""
+    """In the place of the layouts ``trees``, ``packed`` and ``paths``."""
 
     @cached_property
     def _joins(self) -> bool:
@@ -154,7 +153,7 @@ class DraftTreeReader(OnTheFlyReader):
         """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
         if node != self.part.nodes - 1 or not self._joins:
             return super().times_with(node, others)
-        lookup = self._kernels()
+        lookup = lookup_of(self._built)
         times = np.full((self.part.samples, others.size), NEVER, np.uint8)
         for place, shard, other, step in self._meetings:
             found, row = times[place : place + 1], self._table[place : place + 1]
@@ -167,16 +166,16 @@ class DraftTreeReader(OnTheFlyReader):
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up, over all samples, the relatives of whom the draft meets first."""
-        from cocite.kernels import trees
-
         if node != self.part.nodes - 1 or not self._joins:
             return super().gather_sums(node, settings, scratch)
-        weights, count = weights_of(self.weight(settings).values), 0
-        later = _later(weights)
+        weights = weights_of(self.weight(settings).values)
+        if self._built.layout == "packed":
+            return self._gather_packed(weights, scratch)
+        lookup, later, count = lookup_of(self._built), _later(weights), 0
         sums, used = scratch.sums, scratch.used
         for place, shard, other, step in self._meetings:
             row, whom = self._table[place : place + 1], np.uint32(other)
-            found = trees.gather(row, whom, later[step], sums.reshape(-1), used, count)
+            found = lookup.gather(row, whom, later[step], sums.reshape(-1), used, count)
             count = int(found)
             if count < 0:
                 raise self._built.damaged(shard.first)
@@ -185,11 +184,18 @@ class DraftTreeReader(OnTheFlyReader):
             sums[other] += weights[step]
         return count
 
-    def _kernels(self) -> Any:
-        """Those that look up samples."""
-        from cocite.kernels import trees
-
-        return trees
+    def _gather_packed(self, weights: NDArray[np.uint64], scratch: QueryScratch) -> int:
+        """The same of runs."""
+        lookup, later, changes = lookup_of(self._built), _later(weights), scratch.changes
+        for place, shard, other, step in self._meetings:
+            row, whom = self._table[place : place + 1], np.uint32(other)
+            asked = row, whom, later[step], changes, scratch.bytes
+            if lookup.spread(*asked) != lookup.SOUND:
+                raise self._built.damaged(shard.first)
+            changes[other] += weights[step]
+            changes[other + 1] -= weights[step]
+            scratch.bytes[other // lookup.BLOCK] = 1
+        return int(lookup.collect(changes, scratch.bytes, scratch.eights, scratch.used))
 
     @property
     def _built(self) -> StoredPart:
@@ -277,38 +283,6 @@ class DraftTreeReader(OnTheFlyReader):
             offsets, row, weights if self._before(part.direction).weights is not None else None
         )
         return part_mover(part, own, part.ends.means)
-
-
-class DraftPackedReader(DraftTreeReader):
-    """In the place of the layout ``packed``."""
-
-    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up, over all samples, the relatives of whom the draft meets first."""
-        from cocite.kernels import runs_lookup
-
-        if node != self.part.nodes - 1 or not self._joins:
-            return super().gather_sums(node, settings, scratch)
-        weights = weights_of(self.weight(settings).values)
-        later, changes = _later(weights), scratch.changes
-        for place, shard, other, step in self._meetings:
-            row, whom = self._table[place : place + 1], np.uint32(other)
-            asked = row, whom, later[step], changes, scratch.bytes
-            if runs_lookup.spread(*asked) != runs_lookup.SOUND:
-                raise self._built.damaged(shard.first)
-            changes[other] += weights[step]
-            changes[other + 1] -= weights[step]
-            scratch.bytes[other // runs_lookup.BLOCK] = 1
-        arrays = changes, scratch.bytes, scratch.eights, scratch.used
-        return int(runs_lookup.collect(*arrays))
-
-    def _kernels(self) -> Any:
-        from cocite.kernels import runs_lookup
-
-        return runs_lookup
-
-    @cached_property
-    def _table(self) -> NDArray[np.uint64]:
-        return table_of(self._built, WIDTH)
 
 
 def _later(weights: NDArray[np.uint64]) -> list[NDArray[np.uint64]]:

@@ -9,10 +9,11 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 and 2.1.4.
 
 Readers of layouts that hold when walks meet and not where: there the walks are made again.
 
-Asking packed trees: as ``index/layouts/trees/reader.py``, to the bit, by runs instead of places.
+Packed trees are the same trees, to the bit, read by runs instead of places: two kernels' modules
+look samples up, one for each encoding (``lookup_of``), and all else is one reader.
 
-Cost: of a pair two accesses a sample and the runs between; of relatives about 3 ns a run of the
-trees read, where trees take 1.8 ns a place.
+Cost, packed: of a pair two accesses a sample and the runs between; of relatives about 3 ns a run of
+the trees read, where trees take 1.8 ns a place.
 
 Asking stored paths: what trees answer, and where the walks went.
 
@@ -113,14 +114,19 @@ _MOST_HITS = 256
 
 
 class TreeReader(ReplayedReader):
-    """The layout ``trees``."""
+    """The layout ``trees``, and ``packed``, which stores the same trees as runs of nodes."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        self._packed = part.layout == "packed"
 
     def times_with(self, node: int, others: Ids) -> Times:
         """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        lookup = lookup_of(self.part)
         times = np.empty((self.part.samples, others.size), np.uint8)
         for some in self.part.slices():
             rows = self.table[some], np.uint32(node), others, times[some]
-            bad = int(self._lookup().meeting_times(*rows))
+            bad = int(lookup.meeting_times(*rows))
             if bad != _SOUND:
                 raise self._damaged(some.start + bad)
         return times
@@ -128,7 +134,7 @@ class TreeReader(ReplayedReader):
     @property
     def pairs_from(self) -> int | None:
         """From where on a pass over each sample is less than a walk for each pair."""
-        return 1 + self.part.nodes // self._nodes_a_pair
+        return 1 + self.part.nodes // (256 if self._packed else 2048)
 
     def pairs(self, first: Ids, second: Ids, settings: PartSettings) -> PairEvidence:
         """Sample after sample, all pairs of one before the next."""
@@ -136,7 +142,8 @@ class TreeReader(ReplayedReader):
 
         times = np.empty((self.part.samples, first.size), np.uint8)
         for some in self.part.slices():
-            bad = int(self._pair_times(self.table[some], first, second, times[some]))
+            rows = self.table[some], self.part.nodes, first, second, times[some]
+            bad = int(pairs.meeting_times(*rows))
             if bad != pairs.SOUND:
                 raise self._damaged(some.start + bad)
         worth, estimates = self.weight(settings), np.empty((first.size, 2))
@@ -151,31 +158,22 @@ class TreeReader(ReplayedReader):
 
         return PairEvidence(estimates, values)
 
-    _nodes_a_pair = 2048
-
-    def _pair_times(self, table: Any, first: Ids, second: Ids, out: Times) -> Any:
-        """Fill ``out`` with the meeting times of pairs; which sample is damaged."""
-        from cocite.kernels import pairs
-
-        return pairs.meeting_times(table, first, second, out)
-
-    def _lookup(self) -> Any:
-        """The kernels that look up samples."""
-        from cocite.kernels import trees
-
-        return trees
-
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all walks that meet the node's."""
-        from cocite.kernels import trees
-
-        weights = weights_of(self.weight(settings).values)
+        lookup, weights = lookup_of(self.part), weights_of(self.weight(settings).values)
         sums, used, count = scratch.sums.reshape(-1), scratch.used, 0
         for some in self.part.slices():
-            rows = self.table[some], np.uint32(node), weights, sums, used, count
-            count = int(trees.gather(*rows))
+            rows = self.table[some], np.uint32(node), weights
+            if self._packed:
+                bad = int(lookup.spread(*rows, scratch.changes, scratch.bytes))
+                if bad != lookup.SOUND:
+                    raise self._damaged(some.start + bad)
+                continue
+            count = int(lookup.gather(*rows, sums, used, count))
             if count < 0:
                 raise self._damaged(some.start - 1 - count)
+        if self._packed:
+            return int(lookup.collect(scratch.changes, scratch.bytes, scratch.eights, used))
         return count
 
     def at_once(
@@ -209,18 +207,30 @@ class TreeReader(ReplayedReader):
         self, scratch: QueryScratch, progress: NDArray[np.uint64], *asked: Any
     ) -> tuple[int, int, int]:
         """What the kernel tells that answers at once: hits, how many are certain, nodes touched."""
-        from cocite.kernels import trees_answer
-
         table, node, weights, worth, *rest = asked
-        arrays = scratch.sums.reshape(-1)[: self.part.nodes], scratch.used, progress
-        found: tuple[int, int, int] = trees_answer.answer(
-            table, node, weights, worth, arrays, *rest
-        )
+        arrays: tuple[Any, ...]
+        if self._packed:
+            from cocite.kernels.runs_lookup import answer
+
+            changes = scratch.changes.reshape(-1)[: self.part.nodes + 1]
+            arrays = changes, scratch.bytes, scratch.eights, progress
+        else:
+            from cocite.kernels.trees_answer import answer
+
+            arrays = scratch.sums.reshape(-1)[: self.part.nodes], scratch.used, progress
+        found: tuple[int, int, int] = answer(table, node, weights, worth, arrays, *rest)
         return found
 
     def _note(self, scratch: QueryScratch, touched: int) -> None:
-        """Tell the scratch what ``_answer`` touched."""
-        scratch.note_sums(touched)
+        """Record in the scratch what ``_answer`` touched: of packed trees whole blocks of nodes,
+        each of which is part of a page.
+        """
+        if self._packed:
+            from cocite.kernels.runs_lookup import BLOCK
+
+            scratch.wear += touched // BLOCK
+        else:
+            scratch.note_sums(touched)
 
     def _damaged(self, sample: int) -> Damaged:
         """What to raise for the sample of a place."""
@@ -231,15 +241,35 @@ class TreeReader(ReplayedReader):
 
         Nodes next to each other there are mostly near each other in other samples, too.
         """
+        if self._packed:
+            member, _ = self._unpacked(0)
+            found = np.full(self.part.nodes, NOWHERE, np.uint32)
+            found[member] = np.arange(member.size, dtype=np.uint32)
+            return found
         shard = self.part.shards[0]
         begin = int(shard.blobs[0, 0])
         return shard.words[begin : begin + self.part.nodes]
 
     def labels(self) -> Iterator[NDArray[np.uint8]]:
         """uint8[members] of each sample: the labels in dendrogram order."""
+        if self._packed:
+            for sample in range(len(self.table)):
+                yield self._unpacked(sample)[1]
+            return
         for shard in self.part.shards:
             for _, _, first, members in shard.blobs[:, :4].tolist():
                 yield labels_at(shard.words, first, members)
+
+    def _unpacked(self, sample: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """Members and labels of a packed sample."""
+        from cocite.kernels import runs
+
+        nodes = self.part.nodes
+        member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
+        members = int(runs.unpack(self.table[sample], member, joined))
+        if members == runs.DAMAGED:
+            raise self._damaged(sample)
+        return member[:members], joined[:members]
 
     def related_many(
         self,
@@ -272,7 +302,7 @@ class TreeReader(ReplayedReader):
 
     @cached_property
     def table(self) -> NDArray[np.uint64]:
-        """uint64[samples, 4]: addresses of positions, members, labels; the number of members."""
+        """The samples as kernels take them: see ``table_of``."""
         return table_of(self.part)
 
     @cached_property
@@ -281,10 +311,25 @@ class TreeReader(ReplayedReader):
         return self.part.freshness.unknowing()
 
 
-def table_of(part: StoredPart, width: int = 4) -> NDArray[np.uint64]:
-    """The samples of a part, in the rows of ``width`` that kernels take, which begin with three
-    places in a shard: as addresses. The part keeps the files mapped.
+def lookup_of(part: StoredPart) -> Any:
+    """The kernels that look up samples: of runs where trees are packed."""
+    if part.layout == "packed":
+        from cocite.kernels import runs_lookup
+
+        return runs_lookup
+    from cocite.kernels import trees
+
+    return trees
+
+
+def table_of(part: StoredPart) -> NDArray[np.uint64]:
+    """The samples of a part in the rows that kernels take, which begin with three addresses.
+
+    uint64[samples, 4]: of positions, members, labels; the number of members. Or packed,
+    uint64[samples, 6]: of directory, order and runs; how many runs; the bits of a node and of the
+    number of a run. The part keeps the files mapped.
     """
+    width = WIDTH if part.layout == "packed" else 4
     rows = []
     for shard in part.shards:
         row = shard.blobs[:, :width].astype(np.uint64)
@@ -293,87 +338,6 @@ def table_of(part: StoredPart, width: int = 4) -> NDArray[np.uint64]:
     found: NDArray[np.uint64] = np.concatenate(rows)
     found.flags.writeable = False
     return found
-
-
-# -- reader ------------------------------------------------------------------------------
-
-
-class PackedReader(TreeReader):
-    """The layout ``packed``."""
-
-    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up over all walks that meet the node's."""
-        from cocite.kernels import runs_lookup
-
-        weights = weights_of(self.weight(settings).values)
-        for some in self.part.slices():
-            asked = self.table[some], np.uint32(node), weights
-            bad = int(runs_lookup.spread(*asked, scratch.changes, scratch.bytes))
-            if bad != runs_lookup.SOUND:
-                raise self._damaged(some.start + bad)
-        arrays = scratch.changes, scratch.bytes, scratch.eights, scratch.used
-        return int(runs_lookup.collect(*arrays))
-
-    _nodes_a_pair = 256
-
-    def _pair_times(self, table: Any, first: Ids, second: Ids, out: Times) -> Any:
-        from cocite.kernels import pairs
-
-        return pairs.packed_meeting_times(table, self.part.nodes, first, second, out)
-
-    def _lookup(self) -> Any:
-        from cocite.kernels import runs_lookup
-
-        return runs_lookup
-
-    def _answer(
-        self, scratch: QueryScratch, progress: NDArray[np.uint64], *asked: Any
-    ) -> tuple[int, int, int]:
-        from cocite.kernels import packed_answer
-
-        table, node, weights, worth, *rest = asked
-        changes = scratch.changes.reshape(-1)[: self.part.nodes + 1]
-        arrays = changes, scratch.bytes, scratch.eights, progress
-        found: tuple[int, int, int] = packed_answer.answer(
-            table, node, weights, worth, arrays, *rest
-        )
-        return found
-
-    def _note(self, scratch: QueryScratch, touched: int) -> None:
-        """Nodes are touched by the block, which is part of a page."""
-        from cocite.kernels.runs_lookup import BLOCK
-
-        scratch.wear += touched // BLOCK
-
-    def places(self) -> NDArray[np.uint32]:
-        """uint32[nodes]: where each node stands in the first sample, 2**32 - 1 for nowhere."""
-        member, _ = self._unpacked(0)
-        found = np.full(self.part.nodes, NOWHERE, np.uint32)
-        found[member] = np.arange(member.size, dtype=np.uint32)
-        return found
-
-    def labels(self) -> Iterator[NDArray[np.uint8]]:
-        """uint8[members] of each sample: the labels in dendrogram order."""
-        for sample in range(len(self.table)):
-            yield self._unpacked(sample)[1]
-
-    def _unpacked(self, sample: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """Members and labels of a sample."""
-        from cocite.kernels import runs
-
-        nodes = self.part.nodes
-        member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
-        members = int(runs.unpack(self.table[sample], member, joined))
-        if members == runs.DAMAGED:
-            raise self._damaged(sample)
-        return member[:members], joined[:members]
-
-    @cached_property
-    def table(self) -> NDArray[np.uint64]:
-        """uint64[samples, 6]: addresses of directory, order and runs; how many runs; the bits of a
-        node and of the number of a run.
-        """
-        return table_of(self.part, WIDTH)
 
 
 # -- reader ------------------------------------------------------------------------------
