@@ -37,8 +37,8 @@ from cocite.evaluation.studies import Examples, read_truth
 from cocite.evaluation.suite_file import load_across, load_suite, with_data
 from cocite.evaluation.suite_run import run_suite
 from cocite.graph import Graph
-from cocite.graph.opening import open_graph
 from cocite.index import StoredIndex
+from cocite.io.opening import open_graph
 from cocite.io.remote import copied, is_url
 from cocite.measures import Value
 from cocite.resources import Resources

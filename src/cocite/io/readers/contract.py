@@ -155,7 +155,8 @@ class ReadOptions:
     (``io/readers/formats.py``); ``undirected``: whether every link is stored both ways afterwards,
     so that a link without direction need not be given both ways; ``pages``: how HTML is read;
     ``sheet``: that of a spreadsheet, "" for the only one with rows; ``sides``: what the two kinds
-    of nodes of a bipartite table are called.
+    of nodes of a bipartite table are called; ``keep_self_loops`` and ``count_duplicates``: what
+    becomes of such links.
     """
 
     delimiter: str = "auto"
@@ -171,6 +172,8 @@ class ReadOptions:
     normalize_urls: bool = False
     sheet: str = ""
     sides: tuple[str, str] | None = None
+    keep_self_loops: bool = False
+    count_duplicates: bool = False
 
     def __post_init__(self) -> None:
         if self.delimiter not in ("auto", *DELIMITERS):
