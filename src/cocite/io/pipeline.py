@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -160,7 +160,7 @@ def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
     as reading them. Where even so there are more than a hundred, those of a kind are one.
     """
     if len(read) <= _EACH:
-        return [_report(found, asdict(found)) for found in read]
+        return [_report(found, found.to_json()) for found in read]
     entries = _together([(_way(found), found) for found in read], "files as")
     if len(entries) > _EACH:
         entries = _together([(_kind(found), found) for found in read], "files, the first as")
@@ -186,13 +186,13 @@ def _together(read: Sequence[tuple[tuple[object, ...], Found]], words: str) -> l
     for key, found in read:
         if key not in entries:
             firsts[key] = found
-            entries[key] = asdict(found) | dict.fromkeys(_counted(found), 0)
+            entries[key] = found.to_json() | dict.fromkeys(_counted(found), 0)
             entries[key] |= {"files": 0, "examples": []} | {name: {} for name in _shares(found)}
         _add(entries[key], found)
     for key, entry in entries.items():
         first, files = firsts[key], entry["files"]
         if not isinstance(first, TextInput | ParquetInput):  # which say what they counted
-            known = asdict(first)
+            known = first.to_json()
             first = cast(Any, type(first))(**{name: entry[name] for name in known})
         _report(first, entry)
         if files > 1:
@@ -204,12 +204,12 @@ def _counted(found: Found) -> list[str]:
     """The fields that are numbers of what was found, and not how it was read."""
     if isinstance(found, TextInput | ParquetInput):
         return [name for name in _COUNTS if hasattr(found, name)]
-    return [name for name, value in asdict(found).items() if type(value) is int]
+    return [name for name, value in found.to_json().items() if type(value) is int]
 
 
 def _shares(found: Found) -> list[str]:
     """The fields that are numbers of what was found, by what it is."""
-    return [name for name, value in asdict(found).items() if isinstance(value, dict)]
+    return [name for name, value in found.to_json().items() if isinstance(value, dict)]
 
 
 def _add(entry: dict[str, Any], found: Found) -> None:
@@ -223,7 +223,7 @@ def _add(entry: dict[str, Any], found: Found) -> None:
             entry[name] += getattr(found, name)
     for name in _shares(found):
         entry[name] = dict(Counter(entry[name]) + Counter(getattr(found, name)))
-    for name, value in asdict(found).items():
+    for name, value in found.to_json().items():
         if isinstance(value, str) and name != "file" and value != entry[name]:
             entry[name] = ""
 

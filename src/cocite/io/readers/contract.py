@@ -20,10 +20,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
 from cocite.errors import SKIP_ADVICE, InputError, UsageError
 from cocite.extras import need
@@ -379,6 +379,13 @@ class Found:
     bad_rows: dict[str, int] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
     integers: bool = True
+    first_keys: ClassVar[tuple[str, ...]] = ()
+    """What an entry of a manifest begins with, where that is not the order of the fields."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a manifest holds it."""
+        values = asdict(self)
+        return {key: values[key] for key in (*self.first_keys, *values)}
 
     @property
     def bad(self) -> int:
