@@ -108,7 +108,7 @@ def make_graph(tmp_path: Path) -> MakeGraph:
 def empty_graph(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> Graph:
     """A stored graph without nodes, which is no longer made: earlier ones may lie about."""
     with monkeypatch.context() as patched:
-        patched.setattr("cocite.io.ingest.check_some", lambda read: None)
+        patched.setattr("cocite.io.store.check_some", lambda read: None)
         return make_graph([])
 
 

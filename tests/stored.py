@@ -2,7 +2,7 @@
 
 ``ingest`` takes 50 ms for a graph of ten links, nearly all of it DuckDB's, and thousands of tests
 begin with one. Here names are numbered and links sorted in plain Python; what is written is written
-by ``io/object_tables.py``, as ever. ``tests/graph/test_stored_graph.py`` holds it to what
+by ``io/storing.py``, as ever. ``tests/graph/test_stored_graph.py`` holds it to what
 ``ingest`` makes, byte by byte; tests of how graphs are made take ``ingest`` itself.
 """
 
@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite import Graph
-from cocite.io.object_tables import How, store_links
+from cocite.io.readers import ReadOptions
 from cocite.io.readers.contract import no_progress
+from cocite.io.storing import store_links
 from cocite.storage import Manifest, Staging
 
 SIMPLE = re.compile(r"[A-Za-z0-9]+( [A-Za-z0-9]+)*")
@@ -48,7 +49,7 @@ def store(
     """The graph of rows of (source, target), or of (source, target, weight), and more ``nodes``."""
     tables: Any = Sorted(rows, nodes, options.pop("weight_column", None) is not None)
     undirected, loops = (bool(options.get(key)) for key in ("undirected", "keep_self_loops"))
-    how = How(undirected, loops, count_duplicates=False)
+    how = ReadOptions(undirected=undirected, keep_self_loops=loops)
     with Staging(output, "graph") as draft:
         facts, files = store_links(draft.path, tables, how, no_progress)
         facts["rows"] = len(rows)
@@ -58,7 +59,7 @@ def store(
 
 
 class Sorted:
-    """What ``io/object_tables.py`` asks of ``Tables``, of rows that are in memory."""
+    """What ``io/storing.py`` asks of ``Tables``, of rows that are in memory."""
 
     def __init__(self, rows: Sequence[Sequence[str]], nodes: Sequence[str], weighted: bool) -> None:
         names = {*nodes, *(name for row in rows for name in row[:2])}

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from cocite.evaluation.tune import tune as tune
     from cocite.graph import Graph as Graph
     from cocite.graph.generate import generate_web as generate_web
-    from cocite.graph.opening import open_graph as open_graph
     from cocite.index.results import info as info
     from cocite.index.results import verify as verify
     from cocite.integrations.api import related as related
     from cocite.integrations.api import similarity as similarity
     from cocite.integrations.api import why as why
     from cocite.io.ingest import ingest as ingest
+    from cocite.io.opening import open_graph as open_graph
     from cocite.ranking.pagerank import pagerank as pagerank
     from cocite.search import Hit as Hit
     from cocite.search import Index as Index
@@ -67,7 +67,7 @@ _HOMES = {
     "ingest": ("cocite.io.ingest", "ingest"),
     "merge": ("cocite.search", "merge"),
     "open": ("cocite.search", "open_index"),
-    "open_graph": ("cocite.graph.opening", "open_graph"),
+    "open_graph": ("cocite.io.opening", "open_graph"),
     "pagerank": ("cocite.ranking", "pagerank"),
     "plan_index": ("cocite.search.plan.plan", "plan_index"),
     "refresh": ("cocite.search", "refresh"),

@@ -297,7 +297,7 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "half nodes": (lambda: np.array([[0.5, 1, 1]]), UsageError, "names a node 0.5"),
     "lazy": (lambda: polars.LazyFrame({"a": [1], "b": [2]}), UsageError, r"collect\(\) it"),
     "a graph": (lambda: networkx.Graph([(1, 2)]), UsageError, "from_networkx"),
-    "nothing": (list, UnrecognizedInput, "there is nothing to store"),
+    "nothing": (list, UnrecognizedInput, "the list of links is empty"),
     "missing": (lambda: [("a", "b"), (None, "b")], InputError, "row 1 .*source is missing"),
     "missing number": (
         lambda: pandas.DataFrame({"a": pandas.array([1, None], dtype="Int64"), "b": [1, 2]}),

@@ -37,7 +37,7 @@ def ways_taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         taken.append(found is not None)
         return found
 
-    monkeypatch.setattr("cocite.io.ingest.store_integers", told)
+    monkeypatch.setattr("cocite.io.store.store_integers", told)
     return taken
 
 
@@ -54,7 +54,7 @@ def both(paths: list[Path], output: Path, **options: Any) -> Any:
     """What comes of either way, which is the same."""
     found = outcome(paths, output, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cocite.io.ingest.store_integers", lambda *arguments: None)
+        patch.setattr("cocite.io.store.store_integers", lambda *arguments: None)
         assert outcome(paths, output, **options) == found
     return found
 
@@ -208,7 +208,7 @@ def test_threads_and_pieces_change_nothing(
     monkeypatch.setattr(straight, "_AT_ONCE", 1000)
     monkeypatch.setattr(straight, "_SLICE", 1000)
     monkeypatch.setattr(straight, "_ROWS", 999)
-    monkeypatch.setattr("cocite.io.ingest.threads_for", lambda sources, most: most)
+    monkeypatch.setattr("cocite.io.store.threads_for", lambda sources, most: most)
     seen: list[tuple[str, int, int]] = []
     found = outcome(
         path,

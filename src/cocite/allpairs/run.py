@@ -71,7 +71,7 @@ from cocite.allpairs.sweeps import CoupledSweeps, PlainSweeps, RelaxedSweeps
 from cocite.cluster import Team
 from cocite.errors import NotConverged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.opening import open_graph
+from cocite.io.opening import open_graph
 from cocite.resources import budget, checked_threads, format_size
 from cocite.results import Document
 from cocite.storage import Scratch

@@ -27,8 +27,8 @@ from cocite.evaluation.rankers import Builds, IndexRanker, builds_on
 from cocite.evaluation.report import Result, Study, StudyDocument, facts_of
 from cocite.evaluation.truth import Examples, Truth, read_truth
 from cocite.graph import Graph
-from cocite.graph.opening import open_graph
 from cocite.index import StoredIndex
+from cocite.io.opening import open_graph
 from cocite.io.remote import copied, is_url
 from cocite.measures import Value, find_measure
 from cocite.resources import Resources

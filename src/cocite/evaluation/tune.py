@@ -71,7 +71,7 @@ from cocite.evaluation.trials import (
 )
 from cocite.evaluation.truth import Truth, read_truth, sample_pages
 from cocite.graph import Graph
-from cocite.graph.opening import open_graph
+from cocite.io.opening import open_graph
 from cocite.resources import format_time
 from cocite.search.plan.plan import parse_time
 from cocite.storage import Building, check_file, disk

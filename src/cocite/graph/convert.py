@@ -5,20 +5,28 @@ come back as they went in from the object that was made of them, and from indexe
 opened again from the disk, the graph has the text of each. Attributes of nodes and links, other
 than weights, are not kept, nor is the order of nodes; of links that are there several times the
 weights are added up, and those without weights are one.
+
+Where a graph is undirected every link is stored both ways; a matrix has both, a graph and a table
+have it once. Memory: the links in the form asked for, with 16 bytes a link meanwhile.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import UsageError
+from cocite.extras import need
 from cocite.graph.blocks import InLinks
+from cocite.graph.name_files import LabeledNames
+from cocite.graph.names import IntegerNames, Names
 
 if TYPE_CHECKING:
-    from cocite.graph.names import Names
     from cocite.io.objects import ObjectInput
-    from cocite.io.readers.contract import Progress
     from cocite.storage import Store
 
 
@@ -30,61 +38,18 @@ class _Stored(InLinks, Protocol):
     def names(self) -> Names: ...
 
 
-def store_object(
-    given: ObjectInput,
-    output: str | os.PathLike[str] | None = None,
-    *,
-    undirected: bool = False,
-    keep_self_loops: bool = False,
-    count_duplicates: bool = False,
-    skip_bad_rows: bool | str = False,
-    memory: str | int | None = None,
-    threads: int | None = None,
-    overwrite: bool = False,
-    progress: Progress | None = None,
-    exclude: Iterable[object] | None = None,
-    titles: Any = None,
-    title_columns: str | Iterable[str | int] = (),
-    bipartite: bool = False,
-    sides: str | Iterable[str] | None = None,
-) -> Store:
-    """Store links that were given; the arguments are those of :func:`cocite.ingest`."""
-    from cocite.graph.excluded import checked_names
-    from cocite.graph.name_files import text_of
-    from cocite.graph.sides import checked_sides, refuse_undirected
-    from cocite.io.object_kinds import titling_of
-    from cocite.io.object_tables import How, store_objects
-    from cocite.io.readers.contract import no_progress
-    from cocite.resources import OWN_MEMORY, Resources
-
-    called = tuple(
-        title_columns.split(",") if isinstance(title_columns, str) else map(str, title_columns)
-    )
-    two = checked_sides(bipartite, sides)
-    if two is not None and given.undirected:
-        raise refuse_undirected(given.what)
-    means, titling = Resources.checked(threads, memory), None
-    if titles is not None or called:
-        titling = titling_of(titles, called, means.memory - OWN_MEMORY)
-    texts = exclude if isinstance(exclude, str) else map(text_of, exclude or ())
-    return store_objects(
-        given,
-        output,
-        How(undirected, keep_self_loops, count_duplicates, two),
-        means,
-        skip_bad_rows=skip_bad_rows,
-        overwrite=overwrite,
-        progress=progress or no_progress,
-        exclude=None if exclude is None else checked_names(texts),
-        titling=titling,
-    )
-
-
 class Exchanged:
     """Has a constructor that takes a ``Store``."""
 
     def __init__(self, store: Store) -> None:
         raise NotImplementedError
+
+    @classmethod
+    def _stored(cls, given: ObjectInput, output: Any, options: dict[str, Any]) -> Self:
+        """Store links as those of files are."""
+        from cocite.io.store import store_object
+
+        return cls(store_object(given, output, **options))
 
     @classmethod
     def from_edges(
@@ -135,13 +100,12 @@ class Exchanged:
         OutputExists, Busy, ResourceError
         """
         from cocite.graph.sides import checked_sides
-        from cocite.io.object_kinds import links_of
-        from cocite.io.object_tables import TableRequest
+        from cocite.io.object_kinds import TableRequest, links_of
 
         chosen = tuple(columns.split(",") if isinstance(columns, str) else columns)
         two = checked_sides(options.get("bipartite", False), options.get("sides"))
         wanted = TableRequest(chosen, weight_column, nodes, two).checked()
-        return cls(store_object(links_of(links, wanted, tables=True), output, **options))
+        return cls._stored(links_of(links, wanted, tables=True), output, options)
 
     @classmethod
     def from_scipy(
@@ -175,9 +139,7 @@ class Exchanged:
 
         found = kind_of_object(matrix)
         _see(matrix, found is not None and found.library == "scipy", "a sparse matrix of SciPy")
-        return cls(
-            store_object(scipy_links(matrix, names=names, weighted=weighted), output, **options)
-        )
+        return cls._stored(scipy_links(matrix, names=names, weighted=weighted), output, options)
 
     @classmethod
     def from_networkx(
@@ -212,7 +174,7 @@ class Exchanged:
 
         found = kind_of_object(graph)
         _see(graph, found is not None and found.library == "networkx", "a graph of NetworkX")
-        return cls(store_object(networkx_links(graph, weight=weight), output, **options))
+        return cls._stored(networkx_links(graph, weight=weight), output, options)
 
     @classmethod
     def from_igraph(
@@ -230,58 +192,123 @@ class Exchanged:
 
         found = kind_of_object(graph)
         _see(graph, found is not None and found.library == "igraph", "a graph of igraph")
-        return cls(store_object(igraph_links(graph, weight=weight), output, **options))
+        return cls._stored(igraph_links(graph, weight=weight), output, options)
 
     def to_scipy(self: _Stored) -> Any:
         """A ``scipy.sparse.csr_array``, float64[nodes, nodes]: the weight of the link from the node
         of the row to that of the column, 1 where links have no weights. Rows and columns are ids:
         ``graph.names[id]`` is the name.
         """
-        from cocite.io.object_export import to_scipy
-
-        return to_scipy(self)
+        sparse = need("scipy.sparse", "a sparse matrix", "scipy")
+        self.check_links()
+        nodes, weights = self.out_degrees.size, self.in_weights
+        values = np.ones(self.in_sources.size) if weights is None else weights.astype(np.float64)
+        kind = np.int32 if max(nodes, values.size) < 2**31 else np.int64
+        columns = self.in_sources.astype(kind), self.in_offsets.astype(kind)
+        return sparse.csc_array((values, *columns), shape=(nodes, nodes)).tocsr()
 
     def to_networkx(self: _Stored) -> Any:
         """A ``networkx.DiGraph``, or a ``Graph`` if the graph was stored as undirected, with the
         names as nodes, and the attribute ``weight`` if links have weights.
         """
-        from cocite.io.object_export import to_networkx
-
-        return to_networkx(self, self.names, self.store.facts["undirected"])
+        networkx = need("networkx", "a graph of NetworkX", "networkx")
+        found = networkx.Graph() if self.store.facts["undirected"] else networkx.DiGraph()
+        called = list(self.names)
+        found.add_nodes_from(called)
+        rows = _rows(self)
+        pairs = ((called[a], called[b]) for a, b in zip(rows.sources, rows.targets, strict=True))
+        if rows.weights is None:
+            found.add_edges_from(pairs)
+        else:
+            weights = rows.weights.tolist()
+            found.add_weighted_edges_from((*p, w) for p, w in zip(pairs, weights, strict=True))
+        return found
 
     def to_igraph(self: _Stored) -> Any:
         """An ``igraph.Graph``, directed unless the graph was stored as undirected. Vertices are
-        ids, with the names as attribute ``name``; links have the attribute ``weight`` if they have
-        weights.
+        ids, with the names as attribute ``name`` unless names are ids; links have the attribute
+        ``weight`` if they have weights.
         """
-        from cocite.io.object_export import to_igraph
-
-        return to_igraph(self, self.names, self.store.facts["undirected"])
+        igraph = need("igraph", "a graph of igraph", "igraph")
+        rows, directed = _rows(self), not self.store.facts["undirected"]
+        pairs = np.column_stack((rows.sources, rows.targets))
+        found = igraph.Graph(len(self.names), pairs.tolist(), directed=directed)
+        plain = self.names.stored
+        if not (isinstance(plain, IntegerNames) and plain.dense):
+            found.vs["name"] = list(self.names)
+        if rows.weights is not None:
+            found.es["weight"] = rows.weights.tolist()
+        return found
 
     def to_arrow(self: _Stored) -> Any:
         """A ``pyarrow.Table`` of links: source, target and, if they have weights, weight; by id of
         the source, then of the target. Links of an undirected graph are there once. Names that are
         neither text nor whole numbers are text here. Nodes without links are in none.
         """
-        from cocite.io.object_export import to_arrow
-
-        return to_arrow(self, self.names, self.store.facts["undirected"])
+        pyarrow = need("pyarrow", "an Arrow table", "arrow")
+        return pyarrow.table(_columns(self, _one_type(self.names)))
 
     def to_pandas(self: _Stored) -> Any:
         """A ``pandas.DataFrame`` of links, as :meth:`to_arrow`, with the names as they are."""
-        from cocite.io.object_export import to_pandas
-
-        return to_pandas(self, self.names, self.store.facts["undirected"])
+        pandas = need("pandas", "a table of pandas", "pandas")
+        return pandas.DataFrame(_columns(self, _any_type(self.names)))
 
     def to_polars(self: _Stored) -> Any:
         """A ``polars.DataFrame`` of links, as :meth:`to_arrow`."""
-        from cocite.io.object_export import to_polars
-
-        return to_polars(self, self.names, self.store.facts["undirected"])
+        polars = need("polars", "a table of polars", "polars")
+        return polars.DataFrame(_columns(self, _one_type(self.names)))
 
 
 def _see(value: object, fine: bool, wanted: str) -> None:
-    from cocite.errors import UsageError
-
     if not fine:
         raise UsageError(f"{type(value).__name__} is not {wanted}")
+
+
+# -- to objects --------------------------------------------------------------------------
+
+
+class _Rows(NamedTuple):
+    """Links as rows of ids, by source, then by target; weights if there are any."""
+
+    sources: NDArray[np.uint32]
+    targets: NDArray[np.uint32]
+    weights: NDArray[np.float32] | None
+
+
+def _rows(graph: _Stored) -> _Rows:
+    """All links; of an undirected graph, which has each both ways, that from the smaller id."""
+    graph.check_links()
+    offsets = graph.in_offsets.astype(np.int64)
+    degrees: NDArray[np.int64] = offsets[1:] - offsets[:-1]
+    targets = np.repeat(np.arange(degrees.size, dtype=np.uint32), degrees)
+    sources, weights = np.asarray(graph.in_sources), graph.in_weights
+    if graph.store.facts["undirected"]:
+        kept = sources <= targets
+        sources, targets = sources[kept], targets[kept]
+        weights = None if weights is None else weights[kept]
+    order = np.argsort(sources, kind="stable")  # targets ascend already
+    weights = None if weights is None else weights[order]
+    return _Rows(sources[order], targets[order], weights)
+
+
+def _columns(graph: _Stored, called: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    rows = _rows(graph)
+    columns = {"source": called[rows.sources], "target": called[rows.targets]}
+    return columns if rows.weights is None else columns | {"weight": rows.weights}
+
+
+def _any_type(names: Names) -> NDArray[Any]:
+    """The names by id, whatever they are; an array of numbers where all are numbers."""
+    plain = names.stored
+    if isinstance(names, LabeledNames) and isinstance(plain, IntegerNames):
+        values = plain.values()
+        return values.astype(np.int64) if not values.size or values[-1] < 2**63 else values
+    found = np.empty(len(names), object)
+    found[:] = list(names)
+    return found
+
+
+def _one_type(names: Names) -> NDArray[Any]:
+    """The names by id: numbers, or else text."""
+    found = _any_type(names)
+    return found if found.dtype != object else _any_type(names.stored)

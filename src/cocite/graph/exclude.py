@@ -46,7 +46,13 @@ from cocite.graph.blocks import (
 )
 from cocite.graph.excluded import LeftOut, nothing_left
 from cocite.graph.graph import Graph
-from cocite.graph.name_files import TITLES_DATA, Titles, joined_names, write_text_names
+from cocite.graph.name_files import (
+    TITLES_DATA,
+    Titles,
+    joined_names,
+    write_some_titles,
+    write_text_names,
+)
 from cocite.graph.names import (
     BY_HASH,
     BY_NAME,
@@ -59,7 +65,6 @@ from cocite.graph.names import (
     name_hash,
 )
 from cocite.graph.sides import SIDES
-from cocite.graph.titles import write_some_titles
 from cocite.io.readers.contract import Progress
 from cocite.storage import ArrayWriter, Entry, Manifest, Staging, Store, evict
 

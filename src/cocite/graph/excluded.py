@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cocite.errors import UsageError
+from cocite.graph.name_files import text_of
 
 _log = logging.getLogger("cocite")
 
@@ -20,7 +21,7 @@ def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
     """
     if isinstance(exclude, str | bytes):
         raise UsageError("exclude is one text; give a list of names")
-    return None if exclude is None else tuple(dict.fromkeys(map(str, exclude)))
+    return None if exclude is None else tuple(dict.fromkeys(map(text_of, exclude)))
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,10 +50,8 @@ from cocite.errors import Damaged
 from cocite.graph.names import (
     BLOCKS,
     BY_HASH,
-    BY_NAME,
     DATA,
     HASHES,
-    VALUES,
     IntegerNames,
     Names,
     TextNames,
@@ -63,10 +61,6 @@ from cocite.graph.names import (
 )
 from cocite.graph.spelling import CODED_BLOCK, coded_texts
 from cocite.storage import ArrayWriter, DeclaredFiles, Entry, Store, evict
-
-if TYPE_CHECKING:
-    from cocite.io.tables import Tables
-
 
 TITLE_FILES = "titles."
 """All files of the titles begin so; an index holds copies of them."""
@@ -279,24 +273,6 @@ TextPiece = tuple[NDArray[np.uint8], NDArray[np.uint64]]
 """Names in UTF-8, one behind the other, and where each ends."""
 
 
-def write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict[str, Entry]:
-    """Write the names of ``tables`` as ``kind``: dense, integers or text; returns the entries."""
-    files: dict[str, Entry] = {}
-    if kind == "integers":
-        with ArrayWriter(directory / VALUES, np.uint64) as values:
-            for piece in tables.integer_names():
-                values.write(piece)
-        files[VALUES] = values.finished
-    elif kind == "text":
-        files |= write_text_names(directory, tables, map(joined_names, tables.text_names()))
-        if tables.has_urls():
-            with ArrayWriter(directory / BY_NAME, np.uint32) as by_name:
-                for ids in tables.ids_by_name():
-                    by_name.write(ids)
-            files[BY_NAME] = by_name.finished
-    return files
-
-
 class HashSorter(Protocol):
     """What sorts the hashes of names."""
 
@@ -360,6 +336,24 @@ def encode_texts(
     data.write(out[:written])
     blocks.write(begins + np.uint64(base))
     return written
+
+
+def write_titles(directory: Path, pieces: Iterable[list[str]]) -> dict[str, Entry]:
+    """Write the titles of all nodes, in order of id, in pieces whose length a block divides."""
+    base = 0
+    with (
+        ArrayWriter(directory / TITLES_DATA, np.uint8) as data,
+        ArrayWriter(directory / TITLES_BLOCKS, np.uint64) as blocks,
+    ):
+        for titles in pieces:
+            base += encode_texts(*joined_names(titles), data, blocks, base)
+    return {TITLES_DATA: data.finished, TITLES_BLOCKS: blocks.finished}
+
+
+def write_some_titles(directory: Path, titles: Titles, ids: NDArray[np.uint32]) -> dict[str, Entry]:
+    """Write the titles of the nodes ``ids``, ascending, as those of nodes of their own."""
+    pieces = (titles.of(ids[low : low + _PIECE]) for low in range(0, ids.size, _PIECE))
+    return write_titles(directory, pieces)
 
 
 # -- matching ----------------------------------------------------------------------------

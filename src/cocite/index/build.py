@@ -41,10 +41,9 @@ from cocite.graph.blocks import Links
 from cocite.graph.exclude import write_some_names
 from cocite.graph.graph import Hub, hubs_in_words
 from cocite.graph.links import DIRECTIONS, NO_LINKS, links_of, opposite
-from cocite.graph.name_files import TITLE_FILES
+from cocite.graph.name_files import TITLE_FILES, write_some_titles
 from cocite.graph.names import NAME_FILES
 from cocite.graph.sides import Sides
-from cocite.graph.titles import write_some_titles
 from cocite.index.cluster import ClusterBuild, SampleWork
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from cocite.graph.opening import is_said, open_graph
+from cocite.io.opening import is_said, open_graph
 from cocite.search import Index, build, open_index
 from cocite.search.hits import Hits, Score
 from cocite.search.stages import Why

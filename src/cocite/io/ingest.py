@@ -1,20 +1,15 @@
-"""Ingest: files of links, or links in memory (``io/objects.py``), to a stored graph.
+"""Ingest: files of links, queries, or links in memory, to a stored graph.
 
-    read and clean -> number the names -> sort by (destination, source) -> drop duplicates -> write
+    sources -> read and clean -> load -> number the names -> sort by (destination, source)
+            -> drop duplicates -> write
 
-Reading and checking are the readers' (``io/readers/``, ``io/pipeline.py``), everything between is
-DuckDB's (``io/tables.py``), out of core under the memory given. The stored graph is written as a
-stream (``io/object_tables.py``). Texts of integers that fit in memory take a shorter way
-(``io/integers.py``).
+A file, a query (``io/readers/sql.py``) and an object in memory (``io/objects.py``) are all sources
+with a reader. Reading and checking are the readers' (``io/readers/``, ``io/pipeline.py``),
+everything between is DuckDB's (``io/tables.py``), out of core under the memory given: one way for
+all of them (``io/store.py``). Here the arguments of :func:`cocite.ingest` become its options.
 
 Cost: O(m log m) time, and temporary disk beside the output of about twice the unpacked input; the
-shorter way O(m) and none.
-
-The two ways from inputs to the files of a stored graph, which come to the same bytes.
-
-Texts of integers go straight (``io/integers.py``). All else, and what that cannot take, goes
-through tables (``io/tables.py``): readers load them, names are numbered and links sorted there, out
-of core.
+faster path O(m) and none.
 """
 
 from __future__ import annotations
@@ -23,155 +18,21 @@ import logging
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from cocite.errors import ResourceError, UsageError
-from cocite.graph.convert import store_object
+from cocite.errors import UsageError
 from cocite.graph.exclude import leave_out
 from cocite.graph.excluded import checked_names
 from cocite.graph.graph import HUBS_LOG, Graph, hubs_in_words
 from cocite.graph.sides import checked_sides
-from cocite.graph.titles import Titling
-from cocite.io.database import literal
-from cocite.io.integers import FastPath, store_integers
-from cocite.io.object_kinds import links_of, split_objects, split_titles
-from cocite.io.object_tables import How, TableRequest, store_links
-from cocite.io.pipeline import (
-    Inputs,
-    Query,
-    check_some,
-    database_in,
-    facts_of,
-    load_all,
-    numbers_of,
-    see_no_text,
-    size_of,
-    split,
-    threads_for,
-    weight_of,
-)
+from cocite.io.object_kinds import TableRequest, links_of, split_objects
+from cocite.io.pipeline import Query, database_in, numbers_of, refuse_given, split, weight_of
 from cocite.io.publish import sent
-from cocite.io.readers import Found, Job, PageOptions, ReadOptions
-from cocite.io.readers.contract import IS_WEB, Progress, Reported, no_progress
-from cocite.io.readers.html.reader import report_to
-from cocite.resources import OWN_MEMORY, Resources, database_memory, format_size
-from cocite.storage import Entry, Manifest, Staging, Store, disk, kind_of
-from cocite.storage.spool import Temporary
-
-if TYPE_CHECKING:
-    from cocite.io.tables import Tables
-
-
-_Stored = tuple[dict[str, Any], dict[str, Entry]]
-
-
-class IngestRequest(NamedTuple):
-    """What is to be stored: the inputs, how they are read, and how their links become those of the
-    graph; the columns of tables of titles, and titles that are in memory; names of pages that are
-    left out, None if none are given; and what is called with links that lead nowhere.
-    """
-
-    inputs: Inputs
-    options: ReadOptions
-    how: How
-    title_columns: tuple[str, ...]
-    titles: Iterable[tuple[str, str]] | None
-    excluded: tuple[str, ...] | None
-    report: Reported
-
-    @property
-    def only_links(self) -> bool:
-        """Whether links are all that is given."""
-        given = self.inputs.nodes or self.inputs.titles
-        return not given and self.titles is None and self.excluded is None
-
-
-def store_inputs(
-    directory: Path, wish: IngestRequest, means: Resources, progress: Progress
-) -> _Stored:
-    """Write the graph's files into ``directory``; returns the facts of the manifest, and them."""
-    disk.make_own_folder(work := directory / "work")
-    stored = _fast_path(directory, wish, means, progress)
-    if stored is None:
-        return _by_tables(directory, work, wish, means, progress)
-    return _with_rows(stored.facts, stored.found, stored.found), stored.files
-
-
-def _fast_path(
-    directory: Path, wish: IngestRequest, means: Resources, progress: Progress
-) -> FastPath | None:
-    if not wish.only_links:
-        return None
-    links = wish.inputs.links
-    few = means.up_to(threads_for(links, means.threads))
-    return store_integers(directory, links, wish.options, wish.how, few, progress)
-
-
-def _by_tables(
-    directory: Path, work: Path, wish: IngestRequest, means: Resources, progress: Progress
-) -> _Stored:
-    from cocite.io.tables import Tables  # DuckDB: only those who need it wait for it
-
-    inputs, options = wish.inputs, wish.options
-    titling = Titling(
-        inputs.titles, wish.title_columns, options, work, options.called, wish.titles or ()
-    )
-    threads = threads_for(inputs.all, means.threads)
-    with Tables(
-        work,
-        inputs.all,
-        database_memory(means.memory),
-        threads,
-        weighted=bool(options.weight),
-    ) as tables:
-        titling.read(tables, progress)
-        job = partial(
-            Job,
-            scratch=work / "input",
-            progress=progress,
-            titles=titling.met,
-            threads=means.threads,
-            memory=means.memory,
-            report=wish.report,
-        )
-        of_links = load_all(tables, job, inputs.links, 2, options)
-        read = of_links + load_all(tables, job, inputs.nodes, 1, options.for_nodes())
-        check_some(read)
-        merged = tables.trim()
-        told = {"merged_names": merged} if merged else {}
-        told |= _renamed(tables, options, progress)
-        if wish.excluded is not None:
-            tables.leave_out(list(map(options.called, wish.excluded)))
-        facts, files = store_links(directory, tables, wish.how, progress)
-        of_titles, titles = titling.store(directory, tables)
-    return _with_rows(facts, of_links, read) | told | of_titles, files | titles
-
-
-def _with_rows(facts: dict[str, Any], of_links: list[Found], read: list[Found]) -> dict[str, Any]:
-    """The facts with what was read."""
-    bad = sum(found.bad for found in read)
-    dropped = facts["dropped"] | {"bad_rows": bad}
-    rows = sum(found.rows for found in of_links)
-    return facts | {"dropped": dropped, "rows": rows, "sources": facts_of(read)}
-
-
-def _renamed(tables: Tables, options: ReadOptions, progress: Progress) -> dict[str, Any]:
-    """Write URLs in one way, if that is asked for; what the manifest says of it."""
-    if not options.normalize_urls:
-        return {}
-    progress("normalizing URLs", 0, 0)
-    which = f"regexp_matches(name, {literal(IS_WEB)})"
-    return {"normalized_urls": tables.rename(options.called, which).names}
-
-
-# -- ingest ------------------------------------------------------------------------------
-
-
-if TYPE_CHECKING:
-    pass
-
+from cocite.io.readers import PageOptions, ReadOptions
+from cocite.io.readers.contract import Progress, no_progress
+from cocite.io.store import StoreRequest, place_for, store, store_object
+from cocite.resources import Resources, database_memory
+from cocite.storage import Store, kind_of
 
 _log = logging.getLogger(HUBS_LOG)
 
@@ -346,58 +207,50 @@ def ingest(
         The input is not as it should be; nothing is left behind.
     OutputExists, Busy, ResourceError, UsageError
     """
-    means, two = Resources.checked(threads, memory), checked_sides(bipartite, sides)
-    if database is None and (found := database_in(inputs)):
-        database, inputs = found, None
-    asked = Query(sql, database, table).source(
-        inputs,
-        database_memory(means.memory),
-        format=(format, "auto"),
-        delimiter=(delimiter, "auto"),
-        header=(header, "auto"),
-        comment=(comment, "#"),
-        site=(site or "", ""),
-        report=(os.fspath(report or ""), ""),
-    )
-    in_memory, inputs = (False, ()) if asked else split_objects(inputs)
+    resources, two = Resources.checked(threads, memory), checked_sides(bipartite, sides)
+    if database is None and (named := database_in(inputs)):
+        database, inputs = named, None
+    of_files = {
+        "format": (format, "auto"),
+        "delimiter": (delimiter, "auto"),
+        "header": (header, "auto"),
+        "comment": (comment, "#"),
+        "site": (site or "", ""),
+        "report": (os.fspath(report or ""), ""),
+    }
+    query = Query(sql, database, table).source(inputs, database_memory(resources.memory), of_files)
+    in_memory, inputs = (False, query) if query else split_objects(inputs)
     if in_memory:
-        see_no_text(
-            format=(format, "auto"),
-            delimiter=(delimiter, "auto"),
-            header=(header, "auto"),
-            comment=(comment, "#"),
-            links=(links, "all"),
-            site=(site or "", ""),
-            report=(os.fspath(report or ""), ""),
-            normalize_urls=("yes" * normalize_urls, ""),
-            pages=(os.fspath(pages or ""), ""),
-            fetch=("yes" * fetch, ""),
-        )
-        named = tuple(columns.split(",") if isinstance(columns, str) else columns)
+        of_files |= {
+            "links": (links, "all"),
+            "normalize_urls": ("yes" * normalize_urls, ""),
+            "pages": (os.fspath(pages or ""), ""),
+            "fetch": ("yes" * fetch, ""),
+        }
+        refuse_given("what is in memory", of_files)
+        ends = tuple(columns.split(",") if isinstance(columns, str) else columns)
+        given = links_of(inputs, TableRequest(ends, weight_column, nodes, two).checked())
         kept = store_object(
-            links_of(inputs, TableRequest(named, weight_column, nodes, two).checked()),
+            given,
             output,
             undirected=undirected,
             keep_self_loops=keep_self_loops,
             count_duplicates=count_duplicates,
             skip_bad_rows=skip_bad_rows,
-            memory=memory,
-            threads=threads,
+            resources=resources,
             overwrite=overwrite,
             progress=progress,
             exclude=exclude,
             titles=titles,
             title_columns=title_columns,
-            bipartite=bipartite,
-            sides=sides,
+            sides=two,
         )
-        return _report(Graph(kept))
-    chosen = split(columns)
+        return _made(kept)
+    chosen, weight = split(columns), weight_of(weight_column, count_duplicates)
     if len(chosen) not in (0, 2):
         raise UsageError(
             f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
         )
-    weight = weight_of(weight_column, count_duplicates)
     of_pages = PageOptions(
         *(links, split(link_tags), site or "", not ignore_canonical, keep_external),
         *(os.fspath(pages or ""), fetch, delay),
@@ -405,57 +258,28 @@ def ingest(
     options = ReadOptions(
         *(delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected),
         *(of_pages, numbers_of(namespaces), normalize_urls, sheet, two),
+        *(keep_self_loops, count_duplicates),
     )
-    how = How(undirected, keep_self_loops, count_duplicates, two)
-    names, stored = checked_names(exclude), _stored_graph(inputs)
+    names = checked_names(exclude)
+    stored = None if query else _stored_graph(inputs)
     if stored is not None and names is not None:
-        more = nodes is not None or titles is not None
-        if more or options != ReadOptions() or any(how):
+        if nodes is not None or titles is not None or options != ReadOptions():
             raise UsageError(
                 f"{stored.path} is a stored graph, whose links are read as they are: pages can be "
                 "left out of it, and nothing else chosen"
             )
-        home, place = _place(
-            output, 2 * stored.store.nbytes, Resources.checked(memory=memory).memory
-        )
+        home, place = place_for(output, 2 * stored.store.nbytes, resources.memory)
         leave_out(stored, str(place), names, overwrite=overwrite, progress=progress)
-        return _made(place, home)
-    memory_limit = means.memory
-    _check_memory(memory_limit)
-    called = split(title_columns)
-    tables_of_titles, pairs = split_titles(titles, called)
-    given = Inputs.checked(
-        asked or inputs, nodes, tables_of_titles, options, memory_limit - OWN_MEMORY
+        return _made(replace(Store.open(place, "graph"), home=home))
+    request = StoreRequest.checked(
+        (inputs, nodes),
+        options,
+        names,
+        titles=titles,
+        title_columns=title_columns,
+        memory=resources.memory,
     )
-    called = () if pairs is not None else Titling.checked(given.titles, called, options)
-    home, place = _place(output, size_of(given.links + given.nodes), memory_limit)
-    with (
-        Staging(place, "graph", overwrite=overwrite) as draft,
-        report_to(os.fspath(report or ""), overwrite) as reported,
-    ):
-        wish = IngestRequest(given, options, how, called, pairs, names, reported)
-        facts, files = store_inputs(draft.path, wish, means, progress)
-        draft.publish(Manifest("graph", facts, files))
-    return _made(place, home)
-
-
-def _check_memory(memory: int) -> None:
-    least = format_size(2 * OWN_MEMORY)
-    if memory < 2 * OWN_MEMORY:
-        found = format_size(memory)
-        raise ResourceError(
-            f"ingest needs at least {least}; found {found}. Give more with --memory"
-        )
-
-
-def _place(
-    output: str | os.PathLike[str] | None, nbytes: int | None, memory: int
-) -> tuple[Temporary | None, Path]:
-    """Where the graph goes: as named, or into a directory that goes with it."""
-    if output is not None:
-        return None, Path(os.fspath(output))
-    home = Temporary(nbytes, memory)
-    return home, home.path / "graph"
+    return _made(store(request, (output, overwrite), resources, progress, os.fspath(report or "")))
 
 
 def _stored_graph(inputs: Any) -> Graph | None:
@@ -466,13 +290,9 @@ def _stored_graph(inputs: Any) -> Graph | None:
     return None
 
 
-def _made(path: Path, home: Temporary | None) -> Graph:
-    """The graph that was made, opened."""
-    return _report(Graph(replace(Store.open(path, "graph"), home=home)))
-
-
-def _report(graph: Graph) -> Graph:
-    """The graph; what is to be known of its hubs is told."""
+def _made(stored: Store) -> Graph:
+    """The graph that was made; what is to be known of its hubs is logged."""
+    graph = Graph(stored)
     if graph.hubs:
         _log.info(
             f"{hubs_in_words(graph.hubs, graph.nodes)}: what is linked with so many tells little "

@@ -39,11 +39,11 @@ from cocite.cluster.threads import Team, in_order
 from cocite.errors import CociteError
 from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, Links, cut_blocks
 from cocite.graph.names import VALUES
-from cocite.io.object_tables import How, graph_facts
 from cocite.io.readers import Found, ReadOptions, Source, reader_of
 from cocite.io.readers.contract import Progress, Together
 from cocite.io.readers.sources import LOOK
 from cocite.io.readers.text import READER, Cleaner, Unpacked
+from cocite.io.storing import graph_facts
 from cocite.kernels import brief
 from cocite.resources import OWN_MEMORY, Resources
 from cocite.storage import ArrayWriter, Entry
@@ -239,17 +239,16 @@ def store_integers(
     directory: Path,
     sources: Sequence[Source],
     options: ReadOptions,
-    how: How,
-    means: Resources,
+    resources: Resources,
     progress: Progress,
 ) -> FastPath | None:
     """Write the links of ``sources`` into ``directory``; None, with nothing written, where they are
     for the tables.
     """
-    if not _may(sources, options, how):
+    if not _may(sources, options):
         return None
-    room = means.memory - OWN_MEMORY - means.threads * BUFFER
-    each = 1 + how.undirected
+    room = resources.memory - OWN_MEMORY - resources.threads * BUFFER
+    each = 1 + options.undirected
 
     def fits(rows: int, bound: int) -> bool:
         links = each * rows
@@ -257,19 +256,19 @@ def store_integers(
         return need <= room and links < _MOST_LINKS
 
     with brief():
-        pairs = read_integers(sources, options, means.threads, fits, progress)
+        pairs = read_integers(sources, options, resources.threads, fits, progress)
         if pairs is None or not pairs.rows or pairs.bound > _SPARSE * pairs.rows + (1 << 20):
             return None
         progress("numbering the names", 0, 0)
-        with Team(means.threads if each * pairs.rows > _ALONE else 1) as team:
-            graph = _Sorter(pairs, how, team).run(progress)
-        facts, files = graph.write(directory, how, each * pairs.rows, progress)
+        with Team(resources.threads if each * pairs.rows > _ALONE else 1) as team:
+            graph = _Sorter(pairs, options, team).run(progress)
+        facts, files = graph.write(directory, options, each * pairs.rows, progress)
         return FastPath(facts, files, pairs.found)
 
 
-def _may(sources: Sequence[Source], options: ReadOptions, how: How) -> bool:
+def _may(sources: Sequence[Source], options: ReadOptions) -> bool:
     """Whether the inputs are texts, and nothing is asked for that the tables alone do."""
-    if options.weight or options.normalize_urls or how.count_duplicates or how.sides:
+    if options.weight or options.normalize_urls or options.count_duplicates or options.sides:
         return False
     if any(source.is_pipe for source in sources):
         return False
@@ -279,10 +278,10 @@ def _may(sources: Sequence[Source], options: ReadOptions, how: How) -> bool:
 class _Sorter:
     """From links as they were read to rows by target. Memory goes as soon as it can."""
 
-    def __init__(self, pairs: Pairs, how: How, team: Team) -> None:
+    def __init__(self, pairs: Pairs, options: ReadOptions, team: Team) -> None:
         self._pieces, self._bound = pairs.pieces, pairs.bound
-        self._links = (1 + how.undirected) * pairs.rows
-        self._how, self._team = how, team
+        self._links = (1 + options.undirected) * pairs.rows
+        self._options, self._team = options, team
 
     def run(self, progress: Progress) -> _IntegerRows:
         """The distinct links of each id."""
@@ -308,7 +307,7 @@ class _Sorter:
 
         for some in _groups(self._pieces):
             self._team.split(partial(work, some), 2, aligned=1)
-        if self._how.undirected:
+        if self._options.undirected:
             counts[0] += counts[1]
             return counts[0], counts[0]
         return counts[0], counts[1]
@@ -324,7 +323,7 @@ class _Sorter:
             rows = np.uint64(low), cursors[low:high], out
             for sources, targets in some:
                 deal(sources, targets, *rows)
-                if self._how.undirected:
+                if self._options.undirected:
                     deal(targets, sources, *rows)
 
         for some in _groups(self._pieces):
@@ -353,7 +352,7 @@ class _Sorter:
         from cocite.kernels.integers import distinct
 
         ends = np.empty(self._bound, np.uint64)
-        keep = self._how.keep_self_loops
+        keep = self._options.keep_self_loops
 
         def work(low: int, high: int) -> tuple[int, int, int]:
             mine, first = links.offsets[low : high + 1], np.uint64(low)
@@ -380,7 +379,7 @@ class _IntegerRows(NamedTuple):
     loops: int
 
     def write(
-        self, directory: Path, how: How, read: int, progress: Progress
+        self, directory: Path, options: ReadOptions, read: int, progress: Progress
     ) -> tuple[dict[str, Any], dict[str, Entry]]:
         """Write the files of the graph; ``read`` links were read. Returns the facts, too."""
         from cocite.kernels.links import add_counts
@@ -410,7 +409,9 @@ class _IntegerRows(NamedTuple):
                 names.write(values.astype(np.uint64))
             files[VALUES] = names.finished
         kind = "dense" if values is None else "integers"
-        return graph_facts(nodes, edges, kind, how, read - edges - self.loops, self.loops), files
+        return graph_facts(
+            nodes, edges, kind, options, read - edges - self.loops, self.loops
+        ), files
 
 
 def _cut(parts: Sequence[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:

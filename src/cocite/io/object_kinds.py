@@ -1,49 +1,216 @@
-"""Titles that are in memory: a mapping of names to titles, pairs, or a table with two columns.
+"""What an object in memory is, and what reads its links: one table.
 
-Of a table those columns are name and title that are chosen, or whose titles say so, such as
-``name`` and ``title``; else the first two. Of a data frame with one column, and of a series, names
-are the index. Rows without a name or a title are passed over.
+A kind is known by the module and the name of the object's class, or of one that it comes from, so
+that no library is imported to find out. What no line knows is taken for rows.
 
-Cost: some microseconds a title; a table is turned into lists.
+Of tables (pandas, polars, Arrow) source and target are the columns whose titles say so, as of files
+(``io/readers/dialect.py``), else the first two; unless others are named, by title or by number from
+1. Rows that have no titles, pairs and arrays, have the weight as their third value, if there is
+one; of a table a column of weights is named.
 
-Links in graphs of other libraries: SciPy's sparse matrices, NetworkX, igraph.
-
-A link goes from a row to a column of a matrix, as everywhere. All nodes come along, whether they
-have links or not. Weights are taken where there are some that tell links apart: values of a matrix
-that are not all 1, the attribute ``weight`` of a graph where some link has it, which counts 1 on
-links without. All other attributes are left aside.
-
-What an object in memory is, and what reads its links: one table.
-
-A kind is told by the module and the name of the object's class, or of one that it comes from, so
-that no library is imported to find out. What no line tells is taken for rows.
+Of graphs (SciPy's sparse matrices, NetworkX, igraph) all nodes come along, whether they have links
+or not. A link goes from a row to a column of a matrix. Weights are taken where there are some that
+tell links apart: values of a matrix that are not all 1, the attribute ``weight`` of a graph where
+some link has it, which counts 1 on links without. All other attributes are left aside.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.graph.name_files import text_of
-from cocite.graph.titles import Titling
-from cocite.io.object_tables import (
-    TableRequest,
-    arrow_links,
-    names_in,
-    numpy_links,
-    pair_links,
-    series_links,
-)
+from cocite.extras import need
 from cocite.io.objects import ObjectInput, is_missing, numbers, object_input, objects
-from cocite.io.readers import ReadOptions
-from cocite.io.readers.titles import title_places, title_sources
+from cocite.io.readers.dialect import column_place, ends_of, unread_weights
+
+_log = logging.getLogger("cocite")
+_EXACT = 2**53
+"""Below it every whole number is a float64."""
+_FORM = "links are rows of a source and a target, or of these and a weight"
+
+
+@dataclass(frozen=True)
+class TableRequest:
+    """What is asked for: ``columns``, titles or numbers from 1, ``weight``, one of these or None,
+    and the names of ``nodes`` that are there whether they have links or not; what the ``sides`` of
+    a bipartite table are called.
+    """
+
+    columns: tuple[str | int, ...] = ()
+    weight: str | int | None = None
+    nodes: Any = None
+    sides: tuple[str, str] | None = None
+
+    def checked(self) -> TableRequest:
+        """The same; raises :class:`UsageError` for columns that are no two."""
+        if len(self.columns) not in (0, 2):
+            named = ", ".join(map(str, self.columns))
+            raise UsageError(f"columns is {named}; it takes two, source and target")
+        return self
+
+
+def series_links(frame: Any, what: str, wanted: TableRequest) -> ObjectInput:
+    """Links of a data frame of pandas or polars: both have columns that are arrays."""
+    return _titled(what, list(frame.columns), lambda i: _series(_nth(frame, i)), wanted)
+
+
+def arrow_links(table: Any, what: str, wanted: TableRequest) -> ObjectInput:
+    """Links of a table of Arrow, or of what can be one."""
+    pyarrow = need("pyarrow", "reading Arrow tables", "arrow")
+    if not isinstance(table, pyarrow.Table):
+        table = pyarrow.table(table)
+    return _titled(what, table.column_names, lambda i: _arrow(table.column(i)), wanted)
+
+
+def numpy_links(array: NDArray[Any], what: str, wanted: TableRequest) -> ObjectInput:
+    """Links of an array, (links, 2) or (links, 3); or of one with named fields."""
+    if array.dtype.names:
+        fields = array.dtype.names
+        return _titled(what, list(fields), lambda i: array[fields[i]].ravel(), wanted)
+    if array.ndim != 2 or array.shape[1] not in (2, 3):
+        turned = array.ndim == 2 and array.shape[0] in (2, 3)
+        raise UsageError(
+            f"{what} has the shape {array.shape}; it is (links, 2), or (links, 3) with weights. "
+            + ("Turn it round: array.T" if turned else "Each row is a link: source, target")
+        )
+    columns = [array[:, i] for i in range(array.shape[1])]
+    if array.dtype.kind == "f" and len(columns) == 3:
+        columns[:2] = [_whole(column, what) for column in columns[:2]]
+    return _untitled(what, columns, wanted)
+
+
+def pair_links(rows: Iterable[Any], what: str, wanted: TableRequest) -> ObjectInput:
+    """Links that are pairs, or triples with a weight."""
+    listed = list(rows)
+    widths = set()
+    for place, row in enumerate(listed):
+        if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray):
+            raise UsageError(f"{what}: row {place:,} (from 0) is {_shown(row)}; {_FORM}")
+        widths.add(len(row))
+        if len(row) not in (2, 3) or len(widths) > 1:
+            raise UsageError(
+                f"{what}: row {place:,} (from 0) has {len(row)} values: {_shown(row)}; {_FORM}, "
+                "all alike"
+            )
+    columns = list(zip(*listed, strict=True)) if listed else [(), ()]
+    return _untitled(what, [objects(column) for column in columns], wanted)
+
+
+def names_in(nodes: Any) -> Any:
+    """The names of nodes: a list, an array, a column of a table."""
+    if nodes is None or isinstance(nodes, np.ndarray):
+        return nodes
+    if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
+        raise UsageError(f"nodes is {_shown(nodes)}; it is a list of names")
+    library = type(nodes).__module__.partition(".")[0]
+    if library in ("pandas", "polars") and hasattr(nodes, "dtype"):
+        return _series(nodes)
+    return _arrow(nodes) if library == "pyarrow" else objects(nodes)
+
+
+def _titled(
+    what: str, titles: list[Any], column: Callable[[int], Any], wanted: TableRequest
+) -> ObjectInput:
+    if len(titles) < 2:
+        raise UsageError(f"{what} has {len(titles)} columns; a link takes two, source and target")
+    chosen = [column_place(what, titles, title) for title in wanted.columns] or _ends(
+        what, titles, wanted
+    )
+    weight, weights = None, None
+    if wanted.weight is not None:
+        weight = column_place(what, titles, wanted.weight)
+        weights = numbers(column(weight), what, f"column {titles[weight]!r}")
+    elif unread := unread_weights(titles, [titles[i] for i in chosen]):
+        _log.warning(
+            f"{what}: column {unread!r} is ignored, and links have no weights; to take it: "
+            f"weight_column={unread!r}"
+        )
+    if len({*chosen, weight}) != 3:
+        raise UsageError(
+            f"{what}: one column is named twice. Source and target are "
+            f"{' and '.join(repr(titles[i]) for i in chosen)}, unless columns=... names others, "
+            "and the weight is another"
+        )
+    called = [f"column {titles[i]!r}" for i in chosen]
+    first, second = map(column, chosen)
+    return object_input(what, first, second, weights, nodes=names_in(wanted.nodes), titles=called)
+
+
+def _ends(what: str, titles: list[Any], wanted: TableRequest) -> list[int]:
+    """The columns of source and target, from 0 on: by their titles, else the first two."""
+    texts = [title if isinstance(title, str) else "" for title in titles]
+    named = ends_of(texts, wanted.sides)
+    if len(titles) > 2 or named not in (None, (0, 1)):
+        first, second = named or (0, 1)
+        _log.info(
+            f"{what}: links go from {str(titles[first])!r} to {str(titles[second])!r}; if other "
+            "columns are the link: columns=(source, target)"
+        )
+    return list(named or (0, 1))
+
+
+def _untitled(what: str, columns: list[Any], wanted: TableRequest) -> ObjectInput:
+    titles = list(range(1, len(columns) + 1))
+    weight = 3 if len(columns) == 3 and wanted.weight is None else wanted.weight
+    asked = TableRequest(wanted.columns or (1, 2), weight, wanted.nodes)
+    return _titled(what, titles, lambda i: columns[i], asked)
+
+
+def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
+    """Whole numbers out of an array that is one of floats for its weights."""
+    fine = (column == np.floor(column)) & (np.abs(column) < _EXACT)  # nan and inf are not
+    if not fine.all():
+        place = int(np.argmin(fine))
+        raise UsageError(
+            f"{what}: row {place:,} (from 0) names a node {column[place]}; in an array of numbers "
+            "names are whole numbers from 0 on"
+        )
+    return column.astype(np.int64)
+
+
+def _nth(frame: Any, place: int) -> Any:
+    """A column by its place: pandas' titles may be there twice."""
+    return frame.iloc[:, place] if hasattr(frame, "iloc") else frame.to_series(place)
+
+
+def _series(series: Any) -> Any:
+    """A column of pandas or polars as an array, a missing value as None."""
+    kind = str(series.dtype)
+    if kind == "category":
+        series = series.astype(series.cat.categories.dtype)
+    values = series.to_numpy()
+    if values.dtype.kind == "f" and not kind.lower().startswith("float"):
+        values = objects(None if is_missing(value) else value for value in series.to_list())
+    elif values.dtype == object:
+        values = objects(None if is_missing(value) else value for value in values)
+    return values
+
+
+def _arrow(column: Any) -> Any:
+    """A column of Arrow: of text as it is, for DuckDB reads that; else as an array."""
+    from pyarrow import types
+
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return column
+    if column.null_count:
+        return objects(column.to_pylist())
+    return np.asarray(column)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+# -- graphs ------------------------------------------------------------------------------
 
 
 def scipy_links(
@@ -230,98 +397,3 @@ def split_objects(value: Any) -> tuple[bool, Any]:
         value = list(value)
     first = next(iter(value), None)
     return first is not None and not isinstance(first, str | bytes | os.PathLike), value
-
-
-# -- titles ------------------------------------------------------------------------------
-
-
-_ALLOWED = (
-    "titles are a mapping of names to titles, pairs of the two, a table with a column for each, or "
-    "names of files"
-)
-
-
-def split_titles(
-    titles: Any, columns: tuple[str, ...]
-) -> tuple[Any, tuple[tuple[str, str], ...] | None]:
-    """What was given as titles: names of files, and those that are in memory, one of both None.
-
-    Raises :class:`UsageError` for what holds no titles.
-    """
-    if titles is None or isinstance(titles, str | os.PathLike):
-        return titles, None
-    if isinstance(titles, Mapping) or _is_series(titles):
-        if columns:
-            raise UsageError("title_columns are those of a table: leave them out for a mapping")
-        return None, tuple(_checked(titles.items()))
-    in_memory, titles = split_objects(titles)
-    if not in_memory:
-        return titles, None
-    return None, tuple(_checked(_rows(titles, columns)))
-
-
-def titling_of(titles: Any, columns: tuple[str, ...], memory: int) -> Callable[[Path], Titling]:
-    """The titles of links that are in memory, files or in memory, too: made in a directory.
-    ``memory`` is what DuckDB may take.
-
-    Raises what :meth:`Titling.checked` does.
-    """
-    files, pairs = split_titles(titles, columns)
-    sources = title_sources(files, memory)
-    options = ReadOptions()
-    named = () if pairs is not None else Titling.checked(sources, columns, options)
-    return lambda work: Titling(sources, named, options, work, pairs=pairs or ())
-
-
-def _is_series(value: Any) -> bool:
-    return kind_of_object(value) is None and callable(getattr(value, "items", None))
-
-
-def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:
-    """The pairs of a table, or the rows of anything else."""
-    kind = kind_of_object(titles)
-    if kind is not None and not kind.table:
-        raise UsageError(f"{kind.name} holds no titles: {_ALLOWED}")
-    if kind is None and not hasattr(titles, "__arrow_c_stream__"):
-        if not isinstance(titles, Iterable):
-            raise UsageError(f"{type(titles).__name__} holds no titles: {_ALLOWED}")
-        return titles
-    if isinstance(titles, np.ndarray):
-        return titles.tolist()  # type: ignore[no-any-return]
-    named, cells = _columns(titles)
-    first, second = title_places(named, columns)
-    return zip(cells[first](), cells[second](), strict=True)
-
-
-def _columns(table: Any) -> tuple[list[str], list[Any]]:
-    """The titles of columns, and what gives each as a list."""
-    if hasattr(table, "iloc"):  # pandas
-        named = [str(title) for title in table.columns]
-        cells = [lambda i=i: table.iloc[:, i].tolist() for i in range(len(named))]
-        if len(named) == 1:
-            index = "name" if table.index.name is None else str(table.index.name)
-            return [index, *named], [table.index.tolist, *cells]
-        return named, cells
-    if hasattr(table, "get_columns"):  # polars
-        return list(table.columns), [column.to_list for column in table.get_columns()]
-    if hasattr(table, "read_all"):
-        table = table.read_all()
-    if not hasattr(table, "column_names") and not hasattr(table, "schema"):
-        from cocite.extras import need
-
-        table = need("pyarrow", "a table of Arrow", "arrow").table(table)
-    named = [str(field.name) for field in table.schema]
-    return named, [table.column(i).to_pylist for i in range(len(named))]
-
-
-def _checked(rows: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """(name, title) as text."""
-    for row in rows:
-        if not isinstance(row, Sequence) or isinstance(row, str | bytes) or len(row) != 2:
-            raise UsageError(f"{row!r} is no name and its title: {_ALLOWED}")
-        name, title = row
-        if is_missing(name) or is_missing(title):
-            continue
-        if not isinstance(title, str | int | float | np.generic):
-            raise UsageError(f"the title of {name!r} is {title!r}; a title is text")
-        yield text_of(name), str(title)

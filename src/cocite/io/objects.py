@@ -6,14 +6,12 @@ Whatever an object is (``io/object_kinds.py``), its columns of names become one 
     text        NumPy arrays of str, or Arrow's; the graph's names are text
     mapped      anything else that can name a node, by the text of each (``graph/name_files.py``)
 
-A missing name stays missing: whoever stores the rows refuses it, or leaves it out.
+An object is then a source like a file, whose reader registers its columns. What is refused in a row
+is what a file's would be: a name that is missing, empty, too long, or has control characters or
+turns the direction of text; a number below 0; a weight that is no number from 1e-30 to below 1e30.
 
 Cost: a pass over what is no array of numbers; for mapped names some 0.3 microseconds a name, and a
-dictionary of the different ones.
-
-Links that are objects in memory: what they are, how they are stored, and the way back.
-
-A new kind is a function that gives a ``ObjectInput``, and its line of ``io/object_kinds.py``.
+dictionary of the different ones. The object itself is read where it is.
 """
 
 from __future__ import annotations
@@ -26,8 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import InputError, UsageError
+from cocite.errors import InputError, ResourceError, UsageError
 from cocite.graph.name_files import INTEGERS, NodeLabels, text_of
+from cocite.graph.spelling import refused_in, trimmed
+from cocite.io.readers.contract import EXAMPLES, Found, Job, Read, Reader
+from cocite.io.readers.parquet import BAD_WEIGHT, MAX_NAME, bad_name
+from cocite.io.readers.sources import Source
 
 # -- given -------------------------------------------------------------------------------
 
@@ -219,3 +221,109 @@ class _Mapper:
     def labels(self) -> NodeLabels:
         """What the texts were."""
         return NodeLabels(self._labels)
+
+
+# -- reading -----------------------------------------------------------------------------
+
+
+_ROW_BYTES = 150
+"""What a row takes at most while it is stored, with a name of some length."""
+_ADVICE = "Mend it, or pass skip_bad_rows=True to leave such rows out and count them"
+
+
+class ObjectSource(Source):
+    """Links in memory, or names of nodes, in the place of a file."""
+
+    def __init__(self, given: ObjectInput, table: Any, what: str) -> None:
+        super().__init__(None)
+        self.given, self.table, self._what = given, table, what
+        self.reader = READER
+        self.is_pipe = self.is_directory = False
+        rows = len(table["a"]) if isinstance(table, dict) else int(table.num_rows)
+        self.most_stored = _ROW_BYTES * rows
+        self._reported = "", ""  # neither packed nor in another encoding
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self._what
+
+    @property
+    def short(self) -> str:
+        """The same."""
+        return self._what
+
+
+def sources_of(given: ObjectInput) -> tuple[list[Source], list[Source] | None]:
+    """The links that are given, and the names of nodes, as sources."""
+    links: list[Source] = [ObjectSource(given, given.links, given.what)]
+    if given.nodes is None:
+        return links, None
+    return links, [ObjectSource(given, given.nodes, f"{given.what}, its nodes")]
+
+
+def _read(job: Job) -> Read:
+    """The rows that are clean; raises :class:`InputError` for one that is not."""
+    import duckdb
+
+    source = job.source
+    assert isinstance(source, ObjectSource)
+    job.progress("reading " + source.short, 0, 0)
+    integers, weighted = source.given.integers, bool(job.options.weight)
+    table, fields = f"given_{job.wanted}", "ab"[: job.wanted]
+    kind = "UBIGINT" if integers else "VARCHAR"
+    columns = ", ".join(fields) + (", w" if weighted else "")
+    rows = f"(SELECT row_number() OVER () - 1 AS row, {columns} FROM {table})"
+    bad = " OR ".join(f"({n} IS NULL OR {n} < 0)" if integers else bad_name(n) for n in fields)
+    bad += f" OR {BAD_WEIGHT}" if weighted else ""
+    cast = ", ".join(f"TRY_CAST({n} AS {kind}) AS {n}" for n in fields)
+    cast += ", CAST(w AS DOUBLE) AS w" if weighted else ""
+    found, database = Found(source.label, integers=integers), job.database
+    try:
+        database.register(table, source.table)
+        counted = database.execute(f"SELECT count(*), count(*) FILTER ({bad}) FROM {table}")
+        ((every, wrong),) = counted.fetchall()
+        if wrong:
+            query = f"SELECT row, {columns} FROM {rows} WHERE {bad} ORDER BY row LIMIT {EXAMPLES}"
+            examples = database.execute(query).fetchall()
+            shown = [_said(row, values, job.wanted) for row, *values in examples]
+            found.leave_out("bad value", wrong, shown)
+            if not job.options.skip_bad_rows:
+                raise InputError(f"{found.file}: {found.examples[0]}. {_ADVICE}")
+        found.rows = every - wrong
+    except duckdb.OutOfMemoryException as error:
+        raise ResourceError(
+            f"{found.file} does not fit the memory given: {error}. Give more with --memory"
+        ) from error
+    except duckdb.InvalidInputException as error:  # a surrogate that stands alone
+        raise InputError(f"{found.file} holds text that is not Unicode: {error}") from error
+    return Read(f"SELECT {cast} FROM {rows} WHERE NOT ({bad})", found)
+
+
+READER = Reader("an object in memory", "links in memory", _read)
+
+
+def _said(row: int, values: list[Any], wanted: int) -> str:
+    """What is wrong with a row, in words."""
+    names, weights = values[:wanted], values[wanted:]
+    called = ("its source", "its target") if wanted == 2 else ("the name",)
+    for title, name in zip(called, names, strict=True):
+        if name is None:
+            wrong = f"{title} is missing"
+        elif isinstance(name, int):
+            if name >= 0:
+                continue
+            wrong = f"{title} is a number below 0; names are text, or numbers from 0 on"
+        elif not trimmed(name):
+            wrong = f"{title} is empty"
+        elif len(name.encode()) > MAX_NAME:
+            wrong = f"{title} is longer than {MAX_NAME:,} bytes"
+        elif refused := refused_in(name):
+            wrong = f"{title} has {refused}"
+        else:
+            continue
+        break
+    else:
+        wrong = "its weight is no number from 1e-30 to below 1e30"
+    content = repr((*names, *weights))
+    return f"row {row:,} (from 0), {content[:200]}: {wrong}"

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -160,7 +160,7 @@ def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
     as reading them. Where even so there are more than a hundred, those of a kind are one.
     """
     if len(read) <= _EACH:
-        return [_report(found, asdict(found)) for found in read]
+        return [_report(found, found.to_json()) for found in read]
     entries = _together([(_way(found), found) for found in read], "files as")
     if len(entries) > _EACH:
         entries = _together([(_kind(found), found) for found in read], "files, the first as")
@@ -186,13 +186,13 @@ def _together(read: Sequence[tuple[tuple[object, ...], Found]], words: str) -> l
     for key, found in read:
         if key not in entries:
             firsts[key] = found
-            entries[key] = asdict(found) | dict.fromkeys(_counted(found), 0)
+            entries[key] = found.to_json() | dict.fromkeys(_counted(found), 0)
             entries[key] |= {"files": 0, "examples": []} | {name: {} for name in _shares(found)}
         _add(entries[key], found)
     for key, entry in entries.items():
         first, files = firsts[key], entry["files"]
         if not isinstance(first, TextInput | ParquetInput):  # which say what they counted
-            known = asdict(first)
+            known = first.to_json()
             first = cast(Any, type(first))(**{name: entry[name] for name in known})
         _report(first, entry)
         if files > 1:
@@ -204,12 +204,12 @@ def _counted(found: Found) -> list[str]:
     """The fields that are numbers of what was found, and not how it was read."""
     if isinstance(found, TextInput | ParquetInput):
         return [name for name in _COUNTS if hasattr(found, name)]
-    return [name for name, value in asdict(found).items() if type(value) is int]
+    return [name for name, value in found.to_json().items() if type(value) is int]
 
 
 def _shares(found: Found) -> list[str]:
     """The fields that are numbers of what was found, by what it is."""
-    return [name for name, value in asdict(found).items() if isinstance(value, dict)]
+    return [name for name, value in found.to_json().items() if isinstance(value, dict)]
 
 
 def _add(entry: dict[str, Any], found: Found) -> None:
@@ -223,7 +223,7 @@ def _add(entry: dict[str, Any], found: Found) -> None:
             entry[name] += getattr(found, name)
     for name in _shares(found):
         entry[name] = dict(Counter(entry[name]) + Counter(getattr(found, name)))
-    for name, value in asdict(found).items():
+    for name, value in found.to_json().items():
         if isinstance(value, str) and name != "file" and value != entry[name]:
             entry[name] = ""
 
@@ -241,9 +241,6 @@ def _report(found: Found, value: dict[str, Any]) -> dict[str, Any]:
 _THREAD_BYTES = 1 << 18
 """Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
 
-_SIZES = 20
-"""How much larger than a file what is made of it may be, meanwhile."""
-
 
 class Query(NamedTuple):
     """What is asked of a database in the place of files, as users say it."""
@@ -252,9 +249,11 @@ class Query(NamedTuple):
     database: str | None
     table: str | None
 
-    def source(self, inputs: Any, memory: int, **files: tuple[object, object]) -> SqlSource | None:
+    def source(
+        self, inputs: Any, memory: int, of_files: dict[str, tuple[str, str]]
+    ) -> SqlSource | None:
         """It as an input, None if there is none; raises :class:`~cocite.errors.UsageError` if there
-        are ``inputs``, too, or options of ``files`` that are not what they usually are.
+        are ``inputs``, too, or options ``of_files`` that are not what they usually are.
         """
         if self == (None, None, None):
             return None
@@ -264,9 +263,7 @@ class Query(NamedTuple):
                 'of the two out. A query reads files itself, as in --sql "select src, dst from '
                 "'a.parquet'\""
             )
-        for title, (value, usual) in files.items():
-            if value != usual:
-                raise UsageError(f"{title} is for files: leave it out for what a database gives")
+        refuse_given("what a database gives", of_files)
         return SqlSource.checked(self.sql, self.database, self.table, memory)
 
 
@@ -330,14 +327,15 @@ def _check_request(readers: list[Reader], options: ReadOptions) -> None:
 def _sources(named: Any) -> list[Source]:
     if isinstance(named, SqlSource):
         return [named]
+    if isinstance(named, list) and named and all(isinstance(each, Source) for each in named):
+        return named
     return [] if named is None else expand(named)
 
 
 def size_of(sources: list[Source]) -> int | None:
     """What storing them takes at most, where that can be told: not of what is packed."""
-    if any(s.path is None or s.is_pipe or s.is_directory or s.packed for s in sources):
-        return None
-    return _SIZES * sum(source.nbytes for source in sources)
+    each = [source.most_stored for source in sources]
+    return None if None in each else sum(most or 0 for most in each)
 
 
 def threads_for(sources: list[Source], most: int) -> int:
@@ -378,8 +376,8 @@ def numbers_of(namespaces: str | Iterable[str | int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, each)))
 
 
-def see_no_text(**options: tuple[str, str]) -> None:
-    """See that options of texts are what they are by default."""
+def refuse_given(what: str, options: dict[str, tuple[str, str]]) -> None:
+    """See that options of files are what they usually are, for ``what`` is no file."""
     for title, (value, usual) in options.items():
         if value != usual:
-            raise UsageError(f"{title} is for files: leave it out for what is in memory")
+            raise UsageError(f"{title} is for files: leave it out for {what}")

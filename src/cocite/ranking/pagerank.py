@@ -52,7 +52,7 @@ import numpy as np
 from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Names
-from cocite.graph.opening import open_graph
+from cocite.io.opening import open_graph
 from cocite.io.readers import read_columns
 from cocite.ranking.core import Lumped
 from cocite.ranking.hits import Convergence, Residual, StoppingRule, Sweeps

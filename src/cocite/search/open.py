@@ -249,7 +249,7 @@ def build(
 
 def _graph_of(links: Any, **options: Any) -> tuple[str | None, Graph]:
     """The URL of a stored graph, if it is given by one, and the graph (:func:`open_graph`)."""
-    from cocite.graph.opening import open_graph
+    from cocite.io.opening import open_graph
     from cocite.io.remote import is_url, origin
 
     graph = open_graph(links, **options)

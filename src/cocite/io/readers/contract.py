@@ -20,10 +20,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
 from cocite.errors import SKIP_ADVICE, InputError, UsageError
 from cocite.extras import need
@@ -155,7 +155,8 @@ class ReadOptions:
     (``io/readers/formats.py``); ``undirected``: whether every link is stored both ways afterwards,
     so that a link without direction need not be given both ways; ``pages``: how HTML is read;
     ``sheet``: that of a spreadsheet, "" for the only one with rows; ``sides``: what the two kinds
-    of nodes of a bipartite table are called.
+    of nodes of a bipartite table are called; ``keep_self_loops`` and ``count_duplicates``: what
+    becomes of such links.
     """
 
     delimiter: str = "auto"
@@ -171,6 +172,8 @@ class ReadOptions:
     normalize_urls: bool = False
     sheet: str = ""
     sides: tuple[str, str] | None = None
+    keep_self_loops: bool = False
+    count_duplicates: bool = False
 
     def __post_init__(self) -> None:
         if self.delimiter not in ("auto", *DELIMITERS):
@@ -376,6 +379,13 @@ class Found:
     bad_rows: dict[str, int] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
     integers: bool = True
+    first_keys: ClassVar[tuple[str, ...]] = ()
+    """What an entry of a manifest begins with, where that is not the order of the fields."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a manifest holds it."""
+        values = asdict(self)
+        return {key: values[key] for key in (*self.first_keys, *values)}
 
     @property
     def bad(self) -> int:

@@ -53,7 +53,7 @@ _TOGETHER = 500
 """Files that are scanned at once."""
 _FILE = "the file of cocite"
 """The column of the files' names; one of theirs that is called so is an error of DuckDB."""
-_BAD_WEIGHT = "(w IS NULL OR NOT (w >= 1e-30 AND w < 1e30))"
+BAD_WEIGHT = "(w IS NULL OR NOT (w >= 1e-30 AND w < 1e30))"
 
 
 @dataclass
@@ -164,7 +164,7 @@ class _Taken(NamedTuple):
     def bad(self) -> str:
         """The condition of a malformed row of these."""
         each = [bad_name(column) for column in self._ends]
-        return " OR ".join(each if self.weight is None else [*each, _BAD_WEIGHT])
+        return " OR ".join(each if self.weight is None else [*each, BAD_WEIGHT])
 
     def rows(self, paths: Iterable[str]) -> str:
         """The rows of files, with their file and number, and ``n`` where names are negative."""

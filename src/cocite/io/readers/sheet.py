@@ -2,8 +2,8 @@
 
 A sheet is made by whoever sent it: a cell at XFD1048576, or one of a gigabyte in a zip archive of a
 megabyte, takes more memory than there is, and calamine then aborts its process. So sheets are read
-in a process of their own (``io/readers/packages.py``), which may take ``limit`` bytes of addresses
-beyond what it begins with. It is this file as a script, and imports nothing of cocite:
+in a process of their own (``io/readers/spreadsheet.py``), which may take ``limit`` bytes of
+addresses beyond what it begins with. It is this file as a script, and imports nothing of cocite:
 
     {"path": path, "named": name, "limit": bytes}
 

@@ -230,6 +230,10 @@ class Beginning:
         return "".join({row[0] for row in self.rows[:100]}).lower()
 
 
+_SIZES = 20
+"""How much larger than a file what is made of it may be, meanwhile."""
+
+
 class Source:
     """One input: ``path`` is None for standard input. A pipe is opened once, by whoever looks at it
     first, and what was looked at is still there to be read.
@@ -274,6 +278,13 @@ class Source:
     def nbytes(self) -> int:
         """Size as stored; 0 where it is not known."""
         return self.path.stat().st_size if self.path is not None else 0
+
+    @cached_property
+    def most_stored(self) -> int | None:
+        """The bytes that storing it takes at most, None where that is not known: what is packed."""
+        if self.path is None or self.is_pipe or self.is_directory or self.packed:
+            return None
+        return _SIZES * self.nbytes
 
     @cached_property
     def is_directory(self) -> bool:

@@ -6,7 +6,7 @@
 
 Source and target are the columns named with ``--columns``, else those whose names say so
 (``io/readers/dialect.py``), else the first two; names are whole numbers or text. Rows of SQLite and
-PostgreSQL stream through the kernel that checks those of text (``io/readers/packages.py``); what
+PostgreSQL stream through the kernel that checks those of text (``io/readers/rows.py``); what
 DuckDB finds goes to a Parquet file first, which is then read as any other. Rows are counted from 1
 on in messages.
 

@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO, Protocol
+from typing import IO, BinaryIO, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,6 +165,11 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 @dataclass
 class TextInput(Found):
     """How one text was read and what was found: goes into the manifest."""
+
+    first_keys: ClassVar[tuple[str, ...]] = (
+        *("file", "delimiter", "header", "columns", "taken", "weight"),
+        *("rows", "comments", "blank_lines"),
+    )
 
     delimiter: str = "tab"
     header: bool = False

@@ -54,11 +54,11 @@ from typing import Any, TypeVar
 
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.opening import open_graph
 from cocite.index.build import IndexBuild
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.plan import BuildOptions, Keep, query_settings
+from cocite.io.opening import open_graph
 from cocite.measures import (
     BY,
     DECAY,
