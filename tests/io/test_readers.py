@@ -39,7 +39,7 @@ db = duckdb.connect()
 TOY = '''
 """Arrows: a first line that says so, then rows such as a>b, or a>b>2.5 with a weight."""
 
-from cocite.io.readers import Job, Read, Reader, clean_rows
+from cocite.io.readers import Job, Read, FormatReader, clean_rows
 
 
 def read(job: Job) -> Read:
@@ -50,7 +50,7 @@ def read(job: Job) -> Read:
         return clean_rows(job, "arrows", rows)
 
 
-READER = Reader("arrows", "arrows (a>b)", read)
+READER = FormatReader("arrows", "arrows (a>b)", read)
 '''
 
 

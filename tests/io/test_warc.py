@@ -26,7 +26,7 @@ from cocite.cli.main import main
 from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.readers import Source
 from cocite.io.readers.crawl import records as warc_records
-from cocite.io.readers.crawl.records import Message, body_of, message_of
+from cocite.io.readers.crawl.records import HttpMessage, body_of, message_of
 from tests.io.plain import links, nothing_left
 
 if sys.version_info >= (3, 14):
@@ -174,7 +174,7 @@ GZIP = gzip.compress(BODY, mtime=0)
 def test_bodies_are_decoded_as_by_a_browser(
     header: dict[str, str], body: bytes, wanted: bytes | None
 ) -> None:
-    found = body_of(Message(200, header, body), 1 << 20)
+    found = body_of(HttpMessage(200, header, body), 1 << 20)
     if wanted is None:
         assert found
         assert BODY.startswith(found)
@@ -184,9 +184,9 @@ def test_bodies_are_decoded_as_by_a_browser(
 
 def test_bodies_that_cannot_be_decoded_or_are_too_large_are_none() -> None:
     damaged = GZIP[:10] + b"\0" * 40
-    assert body_of(Message(200, {"content-encoding": "gzip"}, damaged), 1 << 20) is None
+    assert body_of(HttpMessage(200, {"content-encoding": "gzip"}, damaged), 1 << 20) is None
     for name, pack in (("gzip", gzip.compress), ("br", brotli.compress), ("zstd", zstd.compress)):
-        bomb = Message(200, {"content-encoding": name}, pack(bytes(1 << 20)))
+        bomb = HttpMessage(200, {"content-encoding": name}, pack(bytes(1 << 20)))
         assert body_of(bomb, 1 << 19) is None
         assert body_of(bomb, 1 << 20) == bytes(1 << 20)
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from cocite.errors import InputError, ResourceError, UsageError
 from cocite.graph.name_files import INTEGERS, NodeLabels, text_of
 from cocite.graph.spelling import refused_in, trimmed
-from cocite.io.readers.contract import EXAMPLES, Found, Job, Read, Reader
+from cocite.io.readers.contract import EXAMPLES, FormatReader, Found, Job, Read
 from cocite.io.readers.parquet import BAD_WEIGHT, MAX_NAME, bad_name
 from cocite.io.readers.sources import Source
 
@@ -300,7 +300,7 @@ def _read(job: Job) -> Read:
     return Read(f"SELECT {cast} FROM {rows} WHERE NOT ({bad})", found)
 
 
-READER = Reader("an object in memory", "links in memory", _read)
+READER = FormatReader("an object in memory", "links in memory", _read)
 
 
 def _said(row: int, values: list[Any], wanted: int) -> str:

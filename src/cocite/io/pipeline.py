@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.database import database_named
 from cocite.io.readers import (
+    FormatReader,
     Found,
     Job,
-    Reader,
     ReadOptions,
     Source,
     expand,
@@ -101,11 +101,11 @@ def load_all(
 
 def _groups(
     sources: Sequence[Source], options: ReadOptions, wanted: int
-) -> list[tuple[Reader | None, list[int]]]:
+) -> list[tuple[FormatReader | None, list[int]]]:
     """Places of the inputs that are read together, in the order of the first of each; with their
     reader, which of a pipe is known when its turn comes.
     """
-    groups: list[tuple[Reader | None, list[int]]] = []
+    groups: list[tuple[FormatReader | None, list[int]]] = []
     many: dict[int, list[int]] = {}
     for place, source in enumerate(sources):
         reader = None if source.is_pipe else reader_of(source, options, wanted)
@@ -294,7 +294,7 @@ class Inputs(NamedTuple):
         found = cls(_sources(links), _sources(nodes), title_sources(titles, memory))
         if sum(source.is_stdin for source in found.all) > 1:
             raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
-        readers: list[Reader] = []
+        readers: list[FormatReader] = []
         for sources, wanted in ((found.links, 2), (found.nodes, 1)):
             for source in sources:
                 if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
@@ -310,7 +310,7 @@ class Inputs(NamedTuple):
         return self.links + self.nodes + self.titles
 
 
-def _check_request(readers: list[Reader], options: ReadOptions) -> None:
+def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
     """See that some input does what is asked for."""
     if options.pages.listed and not any(each.restricts for each in readers):
         raise UsageError(

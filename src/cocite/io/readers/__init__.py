@@ -5,11 +5,11 @@ is), and a line of the table in ``io/readers/formats.py``.
 """
 
 from cocite.io.readers.contract import (
+    FormatReader,
     Found,
     Job,
     PageOptions,
     Read,
-    Reader,
     ReadOptions,
 )
 from cocite.io.readers.formats import FORMATS, Format, reader_of, readers
@@ -21,6 +21,7 @@ __all__ = [
     "FORMATS",
     "Beginning",
     "Format",
+    "FormatReader",
     "Found",
     "Job",
     "Labeled",
@@ -28,7 +29,6 @@ __all__ = [
     "PairRows",
     "Read",
     "ReadOptions",
-    "Reader",
     "RowsFound",
     "Source",
     "clean_rows",

@@ -29,8 +29,8 @@ from typing import Any
 
 from cocite.errors import InputError, MalformedRow
 from cocite.io.readers import signs
-from cocite.io.readers.contract import DELIMITERS, Job, Read, Reader, ReadOptions, text_lines
-from cocite.io.readers.rows import LinkRows, RowsFound
+from cocite.io.readers.contract import DELIMITERS, FormatReader, Job, Read, ReadOptions, text_lines
+from cocite.io.readers.rows import PairRows, RowsFound
 from cocite.io.readers.sources import Source
 from cocite.io.readers.text import TextInput, clean_relation, clean_text, new_clean_file
 
@@ -40,7 +40,7 @@ _LONGEST = 1 << 28
 def _read_lists(job: Job) -> Read:
     """All links, and all nodes that begin a row."""
     by = _separator(job)
-    with LinkRows(job) as out:
+    with PairRows(job) as out:
         for line, names in _rows(job, by):
             if job.wanted == 1:
                 for name in names:
@@ -52,7 +52,7 @@ def _read_lists(job: Job) -> Read:
         return out.finish(ADJACENCY_READER.title, "each row links its first node to the others")
 
 
-ADJACENCY_READER = Reader(
+ADJACENCY_READER = FormatReader(
     "an adjacency list",
     "a node a row, then those it links to (a: b c, or a b c, between tabs, commas, semicolons "
     "or blanks); lists of graphs without direction need --undirected",
@@ -122,7 +122,7 @@ def _read_crawl(job: Job) -> Read:
     return Read(rows, found, nodes)
 
 
-READER = Reader(
+READER = FormatReader(
     "a web graph of Common Crawl",
     "a web graph of Common Crawl, vertices.txt.gz and edges.txt.gz side by side, of which "
     "the edges are to be named; com.example becomes example.com",

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, ResourceError
-from cocite.io.readers.contract import Found, Job, Read, Reader, ReadOptions
+from cocite.io.readers.contract import FormatReader, Found, Job, Read, ReadOptions
 from cocite.io.readers.sources import Source
 from cocite.io.readers.text import clean_relation, clean_text, new_clean_file
 
@@ -88,7 +88,7 @@ def _read(job: Job) -> Read:
     return Read(rows, found, nodes)
 
 
-READER = Reader(
+READER = FormatReader(
     "a BVGraph",
     "a graph of WebGraph, as LAW publishes them: NAME.graph and NAME.properties, of which "
     "either may be named, or NAME; nodes are numbered from 0, or named by NAME.urls if that "

@@ -423,7 +423,7 @@ class ReadMany(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Reader:
+class FormatReader:
     """A kind of input. ``title`` is its name in messages, ``described`` in help.
 
     ``read`` gives the relations, and what was found; ``read_many`` what is found in many files of

@@ -17,7 +17,7 @@ from typing import cast
 
 from cocite.errors import UnrecognizedInput, UsageError
 from cocite.io.readers import signs
-from cocite.io.readers.contract import Reader, ReadOptions
+from cocite.io.readers.contract import FormatReader, ReadOptions
 from cocite.io.readers.crawl.sitemap import is_list
 from cocite.io.readers.html.site import is_site
 from cocite.io.readers.signs import Sign, begins, begins_text, has_line, json_value, tagged
@@ -266,7 +266,7 @@ def readers() -> dict[str, str]:
     return {line.called: line.reader for line in FORMATS if line.reader} | {"text": TEXT}
 
 
-def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> Reader:
+def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> FormatReader:
     """The reader of ``source``, of which ``wanted`` is 2 for links and 1 for names of nodes.
 
     Raises :class:`UnrecognizedInput` if there is none for what it holds, and :class:`UsageError` if
@@ -275,10 +275,10 @@ def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> Reader:
     known = source.reader or source.readers.get((options, wanted))
     if known is None:
         known = source.readers[options, wanted] = _found(source, options, wanted)
-    return cast(Reader, known)
+    return cast(FormatReader, known)
 
 
-def _found(source: Source, options: ReadOptions, wanted: int) -> Reader:
+def _found(source: Source, options: ReadOptions, wanted: int) -> FormatReader:
     named = readers()
     if options.format not in ("auto", *named):
         raise UsageError(
@@ -309,7 +309,7 @@ def format_of(source: Source) -> Format | None:
     return next((line for line in FORMATS if line.sure and line.sign(beginning)), None)
 
 
-def _streamed(source: Source, reader: Reader) -> Reader:
+def _streamed(source: Source, reader: FormatReader) -> FormatReader:
     """The reader, if it can read what the source is."""
     packed = source.packed
     if reader.streams or not (source.is_pipe or packed):
@@ -330,10 +330,10 @@ def _packed(source: Source) -> str:
     return f" (packed by {packed})" if packed else ""
 
 
-def reader_at(place: str) -> Reader:
+def reader_at(place: str) -> FormatReader:
     """Return the reader at ``module:name``."""
     module, _, name = place.partition(":")
-    return cast(Reader, getattr(import_module(module), name))
+    return cast(FormatReader, getattr(import_module(module), name))
 
 
 def _filled(advice: str, source: Source) -> str:
@@ -350,7 +350,7 @@ def _filled(advice: str, source: Source) -> str:
     return advice
 
 
-def _of_directory(source: Source, options: ReadOptions) -> Reader:
+def _of_directory(source: Source, options: ReadOptions) -> FormatReader:
     path = source.path
     assert path is not None
     kind = kind_of(path)

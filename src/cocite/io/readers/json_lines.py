@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cocite.errors import UnrecognizedInput, UsageError
-from cocite.io.readers.contract import Job, Read, Reader, text_lines
+from cocite.io.readers.contract import FormatReader, Job, Read, text_lines
 from cocite.io.readers.dialect import answer_in, ends_of
 from cocite.io.readers.graphs.text import name_of
 from cocite.io.readers.json_values import JSONText
@@ -55,7 +55,7 @@ def _read(job: Job) -> Read:
     return Read(clean_relation(job, read.integers), RowsFound.of(read, READER.title, note))
 
 
-READER = Reader(
+READER = FormatReader(
     "JSON lines",
     'a link a line, {"source": "a", "target": "b"} or ["a", "b"], or a list of such; --columns '
     "names other members",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
-from cocite.io.readers.contract import Job, Read, Reader
+from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.rows import RowsFound
 from cocite.io.readers.sources import Source
 from cocite.io.readers.text import Cleaner, TextInput, clean_relation, new_clean_file
@@ -80,7 +80,7 @@ def _read(job: Job) -> Read:
     return Read(rows, found, nodes)
 
 
-READER = Reader(
+READER = FormatReader(
     "Matrix Market",
     "a square matrix in coordinates: a link from each entry's row to its column, both ways if "
     "symmetric; nodes are numbered from 1; --weight-column value takes the values",

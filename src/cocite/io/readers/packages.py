@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from cocite.errors import InputError
-from cocite.io.readers.contract import Job, Read, Reader
-from cocite.io.readers.rows import LinkRows
+from cocite.io.readers.contract import FormatReader, Job, Read
+from cocite.io.readers.rows import PairRows
 
 _MOST = 1 << 28
 _NPM = ("dependencies", "optionalDependencies", "peerDependencies", "devDependencies")
@@ -31,7 +31,7 @@ _LINK = tuple[str, str]
 def _read_packages(job: Job) -> Read:
     """All needs, and all packages."""
     names, needs = _packages(job)
-    with LinkRows(job, ("need", "package")) as out:
+    with PairRows(job, ("need", "package")) as out:
         for number, name in enumerate(names, 1):
             out.nodes.add((name,), number)
         for number, need in enumerate(needs, 1):
@@ -39,7 +39,7 @@ def _read_packages(job: Job) -> Read:
         return out.finish(READER.title, "{nodes:,} packages link to what they need")
 
 
-READER = Reader(
+READER = FormatReader(
     "a lock file of packages",
     "what packages need: poetry.lock, uv.lock, pdm.lock, Cargo.lock, package-lock.json, or "
     "what pip inspect prints",

@@ -20,10 +20,10 @@ from cocite.graph.spelling import REFUSED_SQL, turn_in
 from cocite.io.database import file_literal, literal, quoted_column
 from cocite.io.readers.contract import (
     EXAMPLES,
+    FormatReader,
     Found,
     Job,
     Read,
-    Reader,
     ReadMany,
     ReadOptions,
     Together,
@@ -112,7 +112,7 @@ def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
             yield from _together(job, group)
 
 
-READER = Reader("Parquet", "a table in Parquet", _read, streams=False, read_many=_read_many)
+READER = FormatReader("Parquet", "a table in Parquet", _read, streams=False, read_many=_read_many)
 
 
 def read_file(job: Job, source: Source, path: Path) -> tuple[str, ParquetInput]:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.extras import need
-from cocite.io.readers.contract import Job, Read, Reader, no_progress
+from cocite.io.readers.contract import FormatReader, Job, Read, no_progress
 from cocite.io.readers.rows import RowsFound
 from cocite.io.readers.sources import ALWAYS_UNPACKED, MOST_RATIO, most_unpacked
 from cocite.io.readers.text import Cleaner, clean_relation, new_clean_file
@@ -47,7 +47,7 @@ def _read(job: Job) -> Read:
     return Read(clean_relation(job, found.integers), named)
 
 
-READER = Reader(
+READER = FormatReader(
     "a spreadsheet",
     "a sheet of a spreadsheet (xlsx, xlsb, xls, ods), as rows of a text; --sheet names it",
     _read,

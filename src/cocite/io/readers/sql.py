@@ -41,7 +41,7 @@ from cocite.io.database import (
     quoted_column,
     reported,
 )
-from cocite.io.readers.contract import Job, Read, Reader
+from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.dialect import OTHERS, column_place, ends_of, unread_weights, weights_note
 from cocite.io.readers.parquet import read_file
 from cocite.io.readers.rows import RowsFound, RowWriter
@@ -127,7 +127,7 @@ def _read(job: Job) -> Read:
         return _by_rows(connection, query, source, job)
 
 
-READER = Reader("a database", "a query or a table of SQLite, DuckDB or PostgreSQL", _read)
+READER = FormatReader("a database", "a query or a table of SQLite, DuckDB or PostgreSQL", _read)
 
 
 def _result(job: Job) -> Path:

@@ -42,11 +42,11 @@ from cocite.io.database import file_literal
 from cocite.io.readers.contract import (
     DELIMITERS,
     EXAMPLES,
+    FormatReader,
     Found,
     Job,
     Progress,
     Read,
-    Reader,
     ReadMany,
     ReadOptions,
     Together,
@@ -229,7 +229,7 @@ def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
         yield ReadMany(rows, list(sources[first:at]), found)
 
 
-READER = Reader(
+READER = FormatReader(
     "text",
     "rows of columns between tabs, commas, semicolons, bars or blanks",
     _read,

@@ -48,7 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, MalformedRow
-from cocite.io.readers.contract import EXAMPLES, Found, Job, Read, Reader, follow, no_report
+from cocite.io.readers.contract import EXAMPLES, FormatReader, Found, Job, Read, follow, no_report
 from cocite.io.readers.sources import Source, unpack_errors
 from cocite.io.readers.text import new_clean_file, relation_of
 from cocite.kernels.sql_rows import INTEGER, TEXT
@@ -298,7 +298,7 @@ class WikiFound(Found):
         return text + (f"; {', '.join(others)}" if others else "")
 
 
-READER = Reader(
+READER = FormatReader(
     "a dump of MediaWiki",
     "a dump of MediaWiki: page, pagelinks, linktarget and redirect (.sql.gz), of which one is "
     "to be named, and the others lie beside it; redirects are resolved",

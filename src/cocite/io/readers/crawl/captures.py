@@ -30,7 +30,7 @@ from typing import Any
 
 from cocite.errors import UnrecognizedInput
 from cocite.io.readers.contract import Job, Read, follow, no_report
-from cocite.io.readers.crawl.records import Message, body_of, is_page, page_type
+from cocite.io.readers.crawl.records import HttpMessage, body_of, is_page, page_type
 from cocite.io.readers.crawl.sitemap import read_listed
 from cocite.io.readers.html.page import TAGS, joined
 from cocite.io.readers.html.reader import HtmlPage, Pages, PagesFound
@@ -346,7 +346,7 @@ class Responses:
             self.captures.page(url, at, parsed.found or nothing)
 
     def page_of(
-        self, message: Message, url: str, at: str, *, long: bool = False, cut: bool = False
+        self, message: HttpMessage, url: str, at: str, *, long: bool = False, cut: bool = False
     ) -> HtmlPage | None:
         """The page in an answer; all else is pushed or counted. ``long`` and ``cut`` say that not
         all of it is there, as it is too long, or as it was so when it was kept.

@@ -47,7 +47,7 @@ from urllib.parse import urlsplit
 from cocite import __version__
 from cocite.errors import InputError, UnrecognizedInput
 from cocite.extras import need
-from cocite.io.readers.contract import Job, Read, Reader
+from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.crawl.captures import (
     ERROR,
     LARGEST,
@@ -56,7 +56,7 @@ from cocite.io.readers.crawl.captures import (
     CrawlFound,
     Responses,
 )
-from cocite.io.readers.crawl.records import Message, body_of
+from cocite.io.readers.crawl.records import HttpMessage, body_of
 from cocite.io.readers.crawl.sitemap import Listed, listed_in, read_listed
 from cocite.io.readers.crawl.warc import refuse_site
 from cocite.io.readers.html.page import joined
@@ -84,7 +84,7 @@ class Fetched(NamedTuple):
 
     url: str
     at: str
-    message: Message | None
+    message: HttpMessage | None
     why: str = ""
 
 
@@ -102,7 +102,7 @@ class Fetcher:
         """Fetch pages, and those that they are redirected to, each once; in the order in which
         they come.
         """
-        run = _Run(self, urls)
+        run = _FetchRun(self, urls)
         thread = threading.Thread(target=run.run, name="cocite-fetch", daemon=True)
         thread.start()
         try:
@@ -115,7 +115,7 @@ class Fetcher:
             run.cancel()
             thread.join(1.0)  # a name that is being looked up cannot be cancelled
 
-    async def one(self, client: Any, host: str, url: str, run: _Run) -> Fetched:
+    async def one(self, client: Any, host: str, url: str, run: _FetchRun) -> Fetched:
         """One page, when its host's turn has come."""
         rules = await self._rules_of(client, host, url, run)
         if rules is None:
@@ -132,7 +132,7 @@ class Fetcher:
                 fetched = await self._ask(client, host, url, run, delay)
         return fetched
 
-    async def _rules_of(self, client: Any, host: str, url: str, run: _Run) -> Any:
+    async def _rules_of(self, client: Any, host: str, url: str, run: _FetchRun) -> Any:
         """What robots.txt says, read once; None if it cannot be read. Redirects of it are followed
         on the same host.
         """
@@ -158,7 +158,13 @@ class Fetcher:
         return self._rules[host]
 
     async def _ask(
-        self, client: Any, host: str, url: str, run: _Run, delay: float, most: int | None = None
+        self,
+        client: Any,
+        host: str,
+        url: str,
+        run: _FetchRun,
+        delay: float,
+        most: int | None = None,
     ) -> Fetched:
         """One request, of which ``most`` bytes are read. A host is asked by one task at a time."""
         await run.wait(self._next.get(host, 0.0) - time.monotonic())
@@ -170,7 +176,7 @@ class Fetcher:
                     header.setdefault(name.lower(), " ".join(value.split()))
                 header.pop("transfer-encoding", None)  # is undone
                 body = await _body(answer, LARGEST if most is None else most)
-                return Fetched(url, at, Message(answer.status_code, header, body))
+                return Fetched(url, at, HttpMessage(answer.status_code, header, body))
         except TimeoutError:
             return Fetched(url, at, None, f"it takes longer than {_WHOLE:g} seconds")
         except (self._httpx.HTTPError, self._httpx.InvalidURL, OSError, ValueError) as error:
@@ -192,7 +198,7 @@ class Fetcher:
         )
 
 
-class _Run:
+class _FetchRun:
     """The requests of one iteration: they put what they find into ``found``, then None."""
 
     def __init__(self, fetcher: Fetcher, urls: Iterable[str]) -> None:
@@ -346,7 +352,7 @@ def _read(job: Job) -> Read:
         return captures.finish()
 
 
-READER = Reader(
+READER = FormatReader(
     "a sitemap or a list of URLs",
     "a sitemap, an index of sitemaps, or a list of URLs, one a line: its pages are fetched "
     "(--fetch), or it names those of a folder or archive (--pages)",

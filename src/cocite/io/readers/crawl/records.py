@@ -266,7 +266,7 @@ _PAGES = ("text/html", "application/xhtml+xml")
 
 
 @dataclass(frozen=True)
-class Message:
+class HttpMessage:
     """A response: names of the header in small letters, of several of a name the first one."""
 
     status: int
@@ -280,7 +280,7 @@ class Message:
         return found[1] if found else ""
 
 
-def message_of(block: bytes) -> Message | None:
+def message_of(block: bytes) -> HttpMessage | None:
     """The response in the block of a record; None if it is none."""
     end = _END.search(block)
     head, body = (block[: end.start()], block[end.end() :]) if end else (block, b"")
@@ -293,7 +293,7 @@ def message_of(block: bytes) -> Message | None:
         name, colon, value = line.decode("latin-1").partition(":")
         if colon:
             header.setdefault(name.strip().lower(), " ".join(value.split()))
-    return Message(int(status[1]), header, body)
+    return HttpMessage(int(status[1]), header, body)
 
 
 def page_type(content_type: str) -> bool:
@@ -308,7 +308,7 @@ def is_page(content_type: str, body: bytes) -> bool:
     return signs.html(Beginning(body[: 1 << 14]))
 
 
-def body_of(message: Message, most: int) -> bytes | None:
+def body_of(message: HttpMessage, most: int) -> bytes | None:
     """The body, decoded; None if it cannot be, or has more than ``most`` bytes."""
     body = message.body
     if "chunked" in message.header.get("transfer-encoding", "").lower():

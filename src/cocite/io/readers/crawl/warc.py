@@ -34,9 +34,16 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from cocite.errors import InputError, UnrecognizedInput, UsageError
-from cocite.io.readers.contract import Job, Read, Reader
+from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.crawl.captures import OTHER, REVISIT, Captures, CrawlFound, Responses
-from cocite.io.readers.crawl.records import LARGEST, Message, Record, message_of, page_type, records
+from cocite.io.readers.crawl.records import (
+    LARGEST,
+    HttpMessage,
+    Record,
+    message_of,
+    page_type,
+    records,
+)
 from cocite.io.readers.html.page import TAGS, joined, refresh_of
 from cocite.io.readers.html.reader import HtmlPage, Pages
 from cocite.io.readers.sources import Source
@@ -164,7 +171,7 @@ def _read(job: Job) -> Read:
         return captures.finish()
 
 
-READER = Reader(
+READER = FormatReader(
     "a web archive",
     "web archives of crawlers: WARC, and WAT of Common Crawl; nodes are URLs of pages",
     _read,
@@ -226,7 +233,7 @@ class _Crawl(Responses):
             return None
         type_ = record.header.get("content-type", "").lower()
         if record.kind == "resource" or (record.kind == "response" and "http" not in type_):
-            message: Message | None = Message(200, {"content-type": type_}, record.block)
+            message: HttpMessage | None = HttpMessage(200, {"content-type": type_}, record.block)
         else:
             message = message_of(record.block)
         if record.kind == "revisit":
@@ -238,7 +245,7 @@ class _Crawl(Responses):
         cut = "warc-truncated" in record.header
         return self.page_of(message, url, at, long=record.long, cut=cut)
 
-    def _revisit(self, record: Record, message: Message | None, url: str, at: str) -> None:
+    def _revisit(self, record: Record, message: HttpMessage | None, url: str, at: str) -> None:
         """What is as it was before: at this URL, or at the one that is named."""
         self.left_out["revisit"] += 1
         if message is not None:

@@ -29,7 +29,7 @@ from html import unescape
 from typing import Any
 
 from cocite.errors import InputError
-from cocite.io.readers.contract import Job, Read, Reader
+from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.graphs.document import GraphWriter
 from cocite.io.readers.json_values import JSONText
 
@@ -45,7 +45,7 @@ def _read_gml(job: Job) -> Read:
         return out.finish(all_both=not _Graph(job, out).run())
 
 
-READER = Reader(
+READER = FormatReader(
     "GML",
     "GML; nodes are named by their labels if all have one of their own, else by their ids",
     _read_gml,
@@ -163,7 +163,7 @@ def _read_node_link(job: Job) -> Read:
         return out.finish(all_both=not directed)
 
 
-NODE_LINK_READER = Reader(
+NODE_LINK_READER = FormatReader(
     "JSON of nodes and links",
     "JSON of nodes and links (NetworkX, d3); nodes are named by their labels (label, name or "
     "title) if all have one of their own, else by their ids",

@@ -40,7 +40,7 @@ from typing import IO, Any, Protocol
 from xml.parsers import expat
 
 from cocite.errors import CociteError, InputError, UsageError
-from cocite.io.readers.contract import Job, Read, Reader
+from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.graphs.document import GraphWriter
 from cocite.io.readers.sources import unpack_errors
 
@@ -190,7 +190,7 @@ def _read_graphml(job: Job) -> Read:
         return out.finish()
 
 
-READER = Reader(
+READER = FormatReader(
     "GraphML",
     "GraphML; nodes are named by their labels (label, name or title) if all have one of their "
     "own, else by their ids",
@@ -311,7 +311,7 @@ def _read_gexf(job: Job) -> Read:
         return out.finish()
 
 
-GEXF_READER = Reader(
+GEXF_READER = FormatReader(
     "GEXF",
     "GEXF (Gephi); nodes are named by their labels if all have one of their own, else by their ids",
     _read_gexf,

@@ -36,7 +36,7 @@ from contextlib import contextmanager
 from typing import IO, Any, BinaryIO, cast
 
 from cocite.errors import InputError, ResourceError, UnrecognizedInput, UsageError
-from cocite.io.readers.contract import Job, Read, Reader
+from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.html.reader import read_site
 from cocite.io.readers.html.site import (
     LARGEST,
@@ -85,7 +85,7 @@ def _read(job: Job) -> Read:
         return read_site(job, Site(tree))
 
 
-READER = Reader(
+READER = FormatReader(
     "an archive of HTML pages",
     "a tar or zip archive of HTML pages, read as the folder that was packed",
     _read,  # a zip archive out of a pipe is refused when it is met

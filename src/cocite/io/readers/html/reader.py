@@ -56,10 +56,10 @@ from cocite.errors import InputError, UnrecognizedInput
 from cocite.extras import need
 from cocite.io.readers.contract import (
     EXAMPLES,
+    FormatReader,
     Found,
     Job,
     Read,
-    Reader,
     Reported,
     no_progress,
     no_report,
@@ -251,7 +251,7 @@ def _read_folder(job: Job) -> Read:
     return read_site(job, Site(Folder(job.source.path)))
 
 
-READER = Reader(
+READER = FormatReader(
     "a folder of HTML pages",
     "a folder of HTML pages, a static site: links as a browser follows them",
     _read_folder,
