@@ -3,7 +3,7 @@
     python -m benchmarks.peers.nearest GRAPH METHOD        one run, in a process of its own: JSON
 
 The embedding is a randomized singular value decomposition by scikit-learn, of 128 dimensions, of
-the links taken both ways and scaled by degrees (``cocite.evaluation.studies``); usearch and
+the links taken both ways and scaled by degrees (``benchmarks.studies``); usearch and
 hnswlib find neighbors by cosine, as they are set when nothing is. Ours are the default measure and
 PSimRank of 100 samples, built on all cores, as theirs. Of each:
 
