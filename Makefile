@@ -1,19 +1,19 @@
-# make demo | serve-demo | test | test-all | test-quick | test-bounds | test-cluster | test-image | test-matrix | torture | check | audit | bench | bench-peers | docs | reproduce-sor: each makes its own environment first, from python3 and make alone.
+# make demo | serve-demo | kernels | test | test-all | test-quick | test-bounds | test-cluster | test-targets | test-image | test-matrix | torture | check | audit | bench | bench-peers | docs | reproduce-sor: each makes its own environment first, from python3 and make alone.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 
-# What a change breaks first, most of it; no test here takes long, so those stay out that compile
-# kernels or measure memory.
-QUICK := tests/test_*.py tests/cli tests/compiled tests/storage tests/runner \
+# What a change breaks first, most of it; no test here takes long, so those stay out that measure
+# memory.
+QUICK := tests/test_*.py tests/cli tests/storage tests/runner \
 	tests/allpairs/test_parts.py tests/engine/test_rings.py tests/engine/test_walk.py \
 	tests/graph/test_links.py tests/io/test_readers.py tests/io/test_writers.py \
 	tests/index/test_facts.py tests/index/test_files.py \
 	tests/kernels/test_external.py tests/kernels/test_text.py \
-	tests/measures/test_by.py tests/measures/test_settings.py tests/search/test_common.py tests/search/test_filters.py \
-	--ignore=tests/cli/test_cache.py --ignore=tests/cli/test_memory.py
+	tests/measures/test_meeting_weight.py tests/measures/test_settings.py tests/search/test_common.py tests/search/test_filters.py \
+	--ignore=tests/cli/test_memory.py
 
 # What make test leaves to make test-all: tests that start processes, draw many samples, or do harm.
 CHOSEN := (chosen or not (long or process or statistical or torture)) and not cluster
@@ -33,31 +33,41 @@ define pytest
 	$(BIN)/python -m pytest -n auto --dist worksteal $(1)
 endef
 
-.PHONY: demo serve-demo test test-all test-quick test-bounds test-cluster test-image test-matrix imports torture check audit bench bench-peers docs reproduce-sor lock clean
+.PHONY: demo serve-demo kernels wheels test test-all test-quick test-bounds test-cluster test-targets test-image test-matrix imports torture check audit bench bench-peers docs reproduce-sor lock clean
 
-$(VENV)/.runtime: requirements.lock pyproject.toml
+$(VENV)/.runtime: requirements.lock requirements-build.lock requirements-linker.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"cocite needs Python 3.11 or later; this is {v.major}.{v.minor}. Name another: make PYTHON=python3.12")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps --editable .
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --require-hashes -r requirements.lock -r requirements-build.lock
+	@$(BIN)/python -c 'import hatch_build, sys; sys.exit(not hatch_build.compiler())' \
+	|| $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --require-hashes -r requirements-linker.lock
+	@echo "compiling kernels, once: about a minute on two cores"
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@ $(VENV)/.kernels
+
+# What has changed is compiled again; what is there is kept in build/kernels.
+$(VENV)/.kernels: $(VENV)/.runtime hatch_build.py src/cocite/constants.py $(wildcard src/cocite/kernels/*.py)
+	@$(BIN)/python hatch_build.py >/dev/null
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
+kernels: $(VENV)/.kernels
+
+$(VENV)/.dev: $(VENV)/.kernels requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 
-demo: $(VENV)/.runtime
+demo: $(VENV)/.kernels
 	@$(BIN)/python examples/stdlib_demo.py
 
 serve-demo: $(VENV)/.dev
 	@$(BIN)/python examples/stdlib_serve.py
 
 test: $(VENV)/.dev
-	@echo "most tests, and of those that take long a chosen few: two more minutes where kernels are compiled first"
+	@echo "most tests, and of those that take long a chosen few"
 	$(call pytest,-m "$(CHOSEN)")
 
 test-all: $(VENV)/.dev
-	@echo "all tests, as before anything lands: two more minutes where kernels are compiled first"
+	@echo "all tests, as before anything lands"
 	$(call pytest,)
 
 # What tests import, as bytecode: two workers that begin with none make it twice.
@@ -65,15 +75,23 @@ imports: $(VENV)/.dev
 	@$(bytecode); $(BIN)/python -m pytest --collect-only -qq >/dev/null
 
 test-quick: $(VENV)/.dev
-	@echo "the quick tests: two to three minutes on two cores; more where kernels are compiled first"
+	@echo "the quick tests: two to three minutes on two cores"
 	$(call pytest,$(QUICK))
 
 # Every index that a kernel uses is looked at: one beyond its array is an error, and not a wrong answer.
-# Code that does so is kept apart from the other (src/cocite/compiled/cache.py).
-test-bounds: export NUMBA_BOUNDSCHECK = 1
+# Such kernels are a library of their own.
+test-bounds: export COCITE_CHECKED = 1
 test-bounds: $(VENV)/.dev
-	@echo "what all measures promise, by kernels with bounds checks: two minutes on two cores; more where they are compiled first"
-	$(call pytest,tests/measures/test_contract.py)
+	@echo "what all measures promise, by kernels with bounds checks: two minutes on two cores, and one to compile them"
+	@$(BIN)/python hatch_build.py --checked >/dev/null
+	$(call pytest,tests/measures/test_contract.py tests/kernels/test_kernel.py)
+
+# Kernels for another processor give the same bits, and so do those that Numba compiles when they are called.
+test-targets: $(VENV)/.dev
+	@echo "stored answers, digests and what measures promise, by kernels for x86-64-v2 and by Numba: five minutes on two cores"
+	@[ "$$(uname -m)" != x86_64 ] || { $(BIN)/python hatch_build.py --target x86-64-v2 >/dev/null \
+	&& COCITE_TARGET=x86-64-v2 $(BIN)/python -m pytest -q -n auto tests/test_golden.py tests/index/test_one_digest.py tests/measures/test_contract.py; }
+	@COCITE_JIT=1 $(BIN)/python -m pytest -q -n auto tests/test_golden.py tests/measures/test_contract.py
 
 # One test at a time: each has several Ray nodes, which are processes of their own.
 test-cluster: $(VENV)/.dev
@@ -104,7 +122,7 @@ audit: $(VENV)/.dev
 	@folder=$$(mktemp -d) || exit 1; trap 'rm -rf "$$folder"' EXIT INT TERM; \
 	$(BIN)/uv venv --quiet --python $(BIN)/python "$$folder/plain" \
 	&& $(BIN)/uv pip install --quiet --python "$$folder/plain/bin/python" --require-hashes -r requirements.lock \
-	&& $(BIN)/uv tool run --from cyclonedx-bom cyclonedx-py environment --pyproject pyproject.toml "$$folder/plain/bin/python" -o sbom.json
+	&& $(BIN)/uv tool run --input-format cyclonedx-bom cyclonedx-py environment --pyproject pyproject.toml "$$folder/plain/bin/python" -o sbom.json
 	@echo "sbom.json: what a plain installation holds"
 	$(BIN)/uv tool run pip-audit --strict --disable-pip --require-hashes -r requirements.lock -r requirements-dev.lock
 
@@ -117,10 +135,10 @@ docs: $(VENV)/.dev  # the documentation as a site; warnings are errors
 
 # Other libraries, in an environment of their own, so that ours stays as it is locked. What does not
 # install is named and left out.
-$(PEERS)/.peers: requirements.lock pyproject.toml benchmarks/peers/requirements.txt
+$(PEERS)/.peers: requirements.lock requirements-build.lock pyproject.toml benchmarks/peers/requirements.txt
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock -r requirements-build.lock
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@$(PEERS)/bin/python -m pip freeze --disable-pip-version-check --exclude-editable > $(PEERS)/constraints.txt
 	@sed 's/#.*//' benchmarks/peers/requirements.txt | while read -r name; do \
 	[ -z "$$name" ] || $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c $(PEERS)/constraints.txt "$$name" \
@@ -133,10 +151,17 @@ bench-peers: $(PEERS)/.peers
 reproduce-sor: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.sor
 
+# Source and wheel, as a release has them; the wheel is tried where there is neither Numba nor a compiler.
+wheels: $(VENV)/.dev
+	@rm -rf build/dist && COCITE_TARGETS=all $(BIN)/python -m hatchling build -d build/dist
+	$(BIN)/python -m tests.wheel build/dist
+
 lock: $(VENV)/.dev  # pins and hashes for every platform, no registry named
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --group build -c requirements-dev.lock -o requirements-build.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --group linker -o requirements-linker.lock
 
 clean:
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build/kernels src/cocite/kernels/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -22,10 +22,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
 
 from cocite import Graph
-from cocite.kernels._jit import kernel
 from cocite.ranking import plan_ranks
 from cocite.ranking.blocks import Resident
 from cocite.ranking.solver import System
@@ -36,7 +36,7 @@ TITLES = ["graph", "nodes", "links", "core", "core links", "z", "ms a sweep", "n
 TITLES += ["streamed", "gathered", "GB/s streamed", "share"]
 
 
-@kernel
+@numba.njit(nogil=True)
 def _read(values: Any) -> Any:
     total = np.uint64(0)
     for i in range(values.size):
@@ -44,7 +44,7 @@ def _read(values: Any) -> Any:
     return total
 
 
-@kernel
+@numba.njit(nogil=True)
 def _triad(a: Any, b: Any, c: Any) -> None:
     for i in range(a.size):
         a[i] = b[i] + 3.0 * c[i]

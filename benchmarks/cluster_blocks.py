@@ -34,6 +34,7 @@ from cocite.graph.partitions import BlockedGraph
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.io.partitions import split
+from cocite.options.rank import RankOptions
 from cocite.ranking import pagerank
 from cocite.ranking.partitions import PartitionedLinks
 from cocite.resources import Resources
@@ -173,7 +174,7 @@ def values_sent(blocked: BlockedGraph) -> int:
     from cocite.ranking.pagerank import set_up
 
     system, *_ = set_up(
-        blocked, damping=0.85, personalization=None, dangling="spread", removals=0, memory=1 << 30
+        blocked, RankOptions(damping=0.85, dangling="spread", removals=0), None, 1 << 30
     )
     assert isinstance(system.links, PartitionedLinks)
     return system.links.values

@@ -30,7 +30,6 @@ from benchmarks.processes import others, processor_seconds
 from benchmarks.simulator.constants import add_keep, keep_quiet
 from cocite import Index
 from cocite.cluster.ray import Cluster
-from cocite.search.remote.index import SpreadIndex
 from cocite.search.remote.replicas import ReplicaSet
 
 PAGES, SEEDS, EACH = 400, 4, 250
@@ -74,7 +73,7 @@ def told(what: str, found: dict[str, float]) -> None:
     )
 
 
-def until_all(index: SpreadIndex, name: str, seconds: float = 120.0) -> float:
+def until_all(index: Index, name: str, seconds: float = 120.0) -> float:
     """Ask until all shards answer; how long that took."""
     begin = time.monotonic()
     while True:
@@ -94,11 +93,11 @@ def speed(path: str, cluster: Cluster, shards: int, questions: int) -> dict[str,
     names = [here.nodes.name(int(node)) for node in some]
     begin = time.perf_counter()
     spread = cocite.open(path, cluster=cluster, shards=shards, deadline=5.0)
-    assert isinstance(spread, SpreadIndex)
+    assert spread.remote is not None
     with spread:
         found: dict[str, Any] = {"began": time.perf_counter() - begin}
         print(f"{shards} servers began in {found['began']:.1f} s", flush=True)
-        company = spread.company
+        company = spread.remote.company
         assert isinstance(company, ReplicaSet)
         until_all(spread, names[0])
         found["one machine"] = asked(here, names)
@@ -117,7 +116,7 @@ def speed(path: str, cluster: Cluster, shards: int, questions: int) -> dict[str,
 
 def killed(
     cluster: Cluster,
-    spread: SpreadIndex,
+    spread: Index,
     company: ReplicaSet,
     gone: Sequence[Any],
     names: list[str],
@@ -153,11 +152,12 @@ def coverage(cluster: Cluster, shards: int) -> dict[str, Any]:
             path = Path(folder, f"{seed}")
             cocite.build(graph, path, measure="psimrank", samples=64, seed=seed)
             index = cocite.open(path, cluster=cluster, shards=shards, deadline=0.5)
-            assert isinstance(index, SpreadIndex)
-            assert isinstance(index.company, ReplicaSet)
+            assert index.remote is not None
+            company = index.remote.company
+            assert isinstance(company, ReplicaSet)
             with index:
                 for shard in rng.choice(shards, 1 + seed % 5, replace=False).tolist():
-                    index.company._servers[shard][0].actor.kill()
+                    company._servers[shard][0].actor.kill()
                 for _ in range(EACH):
                     a, b = (
                         index.nodes.name(int(n)) for n in rng.choice(len(index.nodes), 2, False)

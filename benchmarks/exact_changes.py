@@ -21,10 +21,11 @@ import cocite
 from benchmarks.sor import Row, Shop, average
 from cocite import Graph
 from cocite.allpairs.core import Core, reduce
-from cocite.allpairs.products import SparseProducts, block_width, sweeps_for
+from cocite.allpairs.products import Products, block_width
 from cocite.allpairs.prune import PrunedSweeps
-from cocite.allpairs.sweeps import PlainSweeps, RelaxedSweeps
+from cocite.allpairs.sweeps import Sweeps, sweeps_for
 from cocite.cluster import Team
+from cocite.graph.links import in_links
 from cocite.resources import cores
 
 DATA = Path(os.environ.get("COCITE_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -111,7 +112,7 @@ def table7(shop: Shop) -> Iterator[Row]:
     if (found := categories(shop)) is not None:
         graphs["wikispeedia's categories"] = found
     for name, graph in (graphs | dict(real(shop, "wikispeedia"))).items():
-        core = reduce(graph, order=False)
+        core = reduce(in_links(graph), order=False)
         with Team(cores()) as team:
             for title, make in _iterations(core, team).items():
                 row: Row = {"graph": name, "nodes": graph.nodes, "links": graph.edges}
@@ -122,10 +123,8 @@ def table7(shop: Shop) -> Iterator[Row]:
 def _iterations(core: Core, team: Team) -> dict[str, Callable[[], Any]]:
     width = block_width(core.size)
     return {
-        "PSUM-SR (plain)": lambda: PlainSweeps(SparseProducts(core, float, team, width), 0.6),
-        "SOR-SR (omega 1.3)": lambda: RelaxedSweeps(
-            SparseProducts(core, float, team, width), 0.6, 1.3
-        ),
+        "PSUM-SR (plain)": lambda: Sweeps(Products(core, float, team, width), 0.6),
+        "SOR-SR (omega 1.3)": lambda: Sweeps(Products(core, float, team, width), 0.6, 1.3),
         "SOR-SR (omega 1.3, pruned at 0.01)": lambda: PrunedSweeps(
             core, float, team, (0.6, 1.3, 0.01), True, 1 << 40
         ),

@@ -34,7 +34,7 @@ from benchmarks.exact_changes import real, table6, table7
 from benchmarks.plots import SERIES, draw
 from benchmarks.sor import Row, Shop
 from cocite import Graph, exact_simrank
-from cocite.allpairs import Options
+from cocite.allpairs import AllPairsOptions
 from cocite.allpairs.links import bandwidth, reordered
 from cocite.allpairs.run import AllPairs
 from cocite.errors import NotConverged, ResourceError
@@ -76,7 +76,7 @@ def space(shop: Shop) -> Iterator[Row]:
 def _spaces(name: str, graph: Graph) -> Iterator[Row]:
     truth = None
     for title, options in KINDS.items():
-        checked = Options.checked(decay=0.8, epsilon=0.05, **options)
+        checked = AllPairsOptions(decay=0.8, epsilon=0.05, **options)
         plan = AllPairs(graph, checked, memory=1 << 45, threads=1)
         if plan.core.size <= EXACT_ROWS and truth is None:
             truth = exact_simrank(graph, decay=0.8, epsilon=1e-6, threads=1).array()
@@ -89,7 +89,7 @@ def _spaces(name: str, graph: Graph) -> Iterator[Row]:
         yield row
 
 
-def _measured(graph: Graph, options: Options, truth: NDArray[np.floating] | None) -> Row:
+def _measured(graph: Graph, options: AllPairsOptions, truth: NDArray[np.floating] | None) -> Row:
     """Seconds are of processor time. ``converged``: the bound is within the accuracy asked for."""
     tracemalloc.start()
     begin = time.process_time()

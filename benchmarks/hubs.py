@@ -11,15 +11,15 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numba
 import numpy as np
 
 from cocite.kernels import random, walk
-from cocite.kernels._jit import kernel
 
 ORDERS = 400
 
 
-@kernel
+@numba.njit(nogil=True)
 def _scan(sources: Any, orders: Any) -> Any:
     total = np.uint64(0)
     for i in range(orders.shape[0]):
@@ -27,7 +27,7 @@ def _scan(sources: Any, orders: Any) -> Any:
     return total
 
 
-@kernel
+@numba.njit(nogil=True)
 def _search(sources: Any, orders: Any) -> Any:
     total = np.uint64(0)
     first, last = np.uint64(0), np.uint64(sources.size)

@@ -38,7 +38,8 @@ from benchmarks.block import DATA, ROOT, Block, run_today
 from cocite import Graph, Index
 from cocite.index.layouts.reader import SampledReader
 from cocite.measures import find_measure
-from cocite.search.intervals import BOUNDS, Draws, around
+from cocite.options.query import BOUNDS
+from cocite.search.intervals import Draws, around
 
 LEVELS, SIZES = (0.5, 0.8, 0.95), (100, 1000)
 INTERVALS, ALL, LISTS, DECAY, EXACT = 100_000, 10_000, 300, 0.6, 1e-5
@@ -130,7 +131,7 @@ def measure(graph: Graph, folder: Path) -> list[Row]:
     scores = cocite.exact_simrank(graph, measure="psimrank", decay=DECAY, epsilon=EXACT)
     truth = np.asarray(scores.array(), np.float64)
     whole = cocite.build(graph, folder / "all", measure="psimrank", samples=ALL, seed=1)
-    (reader,) = whole.readers
+    (reader,) = whole.scorer.readers
     assert isinstance(reader, SampledReader)
     rng, rows = np.random.default_rng(1), []
     names = whole.nodes.names(rng.choice(graph.nodes, LISTS, replace=False))

@@ -47,7 +47,7 @@ def row(folder: Path, name: str, graph: Graph, options: argparse.Namespace) -> l
     built(graph, folder / "whole", kind | {"samples": options.threads})
     chosen = kind | {"samples": options.samples}
     whole, all_seconds = built(graph, folder / "whole", chosen)
-    kept, seconds = built(graph, folder / "kept", chosen | {"keep_prefix": options.prefix})
+    kept, seconds = built(graph, folder / "kept", chosen | {"only_prefix": options.prefix})
     pages = list(kept.nodes)
     for page in pages[:: max(1, len(pages) // ASKED)]:
         assert kept.related(page, K) == whole.related(page, K, prefix=options.prefix)

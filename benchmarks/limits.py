@@ -29,6 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,7 +46,6 @@ from cocite.engine.scan import Fold, Scan
 from cocite.engine.walk import Walker
 from cocite.engine.weights import Step
 from cocite.graph.links import in_links
-from cocite.kernels._jit import kernel
 from cocite.ranking import plan_ranks
 from cocite.ranking.blocks import Resident
 from cocite.ranking.solver import System
@@ -58,7 +58,7 @@ LANES, SAMPLES, LENGTH, WALKED, ASKED, OTHERS = 16, 20, 10, 5, 200, 10_000
 Found = dict[str, Any]
 
 
-@kernel
+@numba.njit(nogil=True)
 def _sum_at(values: Any, places: Any) -> Any:
     total = np.uint64(0)
     for i in range(places.size):
@@ -66,7 +66,7 @@ def _sum_at(values: Any, places: Any) -> Any:
     return total
 
 
-@kernel
+@numba.njit(nogil=True)
 def _misses(lines: Any, tags: Any, ages: Any) -> Any:
     """How many of ``lines`` (uint32) are not in a cache: ``tags`` and ``ages`` uint32[sets, ways],
     all of them the largest number, and 0, at first.
@@ -190,7 +190,7 @@ def _index(graph: Graph) -> Any:
 def gather(graph: Graph) -> Found:
     """``related``: a place and the head of a tree a sample, then members and labels in order."""
     index = _index(graph)
-    (reader,) = index.readers
+    (reader,) = index.scorer.readers
     squares = 0.0
     for labels in reader.labels():
         starts = np.append(np.flatnonzero(labels == 0), labels.size).astype(np.float64)
@@ -207,7 +207,7 @@ def gather(graph: Graph) -> Found:
 def pairs(graph: Graph) -> Found:
     """``similarity`` of one page with many: a place and a label between a pair and sample."""
     index = _index(graph)
-    (reader,) = index.readers
+    (reader,) = index.scorer.readers
     rng = np.random.default_rng(4)
     others = rng.integers(0, graph.nodes, OTHERS).astype(np.uint32)
     seconds = best(lambda: reader.times_with(1, others))

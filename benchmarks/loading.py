@@ -42,12 +42,11 @@ ERROR = 1e-8
 
 def with_cocite(file: Path, lap: Callable[[], None]) -> Any:
     import cocite
-    from cocite.ranking import Residual
 
     lap()
     graph = cocite.ingest(file, file.with_suffix(".graph"), overwrite=True)
     lap()
-    return cocite.pagerank(graph, stop=Residual(ERROR * (1 - DAMPING))).values
+    return cocite.pagerank(graph, tolerance=ERROR * (1 - DAMPING)).values
 
 
 def with_igraph(file: Path, lap: Callable[[], None]) -> Any:

@@ -40,11 +40,11 @@ def row(name: str, graph: Graph, measure: str, layout: str, queries: int) -> str
         options = {"measure": measure, "layout": layout or None, "threads": 2}
         sampled = "samples" in {setting.name for setting in MEASURES[measure].build}
         if sampled:
-            cocite.build(graph, folder / "small", samples=2, **options)  # type: ignore[arg-type]
+            cocite.build(graph, folder / "small", samples=2, **options)
         else:
-            cocite.build(graph, folder / "small", **options)  # type: ignore[arg-type]
+            cocite.build(graph, folder / "small", **options)
         begin = time.perf_counter()
-        index = cocite.build(graph, folder / "index", **options)  # type: ignore[arg-type]
+        index = cocite.build(graph, folder / "index", **options)
         built = time.perf_counter() - begin
         size = index.stored.store.nbytes - sum(
             entry.nbytes

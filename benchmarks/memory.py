@@ -26,25 +26,21 @@ _CHILD = """
 import re, sys
 from pathlib import Path
 from cocite.cli.main import main
-from cocite.compiled.clock import compiling
 code = main(sys.argv[1:])
 peak = re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]
-print(f"peak {1024 * int(peak)} {compiling.kernels}")
+print(f"peak {1024 * int(peak)}")
 sys.exit(code)
 """
 _TOLD = re.compile(r"([0-9.]+ [kMG]?B) of memory")
 
 
 class Row(NamedTuple):
-    """A command: bytes ``told`` and at the ``peak``; how many kernels it ``compiled``, which takes
-    memory, too, and is not told.
-    """
+    """A command: bytes ``told`` and at the ``peak``."""
 
     verb: str
     budget: str
     told: int
     peak: int
-    compiled: int
 
     @property
     def ratio(self) -> float:
@@ -61,10 +57,10 @@ def measured(verb: list[str], budget: str | None) -> Row | None:
         return None
     notes = [json.loads(line)["message"] for line in done.stderr.splitlines()]
     told = [parse_size(match[1]) for note in notes if (match := _TOLD.search(note))]
-    peak = re.search(r"^peak (\d+) (\d+)$", done.stdout, re.M)
+    peak = re.search(r"^peak (\d+)$", done.stdout, re.M)
     if not told or peak is None:
         raise ValueError(f"{' '.join(verb)} tells no memory: {done.stdout}{done.stderr}")
-    return Row("", budget or "default", told[0], *map(int, peak.groups()))
+    return Row("", budget or "default", told[0], int(peak[1]))
 
 
 def rows(graph: str, measures: list[str], budgets: list[str | None]) -> list[Row]:

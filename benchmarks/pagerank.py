@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite import Graph
-from cocite.ranking import Residual, Sweeps, pagerank
+from cocite.ranking import pagerank
 from cocite.ranking.solver import Extrapolation
 
 Vector = NDArray[np.float64]
@@ -38,8 +38,8 @@ DAMPING = 0.85
 
 
 def ours(graph: Graph, error: float) -> Solver:
-    stop = Residual(error * (1 - DAMPING))
-    return lambda: pagerank(graph, stop=stop).values
+    tolerance = error * (1 - DAMPING)
+    return lambda: pagerank(graph, tolerance=tolerance).values
 
 
 def _links(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -135,7 +135,7 @@ def timed(solve: Solver, runs: int) -> tuple[float, Vector]:
 
 def rows(graph: Graph, errors: list[float], runs: int) -> list[list[Any]]:
     """One row a library and error bound: name, bound, seconds, true error."""
-    truth = pagerank(graph, stop=Residual(1e-14) | Sweeps(1000)).values
+    truth = pagerank(graph, tolerance=1e-14, max_sweeps=1000).values
     found = []
     for error in errors:
         for name, (module, make) in SOLVERS.items():
@@ -154,7 +154,7 @@ def on_disk(graph: Graph, sizes: list[str], runs: int) -> list[list[Any]]:
     for run in range(runs + 1):
         for size, seconds in rows.items():
             begin = time.process_time()
-            found = pagerank(graph, stop=Residual(1e-8), memory=size)
+            found = pagerank(graph, tolerance=1e-8, memory=size)
             if run > 0:
                 seconds.append(time.process_time() - begin)
             blocks[size] = found.blocks
@@ -174,7 +174,7 @@ def alone(graph: Graph, runs: int) -> list[list[Any]]:
         for title, wants in titles.items():
             with mock.patch.object(Extrapolation, "wants", wants):
                 begin = time.process_time()
-                found = pagerank(graph, stop=Residual(1e-8 * (1 - DAMPING)))
+                found = pagerank(graph, tolerance=1e-8 * (1 - DAMPING))
                 if run > 0:
                     seconds[title].append(time.process_time() - begin)
             sweeps[title] = found.convergence.sweeps

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 import cocite
 from cocite import Index
-from cocite.search.pairs import blocks_of
 
 
 def best(work: Callable[[], Any], rounds: int) -> tuple[float, Any]:
@@ -36,9 +35,9 @@ def best(work: Callable[[], Any], rounds: int) -> tuple[float, Any]:
 def scored(index: Index, pairs: NDArray[np.uint32]) -> None:
     """The scores alone, without intervals, where pairs are asked together."""
     asked = index.stored.ask_settings({})
-    for block in np.array_split(pairs, blocks_of(index, asked, len(pairs), 1)):
+    for block in np.array_split(pairs, index.scorer.pair_blocks(len(pairs), asked, 1)):
         first, second = np.ascontiguousarray(block.T)
-        for reader in index.readers:
+        for reader in index.scorer.readers:
             reader.pairs(first, second, reader.part.ask_settings(asked))
 
 
@@ -65,7 +64,7 @@ def main() -> None:
     index.similarity(*named[:2])
     print(f"{count:,} random pairs, {samples} samples; pair-samples a second of the processor")
     asked = index.stored.ask_settings({})
-    if blocks_of(index, asked, count, 1):
+    if index.scorer.pair_blocks(count, asked, 1):
         seconds, _ = best(lambda: scored(index, pairs), options.rounds)
         print(told("scores", seconds, count, samples), flush=True)
     seconds, found = best(lambda: index.similarities(pairs, ids=True, threads=1), options.rounds)

@@ -24,7 +24,6 @@ import cocite
 from benchmarks.peak import peak
 from benchmarks.peers.worker import timed
 from cocite import Graph, Index
-from cocite.ranking import Residual
 
 __all__ = ["INDEXES", "STEPS", "free_samples", "trees"]
 
@@ -74,10 +73,12 @@ def generate(folder: Path, chosen: Chosen) -> Found:
 
 
 def rank(folder: Path, chosen: Chosen) -> Found:
-    stop, damping = Residual(1e-8 * 0.15), 0.85
+    tolerance, damping = 1e-8 * 0.15, 0.85
     graph = Graph.open(folder / "web.graph")
     spent, ranks = timed(
-        lambda: cocite.pagerank(graph, stop=stop, damping=damping, memory=chosen["memory"])
+        lambda: cocite.pagerank(
+            graph, tolerance=tolerance, damping=damping, memory=chosen["memory"]
+        )
     )
     found = ranks.convergence
     return {"spent": spent, "sweeps": found.sweeps, "error": found.residual / (1 - damping)}
@@ -191,7 +192,7 @@ def leave_out(folder: Path, chosen: Chosen) -> Found:
         lambda: cocite.ingest(
             folder / "web.graph",
             folder / "later.graph",
-            exclude=gone,
+            exclude_nodes=gone,
             memory=chosen["memory"],
             overwrite=True,
         )
@@ -209,7 +210,7 @@ def refresh(folder: Path, chosen: Chosen) -> Found:
             folder / "later.graph",
             memory=memory,
             restart=True,
-            again=True,
+            force=True,
         )
     )
     size = bytes_of(folder / "psimrank.index")

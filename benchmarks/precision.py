@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.convergence.orders import top_similarity
 from cocite import Graph
-from cocite.ranking import Ranks, Residual, Sweeps, pagerank
+from cocite.ranking import Ranks, pagerank
 from cocite.ranking.vectors import order_of
 
 SIZES = (10, 100, 1000, 10_000)
@@ -38,7 +38,7 @@ def timed(graph: Graph, precision: str) -> tuple[float, Ranks]:
     times = []
     for _ in range(3):
         begin = time.perf_counter()
-        found = pagerank(graph, stop=Sweeps(100), precision=precision)
+        found = pagerank(graph, tolerance=1e-300, max_sweeps=100, precision=precision)
         times.append(time.perf_counter() - begin)
     return min(times), found
 
@@ -58,7 +58,7 @@ def rows(name: str, graph: Graph) -> list[list[str]]:
         if differ.size:
             here, there = truth[best[differ[0]]], truth[order[differ[0]]]
             place, gap = f"{differ[0] + 1:,}", f"{abs(here - there) / here:.0e}"
-        to = pagerank(graph, stop=Residual(1e-6) | Sweeps(1000), precision=precision).convergence
+        to = pagerank(graph, tolerance=1e-6, max_sweeps=1000, precision=precision).convergence
         printed.append(
             [
                 name,

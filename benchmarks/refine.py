@@ -114,7 +114,7 @@ def times(index: Index, names: list[str], **options: bool) -> float:
     for _ in range(3):
         begin = time.process_time()
         for name in names:
-            index.related(name, K, **options)  # type: ignore[arg-type]
+            index.related(name, K, **options)
         best = min(best, time.process_time() - begin)
     return 1e3 * best / len(names)
 
@@ -188,9 +188,7 @@ def ways(name: str, folder: Path) -> list[str]:
     options: dict[str, Any] = {"measure": "simrank", "samples": 100}
     index = cocite.build(graph, folder / "index", refine=True, threads=2, **options)
     more = cocite.open(folder / "index")
-    more.__dict__["_refiner"] = SampleRefiner(
-        more.stored, graph, more.means, more.readers, more.top
-    )
+    more.now.__dict__["_refiner"] = SampleRefiner(more.scorer, graph, more.means)
     found = {
         "computed, index made ready": index,
         f"the best 100 by {MOST_SAMPLES:,} samples": more,

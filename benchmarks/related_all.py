@@ -89,7 +89,7 @@ def row(name: str, graph: Graph, index: Index) -> Row:
     settings = index.stored.ask_settings({})
     for node in asked[:: max(1, asked.size // LOOKED)].tolist():
         with borrowed(index.stored.nodes) as scratch:
-            index._gather(node, settings, scratch)
+            index.scorer._gather(node, settings, scratch)
             related.append(scratch.have)
             scratch.totals[scratch.touched[: scratch.have]] = 0.0
     return {

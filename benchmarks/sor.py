@@ -31,14 +31,15 @@ from numpy.typing import NDArray
 
 import cocite
 from cocite import Graph
-from cocite.allpairs import Options
+from cocite.allpairs import AllPairsOptions
 from cocite.allpairs.core import reduce
-from cocite.allpairs.products import DenseProducts, SparseProducts, sweeps_for
+from cocite.allpairs.products import Products
 from cocite.allpairs.prune import PrunedSweeps
 from cocite.allpairs.run import AllPairs
-from cocite.allpairs.sweeps import PlainSweeps, RelaxedSweeps
+from cocite.allpairs.sweeps import Sweeps, sweeps_for
 from cocite.cluster import Team
 from cocite.errors import NotConverged
+from cocite.graph.links import in_links
 from cocite.resources import cores
 
 Row = dict[str, Any]
@@ -118,21 +119,21 @@ class Shop:
 def omega(shop: Shop) -> Iterator[Row]:
     graphs = {"8 links a page": shop.sparse(800), "author-paper": shop.authors(330)} | shop.named
     for name, graph in graphs.items():
-        core = reduce(graph, order=False)
+        core = reduce(in_links(graph), order=False)
         if core.size > 5000:
             print(f"{name}: left out of omega, {core.size:,} rows", flush=True)
             continue
         with Team(cores()) as team:
-            products = SparseProducts(core, np.float64, team, max(1, min(64, core.size // 64)))
-            right = _until(PlainSweeps(products, DECAY), 1e-13)
-            single = SparseProducts(core, np.float64, team, 1) if core.size < 1500 else None
+            products = Products(core, np.float64, team, max(1, min(64, core.size // 64)))
+            right = _until(Sweeps(products, DECAY), 1e-13)
+            single = Products(core, np.float64, team, 1) if core.size < 1500 else None
             for label, used in (("columns", single), ("blocks", products)):
                 if used is None:
                     continue
                 for value in OMEGAS:
-                    sweeps = RelaxedSweeps(used, DECAY, value)
+                    sweeps = Sweeps(used, DECAY, value)
                     yield {"graph": name, "by": label, "omega": value} | _sweeps_to(sweeps, right)
-            plain = PlainSweeps(products, DECAY)
+            plain = Sweeps(products, DECAY)
             yield {"graph": name, "by": "plain", "omega": ""} | _sweeps_to(plain, right)
         beforehand = {f"{e:.0e}": sweeps_for(e, DECAY) for e in EPSILONS}
         yield {"graph": name, "by": "beforehand (psum)", "omega": ""} | beforehand
@@ -176,7 +177,7 @@ def _times(
         best, found = float("inf"), None
         for _ in range(runs):
             begin = shop.clock()
-            plan = AllPairs(graph, Options.checked(decay=DECAY, epsilon=0.05, **options))
+            plan = AllPairs(graph, AllPairsOptions(decay=DECAY, epsilon=0.05, **options))
             with suppress(NotConverged):  # a low rank may have no scores
                 found = plan.run().convergence
             best = min(best, shop.clock() - begin)
@@ -209,10 +210,10 @@ def bandwidth(shop: Shop) -> Iterator[Row]:
         runs: dict[str, Any] = {}
         with Team(cores()) as team:
             for title, ordered in (("stored", False), ("rcm", True)):
-                core = reduce(graph, order=ordered)
+                core = reduce(in_links(graph), order=ordered)
                 row |= {"rows": core.size, f"bandwidth {title}": core.bandwidth[1]}
-                products = SparseProducts(core, np.float32, team, max(1, min(64, core.size // 64)))
-                runs[title] = RelaxedSweeps(products, DECAY, 1.0)
+                products = Products(core, np.float32, team, max(1, min(64, core.size // 64)))
+                runs[title] = Sweeps(products, DECAY, 1.0)
                 pruned = PrunedSweeps(core, np.float32, team, (DECAY, 1.0, 0.01), False, 1 << 33)
                 runs[f"{title}, pruned"] = pruned
             best = dict.fromkeys(runs, float("inf"))
@@ -229,14 +230,12 @@ def average(shop: Shop) -> Iterator[Row]:
     sizes = {"98-99": 1525, "98-01": 3208} if shop.full else {"98-99": 1525}
     graphs = {f"authors as DBLP {k}": shop.authors(n) for k, n in sizes.items()} | shop.named
     for name, graph in graphs.items():
-        core = reduce(graph, order=False)
+        core = reduce(in_links(graph), order=False)
         steps, dtype = (20, np.float64) if core.size < 10_000 else (8, np.float32)
         for title, value in (("plain", None), ("omega 1.0", 1.0), ("omega 1.3", 1.3)):
             with Team(cores()) as team:
-                products = SparseProducts(core, dtype, team, max(1, min(64, core.size // 64)))
-                sweeps: Any = (
-                    RelaxedSweeps(products, DECAY, value) if value else PlainSweeps(products, DECAY)
-                )
+                products = Products(core, dtype, team, max(1, min(64, core.size // 64)))
+                sweeps: Any = Sweeps(products, DECAY, value or None)
                 for k in range(1, steps + 1):
                     last = sweeps.matrix.copy() if value else sweeps.matrix
                     sweeps()
@@ -257,11 +256,11 @@ def _mean_change(core: Any, now: NDArray[Any], before: NDArray[Any]) -> float:
 def density(shop: Shop) -> Iterator[Row]:
     nodes = 2000 if shop.full else 1000
     for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.5):
-        core = reduce(shop.dense(nodes, share), order=False)
+        core = reduce(in_links(shop.dense(nodes, share)), order=False)
         with Team(cores()) as team:
             made = {
-                "sparse": RelaxedSweeps(SparseProducts(core, np.float32, team, 16), DECAY, 1.0),
-                "dense": RelaxedSweeps(DenseProducts(core, np.float32, team, 256), DECAY, 1.0),
+                "sparse": Sweeps(Products(core, np.float32, team, 16), DECAY, 1.0),
+                "dense": Sweeps(Products(core, np.float32, team, 256, dense=True), DECAY, 1.0),
             }
             row: Row = {"n": nodes, "share": share}
             for title, sweeps in made.items():

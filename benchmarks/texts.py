@@ -44,7 +44,7 @@ def ways(texts: Path) -> dict[str, dict[str, Any]]:
     found["`--texts`"] = {"texts": texts}
     found["`--texts-share 0.2`"] = {"texts": texts, "texts_share": 0.2}
     found["all words: `--words 1000000`"] = {"texts": texts, "words": 1_000_000}
-    return found | {"texts alone": {"texts": texts, "measure": "text"}}
+    return found | {"texts alone": {"texts": texts, "measure": "tfidf"}}
 
 
 def measure() -> list[Row]:

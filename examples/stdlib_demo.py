@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import cocite
-from cocite.compiled.clock import clock
+from cocite.deadline import clock
 
 WELL_KNOWN = ["json.decoder", "threading", "email.message", "tarfile", "asyncio.tasks", "math"]
 LEFT_OUT = {"test", "tests", "idlelib", "lib2to3", "turtledemo", "site-packages", "__pycache__"}

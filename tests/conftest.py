@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 import cocite
 from cocite import Graph
-from cocite.compiled.cache import place
+from cocite.kernels._kernel import JIT, library
 from cocite.measures import find_measure
 from tests.postgres import as_user, programs, server
 from tests.stored import can_store, store
@@ -41,13 +41,17 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests fill a cache of links of their own; compiled kernels stay where they are."""
+    """Tests fill a cache of their own."""
     with pytest.MonkeyPatch.context() as patched:
-        written = place().written
-        if written is not None:
-            patched.setenv("COCITE_CACHE", str(written))
         patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels() -> None:
+    """Kernels are there from the beginning: what a process takes is measured when they come."""
+    if not JIT:
+        library()
 
 
 @pytest.fixture
@@ -99,7 +103,7 @@ def make_graph(tmp_path: Path) -> MakeGraph:
         extra = tmp_path / f"nodes{count}.tsv"
         extra.write_text("".join(f"{node}\n" for node in more), encoding="utf-8")
         options = {"delimiter": "tab", "header": "no"} | options
-        return cocite.ingest(links, output, nodes=extra, **options)  # type: ignore[arg-type]
+        return cocite.ingest(links, output, nodes=extra, **options)
 
     return make
 
@@ -108,7 +112,7 @@ def make_graph(tmp_path: Path) -> MakeGraph:
 def empty_graph(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> Graph:
     """A stored graph without nodes, which is no longer made: earlier ones may lie about."""
     with monkeypatch.context() as patched:
-        patched.setattr("cocite.io.store.check_some", lambda read: None)
+        patched.setattr("cocite.io.pipeline.check_some", lambda read: None)
         return make_graph([])
 
 
@@ -170,11 +174,3 @@ def pytest_collection_finish() -> None:
 def pytest_unconfigure() -> None:
     """At the end all of it may go, or libraries tell what they lose."""
     gc.unfreeze()
-
-
-@pytest.fixture(autouse=True, scope="session")
-def no_word_of_kernels() -> Iterator[None]:
-    """A new machine compiles meanwhile and says so: not what is tested, but where it is."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cocite.compiled.clock.SAY_AFTER", float("inf"))
-        yield

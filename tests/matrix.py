@@ -24,7 +24,7 @@ from pathlib import Path
 
 PYTHONS = "3.11", "3.12", "3.13", "3.14"
 AGES = {"oldest": "lowest-direct", "newest": "highest"}
-SHOWN = "numpy", "numba", "duckdb", "pandas"
+SHOWN = "numpy", "duckdb", "pandas"
 """Packages whose versions the table shows."""
 
 _PROJECT = Path(__file__).parents[1]

@@ -92,13 +92,9 @@ class Sorted:
         self._weights = [w for _, w in rows]
         return len(rows)
 
-    def link_keys(self) -> Iterator[NDArray[np.uint64]]:
+    def links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64] | None]]:
         if self._keys.size:
-            yield self._keys
-
-    def weighted_links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64]]]:
-        if self._keys.size:
-            yield self._keys, np.array(self._weights)
+            yield self._keys, np.array(self._weights) if self.weighted else None
 
     def integer_names(self) -> Iterator[NDArray[np.uint64]]:
         yield np.array([int(name) for name in self._names], np.uint64)

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ SOURCE = ROOT / "src" / "cocite"
 FACADE = {"__init__", "__main__"}  # stand above all rooms
 
 BESIDE = {
-    ("deadline", "compiled"): "a deadline waits while kernels are compiled",
     ("deadline", "errors"): "everything reports through one tree",
     ("extras", "errors"): "everything reports through one tree",
     ("graph", "io"): "a graph is made from objects and files, and opened by URL",
@@ -31,6 +29,7 @@ BESIDE = {
     ("io", "cluster"): "texts are read, and links sorted, on several threads",
     ("io", "graph"): "readers make the parts of graphs",
     ("io", "kernels"): "cleaning text and coding names are kernels",
+    ("options", "errors"): "everything reports through one tree",
     ("resources", "errors"): "everything reports through one tree",
     ("results", "io"): "results are written to files and databases",
     ("storage", "errors"): "everything reports through one tree",
@@ -249,24 +248,23 @@ def test_a_question_to_trees_loads_no_builder(tmp_path: Path) -> None:
     graph = cocite.ingest(links, tmp_path / "graph")
     cocite.build(graph, tmp_path / "index", samples=20, measure="psimrank")
     asked = [sys.executable, "-c", ASK, str(tmp_path / "index")]
-    env = {name: text for name, text in os.environ.items() if not name.startswith("NUMBA_")}
-    for _ in range(2):  # the first one may compile
-        done = subprocess.run(asked, env=env, check=True, capture_output=True, text=True)
+    env = {name: text for name, text in os.environ.items() if name != "COCITE_JIT"}
+    done = subprocess.run(asked, env=env, check=True, capture_output=True, text=True)
     found = done.stdout.split()
-    by_numba = version("llvmlite") < "0.45"  # which cannot make what runs without it
-    assert by_numba or not [name for name in found if not name.startswith("cocite")]
+    assert not [name for name in found if not name.startswith("cocite")]
     assert "cocite.index.layouts.trees.reader" in found
     made = [
         name
         for name in found
         if name.endswith((".build", ".assemble", "rows.words", "rows.pagesim", "rows.neighbors"))
+        and not name.startswith("cocite.options.")
     ]
     assert made == []
     assert not {"cocite.engine.walk", "cocite.index.layouts.memory_plan", "cocite.io.tables"} & {
         *found
     }
     own = [name for name in found if not name.startswith("cocite.measures.")]
-    assert by_numba or len(own) <= 90  # measures are small, and their table names them all
+    assert len(own) <= 70  # measures are small, and their table names them all
 
 
 # -- files that are named ----------------------------------------------------------------

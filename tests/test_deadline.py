@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import cocite
-from cocite.compiled.clock import compiling
 from cocite.deadline import check, limited
 from cocite.errors import QueryTimeout
 from cocite.index.layouts import part
+from cocite.search.scorer import ScoreQuery
 from tests.clock import Clock
 
 LINKS = [(f"h{i}", f"p{(i * j) % 17}") for i in range(40) for j in range(1, 5)]
@@ -53,7 +53,7 @@ def asked(index: Any) -> list[Any]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of all deadlines."""
     found = Clock()
-    monkeypatch.setattr(compiling, "_now", found)
+    monkeypatch.setattr("cocite.deadline._now", found)
     return found
 
 
@@ -83,7 +83,7 @@ def test_every_question_looks_at_the_clock(folder: Path, name: str) -> None:
     whole = asked(index)
     questions: list[Callable[[], object]] = [
         lambda: index.related("p3", 10),
-        lambda: index.related(["p3", "p4"], 10, together="least"),
+        lambda: index.related(["p3", "p4"], 10, aggregate="min"),
         lambda: index.similarity("p3", "p5"),
     ]
     if name in ("psimrank", "simrank", "xjaccard"):
@@ -114,23 +114,13 @@ def test_how_often_a_question_looks(folder: Path, monkeypatch: pytest.MonkeyPatc
     index, looks = cocite.open(folder / "psimrank"), []
     monkeypatch.setattr(part, "_AT_ONCE", 3 * len(index.nodes))
     monkeypatch.setattr(part, "check", lambda: looks.append(1))
-    index.top(0, 5, 0.0, index_filter(index), index.stored.ask_settings({}))
+    settings = index.stored.ask_settings({})
+    index.scorer.top(0, ScoreQuery(5, 0.0, index_filter(index), settings))
     assert len(looks) == 14
 
 
 def index_filter(index: Any) -> Any:
-    from cocite.search.scorer import Filter
+    from cocite.options.query import QueryOptions
+    from cocite.search.filters import Filter
 
-    return Filter.checked(index.nodes, (0,))
-
-
-def test_the_clock_stands_still_while_kernels_are_compiled(clock: Clock) -> None:
-    with limited(0.05):
-        compiling.begin()
-        clock.sleep(0.1)
-        check()
-        compiling.end()
-        check()
-        clock.sleep(0.06)
-        with pytest.raises(QueryTimeout):
-            check()
+    return Filter.checked(index.nodes, (0,), QueryOptions())

@@ -94,7 +94,7 @@ def test_threads_have_a_ceiling_and_no_floor() -> None:
         {"measure": "xjaccard", "direction": "out"},
         {"measure": "xjaccard", "bits": 4, "blocks": 2},
         {"measure": "pagesim"},
-        {"measure": "shared-nearest", "direction": "both"},
+        {"measure": "snn", "direction": "both"},
         {"measure": "cocitation", "direction": "out"},
         {"measure": "blend:psimrank+cocitation", "external": True},
     ],
@@ -103,7 +103,7 @@ def test_threads_have_a_ceiling_and_no_floor() -> None:
 def test_the_machine_is_read_once_for_a_build_and_all_its_answers(
     graph: Graph, tmp_path: Path, readings: Readings, options: dict[str, Any]
 ) -> None:
-    sampled = options["measure"] not in ("pagesim", "shared-nearest", "cocitation")
+    sampled = options["measure"] not in ("pagesim", "snn", "cocitation")
     chosen = options | ({"samples": 8} if sampled else {})
     index = cocite.build(graph, tmp_path / "x", **chosen)
     assert readings == ONCE
@@ -125,7 +125,7 @@ def test_the_machine_is_read_once_for_a_refresh(
     more: dict[str, Any] = {"refine": True} if measure == "simrank" else {}
     cocite.build(graph, tmp_path / "x", measure=measure, direction="both", **more)
     readings.clear()
-    cocite.refresh(tmp_path / "x", graph, share=0.1, again=True).related("11", refine=True)
+    cocite.refresh(tmp_path / "x", graph, fraction=0.1, force=True).related("11", refine=True)
     assert readings == ONCE
 
 
@@ -135,7 +135,7 @@ def test_the_machine_is_read_once_for_refined_answers(
     graph: Graph, tmp_path: Path, readings: Readings, measure: str, direction: str
 ) -> None:
     options = {"measure": measure, "direction": direction}
-    cocite.build(graph, tmp_path / "x", **options)  # type: ignore[arg-type]
+    cocite.build(graph, tmp_path / "x", **options)
     readings.clear()
     index = cocite.open(tmp_path / "x")
     assert readings == ONCE

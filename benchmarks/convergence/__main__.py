@@ -26,7 +26,7 @@ from benchmarks.convergence.figures import (
 from benchmarks.convergence.queries import Query, queries_of_words, query_of_nodes
 from benchmarks.convergence.study import study
 from cocite import Graph
-from cocite.ranking import Residual, Sweeps, WeightsFile
+from cocite.ranking import WeightsFile
 
 
 def _arguments() -> argparse.Namespace:
@@ -45,14 +45,14 @@ def _arguments() -> argparse.Namespace:
     shared.add_argument("--texts", metavar="PATH", help="find the words in these texts")
     studied = commands.add_parser("study", parents=[shared])
     studied.add_argument("-o", "--output", required=True, metavar="DIR")
-    studied.add_argument("--sweeps", type=int, nargs="+", default=[5, 10, 25, 50])
+    studied.add_argument("--max-sweeps", type=int, nargs="+", default=[5, 10, 25, 50])
     studied.add_argument("--reference", type=int, default=100, help="sweeps in all")
     studied.add_argument("--no-plots", action="store_true")
     studied.add_argument("--overwrite", action="store_true")
     compared = commands.add_parser("compare", parents=[shared])
     compared.add_argument("file")
     compared.add_argument("other")
-    compared.add_argument("--sweeps", type=int, help="make exactly so many sweeps")
+    compared.add_argument("--max-sweeps", type=int, help="make exactly so many sweeps")
     return parser.parse_args()
 
 
@@ -66,7 +66,7 @@ def _study(graph: Graph, chosen: argparse.Namespace) -> None:
     found = study(
         graph,
         queries=_queries(graph, chosen),
-        sweeps=chosen.sweeps,
+        sweeps=chosen.max_sweeps,
         reference=chosen.reference,
         top=chosen.top,
         bucket=chosen.bucket,
@@ -76,7 +76,7 @@ def _study(graph: Graph, chosen: argparse.Namespace) -> None:
     for iteration, residuals in found.residuals.items():
         after = (f"{residuals[s - 1]:.1e} after {s}" for s in (*found.sweeps, found.reference))
         print(f"{iteration.value}: L1 residual {', '.join(after)}")
-    titles = ("iteration", "n", "nearly", "members", "order", "among")
+    titles = ("iteration", "n", "nearly", "members", "order", "only")
     print("\t".join(titles))
     for row in settled_rows(found):
         print("\t".join("never" if row[key] is None else str(row[key]) for key in titles))
@@ -91,7 +91,8 @@ def _compare(graph: Graph, chosen: argparse.Namespace) -> None:
         top=chosen.top,
         bucket=chosen.bucket,
         damping=chosen.damping,
-        stop=Sweeps(chosen.sweeps) if chosen.sweeps else Residual(1e-8) | Sweeps(10_000),
+        tolerance=1e-300 if chosen.max_sweeps else 1e-8,
+        max_sweeps=chosen.max_sweeps or 10_000,
     )
     for difference in found.differences:
         away = np.repeat(np.abs(difference.positions.middle), difference.positions.nodes)

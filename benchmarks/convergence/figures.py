@@ -91,7 +91,7 @@ def study_facts(found: ConvergenceStudy) -> dict[str, Any]:
 def settled_rows(found: ConvergenceStudy) -> list[dict[str, Any]]:
     """One row an iteration, a set of nodes and a size of the top."""
     return [
-        {"iteration": a.iteration.value, "among": _among(a), "nodes": a.nodes} | vars(settled)
+        {"iteration": a.iteration.value, "only": _among(a), "nodes": a.nodes} | vars(settled)
         for a in found.agreements
         for settled in a.settled
     ]
@@ -101,8 +101,8 @@ def settled_rows(found: ConvergenceStudy) -> list[dict[str, Any]]:
 
 
 def _tables(found: ConvergenceStudy) -> dict[str, tuple[Iterator[Columns], dict[str, str]]]:
-    key = {"iteration": _TEXT, "among": _TEXT, "sweeps": _COUNT}
-    settled = {"iteration": _TEXT, "among": _TEXT}
+    key = {"iteration": _TEXT, "only": _TEXT, "sweeps": _COUNT}
+    settled = {"iteration": _TEXT, "only": _TEXT}
     settled |= dict.fromkeys(("nodes", "n", "nearly", "members", "order"), _COUNT)
     return {
         "residual.csv": (
@@ -137,7 +137,7 @@ def _residual_pieces(found: ConvergenceStudy) -> Iterator[Columns]:
 def _keys(agreement: Agreement, sweeps: int, count: int) -> Columns:
     return {
         "iteration": _text(agreement.iteration.value, count),
-        "among": _text(_among(agreement), count),
+        "only": _text(_among(agreement), count),
         "sweeps": np.full(count, sweeps),
     }
 

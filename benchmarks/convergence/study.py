@@ -49,6 +49,8 @@ from benchmarks.convergence.orders import (
 from benchmarks.convergence.queries import Query
 from cocite.errors import UsageError
 from cocite.graph import Graph
+from cocite.kernels.rank import GONE
+from cocite.options.rank import RankOptions
 from cocite.ranking.pagerank import Dangling, Personalization, set_up
 from cocite.ranking.solver import System
 from cocite.ranking.vectors import Vector, order_of
@@ -162,12 +164,9 @@ def study(
         raise UsageError(f"top is {top}, bucket is {bucket}; both are 1 or more")
     system, where, mode = set_up(
         graph,
-        damping=damping,
-        personalization=personalization,
-        dangling=dangling,
-        removals=removals,
-        memory=memory_beside(graph, queries, memory),
-        blocks=blocks,
+        RankOptions(damping=damping, dangling=dangling, removals=removals, blocks=blocks),
+        personalization,
+        memory_beside(graph, queries, memory),
     )
     if mode is Dangling.UNIFORM and personalization is not None:
         raise UsageError(
@@ -197,7 +196,7 @@ def study(
 
 def _sets(system: System, queries: Sequence[Query]) -> list[tuple[str | None, Ids]]:
     """The sets of nodes to look at, without those that were removed."""
-    kept = ~system.lumped.gone()
+    kept = system.lumped.degrees != GONE
     found: list[tuple[str | None, Ids]] = [(None, np.flatnonzero(kept).astype(np.uint32))]
     for query in queries:
         nodes = query.nodes[kept[query.nodes]]
@@ -214,10 +213,19 @@ def _sets(system: System, queries: Sequence[Query]) -> list[tuple[str | None, Id
 
 
 def _power(system: System, where: Vector) -> Iterator[tuple[Vector, float]]:
-    following = system.step(where, where, where)
+    following = _step(system, where, where)
     while True:
-        x, following = following, system.step(following, where, where)
+        x, following = following, _step(system, following, where)
         yield x, float(np.abs(following - x).sum())
+
+
+def _step(system: System, x: Vector, where: Vector) -> Vector:
+    """A step of power iteration; nodes that were removed stay at 0."""
+    following = system.vector()
+    for part, sums, elsewhere in system.passed_on(x, where, where):
+        left = system.lumped.degrees[part] != GONE
+        following[part] = np.where(left, elsewhere + sums, 0.0)
+    return following
 
 
 def _gauss_seidel(system: System, where: Vector) -> Iterator[tuple[Vector, float]]:

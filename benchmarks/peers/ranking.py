@@ -34,16 +34,16 @@ Vector = NDArray[np.float64]
 
 def exactly(loaded: Ours) -> Vector:
     """What all are compared with: our ranks at a residual of 1e-14, which igraph's confirm."""
-    from cocite.ranking import Residual, Sweeps, pagerank
+    from cocite.ranking import pagerank
 
-    return loaded.by_name(pagerank(loaded.graph, stop=Residual(1e-14) | Sweeps(1000)).values)
+    return loaded.by_name(pagerank(loaded.graph, tolerance=1e-14, max_sweeps=1000).values)
 
 
 def by_cocite(loaded: Ours, error: float) -> Vector:
     """Its bound on the error is certified: residual / (1 - damping)."""
-    from cocite.ranking import Residual, pagerank
+    from cocite.ranking import pagerank
 
-    values = pagerank(loaded.graph, stop=Residual(error * (1 - DAMPING))).values
+    values = pagerank(loaded.graph, tolerance=error * (1 - DAMPING)).values
     return loaded.by_name(values)
 
 

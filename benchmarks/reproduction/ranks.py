@@ -11,14 +11,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 import cocite
 from benchmarks.convergence import query_of_words, study
 from cocite import Graph
-from cocite.kernels._jit import kernel
-from cocite.ranking.hits import Sweeps
+from cocite.options.rank import RankOptions
+from cocite.ranking.blocks import Blocked
 from cocite.ranking.pagerank import pagerank, set_up
 
 __all__ = ["blocks", "moved_pages", "orders", "paging", "power_residual", "precision"]
@@ -39,26 +40,24 @@ _RANKS = _PAGE // 4
 def blocks(data: Path, work: Path) -> dict[str, Any]:
     """By number of blocks: what is in memory of a block, bytes of links, seconds a sweep."""
     found: dict[str, Any] = {}
-    for name, links in _WEBS.items():
-        graph = cocite.ingest(data / links, work / f"{name}.graph")
+    for name, file in _WEBS.items():
+        graph = cocite.ingest(data / file, work / f"{name}.graph")
         mine = found[name] = {"nodes": graph.nodes, "links": graph.edges}
         for count in _BLOCKS:
             system, _, _ = set_up(
                 graph,
-                damping=0.85,
-                personalization=None,
-                dangling="spread",
-                removals=0,
-                memory=1 << 30,
-                blocks=count,
+                RankOptions(damping=0.85, dangling="spread", removals=0, blocks=count),
+                None,
+                1 << 30,
             )
-            arranged = system.links._arranged  # type: ignore[union-attr]
-            inner = [arranged.upper, arranged.lower, arranged.tails]
-            outer = [arranged.outer, arranged.outer_tails]
+            links = system.links
+            assert isinstance(links, Blocked)
+            inner = [links._upper, links._lower, links._tails]
+            outer = [links._outer, links._outer_tails]
             size = sum(i.rows.nbytes + i.links.nbytes for i in inner)
             size += sum(o.words.nbytes for o in outer)
-            core = max(b.rows.stop - b.rows.start for b in arranged.blocks)
-            nodes = max(b.nodes.stop - b.nodes.start for b in arranged.blocks)
+            core = max(b.rows.stop - b.rows.start for b in links._blocks)
+            nodes = max(b.nodes.stop - b.nodes.start for b in links._blocks)
             mine[str(count)] = {
                 "working set": 8 * (core + nodes),
                 "links": size,
@@ -73,7 +72,7 @@ def _seconds(graph: Graph, count: int | None) -> float:
 
     def took(sweeps: int) -> float:
         begin = time.process_time()
-        pagerank(graph, stop=Sweeps(sweeps), blocks=count)
+        pagerank(graph, tolerance=1e-300, max_sweeps=sweeps, blocks=count)
         return time.process_time() - begin
 
     best = min(took(1 + _SWEEPS) - took(1) for _ in range(2))
@@ -87,8 +86,8 @@ def precision(data: Path, work: Path) -> dict[str, Any]:
     size that it prints.
     """
     found: dict[str, Any] = {}
-    for name, links in _WEBS.items():
-        graph = cocite.ingest(data / links, work / f"{name}.graph")
+    for name, file in _WEBS.items():
+        graph = cocite.ingest(data / file, work / f"{name}.graph")
         found[name] = {
             str(damping): {
                 "single": power_residual(graph, damping, np.float32),
@@ -138,8 +137,8 @@ def paging(data: Path, work: Path) -> dict[str, Any]:
     """
     page_seconds = _page_seconds(work)
     found: dict[str, Any] = {"page seconds": page_seconds}
-    for name, links in _WEBS.items():
-        graph = cocite.ingest(data / links, work / f"{name}.graph")
+    for name, file in _WEBS.items():
+        graph = cocite.ingest(data / file, work / f"{name}.graph")
         targets = _targets(graph)
         shuffled = np.random.default_rng(0).permutation(graph.nodes)[targets]
         for title, ends in ((name, targets), (f"{name} shuffled", shuffled)):
@@ -182,7 +181,7 @@ def moved_pages(targets: NDArray[np.int64], nodes: int, count: int, share: float
     return loads - np.unique(used).size
 
 
-@kernel
+@numba.njit(nogil=True)
 def _loads(used: Any, pages: Any, room: Any) -> Any:
     """How often a page is brought in: a ring of pages, the one used last behind ``pages``."""
     before = np.full(pages + 1, -1, np.int64)
@@ -205,7 +204,7 @@ def _loads(used: Any, pages: Any, room: Any) -> Any:
     return loads
 
 
-@kernel
+@numba.njit(nogil=True)
 def _scatter(targets: Any, out: Any) -> Any:
     """Add a rank to each target."""
     for target in targets:

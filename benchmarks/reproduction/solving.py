@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.exact_figures import FIGURES
 from benchmarks.sor import DECAY, EXPERIMENTS, Shop
 from cocite.allpairs.links import reordered
-from cocite.allpairs.products import sweeps_for
+from cocite.allpairs.sweeps import sweeps_for
 
 __all__ = ["KEPT", "beforehand", "example", "experiment", "figure"]
 

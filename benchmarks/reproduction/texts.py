@@ -39,7 +39,7 @@ def example(data: Path, work: Path) -> dict[str, Any]:
     index = cocite.build(
         graph, work / "i", measure="pagesim", decay=0.8, radius=2, threshold=0.0, threads=1
     )
-    reader = index.readers[0]
+    reader = index.scorer.readers[0]
     assert isinstance(reader, FeatureReader)
     source = index.nodes.id("v0")
     given = {}

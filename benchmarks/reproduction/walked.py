@@ -341,8 +341,8 @@ def _sizes(measured: Measured) -> tuple[str, str]:
 def _kept(measured: Measured) -> tuple[str, str]:
     here, printed = measured["sizes"]["kept"], 200e6 / 218_720 / 100
     return (
-        f"a tenth of the pages of cnr-2000 (`--keep`): {over_seeds(here, 2)} bytes a page kept and "
-        f"sample, printed {printed:.1f}",
+        f"a tenth of the pages of cnr-2000 (`--only-nodes`): {over_seeds(here, 2)} bytes a page "
+        f"kept and sample, printed {printed:.1f}",
         f"within 15 %: {grows({'cnr-2000': abs(mean(here).value / printed - 1) < 0.15})}",
     )
 

@@ -73,7 +73,7 @@ def sizes(data: Path, work: Path) -> dict[str, Any]:
     for name, length in (("simrank", 10), ("psimrank", 10), ("xjaccard", 10), ("xjaccard 4", 4)):
         found[name] = bytes_of(graph.nodes, measure=name.split()[0], length=length)
     wanted = [graph.names.name(node) for node in range(0, graph.nodes, 10)]
-    found["kept"] = bytes_of(len(wanted), measure="psimrank", keep=wanted)
+    found["kept"] = bytes_of(len(wanted), measure="psimrank", only_nodes=wanted)
     return found
 
 

@@ -313,7 +313,7 @@ def tree_sizes(index: Index) -> list[TreeSizes]:
     nodes, length = index.stored.nodes, _length(index)
     squares, largest, alone = (np.zeros(length + 1) for _ in range(3))
     samples = 0
-    for reader in index.readers:
+    for reader in index.scorer.readers:
         assert isinstance(reader, TreeReader)
         for labels in reader.labels():
             samples += 1

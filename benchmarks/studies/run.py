@@ -24,7 +24,7 @@ from benchmarks.studies.plans import BlendPlan, StudySuite
 from benchmarks.studies.rankers import BlendedRanking, Scale, VectorRanker
 from benchmarks.studies.study import Best, Series, SuiteStudy
 from benchmarks.studies.suite import accuracies, structures
-from cocite.compiled.clock import clock
+from cocite.deadline import clock
 from cocite.errors import UsageError
 from cocite.evaluation.judge import Judge, Judgment
 from cocite.evaluation.labels import Bootstrap

@@ -63,8 +63,7 @@ from benchmarks.studies.plans import (
 )
 from benchmarks.studies.rankers import Scale
 from benchmarks.studies.study import Precise, Trees
-from cocite.allpairs import MEASURES as SOLVED
-from cocite.allpairs import exact_simrank
+from cocite.allpairs import AllPairsOptions, exact_simrank
 from cocite.errors import InputError, UsageError
 from cocite.evaluation.points import (
     MethodPlan,
@@ -83,7 +82,7 @@ from cocite.resources import Resources
 from cocite.search import Index
 from cocite.storage import disk
 
-EXACT = (*SOLVED, XJACCARD.name)
+EXACT = (*AllPairsOptions.declared()["measure"].choices, XJACCARD.name)
 """The measures that have exact scores to compare with."""
 
 Progress = Callable[[str, int, int], None]

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from cocite.search import merge as merge
     from cocite.search import open_index as open
     from cocite.search import refresh as refresh
+    from cocite.search.explainer import Reason as Reason
+    from cocite.search.explainer import Why as Why
+    from cocite.search.explainer import WhyTogether as WhyTogether
     from cocite.search.plan.plan import Plan as Plan
     from cocite.search.plan.plan import plan_index as plan_index
-    from cocite.search.stages import Reason as Reason
-    from cocite.search.stages import Why as Why
-    from cocite.search.stages import WhyTogether as WhyTogether
 
 __version__ = "0.1.0"
 
@@ -52,13 +52,13 @@ _HOMES = {
     "Hit": ("cocite.search", "Hit"),
     "Index": ("cocite.search", "Index"),
     "Plan": ("cocite.search.plan.plan", "Plan"),
-    "Reason": ("cocite.search.stages", "Reason"),
+    "Reason": ("cocite.search.explainer", "Reason"),
     "Score": ("cocite.search", "Score"),
     "Scores": ("cocite.allpairs", "Scores"),
     "TuningResult": ("cocite.evaluation.tune", "TuningResult"),
     "UnknownNode": ("cocite.errors", "UnknownNode"),
-    "Why": ("cocite.search.stages", "Why"),
-    "WhyTogether": ("cocite.search.stages", "WhyTogether"),
+    "Why": ("cocite.search.explainer", "Why"),
+    "WhyTogether": ("cocite.search.explainer", "WhyTogether"),
     "build": ("cocite.search", "build"),
     "evaluate": ("cocite.evaluation", "evaluate"),
     "exact_simrank": ("cocite.allpairs", "exact_simrank"),

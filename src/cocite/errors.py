@@ -48,8 +48,7 @@ __all__ = [
 
 
 SKIP_ADVICE = (
-    "Mend the row, or pass --skip-bad-rows (skip_bad_rows=True) to leave such rows out and count "
-    "them"
+    "Mend the row, or pass --bad-rows few (bad_rows='few') to leave such rows out and count them"
 )
 """What to do about a few malformed rows."""
 

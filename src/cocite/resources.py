@@ -17,27 +17,25 @@ import ctypes
 import errno
 import os
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cocite.errors import ResourceError, UsageError
 
 OWN_MEMORY = 160 << 20
-"""About what Python, its libraries and the kernels take beside the data, once these are compiled:
+"""About what Python, its libraries and the kernels take beside the data:
 what is kept free of a budget that is for all of a process. :func:`own_memory` is measured.
 """
 _DATABASE, _LEAST_DATABASE = 80 << 20, 80 << 20
 """What DuckDB takes beside the memory that it is told of: its code, and rows on their way in and
 out; and the least that it is told.
 """
-_LOADED = 57 << 20
-"""What the first kernel takes, with LLVM; others take some 0.1 MB each."""
+_LATER = 1 << 20
+"""What kernels take, and code that first runs after they were loaded."""
 _MAPPED = 500 << 20
 """Addresses that libraries, and the stacks of their threads, take and mostly do not use."""
-_UNLOADED = "failed to map segment", "cannot allocate memory", "libllvmlite"
+_UNLOADED = "failed to map segment", "cannot allocate memory"
 """What the loader of libraries says where there is no room for one."""
 
 MOST_THREADS = 1024
@@ -122,40 +120,22 @@ def give_back_at_once() -> None:
 
 
 def own_memory() -> int:
-    """Bytes that this process takes beside the data: what was resident as its first kernel was
-    loaded, and what loading kernels has added since.
-
-    Before any was, ``OWN_MEMORY``, or if that is more what is resident now and what the first will
-    add; ``OWN_MEMORY`` also where the system does not tell.
+    """Return the bytes that this process takes beside the data: what was resident when the kernels
+    were loaded, or is now if they were not, and what comes later. ``OWN_MEMORY`` where the system
+    does not tell.
     """
-    if not _own.before:
-        return max(OWN_MEMORY, resident() + _LOADED)
-    return _own.before + _own.kernels
+    before = _own.before or resident()
+    return before + _LATER if before else OWN_MEMORY
 
 
-def light_memory() -> int:
-    """The same for work whose kernels need no Numba, of which one has been called: what is resident
-    now, if Numba is not there.
-    """
-    return own_memory() if _own.before or "numba" in sys.modules else resident() or OWN_MEMORY
-
-
-@contextmanager
-def loading() -> Iterator[None]:
-    """Within, a kernel is loaded, one at a time: what that takes is no data."""
-    begin = resident()
-    _own.before = _own.before or begin
-    try:
-        yield
-    finally:
-        _own.kernels += max(0, resident() - begin)
+def note_own_memory() -> None:
+    """Note what is resident before there are data: when the kernels are loaded."""
+    _own.before = _own.before or resident()
 
 
 class _Own:
-    """Bytes: resident ``before`` the first kernel, and what ``kernels`` took."""
-
     before = 0
-    kernels = 0
+    """Bytes that were resident when the kernels were loaded."""
 
 
 _own = _Own()
@@ -258,9 +238,10 @@ def _machine_available() -> int:
 
 def _addresses() -> list[int]:
     """The limit of addresses of this process, in bytes, if there is one."""
-    if sys.platform == "win32":
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
         return []
-    import resource
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return [] if limit == resource.RLIM_INFINITY else [limit]

@@ -14,6 +14,7 @@ from benchmarks import exact_figures as figures
 from cocite.allpairs import core as cores
 from cocite.allpairs.prune import PrunedSweeps
 from cocite.cluster import Team
+from cocite.graph.links import in_links
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 
@@ -32,7 +33,7 @@ def test_the_mean_change_is_equation_13_over_all_pairs_of_nodes(make_graph: Make
     ids = {name: web.names.id(str(name)) for name in range(30)}
     links = exact.dense(30, [(ids[a], ids[b]) for a, b in edges])
     right = [exact.simrank(links, 0.6, rounds) for rounds in range(7)]
-    core = cores.reduce(web, order=False)
+    core = cores.reduce(in_links(web), order=False)
     assert core.size < 28
     with Team(1) as team:
         found = changes._changes(core, changes._iterations(core, team)["PSUM-SR (plain)"]())

@@ -6,17 +6,17 @@ import math
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cocite import Graph, exact_simrank
-from cocite.allpairs import run
+from cocite import exact_simrank
+from cocite.allpairs import svd
 from cocite.allpairs.core import node_rows, offsets_of, reduce
 from cocite.errors import NotConverged
+from cocite.graph.blocks import Links
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.oracles.graphs import Edges
@@ -49,15 +49,12 @@ def pairs_of(text: str) -> Edges:
     return [(int(a), int(b)) for a, b in (pair.split() for pair in text.split(";"))]
 
 
-def in_memory(n: int, edges: Edges) -> Graph:
-    """What the reduction looks at, without a file: thousands of them are made."""
+def in_memory(n: int, edges: Edges) -> Links:
+    """Links without a file: thousands of them are made."""
     ordered = sorted(set(edges), key=lambda e: (e[1], e[0]))
     degrees = np.bincount([b for _, b in ordered], minlength=n)
     sources = np.array([a for a, _ in ordered], np.uint32)
-    found = SimpleNamespace(
-        nodes=n, edges=len(ordered), in_offsets=offsets_of(degrees), in_sources=sources
-    )
-    return cast(Graph, found)
+    return Links(offsets_of(degrees).astype(np.uint64), sources)
 
 
 def normalized(n: int, edges: Edges) -> Matrix:
@@ -97,7 +94,7 @@ def test_thousands_of_graphs_end_and_are_refused_if_and_only_if_they_have_no_sco
             root = math.sqrt(decay) * radius_of(normalized(n, edges), rank)
             try:
                 core = reduce(web, order=False)
-                found = run.low_rank_scores(node_rows(web, None, None), core, rank, decay, 1e-3)
+                found = svd.low_rank_scores(node_rows(web, None, None), core, rank, decay, 1e-3)
             except NotConverged:
                 refused += 1
                 assert root >= 1 - 1e-9, (n, edges, decay, rank)
@@ -114,23 +111,11 @@ def test_the_full_rank_is_exact_however_near_the_decay_is_to_one(decay: float) -
         n, edges = random_graph(rng)
         web = in_memory(n, edges)
         core = reduce(web, order=False)
-        found = run.low_rank_scores(node_rows(web, None, None), core, n, decay, 1e-6)
+        found = svd.low_rank_scores(node_rows(web, None, None), core, n, decay, 1e-6)
         right = exact.simrank(exact.dense(n, edges), decay, math.ceil(-20 / math.log(decay)))
         right = right[np.ix_(core.firsts, core.firsts)]
         apart = ~np.eye(core.size, dtype=bool)
         assert np.abs(found - right)[apart].max(initial=0) <= 1e-6
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_doubling_solves_the_equation(seed: int) -> None:
-    """Against its Kronecker form, vec M = (I - c B x B)^-1 vec K."""
-    rng = np.random.default_rng(seed)
-    r, decay = 5, 0.9
-    b, start = rng.standard_normal((r, r)), rng.standard_normal((r, r))
-    b *= 0.99 / math.sqrt(decay) / np.abs(np.linalg.eigvals(b)).max()
-    right = np.linalg.solve(np.eye(r * r) - decay * np.kron(b, b), start.ravel()).reshape(r, r)
-    found = run._stein(start, run._powers(b, decay))
-    assert np.allclose(found, right, rtol=0, atol=1e-10 * np.abs(right).max())
 
 
 @pytest.mark.parametrize(("scale", "ends"), [(1 - 1e-9, True), (1.0, False), (1 + 1e-9, False)])
@@ -138,10 +123,10 @@ def test_a_spectral_radius_of_one_is_where_the_sum_ends(scale: float, ends: bool
     turn = np.array([[0.0, -1.0], [1.0, 0.0]])  # eigenvalues i and -i
     with within(10):
         if ends:
-            assert len(run._powers(scale * turn / math.sqrt(0.25), 0.25)) > 30
+            assert len(svd._powers(scale * turn / math.sqrt(0.25), 0.25)) > 30
             return
         with pytest.raises(NotConverged, match="cut to rank 2 have a spectral radius of 2"):
-            run._powers(scale * turn / math.sqrt(0.25), 0.25)
+            svd._powers(scale * turn / math.sqrt(0.25), 0.25)
 
 
 @pytest.mark.parametrize(("decay", "rank"), [(0.8, 3), (0.99, 3), (0.99, 8)])
@@ -176,26 +161,11 @@ def test_steps_for_the_diagonal_end_by_count(monkeypatch: pytest.MonkeyPatch) ->
     right = np.zeros(300)
     right[0] = 1.0
     with within(30):
-        run._gmres(shifted, right, 1e-12)
-    assert len(called) == run._STEPS + 1
-
-
-@pytest.mark.parametrize("singular", [False, True])
-def test_steps_for_the_diagonal_never_lead_away(singular: bool) -> None:
-    rng = np.random.default_rng(1)
-    a = rng.standard_normal((30, 30))
-    if singular:
-        a[:, 0] = 0
-    right = rng.standard_normal(30)
-    found = run._gmres(lambda x: a @ x, right, 1e-9)
-    least = np.linalg.norm(a @ np.linalg.lstsq(a, right, rcond=None)[0] - right)
-    assert np.linalg.norm(a @ found - right) <= np.linalg.norm(a @ right - right)
-    if not singular:
-        assert least < 1e-9
-        assert np.abs(a @ found - right).max() <= 1e-8
+        svd._gmres(shifted, right, 1e-12)
+    assert len(called) == svd._STEPS + 1
 
 
 def test_what_the_low_rank_takes_is_said_beforehand(make_graph: MakeGraph) -> None:
     any_: dict[str, Any] = {"decay": 0.6}
-    assert run.low_rank_bytes(1000, 1000, **any_) > 72 * 1000**2
-    assert run.low_rank_bytes(10_000, 50, **any_) < 0.1 * run.low_rank_bytes(10_000, 5000, **any_)
+    assert svd.low_rank_bytes(1000, 1000, **any_) > 72 * 1000**2
+    assert svd.low_rank_bytes(10_000, 50, **any_) < 0.1 * svd.low_rank_bytes(10_000, 5000, **any_)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cocite import Graph, Scores, exact_simrank
-from cocite.allpairs import Options
+from cocite.allpairs import AllPairsOptions
 from cocite.allpairs import run as runs
-from cocite.allpairs.products import SparseProducts
+from cocite.allpairs.products import Products
 from cocite.allpairs.prune import PrunedSweeps
 from cocite.allpairs.scores import Bounds, ExactConvergence, ExactSweep, iterate
-from cocite.allpairs.sweeps import PlainSweeps, RelaxedSweeps
+from cocite.allpairs.sweeps import Sweeps
 from cocite.cluster import Team
 from cocite.errors import NotConverged
 from tests.allpairs.test_exact import fixed_point, looped_graphs, stored, truth
@@ -71,7 +71,7 @@ def test_the_plain_iteration_is_equation_9(
         right[right < threshold] = 0
         np.fill_diagonal(right, 1)
     web = stored(make_graph, graph)
-    options: dict[str, Any] = {"sweeps": count, "epsilon": 1e-9, "prune": threshold}
+    options: dict[str, Any] = {"max_sweeps": count, "epsilon": 1e-9, "prune": threshold}
     found = exact_simrank(web, method="plain", decay=0.8, **options)
     if found.convergence.sweeps == count:
         assert np.allclose(found.array(), right, rtol=0, atol=1e-13)
@@ -85,10 +85,10 @@ def test_without_anything_dropped_the_iterates_are_those_of_the_whole_matrix(
     rng = np.random.default_rng(4)
     edges = {(int(a), int(b)) for a, b in rng.integers(0, 200, (900, 2))}
     edges |= {(a, 200 + b % 60) for a, b in edges if b < 60}
-    plan = runs.AllPairs(make_graph(sorted(edges), range(300)), Options.checked())
+    plan = runs.AllPairs(make_graph(sorted(edges), range(300)), AllPairsOptions())
     with Team(2) as team:
-        products = SparseProducts(plan.core, np.float64, team, plan.width)
-        whole = RelaxedSweeps(products, 0.8, omega) if fresh else PlainSweeps(products, 0.8)
+        products = Products(plan.core, np.float64, team, plan.width)
+        whole = Sweeps(products, 0.8, omega if fresh else None)
         sparse = PrunedSweeps(plan.core, np.float64, team, (0.8, omega, -1e9), fresh, 1 << 30)
         for _ in range(6):
             changes = whole().change, sparse().change
@@ -142,10 +142,10 @@ def test_what_pruning_leaves_counts_where_the_accuracy_is_decided() -> None:
 
 def test_an_over_relaxed_value_below_zero_counts_as_dropped(make_graph: MakeGraph) -> None:
     """Where G has a value below 0 and the score is set to 0, that is an error of its size."""
-    from cocite.kernels.pruned import Rows, settle_pruned
+    from cocite.kernels.pruned import PrunedRows, settle_pruned
 
     none = np.zeros(2, np.int64)
-    old = Rows(none, none, np.zeros(1, np.uint32), np.zeros(1))
+    old = PrunedRows(none, none, np.zeros(1, np.uint32), np.zeros(1))
     rows = np.array([[1.0, 0.0], [-0.5, 1.0]])
     single, factors = np.ones(2, np.uint8), np.array([0.8, 1.3, 1.0, 0.1])
     change, dropped, kept = settle_pruned(rows, 0, old, single, factors)
@@ -159,7 +159,7 @@ def test_an_unfinished_over_relaxation_is_within_its_bound_too(
     make_graph: MakeGraph, graph: tuple[int, Edges], omega: float, threshold: float, count: int
 ) -> None:
     web, right = stored(make_graph, graph), truth(graph, 0.8)
-    options: dict[str, Any] = {"method": "sor", "omega": omega, "sweeps": count, "decay": 0.8}
+    options: dict[str, Any] = {"method": "sor", "omega": omega, "max_sweeps": count, "decay": 0.8}
     try:
         found = exact_simrank(web, prune=threshold, epsilon=1e-7, **options)
     except NotConverged:

@@ -25,7 +25,6 @@ from hypothesis import strategies as st
 from cocite import Graph
 from cocite.errors import InputError, OutputExists, ResourceError, UnknownNode, UsageError
 from cocite.ranking import pagerank
-from cocite.ranking.hits import Sweeps
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
 from tests.oracles.pagerank import google_matrix
@@ -48,7 +47,7 @@ def test_residuals_are_those_of_the_dense_matrix(
         x = matrix @ x
         truth = np.abs(matrix @ x - x).sum()
         assert abs(found.residuals[Iteration.POWER][sweep] - truth) < ROUNDING
-        ours = pagerank(stored, stop=Sweeps(sweep + 1)).values
+        ours = pagerank(stored, tolerance=1e-300, max_sweeps=sweep + 1).values
         truth = np.abs(matrix @ ours - ours).sum()
         assert abs(found.residuals[Iteration.GAUSS_SEIDEL][sweep] - truth) < ROUNDING
 
@@ -103,7 +102,7 @@ def brute(graph: Graph, nodes: list[int], sweeps: int, top: int) -> tuple[list[f
 
     What the latter rank alike, to 1e-11, is put in the order of the former.
     """
-    early, late = (pagerank(graph, stop=Sweeps(s)).values for s in (sweeps, 100))
+    early, late = (pagerank(graph, tolerance=1e-300, max_sweeps=s).values for s in (sweeps, 100))
     a = sorted(nodes, key=lambda v: (-early[v], v))
     b = sorted(nodes, key=lambda v: (-late[v], v))
     start = 0
@@ -244,7 +243,7 @@ def test_study_command_writes_tables_and_pictures(
 ) -> None:
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     out = tmp_path / "study"
-    options = ["--sweeps", "1", "2", "--reference", "9", "--query-words", "n1"]
+    options = ["--max-sweeps", "1", "2", "--reference", "9", "--query-words", "n1"]
     monkeypatch.setattr(sys, "argv", ["", "study", str(web.path), "-o", str(out), *options])
     main()
     tables = ["positions.csv", "residual.csv", "settled.csv", "similarity.csv", "study.json"]

@@ -69,8 +69,8 @@ def test_what_it_takes_and_how_it_ended_is_said(
     assert value["converged"] is True
     assert value["method"] == "plain"
     assert value["error_bound"] <= 1e-3
-    assert main([*arguments, "--overwrite", "--sweeps", "1", "--epsilon", "1e-6"]) == 0
-    assert "not converged: allow more --sweeps" in capsys.readouterr().err
+    assert main([*arguments, "--overwrite", "--max-sweeps", "1", "--epsilon", "1e-6"]) == 0
+    assert "not converged: allow more --max-sweeps" in capsys.readouterr().err
     assert main([*arguments, "--overwrite", "--prune", "0.35", "--epsilon", "1e-6"]) == 0
     printed = capsys.readouterr()
     assert "not converged: take a smaller --prune" in printed.err

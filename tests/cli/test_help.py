@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import cocite
 from cocite.cli.help import Sectioned
-from cocite.cli.main import _VERBS, cli, main
+from cocite.cli.main import _COMMANDS, cli, main
 from cocite.errors import UsageError
 from cocite.measures import DEFAULT, MEASURES, Setting, Value
 
@@ -85,7 +85,7 @@ def test_links_are_offered_what_they_can_be_asked_with(
     (page,) = (page for page in printed.split("\n\n") if page.startswith("For a GRAPH or LINKS"))
     flags = re.findall(r"^  --([a-z-]+)", page, re.M)
     names = set(flags) - {"measure", "direction", "unweighted"}
-    assert {"samples", "length", "seed", "hubs", "in-share", "nearest", "bits"} <= names
+    assert {"samples", "length", "seed", "hubs", "in-share", "neighbors", "bits"} <= names
     for flag in names:
         name = flag.replace("-", "_")
         m = next(m for m in MEASURES.values() if any(s.name == name for s in m.build))
@@ -111,7 +111,7 @@ def test_nodes_are_a_file_of_names_everywhere() -> None:
             for inner, each in verb.commands.items():
                 see(f"{name} {inner}", each)
 
-    for verb in _VERBS:
+    for verb in _COMMANDS:
         see(verb, command(verb))
     assert found == {"ingest": "FILE", "related-all": "FILE"}
 
@@ -124,7 +124,7 @@ def test_what_is_replaced_is_called_what_it_is() -> None:
     assert options("evaluate")["overwrite"] == said
 
 
-@pytest.mark.parametrize("verb", sorted(_VERBS))
+@pytest.mark.parametrize("verb", sorted(_COMMANDS))
 def test_help_fits_a_screen(
     verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,7 +215,7 @@ def test_a_measure_tells_its_settings_with_defaults(
 
 @pytest.mark.parametrize(
     ("wrong", "near"),
-    [("--effrt", "--effort"), ("--confidense", "--confidence"), ("--mesure", "--measure")],
+    [("--max-edgs", "--max-edges"), ("--confidense", "--confidence"), ("--mesure", "--measure")],
 )
 def test_a_wrong_option_is_answered_with_the_nearest_of_the_verb(
     folder: Path, capsys: pytest.CaptureFixture[str], wrong: str, near: str
@@ -233,7 +233,7 @@ def test_an_option_of_ingest_is_said_to_be_one(
     )
 
 
-@pytest.mark.parametrize("verb", sorted(_VERBS))
+@pytest.mark.parametrize("verb", sorted(_COMMANDS))
 def test_help_is_whole_sentences(verb: str) -> None:
     """A default may follow the last one."""
     for name, text in options(verb).items():

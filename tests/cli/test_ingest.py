@@ -134,7 +134,7 @@ def test_options_reach_the_reader(here: Path) -> None:
     (here / "odd.csv").write_text("% c\nkind;to;from\n1;b;a\n1;a;a\n1;b\n")
     (here / "more").write_text("z\n")  # --header is for links
     arguments = "ingest odd.csv -o g --delimiter semicolon --header yes --columns from,to"
-    arguments += " --comment % --undirected --keep-self-loops --skip-bad-rows --nodes more"
+    arguments += " --comment % --undirected --keep-self-loops --bad-rows few --nodes more"
     assert main([*arguments.split(), "--memory", "1GB", "--threads", "1"]) == 0
     graph = Graph.open("g")
     assert links(graph) == [("a", "a"), ("b", "a"), ("a", "b")]
@@ -144,13 +144,13 @@ def test_options_reach_the_reader(here: Path) -> None:
 
 def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "bad.tsv").write_text("a\tb\nc\n\td\n")
-    assert main(["ingest", "bad.tsv", "-o", "g", "--skip-bad-rows"]) == 1
+    assert main(["ingest", "bad.tsv", "-o", "g", "--bad-rows", "few"]) == 1
     assert capsys.readouterr().err == (
         "Error: bad.tsv has 2 bad rows and 1 good ones: this may be no list of links, or one that "
         "is to be read in another way. The first is line 2: not 2 tab-separated columns: 'c'. To "
-        "leave them out all the same: --skip-all-bad-rows\n"
+        "leave them out all the same: --bad-rows all\n"
     )
-    assert main(["ingest", "bad.tsv", "-o", "g", "--skip-all-bad-rows"]) == 0
+    assert main(["ingest", "bad.tsv", "-o", "g", "--bad-rows", "all"]) == 0
     assert capsys.readouterr().err.splitlines() == [
         "read bad.tsv: tab-separated, no header; the first link is a -> b (if these name the "
         "columns: --header yes)",
@@ -211,7 +211,7 @@ def test_an_error_is_one_line_and_a_code(
         ("ingest links.tsv -o h --memory x", "'x' is not a size; write it like 600MB"),
         ("ingest links.tsv -o h --threads 0", "Invalid value for '--threads'"),
         ("info g --format xml", "Invalid value for '--format'"),
-        ("infos", "There is no verb 'infos'. Did you mean info"),
+        ("infos", "There is no command 'infos'. Did you mean info"),
     ],
 )
 def test_wrong_use_is_code_2(

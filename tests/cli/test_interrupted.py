@@ -65,7 +65,7 @@ def test_a_file_is_no_verb(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my links.tsv").write_text("a\tb\n")
-    told = "'my links.tsv' is a file and no verb. Ask it so: cocite related 'my links.tsv'"
+    told = "'my links.tsv' is a file and no command. Ask it so: cocite related 'my links.tsv'"
     assert main(["my links.tsv", "a"]) == 2
     assert f"{told} a\n" in capsys.readouterr().err
     assert main(["my links.tsv"]) == 2

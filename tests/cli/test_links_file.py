@@ -18,7 +18,6 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from cocite.compiled.cache import place
 from cocite.errors import InputError
 from cocite.search import cache
 from cocite.storage import disk
@@ -33,7 +32,6 @@ BY = "; neighbourhood answers"
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to work in, with links.tsv; beside it the user's cache directory, not of kernels."""
-    monkeypatch.setenv("COCITE_CACHE", str(place().written or tmp_path / "kernels"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
@@ -232,7 +230,7 @@ def test_settings_do_not_change_the_measure(here: Path, capsys: pytest.CaptureFi
     """An index with them is kept beside the first; what the default does not have is refused."""
     question = ["related", "links.tsv", "x", "--format", "json"]
     found = {}
-    for more in ((), ("--direction", "in"), ("--nearest", "3"), ("--nearest", "50")):
+    for more in ((), ("--direction", "in"), ("--neighbors", "3"), ("--neighbors", "50")):
         assert main([*question, *more]) == 0
         out, err = capsys.readouterr()
         assert err.endswith(f"{BY}\n"), err
@@ -242,7 +240,7 @@ def test_settings_do_not_change_the_measure(here: Path, capsys: pytest.CaptureFi
     folder = entry()
     made = {path.name: cocite.open(path) for path in folder.glob("index*")}
     assert len(made) == 3  # 50 is what it is by default
-    other = next(i for name, i in made.items() if name != "index" and i.settings["nearest"] == 50)
+    other = next(i for name, i in made.items() if name != "index" and i.settings["neighbors"] == 50)
     hits = [hit.node for hit in other.related("x")]
     assert hits == [row["node"] for row in found["--direction", "in"]["hits"]]
     for option, taker in (("--samples", "psimrank"), ("--decay", "pagesim"), ("--bits", "xjacc")):
@@ -251,7 +249,7 @@ def test_settings_do_not_change_the_measure(here: Path, capsys: pytest.CaptureFi
         assert f"neighbourhood answers for this file of links, and it has no {option}. " in err
         assert taker in err.split("--measure: ")[1]
     (here / "links.tsv").write_text(LINKS + "new\tx\n")
-    assert main([*question, "--nearest", "3"]) == 0
+    assert main([*question, "--neighbors", "3"]) == 0
     assert len(list(folder.glob("index*"))) == 2  # the other one is of what the file was
 
 
@@ -334,7 +332,7 @@ def test_what_is_no_list_of_links_leaves_nothing(
     assert b"Such options are those of cocite ingest" not in done.stderr  # they can be typed here
     done = here_and_now(capfdbinary, "related", "bad.tsv", "x")
     assert done.returncode == 1
-    assert b"pass --skip-bad-rows" in done.stderr
+    assert b"pass --bad-rows few" in done.stderr
     assert b"Such options are those of cocite ingest" not in done.stderr
     done = here_and_now(capfdbinary, "nodes", "bad.tsv", "x")
     assert done.returncode == 1

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from benchmarks.memory import Row, measured
+from benchmarks.memory import measured
 
 from cocite.cli.main import main
 from cocite.graph import Graph
@@ -16,6 +16,22 @@ _SHARE, _PIECES = 0.05, 2 << 20
 """How far what is taken may be from what was told; beside that, one piece of a mapped file, of
 which the system decides (``store.arrays.AROUND``).
 """
+
+
+def assert_takes_what_it_told(command: list[str], budget: str | None) -> None:
+    """No run takes more; and one of three takes as much, since what threads hold at once depends
+    on which of them the system lets run.
+    """
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc")
+    for _ in range(3):
+        found = measured(command, budget)
+        assert found is not None
+        room = _SHARE * found.told + _PIECES
+        assert found.peak <= found.told + room, found
+        if found.peak >= found.told - room:
+            return
+    pytest.fail(str(found))
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +49,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def measured_compiled(command: list[str], budget: str | None) -> Row | None:
-    """What is measured, anew if it compiled kernels."""
-    found = measured(command, budget)
-    return measured(command, budget) if found is not None and found.compiled else found
-
-
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("measure", "budget"),
@@ -52,13 +62,9 @@ def measured_compiled(command: list[str], budget: str | None) -> Row | None:
 def test_an_index_takes_the_memory_that_was_told(
     web: Path, tmp_path: Path, measure: str, budget: str | None
 ) -> None:
-    if not Path("/proc/self/status").exists():
-        pytest.skip("needs /proc")
     command = ["index", str(web), "--measure", measure, "-o", str(tmp_path / "i")]
     command += [] if measure == "neighbourhood" else ["--samples", "32"]
-    found = measured_compiled([*command, "--overwrite"], budget)
-    assert found is not None
-    assert abs(found.peak - found.told) <= _SHARE * found.told + _PIECES, found
+    assert_takes_what_it_told([*command, "--overwrite"], budget)
 
 
 @pytest.mark.process
@@ -67,12 +73,8 @@ def test_lists_take_the_memory_that_was_told(
     small: Path, tmp_path: Path, budget: str | None
 ) -> None:
     """In files, and given back while they are turned round; by default in memory."""
-    if not Path("/proc/self/status").exists():
-        pytest.skip("needs /proc")
     command = ["index", str(small), "--measure", "neighbourhood", "-o", str(tmp_path / "i")]
-    found = measured_compiled([*command, "--overwrite"], budget)
-    assert found is not None
-    assert abs(found.peak - found.told) <= _SHARE * found.told + _PIECES, found
+    assert_takes_what_it_told([*command, "--overwrite"], budget)
 
 
 @pytest.mark.parametrize("measure", ["xjaccard", "neighbourhood"])
@@ -97,21 +99,13 @@ def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.process
 @pytest.mark.parametrize("budget", ["9MB", "30MB"])
 def test_a_ranking_in_blocks_takes_the_memory_that_was_told(web: Path, budget: str) -> None:
-    if not Path("/proc/self/status").exists():
-        pytest.skip("needs /proc")
-    found = measured_compiled(["rank", str(web)], budget)
-    assert found is not None
-    assert abs(found.peak - found.told) <= _SHARE * found.told + _PIECES, found
+    assert_takes_what_it_told(["rank", str(web)], budget)
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("personal", [False, True])
 def test_a_ranking_takes_the_memory_that_was_told(sparse: Path, personal: bool) -> None:
     """Of many nodes with few links, where little of what there may be is there at once."""
-    if not Path("/proc/self/status").exists():
-        pytest.skip("needs /proc")
     name = Graph.open(sparse).names[7]
     command = ["rank", str(sparse), *(["--toward", name] * personal)]
-    found = measured_compiled(command, None)
-    assert found is not None
-    assert abs(found.peak - found.told) <= _SHARE * found.told + _PIECES, found
+    assert_takes_what_it_told(command, None)

@@ -105,7 +105,7 @@ def test_an_index_of_some_pages_has_these_only_with_all_their_links(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     some = tmp_path / "some.index"
-    cocite.build(graph, some, measure="psimrank", samples=2, keep=["H/hacker.html", "hack"])
+    cocite.build(graph, some, measure="psimrank", samples=2, only_nodes=["H/hacker.html", "hack"])
     answer = found(capsys, str(some))
     assert [(each["node"], each["in_links"]) for each in answer["nodes"]] == [
         ("H/hacker.html", 2),

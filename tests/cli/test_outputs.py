@@ -27,8 +27,7 @@ from cocite.measures.results import MeasuresDocument
 from cocite.ranking import pagerank
 from cocite.ranking.figures import RankDocument
 from cocite.results import Document, ResultRows, markdown
-from cocite.search.results import RelatedDocument, SimilarityDocument
-from cocite.search.why_documents import WhyDocument
+from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
 
 CLI = Path(cocite.__file__).parent / "cli"
 TOY = '''
@@ -53,9 +52,7 @@ def documents(folder: Path) -> dict[str, Document]:
     """What verbs answer -> the same, asked of the library."""
     index, graph = cocite.open(folder / "i"), cocite.Graph.open(folder / "g")
     return {
-        "related i one -k 1 --min-score 0.1": RelatedDocument.of(
-            index, "one", 1, filters={"min_score": 0.1}
-        ),
+        "related i one -k 1 --min-score 0.1": RelatedDocument.of(index, "one", 1, min_score=0.1),
         "similarity i one two --decay 0.5": SimilarityDocument.of(index, "one", "two", decay=0.5),
         "why i one two -k 1": WhyDocument.of(index, "one", "two", 1),
         "info i": IndexDocument.of(StoredIndex.open("i")),

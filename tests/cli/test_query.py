@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import cocite
 from cocite.cli.commands.related import _numbers
 from cocite.cli.help import Sectioned
-from cocite.cli.main import _VERBS, cli, main
+from cocite.cli.main import _COMMANDS, cli, main
 from cocite.cli.settings import SETTINGS
 from cocite.measures import MEASURES
 
@@ -204,7 +204,7 @@ def test_settings_that_share_their_name_with_an_option_are_told_apart(
         ("coupling", None, "coupling, out-links"),
         ("coupling", "out", "coupling, in-links"),
         ("ppr", None, "ppr, out-links"),
-        ("shared-nearest", None, "shared-nearest, both directions"),
+        ("snn", None, "snn, both directions"),
     ],
 )
 def test_an_index_says_which_links_it_looks_at(
@@ -260,7 +260,7 @@ def test_a_node_related_to_nobody_is_said_so(
         (["index", "{g}", "-o", "x", "--measure", "simrank", "--length", "16"], 2, "length is 16"),
         (["index", "{g}", "-o", "x", "--measure", "pagerank"], 2, "no measure is called"),
         (["index", "{g}", "-o", "x", "--memory", "lots"], 2, "'lots' is not a size"),
-        (["relate"], 2, "There is no verb 'relate'. Did you mean related"),
+        (["relate"], 2, "There is no command 'relate'. Did you mean related"),
     ],
 )
 def test_errors_say_what_to_do_and_exit_codes_tell_them_apart(
@@ -294,7 +294,7 @@ def test_index_says_what_it_will_take_and_what_it_took(
     assert cocite.open(tmp_path / "x").samples == 30
 
 
-@pytest.mark.parametrize("verb", sorted(_VERBS))
+@pytest.mark.parametrize("verb", sorted(_COMMANDS))
 def test_every_option_is_explained(verb: str) -> None:
     whole = CliRunner().invoke(cli, [verb, "--help-all"])
     printed = CliRunner().invoke(cli, [verb, "--help"]).output if whole.exit_code else whole.output
@@ -312,8 +312,8 @@ def test_a_graph_answers_by_every_measure_of_links(
 ) -> None:
     for measure in MEASURES:
         code, _, err = ask(capsys, "related", index.parent / "g", "one", "--measure", measure)
-        assert code == (2 if measure == "text" else 0), err
-        assert (measure == "text") == ("text compares texts: cocite index" in err)
+        assert code == (2 if measure == "tfidf" else 0), err
+        assert (measure == "tfidf") == ("tfidf compares texts: cocite index" in err)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
@@ -340,7 +340,7 @@ def test_a_verb_that_there_is_not_is_answered_with_those_like_it(
 ) -> None:
     code, out, err = ask(capsys, typed, "x")
     assert (code, out) == (2, "")
-    assert f"There is no verb {typed!r}" in err
+    assert f"There is no command {typed!r}" in err
     assert meant in err
 
 
@@ -382,7 +382,7 @@ def test_what_an_index_cannot_be_asked_with_stands_apart(
 
 def test_help_of_the_whole_lists_every_verb_with_its_line() -> None:
     printed = CliRunner().invoke(cli, ["--help"]).output
-    for verb, (_, line) in _VERBS.items():
+    for verb, (_, line) in _COMMANDS.items():
         assert verb in printed
         assert line in printed
 
@@ -484,14 +484,14 @@ def test_what_closes_an_interval_is_told(
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
     cocite.build(graph, tmp_path / "i")
     asked = ["related", str(tmp_path / "i"), "3", "-k", "4"]
-    told = "scores have no error of samples; --effort {} brings low and high closer together"
-    assert main([*asked, "--effort", "30", "--reach", "1"]) == 0
+    told = "scores have no error of samples; --max-edges {} brings low and high closer together"
+    assert main([*asked, "--max-edges", "30", "--min-results", "1"]) == 0
     assert told.format(300) in capsys.readouterr().out
-    assert main([*asked, "--effort", "10000000"]) == 0
-    assert "--effort" not in capsys.readouterr().out
-    pair = ["similarity", str(tmp_path / "i"), "3", "4", "--reach", "1", "--effort"]
+    assert main([*asked, "--max-edges", "10000000"]) == 0
+    assert "--max-edges" not in capsys.readouterr().out
+    pair = ["similarity", str(tmp_path / "i"), "3", "4", "--min-results", "1", "--max-edges"]
     assert main([*pair, "30"]) == 0
-    assert "for certain; --effort 300 narrows it" in capsys.readouterr().out
+    assert "for certain; --max-edges 300 narrows it" in capsys.readouterr().out
 
 
 def test_a_small_error_is_not_shown_as_none() -> None:

@@ -34,7 +34,7 @@ def test_the_top_is_printed_and_how_it_ended_is_said(
 
 
 def test_not_converged_is_said(graph: Graph, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rank", str(graph.path), "--sweeps", "1"]) == 0
+    assert main(["rank", str(graph.path), "--max-sweeps", "1"]) == 0
     assert "not converged" in capsys.readouterr().err
 
 

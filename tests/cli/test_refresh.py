@@ -37,12 +37,12 @@ def refresh(folder: Path, *options: str) -> list[str]:
 def test_refresh_says_what_it_did_and_info_how_old_samples_are(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out, err = ask(capsys, *refresh(folder, "--share", "0.3", "--threads", "1"))
+    code, out, err = ask(capsys, *refresh(folder, "--fraction", "0.3", "--threads", "1"))
     assert code == 0
     assert "14 samples\n" in out
     assert f"6 samples from {folder / 'h'}" in out
     assert f"14 samples stay, 6 are drawn from {folder / 'h'}" in err
-    code, out, err = ask(capsys, *refresh(folder, "--share", "0.3"))  # as it was repeated
+    code, out, err = ask(capsys, *refresh(folder, "--fraction", "0.3"))  # as it was repeated
     assert (code, "drawn anew  nothing: it is of this graph already" in out) == (0, True)
     assert f"was already refreshed from this graph ({folder / 'h'}), on 2026-11-20: it" in err
     again = refresh(folder, "--format", "json", "--memory", "1GB", "--force")
@@ -99,12 +99,12 @@ def test_what_is_refused_says_what_to_do(folder: Path, capsys: pytest.CaptureFix
     cocite.build(folder / "g", folder / "p", samples=20, layout="paths", measure="psimrank")
     code, out, err = ask(capsys, "refresh", folder / "p", folder / "h")
     assert (code, out) == (2, "")
-    assert "Draw all of them anew with --share 1, or" in err
-    code, _, _ = ask(capsys, "refresh", folder / "p", folder / "h", "--share", "1")
+    assert "Draw all of them anew with --fraction 1, or" in err
+    code, _, _ = ask(capsys, "refresh", folder / "p", folder / "h", "--fraction", "1")
     assert code == 0
-    code, _, err = ask(capsys, "refresh", folder / "i", folder / "h", "--share", "2")
+    code, _, err = ask(capsys, "refresh", folder / "i", folder / "h", "--fraction", "2")
     assert code == 2
-    assert "--share is 2.0; it is a number above 0, at most 1" in err
+    assert "--fraction is 2.0; it is a number above 0, at most 1" in err
 
 
 @pytest.mark.parametrize("measure", ["psimrank", "cocitation"])
@@ -118,7 +118,7 @@ def test_another_graph_replaces_nothing(
     (folder / "other.tsv").write_text(rows)
     cocite.ingest(folder / "other.tsv", folder / "o", header="no")
     for share in ("0.1", "1"):
-        code, out, err = ask(capsys, "refresh", folder / "m", folder / "o", "--share", share)
+        code, out, err = ask(capsys, "refresh", folder / "m", folder / "o", "--fraction", share)
         assert (code, out) == (2, "")
         assert f"{folder / 'o'} has 0 of 5 nodes of {folder / 'm'}" in err
         assert f"cocite index {folder / 'o'} -o {folder / 'm'} --overwrite" in err
@@ -129,7 +129,7 @@ def test_another_graph_replaces_nothing(
 def test_why_takes_several_graphs_and_says_what_it_cannot_place(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ask(capsys, *refresh(folder, "--share", "0.3"))
+    ask(capsys, *refresh(folder, "--fraction", "0.3"))
     asked = ["why", folder / "i", "one", "two", "--graph", folder / "h"]
     both = [*asked, "--graph", folder / "g"]
     _, out, _ = ask(capsys, *both, "--format", "json")

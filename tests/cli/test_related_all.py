@@ -18,7 +18,7 @@ import cocite
 from cocite.cli.main import main
 from cocite.search.batch import pieces, run
 from cocite.storage import Journal
-from tests.cli.test_cache import on_a_terminal
+from tests.terminal import on_a_terminal
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def test_standard_output_gets_what_a_file_would(
     options = ["-k", "2", "--nodes", str(tmp_path / "nodes")]
     assert main(["related-all", str(index), "-o", str(tmp_path / f"x.{kind}"), *options]) == 0
     capfdbinary.readouterr()
-    assert main(["related-all", str(index), "-o", "-", "--kind", kind, *options]) == 0
+    assert main(["related-all", str(index), "-o", "-", "--output-format", kind, *options]) == 0
     printed = capfdbinary.readouterr()
     assert printed.out == (tmp_path / f"x.{kind}").read_bytes()
     assert re.search(rb"^output +standard output, ", printed.err, re.M)
@@ -203,7 +203,7 @@ def test_arrow_on_standard_output_is_a_stream_of_it(
     command = ["related-all", str(index), "-k", "2"]
     assert main([*command, "-o", str(tmp_path / "x.arrow")]) == 0
     capfdbinary.readouterr()
-    assert main([*command, "-o", "-", "--kind", "arrow"]) == 0
+    assert main([*command, "-o", "-", "--output-format", "arrow"]) == 0
     found = pyarrow.ipc.open_stream(capfdbinary.readouterr().out).read_all()
     assert found.equals(pyarrow.ipc.open_file(tmp_path / "x.arrow").read_all())
     assert found.num_rows > 3
@@ -213,9 +213,10 @@ def test_what_standard_output_does_not_take(
     index: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for kind in ("parquet", "folder"):
-        assert main(["related-all", str(index), "-o", "-", "--kind", kind]) == 2
+        assert main(["related-all", str(index), "-o", "-", "--output-format", kind]) == 2
         told = (
-            f"{kind} cannot be written to a pipe: choose one of csv, tsv, jsonl, arrow with --kind"
+            f"{kind} cannot be written to a pipe: choose one of csv, tsv, jsonl, arrow with "
+            "--output-format"
         )
         assert told in capsys.readouterr().err
     assert main(["related-all", str(index), "-o", "-", "--overwrite"]) == 2
@@ -256,12 +257,12 @@ _SLOW = """
 import sys
 from cocite.cli import console as progress
 from cocite.cli.main import main
-from cocite.compiled.clock import compiling
+from cocite import deadline
 from cocite.search.batch import pieces
 from cocite.search.batch.question import Question
 from tests.clock import Clock
 
-compiling._now = progress.time = pieces.time = clock = Clock()
+deadline._now = progress.time = pieces.time = clock = Clock()
 bars, call, real = progress._bars, progress.Stages.__call__, Question.answer
 
 def by_the_clock():
@@ -307,7 +308,8 @@ def test_a_terminal_gets_the_time_left(index: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", _SLOW, "related-all", str(index), "--threads", "1", "-o"]
     for width in ("120", "50"):
         env = os.environ | {"TERM": "xterm", "COLUMNS": width}
-        shown = on_a_terminal([*command, str(tmp_path / f"{width}.csv")], env)
+        code, shown = on_a_terminal([*command, str(tmp_path / f"{width}.csv")], env)
+        assert code == 0
         shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
         assert re.search(r"0:0[12]:\d\d left", shown), (width, shown)
         assert re.search(r"\d of 6 nodes", shown), (width, shown)

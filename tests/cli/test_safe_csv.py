@@ -90,7 +90,10 @@ def test_what_is_streamed(
 ) -> None:
     printed = []
     for more in ([], ["--safe-csv"]):
-        assert main(["related-all", str(folder / "i"), "-o", "-", "--kind", "csv", *more]) == 0
+        assert (
+            main(["related-all", str(folder / "i"), "-o", "-", "--output-format", "csv", *more])
+            == 0
+        )
         printed.append(cells(capfdbinary.readouterr().out.decode()))
     before, after = printed
     assert [[safe(cell) for cell in row] for row in before] == after

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cocite.cli.main import main
-from cocite.cli.voice import as_json, shown
+from cocite.cli.messages import as_json, shown
 from tests.conftest import MakeGraph
 
 READ = [chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))]

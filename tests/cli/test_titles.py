@@ -62,7 +62,7 @@ ASKED = [
     ("nodes", "{}"),
     ("nodes", "{}", "--links"),
     ("rank", "{}"),
-    ("rank", "{}", "--by", "hubs"),
+    ("rank", "{}", "--score", "hubs"),
     ("why", "{}", "x", "y"),
     ("why", "{}", "x", "b", "y"),
 ]
@@ -129,7 +129,7 @@ def test_tables_fit_the_terminal(
         ("related", "i", "x"),
         ("rank", "g"),
         ("nodes", "i"),
-        ("rank", "g", "--by", "hubs"),
+        ("rank", "g", "--score", "hubs"),
     ):
         lines = [
             line for line in printed(capsys, *asked).splitlines() if line[-1:] in set("abcxyz")

@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 
-from cocite.cli.main import _VERBS, cli, main
+from cocite.cli.main import _COMMANDS, cli, main
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
 ASK = ["related", "links.tsv", "x", "--format", "csv"]
@@ -70,7 +70,7 @@ def test_every_line_is_json(capsys: pytest.CaptureFixture[str], before: bool) ->
         (["related", "links.tsv", "nobody"], 2, "no node is named 'nobody'"),
         (["related", "links.tsv", "x", "--sample", "3"], 2, "'--samples'"),
         (["related", "links.tsv"], 2, "no node is named"),
-        (["relate"], 2, "There is no verb 'relate'"),
+        (["relate"], 2, "There is no command 'relate'"),
     ],
 )
 def test_errors_are_json_with_their_code(
@@ -83,7 +83,7 @@ def test_errors_are_json_with_their_code(
 
 
 def test_every_verb_takes_both() -> None:
-    """Those of a group, too; and no verb has an option of its own that is called so."""
+    """Those of a group, too; and no command has an option of its own that is called so."""
 
     def see(command: click.Command) -> None:
         flags = [flag for parameter in command.params for flag in parameter.opts]
@@ -92,7 +92,7 @@ def test_every_verb_takes_both() -> None:
             for verb in command.commands.values():
                 see(verb)
 
-    for verb in _VERBS:
+    for verb in _COMMANDS:
         found = cli.get_command(click.Context(cli), verb)
         assert found is not None
         see(found)

@@ -27,14 +27,14 @@ def test_the_version_and_the_help_of_a_verb(capsys: pytest.CaptureFixture[str]) 
     assert main(["help", "relate"]) == 2
     assert "Did you mean related" in capsys.readouterr().err
     assert main(["help", "related", "all"]) == 2
-    assert "has no verbs of its own" in capsys.readouterr().err
+    assert "has no commands of its own" in capsys.readouterr().err
 
 
 def test_names_are_taken_in_any_case(
     make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert find_measure("PSimRank") is find_measure("psimrank")
-    assert find_measure("Shared_Nearest") is find_measure("shared-nearest")
+    assert find_measure("PPR_Symmetric") is find_measure("ppr-symmetric")
     with pytest.raises(UsageError, match=r"'simranc'\. Did you mean simrank\? There are"):
         find_measure("simranc")
     graph = str(make_graph([("a", "b"), ("a", "c"), ("b", "c")]).path)

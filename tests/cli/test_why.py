@@ -49,9 +49,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "coupling": {"measure": "coupling"},
         "ppr": {"measure": "ppr"},
         "pagesim": {"measure": "pagesim"},
-        "nearest": {"measure": "shared-nearest"},
-        "nearest-in": {"measure": "shared-nearest", "direction": "in"},
-        "blend": {"measure": "blend:shared-nearest+cocitation"},
+        "nearest": {"measure": "snn"},
+        "nearest-in": {"measure": "snn", "direction": "in"},
+        "blend": {"measure": "blend:snn+cocitation"},
     }.items():
         cocite.build(graph, folder / name, **options)  # type: ignore[arg-type]
     return folder
@@ -235,7 +235,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("measure", ["neighbourhood", "proximity", "companion", "ppr"])
+@pytest.mark.parametrize("measure", ["neighbourhood", "ppr-symmetric", "companion", "ppr"])
 def test_what_is_said_of_a_score_of_0_agrees_with_its_interval(
     chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], measure: str
 ) -> None:
@@ -253,7 +253,7 @@ def test_what_is_said_of_a_score_of_0_agrees_with_its_interval(
 @pytest.mark.parametrize(
     "options",
     [
-        {"measure": "proximity"},
+        {"measure": "ppr-symmetric"},
         {},
         {"measure": "psimrank", "direction": "any", "samples": 30},
         {"measure": "ppr", "direction": "any"},
@@ -267,7 +267,7 @@ def test_links_that_are_taken_either_way_are_shown_as_they_go(
     options: dict[str, object],
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    cocite.build(chain / "g", tmp_path / "i", **options)  # type: ignore[arg-type]
+    cocite.build(chain / "g", tmp_path / "i", **options)
     links = {tuple(row.split("\t")) for row in (chain / "links.tsv").read_text().split("\n")}
     steps = 0
     for a, b in (("p0", "p2"), ("p2", "p0"), ("p1", "p2"), ("p3", "p1")):
@@ -283,7 +283,7 @@ def test_without_the_graph_links_have_no_direction(
     chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(chain / "g", tmp_path / "g")
-    cocite.build(tmp_path / "g", tmp_path / "i", measure="proximity")
+    cocite.build(tmp_path / "g", tmp_path / "i", measure="ppr-symmetric")
     shutil.move(tmp_path / "g", tmp_path / "moved")
     assert "p0 ┄ p1 – p2\n" in ask(capsys, tmp_path / "i", "p0", "p2")[1]
     found = ask(capsys, tmp_path / "i", "p0", "p2", "--graph", tmp_path / "moved")[1]
@@ -312,7 +312,7 @@ def test_a_page_is_listed_once_and_signs_are_told(
     assert "a ┄ b: several" in shown
     halves = [
         cocite.build(graph, tmp_path / name, measure=name).why("a", "b")
-        for name in ("shared-nearest", "proximity")
+        for name in ("snn", "ppr-symmetric")
     ]
     whole = {reason.node: reason.share for reason in index.why("a", "b", 20).reasons}
     for weight, half in zip((0.4, 0.6), halves, strict=True):
@@ -365,7 +365,7 @@ def test_a_node_is_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         ),
         (["{f}/trees", "one", "two", "--samples", "9"], 2, "takes samples when building its index"),
         (["{f}/g", "one", "two", "--graph", "{f}/g"], 2, "is a graph itself: leave --graph out"),
-        (["{f}/g", "one", "two", "--measure", "text"], 2, "compares texts: cocite index"),
+        (["{f}/g", "one", "two", "--measure", "tfidf"], 2, "compares texts: cocite index"),
         (["{f}/trees", "one", "two", "--graph", "{f}/not"], 1, "does not exist"),
         (["{f}/trees", "one", "two", "--graph", "{f}/paths"], 1, "a stored graph is needed here"),
         (["{f}/trees", "one", "two", "-k", "0"], 2, "-k"),

@@ -40,7 +40,7 @@ def test_numbers_are_asked_for_in_plain_words(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([], "neighbourhood has no samples; a larger --effort narrows its intervals"),
+        ([], "neighbourhood has no samples; a larger --max-edges narrows its intervals"),
         (["--measure", "ppr"], "ppr has no samples; a smaller --tolerance narrows its intervals"),
         (["--measure", "cocitation"], "the scores of cocitation are computed, and not estimated"),
     ],
@@ -110,9 +110,9 @@ def test_a_draft_says_that_it_has_no_text(
         ("related i x --decay 3", "Error: --decay"),
         ("related i x --confidence 3", "Error: --confidence is 3.0; it is"),
         ("ingest l.tsv -o h --columns 1", "Error: --columns is 1; it takes two"),
-        ("related-all i -o x.odd", "Or say what it is with --kind\n"),
+        ("related-all i -o x.odd", "Or say what it is with --output-format\n"),
         ("ingest l.tsv -o g", "or pass --overwrite"),
-        ("ingest bad.tsv -o h", "--skip-bad-rows to leave such rows out"),
+        ("ingest bad.tsv -o h", "--bad-rows few to leave such rows out"),
     ],
 )
 def test_options_are_called_as_they_are_typed(
@@ -145,7 +145,7 @@ def test_hubs_are_told_behind_how_a_file_was_read(
         assert main(command) == 0
         told = capsys.readouterr().err
         assert 0 <= told.index("read l.tsv") < told.index("link to hub")
-        assert "(exclude=)" not in told
+        assert "(exclude_nodes=)" not in told
 
 
 def test_what_was_typed_is_said_to_change_nothing(

@@ -19,6 +19,7 @@ from cocite.errors import ClusterError, UsageError
 from cocite.index.build import IndexBuild
 from cocite.index.cluster import ClusterBuild, of_nodes
 from cocite.index.plan import BuildOptions
+from cocite.options.build import RefreshOptions
 from cocite.resources import Resources
 from tests.clock import HOLD
 
@@ -39,7 +40,7 @@ def content(index: Path) -> dict[str, bytes]:
 def local(graph: Graph) -> dict[str, bytes]:
     """What one machine makes; beside the graph, as the manifest says how that lies to it."""
     path = graph.path.with_name("local.index")
-    cocite.build(graph, path, measure="psimrank", **SHARDS)  # type: ignore[arg-type]
+    cocite.build(graph, path, measure="psimrank", **SHARDS)
     return content(path)
 
 
@@ -48,7 +49,7 @@ def build_on(cluster: Cluster, graph: Graph, path: Path, **more: Any) -> list[in
     options = BuildOptions.checked("psimrank", settings={"samples": 24})
     done: list[int] = []
     means = Resources.checked(shard=3)
-    spread = ClusterBuild(cluster, more.pop("url", None), more.pop("via", None))
+    spread = ClusterBuild(cluster, more.pop("url", None), more.pop("staging_url", None))
     with IndexBuild(graph, path, options, of_nodes(spread, means, None, None), spread=spread) as b:
         b.run(lambda at, total: done.append(at))
     return done
@@ -69,7 +70,7 @@ def test_nodes_that_see_nothing_take_a_copy_and_send_shards(
     bucket = tmp_path / "bucket"
     shutil.copytree(graph.path, bucket / "web.graph")
     path, via = graph.path.with_name("sent.index"), bucket / "shards"
-    build_on(cluster, graph, path, url=f"file://{bucket}/web.graph", via=f"file://{via}")
+    build_on(cluster, graph, path, url=f"file://{bucket}/web.graph", staging_url=f"file://{via}")
     assert content(path) == local
     assert not list(via.rglob("*.*"))  # what was taken is removed
 
@@ -122,7 +123,9 @@ def test_a_refresh_is_that_of_one_machine(
         path = tmp_path / f"{name}.index"
         shutil.copytree(graph.path.with_name("local.index"), path)
         means = of_nodes(spread, Resources.checked(shard=3), None, None)
-        with RefreshBuild(path, newer, 0.5, means, date="2026-11-21", spread=spread) as work:
+        with RefreshBuild(
+            path, newer, means, RefreshOptions(fraction=0.5, date="2026-11-21"), spread=spread
+        ) as work:
             work.run()
         found.append(content(path))
     assert found[0] == found[1] != local

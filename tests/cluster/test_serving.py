@@ -18,7 +18,7 @@ import cocite
 from cocite import Index
 from cocite.cluster.ray import Cluster
 from cocite.errors import WorkerLost
-from cocite.search.remote.index import SpreadIndex
+from cocite.search.remote.index import RemoteShards
 from cocite.search.remote.replicas import ReplicaSet
 from tests.clock import LIMIT, wait_for
 
@@ -44,15 +44,20 @@ def nodes() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def spread(index: Index, nodes: Cluster) -> Iterator[SpreadIndex]:
+def spread(index: Index, nodes: Cluster) -> Iterator[Index]:
     path: Path = index.stored.store.path
     found = cocite.open(path, cluster=nodes, shards=SHARDS, deadline=DEADLINE)
-    assert isinstance(found, SpreadIndex)
+    assert found.remote is not None
     with found:
         yield found
 
 
-def samples(spread: SpreadIndex) -> int:
+def remote_of(index: Index) -> RemoteShards:
+    assert index.remote is not None
+    return index.remote
+
+
+def samples(spread: Index) -> int:
     """How many answer a question now, which has an answer in any case."""
     hits = spread.related("n3", 5)
     assert hits
@@ -61,14 +66,14 @@ def samples(spread: SpreadIndex) -> int:
     return spread.answered.samples
 
 
-def until_all(spread: SpreadIndex) -> None:
+def until_all(spread: Index) -> None:
     """Ask until all samples answer."""
     wait_for(lambda: samples(spread) == SAMPLES)
 
 
-def processes(spread: SpreadIndex, nodes: Cluster) -> list[int]:
+def processes(spread: Index, nodes: Cluster) -> list[int]:
     """The process of each shard's server, when it says so again."""
-    company = spread.company
+    company = remote_of(spread).company
     assert isinstance(company, ReplicaSet)
     return [_process(nodes, server.actor) for (server,) in company._servers]
 
@@ -83,47 +88,45 @@ def _process(nodes: Cluster, actor: Any) -> int:
     return wait_for(process)
 
 
-def healed(spread: SpreadIndex, nodes: Cluster) -> None:
+def healed(spread: Index, nodes: Cluster) -> None:
     """All servers are there again, and are all asked soon after."""
     processes(spread, nodes)
     until_all(spread)
 
 
-def test_all_shards_give_the_answers_of_the_index(spread: SpreadIndex, index: Index) -> None:
+def test_all_shards_give_the_answers_of_the_index(spread: Index, index: Index) -> None:
     for name in ("n3", "n7", "n41"):
         until_all(spread)
         assert spread.related(name, 7) == index.related(name, 7)
         assert spread.similarity(name, "n5") == index.similarity(name, "n5")
         assert spread.why(name, "n5") == index.why(name, "n5")
     assert spread.answered == (SAMPLES, SHARDS, SHARDS)
-    assert len({each.node for each in spread.shards}) == NODES
+    assert len({each.node for each in remote_of(spread).status}) == NODES
 
 
 def test_a_server_that_sleeps_does_not_hold_an_answer_past_the_deadline(
-    spread: SpreadIndex, nodes: Cluster
+    spread: Index, nodes: Cluster
 ) -> None:
     asleep = processes(spread, nodes)[2]
     os.kill(asleep, signal.SIGSTOP)
     try:  # it sleeps until all are answered; how long each waits: test_company.py
         assert all(samples(spread) < SAMPLES for _ in range(20))
-        assert [each.state for each in spread.shards].count("left alone") >= 1
+        assert [each.state for each in remote_of(spread).status].count("left alone") >= 1
     finally:
         os.kill(asleep, signal.SIGCONT)
     healed(spread, nodes)
 
 
-def test_three_of_eight_servers_that_are_killed(spread: SpreadIndex, nodes: Cluster) -> None:
+def test_three_of_eight_servers_that_are_killed(spread: Index, nodes: Cluster) -> None:
     for process in processes(spread, nodes)[1:4]:
         os.kill(process, signal.SIGKILL)
     found = [samples(spread) for _ in range(5)]
     assert SAMPLES // SHARDS <= min(found) < SAMPLES
     healed(spread, nodes)
-    assert sum(each.restarts for each in spread.shards) >= 3
+    assert sum(each.restarts for each in remote_of(spread).status) >= 3
 
 
-def test_a_node_that_is_killed_in_a_stream_of_questions(
-    spread: SpreadIndex, nodes: Cluster
-) -> None:
+def test_a_node_that_is_killed_in_a_stream_of_questions(spread: Index, nodes: Cluster) -> None:
     """Zero questions fail; samples fall, and are back when the servers are, on other nodes."""
     until_all(spread)
     nodes.kill_node(2)

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 import cocite
-from cocite.cli.main import _VERBS
+from cocite.cli.main import _COMMANDS
 from tests.integrations.sites.pages import related
 
 for needed in ("sphinx", "furo", "myst_parser"):
@@ -88,9 +88,9 @@ def test_all_documents_are_pages_and_in_the_menu(site: Path, pages: dict[Path, P
 @pytest.mark.process
 def test_the_reference_is_whole(site: Path, pages: dict[Path, Page]) -> None:
     verbs = pages[site / "reference" / "cli.html"].places
-    assert {f"cocite-{verb}" for verb in _VERBS} <= verbs
+    assert {f"cocite-{verb}" for verb in _COMMANDS} <= verbs
     text = (site / "reference" / "cli.html").read_text("utf-8")
-    assert text.count("Usage: cocite ") >= len(_VERBS)
+    assert text.count("Usage: cocite ") >= len(_COMMANDS)
     public = {f"cocite.{name}" for name in cocite.__all__ if name != "__version__"}
     public -= {"cocite.CociteError", "cocite.UnknownNode"}  # there as cocite.errors has them
     public |= {"cocite.errors.CociteError", "cocite.errors.UnknownNode"}

@@ -87,7 +87,7 @@ def test_first_samples_are_an_index_of_so_many(graph: Graph, tmp_path: Path, mea
             assert [hit[:2] for hit in mine] == [hit[:2] for hit in theirs]
             assert repr(mine) == repr(theirs)  # nan errors of a single sample are equal here
     assert whole.samples == 20
-    assert len(whole.readers[0].part.shards) == 3
+    assert len(whole.scorer.readers[0].part.shards) == 3
 
 
 def test_more_samples_than_there_are_is_refused(graph: Graph, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_trees_by_length_are_those_of_shorter_indexes(
     found = tree_sizes(whole)
     for length in (1, 2, 5, 10):
         settings = {"measure": measure, "layout": "trees", "samples": 6, "length": length}
-        short = cocite.build(graph, tmp_path / f"{length}", **settings)  # type: ignore[arg-type]
+        short = cocite.build(graph, tmp_path / f"{length}", **settings)
         assert tree_sizes(short)[-1] == found[length - 1]
 
 

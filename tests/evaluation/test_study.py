@@ -248,7 +248,7 @@ def test_a_graph_is_evaluated_by_every_measure(
     assert main([*command, "--set", "samples=5", "-o", str(output), "--format", "json"]) == 0
     printed = capsys.readouterr()
     found = {row["measure"] for row in json.loads(printed.out)["figures"]}
-    assert found == set(MEASURES) - {"coupling", "text"}
+    assert found == set(MEASURES) - {"coupling", "tfidf"}
     assert output.exists()
     assert "the report" in printed.err
 
@@ -309,13 +309,13 @@ def test_labels_are_read_as_the_options_say(
     command = ["evaluate", "i", "--labels", "labels", "--label-columns", "page,topic"]
     assert main([*command, "--delimiter", "semicolon"]) == 1
     assert "labels:7: 1 columns, where 3 are needed: 'broken'" in capsys.readouterr().err
-    assert main([*command, "--skip-bad-rows", "--delimiter", "semicolon"]) == 0
+    assert main([*command, "--bad-rows", "few", "--delimiter", "semicolon"]) == 0
     said = capsys.readouterr().err
     assert "read labels: semicolon-separated, a header ('page', 'topic'; if these" in said
     assert "left out 1 bad row, such as line 7: 1 columns" in said
-    assert main([*command, "--skip-bad-rows", "--header", "no"]) == 2
+    assert main([*command, "--bad-rows", "few", "--header", "no"]) == 2
     assert "are titles, but header is no" in capsys.readouterr().err
-    found = cocite.evaluate("i", labels="labels", label_columns=(3, 2), skip_bad_rows=True)
+    found = cocite.evaluate("i", labels="labels", label_columns=(3, 2), bad_rows="few")
     assert isinstance(found, StudyDocument)
     for page in found.study.examples:
         assert page.title == f"Page {page.name[1]}"

@@ -59,8 +59,8 @@ INDEXES: dict[str, tuple[str, dict[str, Any]]] = {
     "minhash": ("text", {"measure": "xjaccard"}),
     "sketch": ("text", {"measure": "xjaccard", "bits": 4}),
     "features": ("text", {"measure": "pagesim"}),
-    "nearest": ("text", {"measure": "shared-nearest", "widest": 10_000}),
-    "text": ("text", {"measure": "text", "min_df": 1, "max_df": 1.0, "words": 4}),
+    "nearest": ("text", {"measure": "snn", "max_degree": 10_000}),
+    "text": ("text", {"measure": "tfidf", "min_df": 1, "max_df": 1.0, "words": 4}),
     "links-cocitation": ("text", {"measure": "cocitation"}),
     "links-coupling": ("integers", {"measure": "coupling"}),
     "links-ppr": ("weighted", {"measure": "ppr"}),
@@ -92,12 +92,12 @@ def make_all(folder: Path) -> None:
         settings |= {"samples": 20} if _walks(options) else {}
         texts = folder / "texts.tsv"
         texts.write_text("".join(map("\t".join, TEXTS)), "utf-8")
-        settings |= {"texts": texts} if "text" in str(settings["measure"]) else {}
+        settings |= {"texts": texts} if "tfidf" in str(settings["measure"]) else {}
         output = folder / "indexes" / name
         cocite.build(graphs[graph], output, shard=8 if _walks(options) else None, **settings)
         if name.startswith("refreshed"):
             os.utime(output / "manifest.json", (_NOON, _NOON))  # the day that it was built on
-            cocite.refresh(output, graphs["later"], share=0.25, date=DAY, again=True)
+            cocite.refresh(output, graphs["later"], fraction=0.25, date=DAY, force=True)
         texts.unlink()
 
 
@@ -111,7 +111,7 @@ def _graph(folder: Path, name: str, rows: list[str], **options: Any) -> Graph:
 
 
 def _walks(options: dict[str, Any]) -> bool:
-    exact = ("pagesim", "shared-nearest", "cocitation", "coupling", "ppr", "text")
+    exact = ("pagesim", "snn", "cocitation", "coupling", "ppr", "tfidf")
     return options.get("measure", "psimrank") not in exact
 
 

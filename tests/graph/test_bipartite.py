@@ -17,26 +17,10 @@ from cocite import Graph
 from cocite.errors import Damaged, InputError, UsageError
 from cocite.io.readers.dialect import ends_of
 from cocite.storage import Manifest, Store
+from tests.io.plain import content_of, links
 
 PLAIN: dict[str, Any] = {"delimiter": "tab", "header": "no"}
 KINDS = st.sampled_from(["{}", "a{}", "user:{}", "http://h{0}.org/x", "z{}"])
-
-
-def everything(graph: Graph) -> dict[str, bytes]:
-    return {
-        path.name: path.read_bytes()
-        for path in sorted(graph.path.iterdir())
-        if path.name != "manifest.json"
-    }
-
-
-def links_of(graph: Graph) -> set[tuple[str, str]]:
-    names = list(graph.names)
-    return {
-        (names[source], names[node])
-        for node in range(graph.nodes)
-        for source in graph.in_neighbors(node).tolist()
-    }
 
 
 @settings(max_examples=12, phases=[Phase.generate])
@@ -70,7 +54,7 @@ def test_each_side_has_its_names_and_a_range_of_ids(
     names = list(graph.names)
     assert set(names[: sides.left]) == users
     assert set(names[sides.left :]) == items
-    assert links_of(graph) == {(sides.mark + a, b) for a, b in table}
+    assert set(links(graph)) == {(sides.mark + a, b) for a, b in table}
     assert graph.store.facts["dropped"]["self_loops"] == 0
     assert [graph.names.id(name) for name in names] == list(range(graph.nodes))
     for prefix in ("user:", "a", "h", ""):
@@ -79,9 +63,9 @@ def test_each_side_has_its_names_and_a_range_of_ids(
 
     gone = [sides.mark + left.format(i) for i in out[0]] + [right.format(i) for i in out[1]]
     if {*users, *items} - {*gone}:
-        less = cocite.ingest(tmp_path / "t", tmp_path / "a", exclude=gone, **options)
-        again = cocite.ingest(graph.path, tmp_path / "b", exclude=gone, overwrite=True)
-        assert everything(less) == everything(again)
+        less = cocite.ingest(tmp_path / "t", tmp_path / "a", exclude_nodes=gone, **options)
+        again = cocite.ingest(graph.path, tmp_path / "b", exclude_nodes=gone, overwrite=True)
+        assert content_of(less) == content_of(again)
         assert less.sides == again.sides
         assert less.sides is not None
         assert less.sides.left == len(users - {*gone})

@@ -13,25 +13,16 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import OutputExists, UsageError
 from cocite.graph import exclude
 from cocite.io import ingest, tables
-from cocite.io import tables as streams
 from tests.conftest import MakeGraph
+from tests.io.plain import content_of
 
 PLAIN = {"delimiter": "tab", "header": "no"}
 KINDS = st.sampled_from(["{}", "{0}7", "p{}", "http://h{0}.org/x", "http://a.org/{}"])
 LINKS = [("hub", "a"), ("hub", "b"), ("a", "b"), ("hub", "a"), ("c", "hub"), ("hub", "hub")]
-
-
-def everything(graph: Graph) -> dict[str, bytes]:
-    return {
-        path.name: path.read_bytes()
-        for path in sorted(graph.path.iterdir())
-        if path.name != "manifest.json"
-    }
 
 
 @settings(max_examples=12, phases=[Phase.generate])
@@ -67,24 +58,23 @@ def test_the_same_comes_of_links_without_them_of_the_option_and_of_a_stored_grap
     if not stay:
         for source, more in ((tmp_path / "all", options), (whole.path, {"overwrite": True})):
             with pytest.raises(UsageError, match="are to be left out: there is nothing left"):
-                cocite.ingest(source, tmp_path / "none", exclude=left_out, **more)
+                cocite.ingest(source, tmp_path / "none", exclude_nodes=left_out, **more)
         assert not list(tmp_path.glob("none*"))
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exclude, "_PIECE", 40)
         patch.setattr(tables, "NAMES_PIECE", 1 << 14)
-        patch.setattr(streams, "NAMES_PIECE", 1 << 14)
         found = [
-            cocite.ingest(tmp_path / "all", tmp_path / "a", exclude=left_out, **options),
-            cocite.ingest(whole.path, tmp_path / "b", exclude=left_out, overwrite=True),
+            cocite.ingest(tmp_path / "all", tmp_path / "a", exclude_nodes=left_out, **options),
+            cocite.ingest(whole.path, tmp_path / "b", exclude_nodes=left_out, overwrite=True),
         ]
     if bare:  # kinds of names are those of all that was read
         plain = cocite.ingest(
             tmp_path / "bare", tmp_path / "c", nodes=tmp_path / "nodes", **options
         )
-        assert everything(plain) == everything(found[0])
+        assert content_of(plain) == content_of(found[0])
         assert plain.store.facts.get("weights") == found[1].store.facts.get("weights")
-    assert everything(found[0]) == everything(found[1])
+    assert content_of(found[0]) == content_of(found[1])
     assert found[0].digest == found[1].digest
     told = [graph.store.facts["excluded"] for graph in found]
     gone = {page for pair in pairs for page in pair} & out
@@ -95,7 +85,7 @@ def test_the_same_comes_of_links_without_them_of_the_option_and_of_a_stored_grap
 
 
 def test_pages_vanish_and_those_they_alone_were_linked_with_stay(make_graph: MakeGraph) -> None:
-    graph = make_graph(LINKS, exclude=["hub"])
+    graph = make_graph(LINKS, exclude_nodes=["hub"])
     assert list(graph.names) == ["a", "b", "c"]
     assert [graph.in_neighbors(page).tolist() for page in range(3)] == [[], [0], []]
     facts = graph.store.facts
@@ -111,13 +101,13 @@ def test_names_of_no_page_are_counted_and_said(
         "left out 1 page, with 5 links",
     ]
     with caplog.at_level(logging.INFO, "cocite"):
-        graph = make_graph(LINKS, exclude=["x", "hub", "y", "x"])
+        graph = make_graph(LINKS, exclude_nodes=["x", "hub", "y", "x"])
     assert [record.getMessage() for record in caplog.records] == said
     assert graph.store.facts["excluded"]["unknown"] == 2
     caplog.clear()
     whole = make_graph(LINKS)
     with caplog.at_level(logging.INFO, "cocite"):
-        cocite.ingest(whole.path, tmp_path / "less", exclude=["x", "hub", "y"])
+        cocite.ingest(whole.path, tmp_path / "less", exclude_nodes=["x", "hub", "y"])
     assert [record.getMessage() for record in caplog.records] == [
         said[0],
         said[1].replace("5", "3"),
@@ -125,14 +115,14 @@ def test_names_of_no_page_are_counted_and_said(
 
 
 def test_leaving_out_twice_adds_up(make_graph: MakeGraph, tmp_path: Path) -> None:
-    first = make_graph(LINKS, exclude=["c"])
-    both = cocite.ingest(first.path, tmp_path / "less", exclude=["hub"])
+    first = make_graph(LINKS, exclude_nodes=["c"])
+    both = cocite.ingest(first.path, tmp_path / "less", exclude_nodes=["hub"])
     assert list(both.names) == ["a", "b"]
     assert both.store.facts["excluded"] == {"nodes": 2, "links": 3, "unknown": 0}
 
 
 def test_integers_are_compared_as_they_are_written(make_graph: MakeGraph) -> None:
-    graph = make_graph([(1, 2), (2, 3), (3, 1)], exclude=["02", 3, "x"])
+    graph = make_graph([(1, 2), (2, 3), (3, 1)], exclude_nodes=["02", 3, "x"])
     assert list(graph.names) == ["1", "2"]
     assert graph.store.facts["excluded"] == {"nodes": 1, "links": 2, "unknown": 2}
 
@@ -141,12 +131,12 @@ def test_a_stored_graph_takes_nothing_else(make_graph: MakeGraph, tmp_path: Path
     graph = make_graph(LINKS)
     for more in ({"undirected": True}, {"columns": "2,1"}, {"nodes": "x"}):
         with pytest.raises(UsageError, match="pages can be left out of it, and nothing else"):
-            cocite.ingest(graph.path, tmp_path / "less", exclude=["hub"], **more)
+            cocite.ingest(graph.path, tmp_path / "less", exclude_nodes=["hub"], **more)
     with pytest.raises(UsageError, match="exclude is one text"):
-        cocite.ingest(graph.path, tmp_path / "less", exclude="hub")
+        cocite.ingest(graph.path, tmp_path / "less", exclude_nodes="hub")
     with pytest.raises(OutputExists):
-        cocite.ingest(graph.path, graph.path, exclude=["hub"])
-    assert cocite.ingest(graph.path, graph.path, exclude=["hub"], overwrite=True).nodes == 3
+        cocite.ingest(graph.path, graph.path, exclude_nodes=["hub"])
+    assert cocite.ingest(graph.path, graph.path, exclude_nodes=["hub"], overwrite=True).nodes == 3
     assert not list(tmp_path.glob("less*"))
 
 

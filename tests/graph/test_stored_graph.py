@@ -6,7 +6,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +14,7 @@ from cocite import Graph
 from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
 from cocite.io import tables
 from tests.conftest import MakeGraph
-from tests.io.plain import TURNS, assert_stored, links, nothing_left, numbered, read
+from tests.io.plain import TURNS, assert_stored, links, nothing_left, numbered, read, read_parquet
 from tests.stored import can_store, store
 
 PLAIN = {"delimiter": "tab", "header": "no"}
@@ -168,13 +167,6 @@ def test_repr_names_the_graph(make_graph: MakeGraph) -> None:
     assert repr(Graph.open(graph.path)) == repr(graph)
 
 
-def parquet(tmp_path: Path, query: str, file: str = "links.parquet", **options: object) -> Graph:
-    path = tmp_path / file
-    path.parent.mkdir(exist_ok=True)
-    duckdb.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
-    return read(tmp_path, path.read_bytes(), file, **options)
-
-
 @pytest.mark.parametrize(
     ("query", "wanted", "names"),
     [
@@ -189,13 +181,13 @@ def parquet(tmp_path: Path, query: str, file: str = "links.parquet", **options: 
 def test_parquet_is_read_by_its_first_columns(
     tmp_path: Path, query: str, wanted: list[tuple[str, str]], names: str
 ) -> None:
-    graph = parquet(tmp_path, query)
+    graph = read_parquet(tmp_path, query)
     assert (links(graph), graph.info().names) == (wanted, names)
 
 
 def test_a_parquet_file_without_rows_is_no_graph(tmp_path: Path) -> None:
     with pytest.raises(UnrecognizedInput, match=r"there is no link: .*links\.parquet is empty"):
-        parquet(tmp_path, "SELECT 'a' AS a, 'b' AS b WHERE false")
+        read_parquet(tmp_path, "SELECT 'a' AS a, 'b' AS b WHERE false")
     assert nothing_left(tmp_path)
 
 
@@ -203,7 +195,7 @@ def test_a_parquet_file_without_rows_is_no_graph(tmp_path: Path) -> None:
 def test_parquet_columns_are_chosen_by_title_or_number(
     tmp_path: Path, columns: tuple[str | int, ...]
 ) -> None:
-    assert links(parquet(tmp_path, "SELECT 1 AS a, 2 AS b, 3 AS c", columns=columns)) == [
+    assert links(read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b, 3 AS c", columns=columns)) == [
         ("3", "1")
     ]
 
@@ -211,11 +203,11 @@ def test_parquet_columns_are_chosen_by_title_or_number(
 def test_parquet_columns_that_cannot_be(tmp_path: Path) -> None:
     query = "SELECT 1 AS a, 2 AS b"
     with pytest.raises(UsageError, match=r"links\.parquet has no column 'x'; it has 'a', 'b'"):
-        parquet(tmp_path, query, columns=("a", "x"))
+        read_parquet(tmp_path, query, columns=("a", "x"))
     with pytest.raises(UsageError, match="columns a,1 names one column twice"):
-        parquet(tmp_path, query, columns=("a", 1))
+        read_parquet(tmp_path, query, columns=("a", 1))
     with pytest.raises(InputError, match=r"links\.parquet has 1 columns; 2 are needed"):
-        parquet(tmp_path, "SELECT 1 AS a")
+        read_parquet(tmp_path, "SELECT 1 AS a")
     assert nothing_left(tmp_path)
 
 
@@ -224,11 +216,11 @@ def test_parquet_rows_that_are_no_links(tmp_path: Path) -> None:
         "SELECT unnest(['a', 'b', '', 'd', 'e']) AS a, unnest(['x', NULL, 'y', 'z\t', 'q']) AS b"
     )
     with pytest.raises(MalformedRow, match=r"links\.parquet:2: a null, an empty name, ") as caught:
-        parquet(tmp_path, query)
+        read_parquet(tmp_path, query)
     assert caught.value.content == "['b', None]"
     with pytest.raises(InputError, match="has 3 bad rows and 2 good ones"):
-        parquet(tmp_path, query, skip_bad_rows=True)
-    graph = parquet(tmp_path, query, skip_bad_rows="all")
+        read_parquet(tmp_path, query, bad_rows="few")
+    graph = read_parquet(tmp_path, query, bad_rows="all")
     assert links(graph) == [("e", "q"), ("a", "x")]
     (source,) = graph.store.facts["sources"]
     assert source["bad_rows"] == {"bad value": 3}
@@ -237,11 +229,7 @@ def test_parquet_rows_that_are_no_links(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", ["b=7/links.parquet", "links[1].parquet", "it's.parquet"])
 def test_a_parquet_path_is_only_a_path(tmp_path: Path, file: str) -> None:
-    path = tmp_path / file
-    path.parent.mkdir(exist_ok=True)
-    escaped = str(path).replace("'", "''")
-    duckdb.execute(f"COPY (SELECT 1 AS a, 2 AS b) TO '{escaped}' (FORMAT parquet)")
-    assert links(read(tmp_path, path.read_bytes(), file)) == [("1", "2")]
+    assert links(read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b", file)) == [("1", "2")]
 
 
 # -- the short way that tests take ---------------------------------------------------------

@@ -20,7 +20,7 @@ from cocite.errors import Damaged, InputError, MalformedRow, UnrecognizedInput, 
 from cocite.index.verify import VerifyDocument
 from cocite.io.readers import text as text_reader
 from cocite.io.readers.contract import Job, Read
-from tests.io.plain import TURNS
+from tests.io.plain import TURNS, titles_of
 
 LINKS = "a\tb\nb\tc\nc\ta\nb\ta\nc\tb\n"
 
@@ -32,11 +32,6 @@ def titled(tmp_path: Path, content: str | bytes, file: str = "t.tsv", **options:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     output = tmp_path / "out.graph"
     return cocite.ingest(tmp_path / "links.tsv", output, titles=path, overwrite=True, **options)
-
-
-def all_of(graph: Graph) -> list[str | None]:
-    assert graph.titles is not None
-    return [graph.titles[node] for node in range(graph.nodes)]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +56,7 @@ def test_tables_of_titles_are_read_as_they_come(
     tmp_path: Path, content: str | bytes, file: str
 ) -> None:
     graph = titled(tmp_path, content, file)
-    assert all_of(graph) == ["Alpha", "Beta, the second", None]
+    assert titles_of(graph) == ["Alpha", "Beta, the second", None]
     facts = graph.store.facts["titles"]
     assert (facts["nodes"], facts["unknown"], facts["others"]) == (2, 0, 0)
     assert VerifyDocument.of(graph.path).faults == []
@@ -69,10 +64,10 @@ def test_tables_of_titles_are_read_as_they_come(
 
 def test_columns_that_are_asked_for_are_taken(tmp_path: Path) -> None:
     content = "name,title,id\nAlpha,x,a\nBeta,y,b\n"
-    assert all_of(titled(tmp_path, content, "t.csv", title_columns="id,name"))[0] == "Alpha"
-    assert all_of(titled(tmp_path, content, "t.csv", title_columns=(3, 2)))[1] == "y"
-    assert all_of(titled(tmp_path, content, "t.csv"))[:2] == ["x", "y"]
-    with pytest.raises(UsageError, match="has no column 'nobody'; its first row is 'name', 'tit"):
+    assert titles_of(titled(tmp_path, content, "t.csv", title_columns="id,name"))[0] == "Alpha"
+    assert titles_of(titled(tmp_path, content, "t.csv", title_columns=(3, 2)))[1] == "y"
+    assert titles_of(titled(tmp_path, content, "t.csv"))[:2] == ["x", "y"]
+    with pytest.raises(UsageError, match="has no column 'nobody'; it has 'name', 'tit"):
         titled(tmp_path, content, "t.csv", title_columns="id,nobody")
     with pytest.raises(UsageError, match="names one column twice"):
         titled(tmp_path, content, "t.csv", title_columns="1,1")
@@ -91,7 +86,7 @@ def test_parquet_has_titles_too(tmp_path: Path) -> None:
         f"t(label, page, n)) TO '{path}'"
     )
     graph = titled(tmp_path, path.read_bytes(), "t.parquet")
-    assert all_of(graph) == ["Alpha", "Beta", None]
+    assert titles_of(graph) == ["Alpha", "Beta", None]
     (source,) = graph.store.facts["titles"]["sources"]
     assert source["read_as"] == (
         "t.parquet: 2 titles, Parquet, of column 'label' for the names in 'page' (if others are: "
@@ -120,7 +115,7 @@ def test_the_first_title_stands_and_what_is_left_out_is_counted_and_said(
     ]
     wanted = "of 3 nodes; 2 of names that no node has; 3 more of nodes that have one"
     assert f"titles             {wanted}\n" in out
-    assert all_of(Graph.open(graph)) == ["Alpha", "Beta", "Gamma"]
+    assert titles_of(Graph.open(graph)) == ["Alpha", "Beta", "Gamma"]
 
 
 @pytest.mark.parametrize(
@@ -147,8 +142,8 @@ def test_what_is_no_table_of_titles_is_refused(
 
 def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:
     content = "a,Alpha\nb,Beta, the second\nc,Gamma\n"
-    graph = titled(tmp_path, content, "t.csv", skip_bad_rows=True)
-    assert all_of(graph) == ["Alpha", None, "Gamma"]
+    graph = titled(tmp_path, content, "t.csv", bad_rows="few")
+    assert titles_of(graph) == ["Alpha", None, "Gamma"]
     assert graph.store.facts["titles"]["sources"][0]["bad_rows"] == {"columns": 1}
 
 
@@ -186,7 +181,7 @@ def test_every_title_comes_back_as_it_was_but_for_blanks(
             cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", **options)
         return
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", **options)
-    found = dict(zip(graph.names, all_of(graph), strict=True))
+    found = dict(zip(graph.names, titles_of(graph), strict=True))
     assert {n: t for n, t in found.items() if t} == {n: t for n, t in wanted.items() if t}
 
 
@@ -213,9 +208,9 @@ def test_a_reader_of_links_hands_titles_over(
         return reader.read(job)
 
     monkeypatch.setattr(text_reader, "READER", replace(reader, read=meeting))
-    assert all_of(titled(tmp_path, "a\tGiven\n")) == ["Given", "Beta met", None]
+    assert titles_of(titled(tmp_path, "a\tGiven\n")) == ["Given", "Beta met", None]
     graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g")
-    assert all_of(graph) == ["Met", "Beta met", None]
+    assert titles_of(graph) == ["Met", "Beta met", None]
     assert graph.store.facts["titles"]["unknown"] == 1
     (tmp_path / "others.tsv").write_text("p\tq\n")
     assert cocite.ingest(tmp_path / "others.tsv", tmp_path / "h").titles is None
@@ -226,7 +221,9 @@ def test_an_index_has_the_titles_of_its_pages(tmp_path: Path) -> None:
     whole = cocite.build(graph, tmp_path / "whole", measure="psimrank", samples=4)
     assert whole.titles is not None
     assert whole.titles.of(np.arange(4)) == ["Alpha", "", "Gamma", ""]  # a draft has none
-    some = cocite.build(graph, tmp_path / "some", measure="psimrank", samples=4, keep=["c", "b"])
+    some = cocite.build(
+        graph, tmp_path / "some", measure="psimrank", samples=4, only_nodes=["c", "b"]
+    )
     assert some.titles is not None
     assert [some.titles[node] for node in range(2)] == [None, "Gamma"]
     for path in ("whole", "some"):
@@ -235,14 +232,14 @@ def test_an_index_has_the_titles_of_its_pages(tmp_path: Path) -> None:
 
 def test_a_graph_without_some_pages_has_the_titles_of_the_others(tmp_path: Path) -> None:
     graph = titled(tmp_path, "a\tAlpha\nb\tBeta\n")
-    less = cocite.ingest(graph.path, tmp_path / "less", exclude=["a"])
-    assert all_of(less) == ["Beta", None]
+    less = cocite.ingest(graph.path, tmp_path / "less", exclude_nodes=["a"])
+    assert titles_of(less) == ["Beta", None]
     assert less.store.facts["titles"]["nodes"] == 1
     assert VerifyDocument.of(less.path).faults == []
     with pytest.raises(UsageError, match="pages can be left out of it, and nothing else"):
-        cocite.ingest(graph.path, tmp_path / "h", exclude=["a"], titles=tmp_path / "t.tsv")
-    again = titled(tmp_path, "a\tAlpha\nb\tBeta\n", exclude=["a"])
-    assert all_of(again) == ["Beta", None]
+        cocite.ingest(graph.path, tmp_path / "h", exclude_nodes=["a"], titles=tmp_path / "t.tsv")
+    again = titled(tmp_path, "a\tAlpha\nb\tBeta\n", exclude_nodes=["a"])
+    assert titles_of(again) == ["Beta", None]
     assert again.store.facts["titles"]["unknown"] == 1
 
 
@@ -284,7 +281,7 @@ def test_damaged_titles_are_told(tmp_path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(b"\xff" * len(whole))
     with pytest.raises(Damaged, match="its titles are damaged; see: cocite verify"):
-        all_of(Graph.open(graph.path))
+        titles_of(Graph.open(graph.path))
     assert any("titles.data" in fault for fault in VerifyDocument.of(graph.path).faults)
 
 

@@ -22,7 +22,7 @@ from cocite.graph.links import in_links, out_links
 from cocite.io import tables
 from cocite.kernels import text as kernel
 from tests.conftest import MakeGraph
-from tests.io.plain import nothing_left, read
+from tests.io.plain import nothing_left, read, read_parquet
 from tests.kernels.test_text import normalize
 from tests.oracles.graphs import WEIGHTS
 
@@ -213,7 +213,7 @@ def test_a_weight_that_is_none_is_a_malformed_row(tmp_path: Path, weight: str) -
         f"{file}:2: a weight that is no number from 1e-30 to below 1e30: {row!r}. Mend the row"
     )
     assert nothing_left(tmp_path)
-    graph = read(tmp_path, content, skip_bad_rows=True, **options)
+    graph = read(tmp_path, content, bad_rows="few", **options)
     (source,) = graph.store.facts["sources"]
     assert weights(graph) == {("a", "b"): 1.0}
     assert source["bad_rows"] == {"weight": 1}
@@ -244,15 +244,9 @@ def test_what_counts_as_a_weight_is_what_float_reads_in_range(text: str) -> None
     assert bad[:, 3].tolist() == ([] if fine else [kernel.NO_WEIGHT])
 
 
-def parquet(tmp_path: Path, query: str, **options: Any) -> Graph:
-    path = tmp_path / "links.parquet"
-    duckdb.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
-    return read(tmp_path, path.read_bytes(), "links.parquet", **options)
-
-
 @pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "FLOAT", "DECIMAL(5, 1)", "HUGEINT"])
 def test_parquet_weights_are_numbers_of_any_kind(tmp_path: Path, kind: str) -> None:
-    graph = parquet(tmp_path, f"SELECT 'a' AS a, 'b' AS b, 4::{kind} AS w", weight_column="w")
+    graph = read_parquet(tmp_path, f"SELECT 'a' AS a, 'b' AS b, 4::{kind} AS w", weight_column="w")
     assert weights(graph) == {("a", "b"): 4.0}
     (source,) = graph.store.facts["sources"]
     assert source["read_as"] == "links.parquet: Parquet, columns 'a' and 'b' with the weight in 'w'"
@@ -262,8 +256,8 @@ def test_parquet_weights_are_numbers_of_any_kind(tmp_path: Path, kind: str) -> N
 def test_parquet_weights_that_are_none(tmp_path: Path, bad: str) -> None:
     query = f"SELECT unnest([1, 2]) AS a, 3 AS b, unnest([1.5::DOUBLE, {bad}::DOUBLE]) AS w"
     with pytest.raises(MalformedRow, match=r"links\.parquet:2: .* or a weight that is no number"):
-        parquet(tmp_path, query, **WEIGHTED)
-    assert weights(parquet(tmp_path, query, skip_bad_rows=True, **WEIGHTED)) == {("1", "3"): 1.5}
+        read_parquet(tmp_path, query, **WEIGHTED)
+    assert weights(read_parquet(tmp_path, query, bad_rows="few", **WEIGHTED)) == {("1", "3"): 1.5}
 
 
 @pytest.mark.process
@@ -286,7 +280,7 @@ def test_a_decimal_comma_is_told_and_what_to_type(
     (tmp_path / "p.csv").write_text(printed)
     graph = cocite.ingest(tmp_path / "p.csv", tmp_path / "g", **WEIGHTED)
     assert weights(graph) == {("a", "b"): 2.0, ("b", "c"): float(point)}
-    found = cocite.ingest(file, tmp_path / "s", skip_bad_rows=True, **WEIGHTED)
+    found = cocite.ingest(file, tmp_path / "s", bad_rows="few", **WEIGHTED)
     assert weights(found) == {("a", "b"): 2.0}
     assert f"a weight with a comma, {weight}" in found.store.facts["sources"][0]["examples"][0]
 
@@ -312,11 +306,11 @@ def test_columns_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="columns w are titles, but header is no"):
         read(tmp_path, "a\tb\n", weight_column="w", header="no")
     with pytest.raises(UsageError, match="the weight's column 'b' is one of the link's"):
-        parquet(tmp_path, "SELECT 1 AS a, 2 AS b", weight_column="b")
+        read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b", weight_column="b")
     with pytest.raises(UsageError, match="has no column 'x'; it has 'a', 'b'"):
-        parquet(tmp_path, "SELECT 1 AS a, 2 AS b", weight_column="x")
+        read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b", weight_column="x")
     with pytest.raises(InputError, match="column 'w' is VARCHAR; weights are numbers"):
-        parquet(tmp_path, "SELECT 1 AS a, 2 AS b, '3' AS w", weight_column="w")
+        read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b, '3' AS w", weight_column="w")
     assert nothing_left(tmp_path)
 
 
@@ -406,10 +400,10 @@ def test_a_weight_that_is_none_is_told_by_its_link(
     missing = "is missing" if not weight else found
     assert re.match(rf"{re.escape(str(file))}:\d+: the weight of a link, 'w', {missing}", told)
     assert re.search(r"'(c|3) -> (a|1)'", told)
-    assert "--skip-bad-rows" in told
+    assert "--bad-rows few" in told
     assert "If weights have another name: --weight-column NAME" in told
     assert "--delimiter" not in told
-    graph = cocite.ingest(file, tmp_path / "g", weight_column="w", skip_bad_rows=True)
+    graph = cocite.ingest(file, tmp_path / "g", weight_column="w", bad_rows="few")
     assert graph.edges == 2
     with pytest.raises((MalformedRow, UsageError)) as other:
         cocite.ingest(file, tmp_path / "h", weight_column="other")

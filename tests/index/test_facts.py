@@ -65,7 +65,7 @@ def test_a_refresh_writes_in_its_own_draft_only(
     change_facts(index, "parts", 0, fact, to="../victim/in")
     before = contents(victim)
     with pytest.raises(Damaged, match=rf"parts\[0\], says that {fact} is '\.\./victim/in'"):
-        cocite.refresh(index, graph, share=share, again=True)
+        cocite.refresh(index, graph, fraction=share, force=True)
     assert contents(victim) == before
     assert main(["verify", str(index)]) == 1
     assert f"says that {fact} is '../victim/in'" in capsys.readouterr().err
@@ -173,7 +173,7 @@ def test_every_fact_of_a_blend_is_checked(
     ("measure", "options"),
     [
         ("psimrank", {"direction": "both"}),
-        ("shared-nearest", {"direction": "both"}),
+        ("snn", {"direction": "both"}),
         ("blend:psimrank(direction=both)+cocitation(direction=out)", {"direction": "in"}),
         ("blend:psimrank+psimrank(hubs=idf,decay=0.3)+ppr", {"direction": "both"}),
         ("blend:xjaccard+simrank", {"layout": "sketch"}),
@@ -188,7 +188,7 @@ def test_what_is_built_is_opened(
     build: Build, graph: Graph, tmp_path: Path, measure: str, options: dict[str, Any]
 ) -> None:
     built = cocite.build(graph, tmp_path / "x", measure=measure, **options)
-    refreshed = cocite.refresh(tmp_path / "x", graph, share=1, again=True)
+    refreshed = cocite.refresh(tmp_path / "x", graph, fraction=1, force=True)
     plans = [part.plan for part in built.stored.parts]
     assert [part.plan for part in refreshed.stored.parts] == plans
 
@@ -238,7 +238,7 @@ def test_what_is_told_of_generations_is_checked(
     build: Build, graph: Graph, tmp_path: Path, key: str, value: Any
 ) -> None:
     build(tmp_path / "x")
-    cocite.refresh(tmp_path / "x", graph, share=0.5, again=True)
+    cocite.refresh(tmp_path / "x", graph, fraction=0.5, force=True)
     change_facts(tmp_path / "x", "generations", -1, key, to=value)
     with pytest.raises(Damaged):
         cocite.open(tmp_path / "x")

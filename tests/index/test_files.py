@@ -36,8 +36,8 @@ CASES: dict[str, dict[str, Any]] = {
     "sketch": {"measure": "xjaccard", "bits": 2, "samples": 3},
     "links": {"measure": "cocitation"},
     "features": {"measure": "pagesim"},
-    "nearest": {"measure": "shared-nearest"},
-    "text": {"measure": "text"},
+    "nearest": {"measure": "snn"},
+    "text": {"measure": "tfidf"},
 }
 """An index of each layout."""
 SWAPS = {"<u4": "<f4", "<f4": "<u4", "<u8": "<f8", "<f8": "<u8", "|u1": "<u2"}
@@ -190,8 +190,8 @@ DECLARED: dict[str, Declared] = {
         for heading, layout in (
             ("Layout `links`", "links"),
             ("Layout `features` (`pagesim`)", "features"),
-            ("Layout `nearest` (`shared-nearest`)", "nearest"),
-            ("Layout `text` (`text`)", "text"),
+            ("Layout `nearest` (`snn`)", "nearest"),
+            ("Layout `text` (`tfidf`)", "text"),
         )
     },
 }

@@ -28,10 +28,10 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "features": ("pagesim", {"radius": 2}),
     "links": ("cocitation", {}),
     "minhash": ("xjaccard", {"length": 3}),
-    "nearest": ("shared-nearest", {}),
+    "nearest": ("snn", {}),
     "packed": ("psimrank", {}),
     "paths": ("psimrank", {"length": 4}),
-    "text": ("text", {"min_df": 1, "max_df": 1.0}),
+    "text": ("tfidf", {"min_df": 1, "max_df": 1.0}),
     "sketch": ("xjaccard", {"bits": 3, "length": 3}),
     "trees": ("psimrank", {}),
 }

@@ -25,7 +25,7 @@ from cocite.index.build import IndexBuild
 from cocite.index.cluster import read_note
 from cocite.index.layouts.reader import LAYOUTS, is_sampled, sampled_format
 from cocite.index.parts import ShardedPart
-from cocite.index.plan import BuildOptions, Keep
+from cocite.index.plan import BuildOptions
 from cocite.index.verify import VerifyDocument
 from cocite.kernels import trees
 from cocite.measures import MEASURES
@@ -55,7 +55,7 @@ def site(number: int) -> str:
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    folder = tmp_path_factory.mktemp("keep")
+    folder = tmp_path_factory.mktemp("only_nodes")
     rng = np.random.default_rng(4)
     near = rng.integers(0, 700, (3000, 1)) // 20 * 20 + rng.integers(0, 24, (3000, 2))
     rows = [f"{site(a)}\t{site(b)}\n" for a, b in near.tolist()]
@@ -78,7 +78,7 @@ def built(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
             names = [name for name in WANTED if name in whole.nodes]
             found[kind] = (
                 whole,
-                cocite.build(graph, folder / f"{kind}-k", keep=names, **by_walks(options)),
+                cocite.build(graph, folder / f"{kind}-k", only_nodes=names, **by_walks(options)),
             )
         return found[kind]
 
@@ -106,12 +106,12 @@ def test_scores_are_those_of_the_index_of_all_pages(built: Built, kind: str) -> 
     some = False
     for node in names[::17]:
         hits = kept.related(node, 10**6)
-        assert hits == whole.related(node, 10**6, among=names)
+        assert hits == whole.related(node, 10**6, only=names)
         some |= len(hits) > 3
         for other in [node, *names[::29]]:
             assert kept.similarity(node, other) == whole.similarity(node, other)
         assert kept.related(node, 3, prefix="http://s6") == whole.related(
-            node, 3, among=[name for name in names if name.startswith("http://s6")]
+            node, 3, only=[name for name in names if name.startswith("http://s6")]
         )
     assert some
 
@@ -136,16 +136,16 @@ def test_all_measures_that_can_keep_the_scores_and_are_joined(
     options: dict[str, Any] = {"measure": measure, "layout": layout, "direction": direction}
     options |= {"bits": 2} if layout == "sketch" else {}
     whole = cocite.build(graph, tmp_path / "all", samples=9, **by_walks(options))
-    kept = cocite.build(graph, tmp_path / "some", samples=9, keep=keep, **by_walks(options))
+    kept = cocite.build(graph, tmp_path / "some", samples=9, only_nodes=keep, **by_walks(options))
     for node in keep[::5]:
         hits = kept.related(node, 40)
-        assert hits == whole.related(node, 40, among=keep)
+        assert hits == whole.related(node, 40, only=keep)
         for hit in hits[:2] if layout != "sketch" else ():
             why = kept.why(node, hit.node, 99)
             shares = sum(reason.share for reason in why.reasons)
             assert shares + why.unplaced == pytest.approx(hit.score, abs=1e-9)
     for name, numbers in (("a", range(4)), ("b", range(4, 9))):
-        cocite.build(graph, tmp_path / name, numbers=numbers, keep=keep, **by_walks(options))
+        cocite.build(graph, tmp_path / name, numbers=numbers, only_nodes=keep, **by_walks(options))
     cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "joined")
     assert files(tmp_path / "joined") == files(tmp_path / "some")
 
@@ -161,12 +161,14 @@ def test_on_any_graph_any_pages_score_what_they_do(
     measure = data.draw(st.sampled_from(["psimrank", "simrank", "xjaccard"]))
     chosen: dict[str, Any] = {"measure": measure, "samples": 6, "direction": "both"}
     whole = cocite.build(stored, stored.path.with_suffix(".all"), **by_walks(chosen))
-    kept = cocite.build(stored, stored.path.with_suffix(".some"), keep=keep, **by_walks(chosen))
+    kept = cocite.build(
+        stored, stored.path.with_suffix(".some"), only_nodes=keep, **by_walks(chosen)
+    )
     assert [int(name) for name in kept.nodes] == keep
     for a, b in itertools.product(keep, keep):
         assert kept.similarity(a, b) == whole.similarity(a, b)
     for a in keep:
-        assert kept.related(a, n) == whole.related(a, n, among=list(map(str, keep)))
+        assert kept.related(a, n) == whole.related(a, n, only=list(map(str, keep)))
 
 
 @kinds
@@ -201,7 +203,7 @@ def test_memory_threads_and_blocks_change_no_byte(
     if "external" in WAYS[way] and kind not in ("trees", "hubs"):
         pytest.skip("min-hashes have no external form")
     _, kept = built(kind)
-    options = {"samples": SAMPLES, "keep": list(kept.nodes), **KINDS[kind], **WAYS[way]}
+    options = {"samples": SAMPLES, "only_nodes": list(kept.nodes), **KINDS[kind], **WAYS[way]}
     again = cocite.build(graph, tmp_path / "x", **by_walks(options))
     assert again.stored.digest == kept.stored.digest
 
@@ -245,7 +247,7 @@ def test_a_sample_is_cut_down_alike_in_one_stretch_and_in_many(data: st.DataObje
 def test_the_size_falls_in_proportion(graph: Graph, built: Built, tmp_path: Path) -> None:
     whole, _ = built("trees")
     kept = cocite.build(
-        graph, tmp_path / "x", samples=SAMPLES, keep_prefix="http://s3", measure="psimrank"
+        graph, tmp_path / "x", samples=SAMPLES, only_prefix="http://s3", measure="psimrank"
     )
     share = len(kept.nodes) / graph.nodes
     sizes = [
@@ -259,9 +261,7 @@ def test_the_size_falls_in_proportion(graph: Graph, built: Built, tmp_path: Path
 def test_other_processes_make_the_same_shards(graph: Graph, built: Built, tmp_path: Path) -> None:
     """From the file of the pages that the work names, which is compared with its checksum."""
     _, kept = built("trees")
-    options = BuildOptions.checked(
-        "psimrank", settings={"samples": SAMPLES}, keep=Keep((), tuple(kept.nodes))
-    )
+    options = BuildOptions.checked("psimrank", settings={"samples": SAMPLES}, only_nodes=kept.nodes)
     with IndexBuild(graph, tmp_path / "x", options, Resources.checked(1, shard=8)) as build:
         (part,) = build.parts
         assert isinstance(part, ShardedPart)
@@ -344,9 +344,9 @@ def test_refined_answers_are_those_of_the_index_of_all_pages(built: Built, kind:
         assert found == whole.similarity(node, hit.node, **options)
     if kind == "both":  # computed, and not chosen among candidates
         found_hits = kept.related(node, 9, **options)
-        assert found_hits == whole.related(node, 9, among=names, **options)
+        assert found_hits == whole.related(node, 9, only=names, **options)
         assert kept.related(node, 9, prefix="http://s6", **options) == whole.related(
-            node, 9, among=[n for n in names if n.startswith("http://s6")], **options
+            node, 9, only=[n for n in names if n.startswith("http://s6")], **options
         )
     else:
         assert {hit.node for hit in kept.related(node, 9, **options)} <= set(names)
@@ -360,7 +360,7 @@ def test_a_merge_of_kept_pages_is_one_build(
     pieces = []
     for numbers in (range(9), range(9, SAMPLES)):
         pieces.append(tmp_path / f"{numbers.start}")
-        options = {"numbers": numbers, "keep": list(kept.nodes), **KINDS[kind]}
+        options = {"numbers": numbers, "only_nodes": list(kept.nodes), **KINDS[kind]}
         cocite.build(graph, pieces[-1], **by_walks(options))
     cocite.merge(pieces, kept.stored.store.path.parent / f"{kind}-merged")
     merged = kept.stored.store.path.parent / f"{kind}-merged"
@@ -388,18 +388,22 @@ def test_a_refresh_keeps_what_was_kept_and_what_has_the_prefix_now(
     share = 1 if kind == "sketch" else 0.25
     cocite.build(graph, tmp_path / "all", **by_walks(options))
     cocite.build(
-        graph, tmp_path / "some", keep=["page two"], keep_prefix="http://s3", **by_walks(options)
+        graph,
+        tmp_path / "some",
+        only_nodes=["page two"],
+        only_prefix="http://s3",
+        **by_walks(options),
     )
-    whole = cocite.refresh(tmp_path / "all", newer, share=share, again=True)
-    kept = cocite.refresh(tmp_path / "some", newer, share=share, again=True)
+    whole = cocite.refresh(tmp_path / "all", newer, fraction=share, force=True)
+    kept = cocite.refresh(tmp_path / "some", newer, fraction=share, force=True)
     names = [n for n in whole.nodes if n.startswith("http://s3") or n == "page two"]
     assert list(kept.nodes) == names
     assert "http://s3.org/new" in names
     assert site(333) not in names
     for node in names[::5]:
-        assert kept.related(node, 99) == whole.related(node, 99, among=names)
+        assert kept.related(node, 99) == whole.related(node, 99, only=names)
     assert VerifyDocument.of(tmp_path / "some").faults == []
-    again = cocite.refresh(tmp_path / "some", newer, share=share, again=True)
+    again = cocite.refresh(tmp_path / "some", newer, fraction=share, force=True)
     assert list(again.nodes) == names
 
 
@@ -410,7 +414,7 @@ def test_a_page_that_is_not_kept_is_an_error_that_says_so(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(tmp_path / "x")
-    cocite.build(graph, path, samples=4, keep_prefix=["http://s3", "http://s4"], measure="psimrank")
+    cocite.build(graph, path, samples=4, only_prefix=["http://s3", "http://s4"], measure="psimrank")
     absent, there = site(111), next(iter(cocite.open(path).nodes))
     words = (
         f"{path} keeps .* of the {graph.nodes:,} pages of its graph .prefix http://s3, http://s4"
@@ -429,7 +433,7 @@ def test_the_command_line_keeps_pages_and_says_which(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "names").write_text(f"{site(1)}\nnobody\n{site(2)}\n")
-    path, keep = str(tmp_path / "x"), ["--keep", str(tmp_path / "names")]
+    path, keep = str(tmp_path / "x"), ["--only-nodes", str(tmp_path / "names")]
     made = [
         "index",
         str(graph.path),
@@ -439,7 +443,7 @@ def test_the_command_line_keeps_pages_and_says_which(
         "psimrank",
         "--samples",
         "4",
-        "--keep-prefix",
+        "--only-prefix",
         "http://s31",
     ]
     assert main([*made, *keep]) == 0
@@ -459,12 +463,16 @@ def test_the_command_line_keeps_pages_and_says_which(
     assert main(["verify", path]) == 0
     capsys.readouterr()
     sizes = []
-    for more in ([], [*keep, "--keep-prefix", "http://s31"]):
+    for more in ([], [*keep, "--only-prefix", "http://s31"]):
         assert main(["plan", *made[1:2], *made[4:6], "--format", "json", *more]) == 0
         sizes.append(json.loads(capsys.readouterr().out)["planned"]["bytes"])
     assert sizes[1] < sizes[0] / 10
     index = cocite.build(
-        graph, tmp_path / "y", keep_prefix="http://s31", keep=[site(1), site(2)], measure="psimrank"
+        graph,
+        tmp_path / "y",
+        only_prefix="http://s31",
+        only_nodes=[site(1), site(2)],
+        measure="psimrank",
     )
     assert sizes[1] == pytest.approx(index.stored.store.nbytes, rel=0.1)
 
@@ -474,7 +482,11 @@ def test_names_that_are_not_there_are_told(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         index = cocite.build(
-            graph, tmp_path / "x", samples=2, keep=["nobody", site(5), "no"], measure="psimrank"
+            graph,
+            tmp_path / "x",
+            samples=2,
+            only_nodes=["nobody", site(5), "no"],
+            measure="psimrank",
         )
     assert "2 of 3 names to be kept are not in" in caplog.text
     assert list(index.nodes) == [site(5)]
@@ -484,14 +496,14 @@ def test_names_that_are_not_there_are_told(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"keep": ["nobody"]}, "has none of the pages that are to be kept"),
-        ({"keep": "page two"}, "keep is one text"),
-        ({"keep_prefix": ""}, "it is the beginning of names"),
-        ({"keep_prefix": ["x"], "layout": "paths"}, "choose --layout trees"),
-        ({"keep_prefix": ["x"], "measure": "compact-simrank"}, "choose --layout trees"),
-        ({"keep_prefix": "x", "measure": "cocitation"}, "cocitation has no samples"),
-        ({"keep_prefix": "x", "measure": "blend:psimrank+ppr"}, "ppr has no samples"),
-        ({"keep_prefix": "x", "measure": "simrank", "refine": True}, "Leave it out"),
+        ({"only_nodes": ["nobody"]}, "has none of the pages that are to be kept"),
+        ({"only_nodes": "page two"}, "only_nodes is one text"),
+        ({"only_prefix": ""}, "it is the beginning of names"),
+        ({"only_prefix": ["x"], "layout": "paths"}, "choose --layout trees"),
+        ({"only_prefix": ["x"], "measure": "compact-simrank"}, "choose --layout trees"),
+        ({"only_prefix": "x", "measure": "cocitation"}, "cocitation has no samples"),
+        ({"only_prefix": "x", "measure": "blend:psimrank+ppr"}, "ppr has no samples"),
+        ({"only_prefix": "x", "measure": "simrank", "refine": True}, "Leave it out"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(
@@ -504,7 +516,7 @@ def test_what_cannot_be_kept_is_refused(
 
 def test_a_manifest_that_tells_of_pages_is_not_believed(graph: Graph, tmp_path: Path) -> None:
     def made(name: str) -> Path:
-        cocite.build(graph, tmp_path / name, samples=2, keep_prefix="http://s3", measure="psimrank")
+        cocite.build(graph, tmp_path / name, samples=2, only_prefix="http://s3", measure="psimrank")
         return tmp_path / name
 
     change_facts(made("a"), "wanted", "nodes", to=3)

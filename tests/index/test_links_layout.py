@@ -78,7 +78,7 @@ def test_too_little_memory_is_said(graph: Graph, tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["shard", "blocks"])
 def test_it_takes_no_shards(graph: Graph, tmp_path: Path, option: str) -> None:
     with pytest.raises(UsageError, match="built in one go"):
-        cocite.build(graph, tmp_path / "x", measure="cocitation", **{option: 2})  # type: ignore[arg-type]
+        cocite.build(graph, tmp_path / "x", measure="cocitation", **{option: 2})
 
 
 @pytest.mark.parametrize("measure", MEASURES)

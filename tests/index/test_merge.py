@@ -228,9 +228,9 @@ def test_a_refreshed_index_is_a_piece_only_if_all_its_samples_are_of_one_graph(
     cocite.build(graph, tmp_path / "a", samples=10, measure="psimrank")
     cocite.build(graph, tmp_path / "b", numbers=range(12, 15), measure="psimrank")
     cocite.build(graph, tmp_path / "c", numbers=range(10, 12), measure="psimrank")
-    cocite.refresh(tmp_path / "a", graph, share=0.2, again=True)
+    cocite.refresh(tmp_path / "a", graph, fraction=0.2, force=True)
     refused(tmp_path, "was refreshed: its samples are of several graphs", "a", "b")
-    cocite.refresh(tmp_path / "c", graph, share=1, again=True)  # draws 12 and 13
+    cocite.refresh(tmp_path / "c", graph, fraction=1, force=True)  # draws 12 and 13
     cocite.build(graph, tmp_path / "d", numbers=range(14, 15), measure="psimrank")
     cocite.merge([tmp_path / "c", tmp_path / "d"], tmp_path / "out")
     assert files(tmp_path / "out") == files(

@@ -32,7 +32,7 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 
 def built(graph: Graph, path: Path, memory: int, **chosen: Any) -> dict[str, bytes]:
-    options = BuildOptions.checked("shared-nearest", chosen.pop("direction", None), None, chosen)
+    options = BuildOptions.checked("snn", chosen.pop("direction", None), None, chosen)
     with IndexBuild(graph, path, options, Resources(1, memory)) as work:
         work.estimate()
         work.run()
@@ -44,7 +44,7 @@ def test_strips_and_scratch_files_do_not_change_a_byte(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direction: str
 ) -> None:
     """With no fixed room the build is cut finely even here: 12 bytes a node are left."""
-    whole = built(graph, tmp_path / "whole", 1 << 30, direction=direction, nearest=7)
+    whole = built(graph, tmp_path / "whole", 1 << 30, direction=direction, neighbors=7)
     monkeypatch.setattr(nearest, "_LEAST_LEAN", 0)
     monkeypatch.setattr(nearest, "_READ", 4096)
     monkeypatch.setattr(nearest, "_MOST_ENTRIES", 64)
@@ -60,7 +60,7 @@ def test_strips_and_scratch_files_do_not_change_a_byte(
     # So does what turns links round.
     monkeypatch.setattr(links, "_PIECE", 1024)
     monkeypatch.setattr(links, "_LEAST_BLOCK", 1024)
-    lean = built(graph, tmp_path / "lean", 12 * NODES + 4096, direction=direction, nearest=7)
+    lean = built(graph, tmp_path / "lean", 12 * NODES + 4096, direction=direction, neighbors=7)
     assert lean == whole
     assert max(widths) <= NODES // 2
 

@@ -24,6 +24,7 @@ from cocite.errors import Busy, Damaged, NotAStore, ResourceError, UnknownNode, 
 from cocite.graph.name_files import match_names
 from cocite.index import StoredIndex
 from cocite.index.refresh import RefreshBuild
+from cocite.options.build import RefreshOptions
 from cocite.resources import Resources
 from cocite.storage import Staging, disk
 from tests.conftest import MakeGraph, by_walks
@@ -66,8 +67,8 @@ def test_an_index_behind_a_link_is_refreshed_where_it_lies(
     build(graphs[0], tmp_path / "plain")
     build(graphs[0], tmp_path / "far" / "of-now")
     (tmp_path / "now").symlink_to("far/of-now")
-    cocite.refresh(tmp_path / "plain", graphs[1], share=0.5, again=True)
-    cocite.refresh(tmp_path / "now", graphs[1], share=0.5, again=True)
+    cocite.refresh(tmp_path / "plain", graphs[1], fraction=0.5, force=True)
+    cocite.refresh(tmp_path / "now", graphs[1], fraction=0.5, force=True)
     assert (tmp_path / "now").is_symlink()
     assert [entry.name for entry in tmp_path.glob("*.building")] == []
     ours, theirs = files(tmp_path / "far" / "of-now"), files(tmp_path / "plain")
@@ -112,13 +113,13 @@ def test_the_same_graph_keeps_the_samples_and_links_their_shards(
     held = cocite.open(tmp_path / "x")
     before = held.related("p7", 100)
     inode = (tmp_path / "x" / "in.samples-000009").stat().st_ino
-    cocite.refresh(tmp_path / "x", graphs[0], share=0.25, again=True)
+    cocite.refresh(tmp_path / "x", graphs[0], fraction=0.25, force=True)
     assert (tmp_path / "x" / "in.samples-000009").stat().st_ino == inode
     assert held.related("p7", 100) == before  # whoever has it open keeps it
     build(graphs[0], tmp_path / "all", 16, **kind)
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "all")[3:15]
     cut = cocite.refresh(
-        tmp_path / "x", graphs[0], share=1 / 12, again=True
+        tmp_path / "x", graphs[0], fraction=1 / 12, force=True
     )  # in the middle of a shard
     assert cut.samples == 12
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "all")[4:]
@@ -133,7 +134,7 @@ def test_a_share_of_one_is_the_index_of_the_new_graph_with_other_numbers(
 ) -> None:
     kind: dict[str, Any] = {"measure": measure, "layout": layout, "direction": direction}
     build(graphs[0], tmp_path / "x", **kind)
-    index = cocite.refresh(tmp_path / "x", graphs[1], share=1, again=True)
+    index = cocite.refresh(tmp_path / "x", graphs[1], fraction=1, force=True)
     build(graphs[1], tmp_path / "n", 24, **kind)
     fresh, parts = samples_of(tmp_path / "n"), 1 + (direction == "both")
     assert samples_of(tmp_path / "x") == [
@@ -155,7 +156,7 @@ def test_when_all_samples_have_retired_nothing_of_the_old_graph_is_left(
     build(graphs[0], tmp_path / "x")
     drawn = 12
     for share in shares:
-        index = cocite.refresh(tmp_path / "x", graphs[1], share=share, again=True)
+        index = cocite.refresh(tmp_path / "x", graphs[1], fraction=share, force=True)
         drawn += int(np.ceil(round(share * 12, 9)))
     build(graphs[1], tmp_path / "n", drawn)
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "n")[-12:]
@@ -171,8 +172,8 @@ def test_generations_say_which_graph_and_day_samples_are_of(
 ) -> None:
     build(graphs[0], tmp_path / "x")
     os.utime(tmp_path / "x" / "manifest.json", (0, 0))
-    cocite.refresh(tmp_path / "x", graphs[1], share=0.25, date=DAY, again=True)
-    cocite.refresh(tmp_path / "x", graphs[2], share=0.07, again=True)  # 0.84 of a sample: one
+    cocite.refresh(tmp_path / "x", graphs[1], fraction=0.25, date=DAY, force=True)
+    cocite.refresh(tmp_path / "x", graphs[2], fraction=0.07, force=True)  # 0.84 of a sample: one
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     names = [graph.path.name for graph in graphs]
     assert cocite.open(tmp_path / "x").stored.store.facts["generations"] == [
@@ -196,7 +197,9 @@ def test_generations_say_which_graph_and_day_samples_are_of(
 def test_equal_refreshes_give_equal_bytes(graphs: list[Graph], tmp_path: Path) -> None:
     for name, threads in (("x", 1), ("y", 2)):
         build(graphs[0], tmp_path / name, direction="both")
-        cocite.refresh(tmp_path / name, graphs[1], share=0.4, threads=threads, date=DAY, again=True)
+        cocite.refresh(
+            tmp_path / name, graphs[1], fraction=0.4, threads=threads, date=DAY, force=True
+        )
     assert files(tmp_path / "x") == files(tmp_path / "y")
 
 
@@ -205,7 +208,7 @@ def test_parts_without_samples_are_those_of_the_new_graph(
 ) -> None:
     blend = "blend:0.5*psimrank+0.5*cocitation(idf=true)"
     build(graphs[0], tmp_path / "x", measure=blend)
-    cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
+    cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     build(graphs[1], tmp_path / "n", measure=blend)
     ours, fresh = files(tmp_path / "x"), files(tmp_path / "n")
     exact = [name for name in fresh if name.startswith("cocitation")]
@@ -219,8 +222,10 @@ def test_a_measure_without_samples_is_computed_anew(
     graphs: list[Graph], tmp_path: Path, measure: str
 ) -> None:
     cocite.build(graphs[0], tmp_path / "x", measure=measure)
-    with RefreshBuild(tmp_path / "x", graphs[1], 0.1, Resources.checked()) as work:
-        assert (work.kept, len(work.drawn)) == (0, 0)
+    with RefreshBuild(
+        tmp_path / "x", graphs[1], Resources.checked(), RefreshOptions(fraction=0.1)
+    ) as work:
+        assert (work.retained, len(work.drawn)) == (0, 0)
         work.run()
     cocite.build(graphs[1], tmp_path / "n", measure=measure)
     assert files(tmp_path / "x") == files(tmp_path / "n")
@@ -232,7 +237,7 @@ def test_many_small_shards_are_written_anew_fuller(
     monkeypatch.setattr("cocite.index.refresh._MOST_LINKED", 5)
     build(graphs[0], tmp_path / "x", 40, shard=10)
     for _ in range(7):
-        cocite.refresh(tmp_path / "x", graphs[0], share=1 / 40, again=True)
+        cocite.refresh(tmp_path / "x", graphs[0], fraction=1 / 40, force=True)
         assert len(list((tmp_path / "x").glob("in.samples-*"))) <= 9
     build(graphs[0], tmp_path / "n", 47)
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "n")[7:]
@@ -261,7 +266,7 @@ def test_questions_are_answered_all_the_while(graphs: list[Graph], tmp_path: Pat
     asking.start()
     try:
         for turn in range(8):
-            index = cocite.refresh(path, graphs[(turn + 1) % 3], share=0.2, again=True)
+            index = cocite.refresh(path, graphs[(turn + 1) % 3], fraction=0.2, force=True)
             allowed.append(index.related("p7", 100))
     finally:
         over.set()
@@ -284,7 +289,7 @@ def test_a_refresh_killed_at_any_call_leaves_the_old_index_or_the_new_one(
 ) -> None:
     for name in ("old", "new"):
         build(graphs[0], tmp_path / name)
-    cocite.refresh(tmp_path / "new", graphs[1], share=0.5, date=DAY, again=True)
+    cocite.refresh(tmp_path / "new", graphs[1], fraction=0.5, date=DAY, force=True)
     old, new = files(tmp_path / "old"), files(tmp_path / "new")
     real, stops = getattr(disk, call), 0
     for nth in range(1, 100, 3):
@@ -301,13 +306,13 @@ def test_a_refresh_killed_at_any_call_leaves_the_old_index_or_the_new_one(
         with monkeypatch.context() as patch:
             patch.setattr(disk, call, dying)
             try:
-                cocite.refresh(tmp_path / f"x{nth}", graphs[1], share=0.5, date=DAY, again=True)
+                cocite.refresh(tmp_path / f"x{nth}", graphs[1], fraction=0.5, date=DAY, force=True)
             except Killed:
                 stops += 1
         found = files(tmp_path / f"x{nth}")
         assert found in (old, new)
         if found == old:
-            cocite.refresh(tmp_path / f"x{nth}", graphs[1], share=0.5, date=DAY, again=True)
+            cocite.refresh(tmp_path / f"x{nth}", graphs[1], fraction=0.5, date=DAY, force=True)
         assert files(tmp_path / f"x{nth}") == new
         if calls < nth:
             break
@@ -344,11 +349,11 @@ def test_a_process_killed_at_any_moment_leaves_a_whole_index_and_goes_on(
     for name in ("x", "whole"):
         build(first, tmp_path / name, 600, shard=4)
     before = files(tmp_path / "x")
-    day: dict[str, Any] = {"share": 0.5, "date": DAY}
-    cocite.refresh(tmp_path / "whole", second, **day, again=True)
+    day: dict[str, Any] = {"fraction": 0.5, "date": DAY}
+    cocite.refresh(tmp_path / "whole", second, **day, force=True)
     wanted, draw, stopped = files(tmp_path / "whole"), random.Random(4), 0
     refresh = ["refresh", str(tmp_path / "x"), str(second.path)]
-    refresh += ["--share", "0.5", "--date", DAY, "--threads", "1"]
+    refresh += ["--fraction", "0.5", "--date", DAY, "--threads", "1"]
     for _ in range(6):
         command = [sys.executable, "-c", KILLED_AT, str(draw.randint(1, 12)), *refresh]
         done = subprocess.run(command, capture_output=True, check=False)
@@ -357,7 +362,9 @@ def test_a_process_killed_at_any_moment_leaves_a_whole_index_and_goes_on(
         assert found in (before, wanted)
     assert stopped >= 3
     if files(tmp_path / "x") == before:
-        with RefreshBuild(tmp_path / "x", second, means=Resources.checked(), **day) as work:
+        with RefreshBuild(
+            tmp_path / "x", second, Resources.checked(), RefreshOptions(**day)
+        ) as work:
             assert 0 < work.done < work.units
             work.run()
     assert files(tmp_path / "x") == wanted
@@ -373,24 +380,26 @@ def test_an_interrupted_refresh_goes_on_and_another_one_does_not(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cocite.refresh(tmp_path / "x", graphs[1], share=0.5, date=DAY, progress=stop, again=True)
+        cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, date=DAY, progress=stop, force=True)
     others: list[tuple[str, dict[str, Any]]] = [
-        ("share: 40, here 32", {"share": 0.4}),
-        (f"date: {DAY}, here 2026-11-22", {"share": 0.5, "date": "2026-11-22"}),
+        ("drawn: 40, here 32", {"fraction": 0.4}),
+        (f"date: {DAY}, here 2026-11-22", {"fraction": 0.5, "date": "2026-11-22"}),
     ]
     for word, other in others:
         with pytest.raises(UsageError, match=rf"unfinished build with other settings: {word}\."):
-            cocite.refresh(tmp_path / "x", graphs[1], **other, again=True)
+            cocite.refresh(tmp_path / "x", graphs[1], **other, force=True)
     with pytest.raises(UsageError, match="unfinished build with other settings: "):
         build(graphs[0], tmp_path / "x", 80, overwrite=True)
-    with RefreshBuild(tmp_path / "x", graphs[1], 0.5, Resources.checked()) as work:
+    with RefreshBuild(
+        tmp_path / "x", graphs[1], Resources.checked(), RefreshOptions(fraction=0.5)
+    ) as work:
         assert work.date == DAY
         assert work.done == 56  # three shards of old samples, one of new ones
         assert work.run().units == 24
     assert cocite.open(tmp_path / "x").samples == 80
     with pytest.raises(KeyboardInterrupt):
-        cocite.refresh(tmp_path / "x", graphs[0], share=0.5, progress=stop, again=True)
-    index = cocite.refresh(tmp_path / "x", graphs[0], share=1, restart=True, again=True)
+        cocite.refresh(tmp_path / "x", graphs[0], fraction=0.5, progress=stop, force=True)
+    index = cocite.refresh(tmp_path / "x", graphs[0], fraction=1, restart=True, force=True)
     assert len(index.stored.freshness.generations) == 1
 
 
@@ -398,12 +407,14 @@ def test_an_index_that_was_replaced_meanwhile_is_not_refreshed(
     graphs: list[Graph], tmp_path: Path
 ) -> None:
     build(graphs[0], tmp_path / "x")
-    late = RefreshBuild(tmp_path / "x", graphs[1], 0.5, Resources.checked(), again=True)
-    cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
+    late = RefreshBuild(
+        tmp_path / "x", graphs[1], Resources.checked(), RefreshOptions(fraction=0.5, force=True)
+    )
+    cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     with pytest.raises(Busy, match="replaced meanwhile"), late:
         pass
     with Staging(tmp_path / "x", "index", overwrite=True), pytest.raises(Busy, match="is building"):
-        cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
+        cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     assert len(cocite.open(tmp_path / "x").stored.freshness.generations) == 2
     assert not (tmp_path / "x.building").exists()
 
@@ -414,11 +425,11 @@ def test_an_index_that_was_replaced_meanwhile_is_not_refreshed(
 @pytest.mark.parametrize(
     ("share", "message"),
     [
-        (0, "share is 0; it is a number above 0, at most 1"),
-        (1.5, r"share is 1\.5"),
-        (float("nan"), "share is nan"),
-        (True, "share is True"),
-        ("half", "share is 'half'"),
+        (0, "fraction is 0.0; it is a number above 0, at most 1"),
+        (1.5, r"fraction is 1\.5"),
+        (float("nan"), "fraction is nan"),
+        (True, "fraction is True"),
+        ("half", "fraction is 'half'"),
     ],
 )
 def test_a_share_that_is_none_is_refused(
@@ -426,12 +437,12 @@ def test_a_share_that_is_none_is_refused(
 ) -> None:
     build(graphs[0], tmp_path / "x")
     with pytest.raises(UsageError, match=message):
-        cocite.refresh(tmp_path / "x", graphs[1], share=share, again=True)
+        cocite.refresh(tmp_path / "x", graphs[1], fraction=share, force=True)
 
 
 def test_the_smallest_share_is_a_sample(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
-    found = cocite.refresh(tmp_path / "x", graphs[1], share=1e-12, again=True).stored.freshness
+    found = cocite.refresh(tmp_path / "x", graphs[1], fraction=1e-12, force=True).stored.freshness
     assert [(g.samples, g.digest) for g in found.generations] == [
         (11, graphs[0].digest),
         (1, graphs[1].digest),
@@ -447,23 +458,23 @@ def test_samples_that_cannot_be_carried_over_are_refused(
 ) -> None:
     build(graphs[0], tmp_path / "x", measure=measure, layout=layout)
     with pytest.raises(UsageError, match=rf"layout {layout}, whose samples cannot be carried over"):
-        cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
+        cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
 
 
 def test_what_is_no_index_no_date_or_too_little_memory_is_refused(
     graphs: list[Graph], make_graph: MakeGraph, tmp_path: Path
 ) -> None:
     with pytest.raises(NotAStore):
-        cocite.refresh(tmp_path / "nowhere", graphs[1], share=0.5, again=True)
+        cocite.refresh(tmp_path / "nowhere", graphs[1], fraction=0.5, force=True)
     build(graphs[0], tmp_path / "x")
     with pytest.raises(UsageError, match="date is 'soon'; it is a day like 2026-11-21"):
-        cocite.refresh(tmp_path / "x", graphs[1], date="soon", again=True)
+        cocite.refresh(tmp_path / "x", graphs[1], date="soon", force=True)
     large = make_graph(
         [("p1", "p2")], [*OLD, *range(100_000)]
     )  # is drawn on disk, and not matched there
     with pytest.raises(ResourceError, match=r"carry samples over to a graph of 100,040 nodes take"):
-        cocite.refresh(tmp_path / "x", large, memory="5MB", again=True)
-    assert cocite.refresh(tmp_path / "x", large, memory="5MB", share=1, again=True).samples == 12
+        cocite.refresh(tmp_path / "x", large, memory="5MB", force=True)
+    assert cocite.refresh(tmp_path / "x", large, memory="5MB", fraction=1, force=True).samples == 12
 
 
 def test_weights_on_one_side_alone_are_refused(
@@ -477,11 +488,11 @@ def test_weights_on_one_side_alone_are_refused(
     build(weighted, tmp_path / "weighted")
     build(weighted, tmp_path / "aside", unweighted=True)
     with pytest.raises(UsageError, match=r"have weights, those that .* was built from had none"):
-        cocite.refresh(tmp_path / "plain", weighted, again=True)
+        cocite.refresh(tmp_path / "plain", weighted, force=True)
     with pytest.raises(UsageError, match=r"have no weights, those that .* built from had some"):
-        cocite.refresh(tmp_path / "weighted", graphs[0], again=True)
+        cocite.refresh(tmp_path / "weighted", graphs[0], force=True)
     for name, unweighted in (("weighted", False), ("aside", True)):
-        index = cocite.refresh(tmp_path / name, heavier, share=0.5, again=True)
+        index = cocite.refresh(tmp_path / name, heavier, fraction=0.5, force=True)
         assert index.stored.weighted is not unweighted
         build(heavier, tmp_path / f"{name}-now", 18, unweighted=unweighted)
         fresh = samples_of(tmp_path / f"{name}-now")
@@ -496,7 +507,7 @@ def test_damage_is_not_carried_over(graphs: list[Graph], tmp_path: Path) -> None
     content[-70] ^= 1
     path.write_bytes(content)
     with pytest.raises(Damaged, match=r"in\.samples-000000 has checksum .* or build it again"):
-        cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
+        cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     assert {**files(tmp_path / "x"), path.name: before[path.name]} == before
 
 
@@ -517,7 +528,7 @@ def test_generations_that_do_not_add_up_are_damage(
     from cocite.storage import Manifest
 
     build(graphs[0], tmp_path / "x")
-    index = cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
+    index = cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     manifest = index.stored.store.manifest
     manifest.facts["generations"][-1][key] = value
     Manifest("index", manifest.facts, manifest.files).write(tmp_path / "x")
@@ -527,7 +538,7 @@ def test_generations_that_do_not_add_up_are_damage(
 
 def test_nodes_that_no_sample_knows_are_damage(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
-    cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
+    cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     path = tmp_path / "x" / "since"
     since = np.fromfile(path, np.uint32)
     since[0] = 18
@@ -575,13 +586,17 @@ def test_names_with_equal_hashes_are_told_apart(
 
 def test_the_plan_of_a_refresh_is_json(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
-    with RefreshBuild(tmp_path / "x", graphs[1], 0.5, Resources.checked(), date=DAY) as work:
+    with RefreshBuild(
+        tmp_path / "x", graphs[1], Resources.checked(), RefreshOptions(fraction=0.5, date=DAY)
+    ) as work:
         plan = json.loads((tmp_path / "x.building" / "plan.json").read_bytes())
         assert plan["index"] == work._old.store.manifest.digest()
-        assert (plan["share"], plan["date"]) == (6, DAY)
+        assert (plan["drawn"], plan["date"]) == (6, DAY)
         text = str(work.estimate())
     assert "on disk" in text
     assert "earlier run" not in text
-    chosen: dict[str, Any] = {"restart": True, "again": True}
-    with RefreshBuild(tmp_path / "x", graphs[0], 0.5, Resources.checked(), **chosen) as work:
+    chosen: dict[str, Any] = {"restart": True, "force": True}
+    with RefreshBuild(
+        tmp_path / "x", graphs[0], Resources.checked(), RefreshOptions(fraction=0.5, **chosen)
+    ) as work:
         assert "earlier run" not in str(work.estimate())

@@ -20,7 +20,6 @@ from cocite.index.build import IndexBuild
 from cocite.index.layouts.minhash.build import RingMaker, RingPlan
 from cocite.index.layouts.reader import sampled_builder
 from cocite.index.plan import BuildOptions
-from cocite.measures import PartSettings
 from cocite.measures.xjaccard import BITS
 from cocite.resources import Resources
 from tests.conftest import MakeGraph
@@ -61,7 +60,8 @@ def room_of(
 @layouts
 def test_memory_does_not_change_a_byte(graph: Graph, tmp_path: Path, layout: str) -> None:
     """All in memory; the winners on disk; the scan too."""
-    words = sampled_builder(layout).most_words(graph.nodes, PartSettings({"length": 4, "bits": 8}))
+    part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
+    words = sampled_builder(layout).most_words(graph.nodes, part.settings)
     blobs = 2 * 4 * (words + graph.nodes)
     links = in_links(graph).nbytes + 2 * 64 * graph.nodes
     made = []

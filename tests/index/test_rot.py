@@ -161,11 +161,11 @@ def test_of_a_larger_one_the_smallest_files(graph: Path, tmp_path: Path) -> None
     sizes = {name: entry.nbytes for name, entry in stored.store.manifest.files.items()}
     most = sum(sizes.values()) - 1
     with flipped(tmp_path / "x" / "in.samples-000000", 8):
-        assert not stored.sound(most).lost
+        assert not stored.validated(most).lost
         with pytest.raises(Damaged, match="all its samples"):
-            stored.sound()
+            stored.validated()
     with flipped(tmp_path / "x" / "in.members", 8), pytest.raises(Damaged, match=r"in\.members"):
-        StoredIndex.open(tmp_path / "x").sound(most)
+        StoredIndex.open(tmp_path / "x").validated(most)
 
 
 @pytest.mark.torture
@@ -184,7 +184,7 @@ def test_what_was_compared_is_not_compared_again(graph: Path) -> None:
 VERBS: dict[str, Sequence[str]] = {
     "index": ("index", "G", "-o", "O"),
     "rank": ("rank", "G"),
-    "rank by hubs": ("rank", "G", "--by", "hubs", "--unweighted"),
+    "rank by hubs": ("rank", "G", "--score", "hubs", "--unweighted"),
     "all-pairs": ("all-pairs", "G", "-o", "O.csv"),
     "refresh": ("refresh", "X", "G"),
     "related-all": ("related-all", "X", "-o", "O.csv"),

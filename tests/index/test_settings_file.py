@@ -67,9 +67,14 @@ def test_a_decay_that_is_kept_gives_way_to_by(make_graph: MakeGraph, tmp_path: P
     chosen = IndexSettings("simrank", settings={"samples": 50, "decay": 0.2})
     index = cocite.build(graph, tmp_path / "index", settings=chosen)
     bare = cocite.build(graph, tmp_path / "bare", measure="simrank", samples=50)
-    questions: list[dict[str, Any]] = [{}, {"by": "t<=2"}, {"by": "decay/t"}, {"decay": 0.9}]
+    questions: list[dict[str, Any]] = [
+        {},
+        {"meeting_weight": "t<=2"},
+        {"meeting_weight": "decay/t"},
+        {"decay": 0.9},
+    ]
     for given in questions:
-        own: dict[str, Any] = {"decay": 0.2} if given in ({}, {"by": "decay/t"}) else {}
+        own: dict[str, Any] = {"decay": 0.2} if given in ({}, {"meeting_weight": "decay/t"}) else {}
         assert index.related("u", **given) == bare.related("u", **given, **own), given
 
 
@@ -81,7 +86,7 @@ def test_what_is_kept_stays_when_an_index_is_refreshed_or_joined(
         cocite.build(graph, tmp_path / name, settings=chosen, numbers=numbers)
     joined = cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "joined")
     assert joined.stored.asks == {"decay": 0.3}
-    fresh = cocite.refresh(tmp_path / "joined", graph, share=0.5, again=True)
+    fresh = cocite.refresh(tmp_path / "joined", graph, fraction=0.5, force=True)
     assert fresh.stored.asks == {"decay": 0.3}
     cocite.build(graph, tmp_path / "c", measure="psimrank", numbers=range(9, 12))
     with pytest.raises(UsageError, match="decay"):
@@ -117,11 +122,11 @@ def test_what_is_given_beside_a_file_goes_before_it(
         ("measure = 'pagerank'", "no measure is called 'pagerank'. Did you mean prank"),
         ("measure = 3", "measure is 3; it is a text, such as neighbourhood"),
         ("measure = 'psimrank'\ndirection = 'up'", "direction is 'up'; it is in or out"),
-        ("measure = 'proximity'\ndirection = 'in'", "for proximity it is any"),
+        ("measure = 'ppr-symmetric'\ndirection = 'in'", "for ppr-symmetric it is any"),
         ("measure = 'psimrank'\nlayout = 'sketch'", "layout is 'sketch'; for psimrank it is trees"),
         ("measure = 'psimrank'\nunweighted = 1", "unweighted is 1; it is true or false"),
         ("measure = 'psimrank'\nsettings = 1", "write \\[settings\\]"),
-        ("measure = 'psimrank'\n[settings]\nidf = true", "no setting 'idf'; it takes by, decay"),
+        ("measure = 'psimrank'\n[settings]\nidf = true", "no setting 'idf'; it takes decay, evidence"),
         ("measure = 'psimrank'\n[settings]\nsamples = 0", "samples is 0; it is a whole number"),
         ("measure = 'psimrank'\n[settings]\ndecay = 2", "decay is 2; it is a number between 0"),
         ("measure = 'psimrank'\n[settings]\nhubs = [1]", "hubs is \\[1\\]; it is a number, a word"),

@@ -26,11 +26,11 @@ CASES: dict[str, dict[str, Any]] = {
     "minhash": {"measure": "xjaccard", "samples": 3, "length": 3},
     "sketch": {"measure": "xjaccard", "bits": 2, "samples": 3},
     "links": {"measure": "cocitation"},
-    "any": {"measure": "proximity"},
+    "any": {"measure": "ppr-symmetric"},
     "features": {"measure": "pagesim"},
-    "nearest": {"measure": "shared-nearest"},
-    "text": {"measure": "text"},
-    "kept": {"layout": "trees", "samples": 3, "keep_prefix": "page"},
+    "nearest": {"measure": "snn"},
+    "text": {"measure": "tfidf"},
+    "kept": {"layout": "trees", "samples": 3, "only_prefix": "page"},
 }
 SHARD = "in.samples-000000"
 
@@ -140,4 +140,4 @@ def test_texts_that_point_outside_are_not_carried_over(
     offsets = np.array(cocite.open(path).stored.store.array("none.texts.offsets"))
     change_file(path, "none.texts.offsets", put(place, value)(offsets))
     with pytest.raises(Damaged, match=r"none\.texts\.offsets is damaged"):
-        cocite.refresh(path, graph, again=True)
+        cocite.refresh(path, graph, force=True)

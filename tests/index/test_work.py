@@ -23,6 +23,7 @@ from cocite.index.layouts.reader import LAYOUTS, is_sampled
 from cocite.index.parts import ShardedPart
 from cocite.index.plan import BuildOptions
 from cocite.index.refresh import RefreshBuild
+from cocite.options.build import RefreshOptions
 from cocite.resources import Resources
 
 CHILD = """
@@ -178,7 +179,9 @@ def test_the_fresh_samples_of_a_refresh_are_work_of_their_own_numbers(
     means = Resources.checked(1, shard=SHARD)
 
     def refreshed(name: str) -> RefreshBuild:
-        return RefreshBuild(tmp_path / name, newer, 0.5, means, date="2026-11-21")
+        return RefreshBuild(
+            tmp_path / name, newer, means, RefreshOptions(fraction=0.5, date="2026-11-21")
+        )
 
     for name in ("x", "whole"):
         cocite.build(graphs[False], tmp_path / name, samples=9, shard=SHARD, measure="psimrank")

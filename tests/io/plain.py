@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+import duckdb
+
 import cocite
 from cocite import Graph
 
@@ -64,7 +66,30 @@ def read(tmp_path: Path, content: bytes | str, file: str = "links.tsv", **option
     path = tmp_path / file
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     output = tmp_path / "out.graph"
-    return cocite.ingest(path, output, overwrite=True, **options)  # type: ignore[arg-type]
+    return cocite.ingest(path, output, overwrite=True, **options)
+
+
+def read_parquet(
+    tmp_path: Path, query: str, file: str = "links.parquet", **options: object
+) -> Graph:
+    """The graph stored from one Parquet file with the rows of a query."""
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    escaped = str(path).replace("'", "''")
+    duckdb.execute(f"COPY ({query}) TO '{escaped}' (FORMAT parquet)")
+    return read(tmp_path, path.read_bytes(), file, **options)
+
+
+def titles_of(graph: Graph) -> list[str | None]:
+    """The titles of all nodes, in order of id."""
+    assert graph.titles is not None
+    return [graph.titles[node] for node in range(graph.nodes)]
+
+
+def content_of(graph: Graph) -> dict[str, bytes]:
+    """All files of a graph but the manifest."""
+    paths = (path for path in sorted(graph.path.iterdir()) if path.name != "manifest.json")
+    return {path.name: path.read_bytes() for path in paths}
 
 
 def nothing_left(tmp_path: Path) -> bool:

@@ -34,7 +34,7 @@ def test_rows_link_their_first_node_to_the_others(
         found = {f"{a}>{b}".replace(" ", "_") for a, b in links(graph)}
         assert found == set(wanted.split())
         assert ": an adjacency list, each row links" in graph.store.facts["sources"][0]["read_as"]
-    named = read(tmp_path, content, format="adjacency")
+    named = read(tmp_path, content, input_format="adjacency")
     assert links(named) == links(graph)
 
 
@@ -44,22 +44,25 @@ def test_what_networkx_writes_is_read(tmp_path: Path) -> None:
     graph.add_edges_from([(0, 2), (0, 3), (1, 4)])
     graph.add_node(9)
     nx.write_adjlist(graph, tmp_path / "x.adj")
-    found = cocite.ingest(tmp_path / "x.adj", tmp_path / "g", undirected=True, format="adjacency")
+    found = cocite.ingest(
+        tmp_path / "x.adj", tmp_path / "g", undirected=True, input_format="adjacency"
+    )
     both = nx.DiGraph(graph)
     assert set(links(found)) == {(str(a), str(b)) for a, b in both.edges}
     assert list(found.names) == ["0", "1", "2", "3", "4", "9"]
     (tmp_path / "one").write_text("7\t8\n")
     more = cocite.ingest(tmp_path / "one", tmp_path / "h", nodes=tmp_path / "x.adj")
-    assert list(more.names) == ["7", "8", *map(str, range(5)), "9"] or len(list(more.names)) > 2
+    # A file of nodes that is no adjacency list for sure is a name a line.
+    assert list(more.names) == ["0 1 2 3", "1 2 4", "2 3", "3 4", "4", "7", "8", "9"]
 
 
 def test_bad_names_are_placed(tmp_path: Path) -> None:
     content = "a,b,c\nb,a\nc,a,,d\n\nd,a\x01\n"
     with pytest.raises(MalformedRow, match=r"links\.tsv:3: an empty name"):
-        read(tmp_path, content, format="adjacency")
+        read(tmp_path, content, input_format="adjacency")
     assert nothing_left(tmp_path)
-    graph = read(tmp_path, content, format="adjacency", skip_bad_rows=True)
+    graph = read(tmp_path, content, input_format="adjacency", bad_rows="few")
     assert set(links(graph)) == {("a", "b"), ("a", "c"), ("b", "a"), ("c", "a"), ("c", "d")}
     assert graph.info().bad_rows == 2
     with pytest.raises(InputError, match="an adjacency list, whose links have no weights"):
-        read(tmp_path, content, format="adjacency", weight_column="2")
+        read(tmp_path, content, input_format="adjacency", weight_column="2")

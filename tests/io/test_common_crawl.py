@@ -47,7 +47,7 @@ def test_vertices_and_edges_may_be_several_files(tmp_path: Path) -> None:
     ):
         (tmp_path / f"vertices-{part}.txt").write_text("\n".join(vertices))
         (tmp_path / f"edges-{part}.txt").write_text("\n".join(edges))
-    graph = cocite.ingest(str(tmp_path / "*.txt"), tmp_path / "g", format="common-crawl")
+    graph = cocite.ingest(str(tmp_path / "*.txt"), tmp_path / "g", input_format="common-crawl")
     assert len(links(graph)) == 3
     assert graph.nodes == 4
 
@@ -68,7 +68,7 @@ def test_what_does_not_fit_is_named(
 ) -> None:
     path = written(tmp_path, vertices, edges)
     with pytest.raises((MalformedRow, InputError), match=message):
-        cocite.ingest(path, tmp_path / "out.graph", format="common-crawl")
+        cocite.ingest(path, tmp_path / "out.graph", input_format="common-crawl")
     assert nothing_left(tmp_path)
 
 
@@ -78,4 +78,4 @@ def test_vertices_are_needed(tmp_path: Path) -> None:
         cocite.ingest(edges, tmp_path / "out.graph", weight_column="2")
     (tmp_path / "cc-main-domain-vertices.txt.gz").unlink()
     with pytest.raises(InputError, match=r"has no vertices beside it\. Name them, too"):
-        cocite.ingest(edges, tmp_path / "out.graph", format="common-crawl")
+        cocite.ingest(edges, tmp_path / "out.graph", input_format="common-crawl")

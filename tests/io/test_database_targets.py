@@ -343,7 +343,7 @@ def test_every_verb_writes_to_a_database(
     for verb, table in (
         (["related-all", str(index.stored.store.path), "-k", "2"], "related"),
         (["rank", graph], "ranks"),
-        (["rank", graph, "--by", "hubs"], "hubs"),
+        (["rank", graph, "--score", "hubs"], "hubs"),
         (["all-pairs", graph, "--top", "2", "--precision", "double"], "pairs"),
     ):
         assert main([*verb, "--to", f"{address}#{table}"]) == 0
@@ -365,7 +365,7 @@ REFUSED = {
     "rank G --to sqlite:///x.db#t -o x.csv": "choose --output or --to",
     "rank G -o x.csv --append": "--append is for a table of a database",
     "rank G -o sqlite:///x.db#t": "a database is no file: name it by --to",
-    "rank G --to sqlite:///x.db#t --kind csv": "a table of a database has no kind",
+    "rank G --to sqlite:///x.db#t --output-format csv": "a table of a database has no kind",
     "all-pairs G": "name an output, by --output or --to",
     "related-all G": "name an output, by --output",
     "related-all G -o sqlite:///x.db#t": "a database is no file: name it by --to",

@@ -171,7 +171,7 @@ def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str)
         read(tmp_path, content, weight_column=3)
     assert caught.value.line == 1
     assert "a weight that is no number" in str(caught.value)
-    assert "If it names the columns: --header yes. Mend the row, or pass --skip-bad-" in str(
+    assert "If it names the columns: --header yes. Mend the row, or pass --bad-rows" in str(
         caught.value
     )
     assert read(tmp_path, content, weight_column=3, header="yes").edges == 2
@@ -220,7 +220,7 @@ def test_blanks_and_arrows_are_asked_about(tmp_path: Path, content: str, message
         ("b <- a\nc <- b\n", {"columns": "3,1"}, [("a", "b"), ("b", "c")]),
         ("a  b\nb\tc\n", {}, [("a", "b"), ("b", "c")]),
         ("a -> b\tc\n", {"header": "no"}, [("a -> b", "c")]),
-        ("a b\nb c\nc d\nd\n", {"skip_bad_rows": True}, [("a", "b"), ("b", "c"), ("c", "d")]),
+        ("a b\nb c\nc d\nd\n", {"bad_rows": "few"}, [("a", "b"), ("b", "c"), ("c", "d")]),
     ],
 )
 def test_what_was_said_is_done(
@@ -232,9 +232,9 @@ def test_what_was_said_is_done(
 def test_skipping_is_advised_where_few_rows_are_bad(tmp_path: Path) -> None:
     """And where most are, it stops: two junk links were all that it left of a page."""
     few = "a\tb\n" * 30 + "c\nd\n"
-    with pytest.raises(MalformedRow, match="Mend the row, or pass --skip-bad-rows"):
+    with pytest.raises(MalformedRow, match="Mend the row, or pass --bad-rows few"):
         read(tmp_path, few)
-    assert read(tmp_path, few, skip_bad_rows=True).info().bad_rows == 2
+    assert read(tmp_path, few, bad_rows="few").info().bad_rows == 2
     many = "a\tb\nc\td\n" + "e\n" * 7
     with pytest.raises(MalformedRow) as caught:
         read(tmp_path, many)
@@ -243,9 +243,9 @@ def test_skipping_is_advised_where_few_rows_are_bad(tmp_path: Path) -> None:
         "no list of links, or one that is to be read in another way. See --delimiter, --columns "
         "and --header in cocite ingest --help"
     )
-    with pytest.raises(InputError, match=r"has 7 bad rows and 2 good ones: .* --skip-all-bad-rows"):
-        read(tmp_path, many, skip_bad_rows=True)
-    assert read(tmp_path, many, skip_bad_rows="all").info().bad_rows == 7
+    with pytest.raises(InputError, match=r"has 7 bad rows and 2 good ones: .* --bad-rows all"):
+        read(tmp_path, many, bad_rows="few")
+    assert read(tmp_path, many, bad_rows="all").info().bad_rows == 7
     with pytest.raises(
         MalformedRow, match=r"'only'\. If it names the columns: --header yes\. A list of"
     ):
@@ -253,4 +253,4 @@ def test_skipping_is_advised_where_few_rows_are_bad(tmp_path: Path) -> None:
 
 
 def test_half_of_the_rows_may_be_bad(tmp_path: Path) -> None:
-    assert read(tmp_path, "a\tb\nc\n", skip_bad_rows=True).info().bad_rows == 1
+    assert read(tmp_path, "a\tb\nc\n", bad_rows="few").info().bad_rows == 1

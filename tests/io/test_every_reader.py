@@ -252,7 +252,7 @@ def test_links_come_back_as_they_were_written(reader: str, tmp_path: Path) -> No
     sample = SAMPLES[reader]
     path = written(tmp_path, sample.name, sample.content)
     for form in ("auto", reader) if reader not in TOLD else (reader,):
-        graph = cocite.ingest(path, tmp_path / form, format=form)
+        graph = cocite.ingest(path, tmp_path / form, input_format=form)
         wanted = sorted((sample.called[a], sample.called[b]) for a, b in LINKS)
         assert sorted(links(graph)) == wanted
 
@@ -262,7 +262,7 @@ def test_malformed_input_is_named_with_its_place(reader: str, tmp_path: Path) ->
     sample = SAMPLES[reader]
     path = written(tmp_path, sample.name, sample.broken)
     with pytest.raises(InputError) as refused:
-        cocite.ingest(path, tmp_path / "out.graph", format=reader)
+        cocite.ingest(path, tmp_path / "out.graph", input_format=reader)
     assert re.search(sample.at, str(refused.value)), refused.value
     assert str(path.parent) in str(refused.value)
     assert isinstance(refused.value, CociteError)

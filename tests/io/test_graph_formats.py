@@ -172,7 +172,7 @@ def test_what_programs_write_is_read(
         assert dict(zip(links(graph), graph.in_weights.tolist(), strict=True)) == wanted
     (source,) = graph.store.facts["sources"]
     assert source["read_as"].endswith(f", nodes are named by their {note}")
-    graph = read(tmp_path, content, "any.txt", format=form)
+    graph = read(tmp_path, content, "any.txt", input_format=form)
     assert graph.in_weights is None
     assert set(links(graph)) == set(wanted)
     (tmp_path / "one.tsv").write_text("1\tZebra\n")
@@ -244,7 +244,7 @@ def test_a_bad_row_is_named_with_its_line_or_left_out(
     assert nothing_left(tmp_path)
     (tmp_path / "more.tsv").write_text("y\tz\t1\n")
     files = [tmp_path / "x", tmp_path / "more.tsv"] if not weight else [tmp_path / "x"]
-    graph = cocite.ingest(files, tmp_path / "g", skip_bad_rows="all", **weight)  # type: ignore[arg-type]
+    graph = cocite.ingest(files, tmp_path / "g", bad_rows="all", **weight)
     assert graph.info().bad_rows >= 1
     assert f"line {line}: " in graph.store.facts["sources"][0]["examples"][0]
 
@@ -281,7 +281,7 @@ def test_what_is_broken_is_named_with_its_line(
     tmp_path: Path, form: str, content: str, line: int, what: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        read(tmp_path, content, "x", format=form)
+        read(tmp_path, content, "x", input_format=form)
     assert str(caught.value).startswith(f"{tmp_path}/x:{line}: ")
     assert what in str(caught.value)
     assert nothing_left(tmp_path)
@@ -304,9 +304,9 @@ def test_entities_are_refused_and_nothing_is_fetched(
     hostile = f"<!DOCTYPE {root} [\n{declared}]>\n" + content.replace("Zebra", "&a;")
     form = "graphml" if root != "gexf" else "gexf"
     with pytest.raises(InputError, match=r"x:2: the document declares or uses entities"):
-        read(tmp_path, hostile, "x", format=form)
+        read(tmp_path, hostile, "x", input_format=form)
     with pytest.raises(InputError, match=r"x:\d+: (the document|undefined entity)"):
-        read(tmp_path, content.replace("Zebra", "&b;"), "x", format=form)
+        read(tmp_path, content.replace("Zebra", "&b;"), "x", input_format=form)
 
 
 @pytest.mark.parametrize(("content", "has"), [(GRAPHML, "'w'"), (GEXF, "'weight', 'hits'")])
@@ -387,7 +387,7 @@ def test_memory_does_not_grow_with_the_graph(tmp_path: Path, form: str) -> None:
 def test_a_graph_without_nodes_holds_no_link(tmp_path: Path, kind: str, content: str) -> None:
     (tmp_path / "links").write_text(content)
     with pytest.raises(InputError, match="there is no link"):
-        cocite.ingest(tmp_path / "links", tmp_path / "g", format=kind)
+        cocite.ingest(tmp_path / "links", tmp_path / "g", input_format=kind)
     assert not (tmp_path / "g").exists()
 
 
@@ -423,7 +423,7 @@ def test_two_gigabytes_in_two_megabytes_end_at_once(
     (tmp_path / "x.gz").write_bytes(gzip.compress(begin) + one * 128)
     begun = time.process_time()
     with pytest.raises(InputError, match=told):
-        cocite.ingest(tmp_path / "x.gz", tmp_path / "g", format=form)
+        cocite.ingest(tmp_path / "x.gz", tmp_path / "g", input_format=form)
     assert time.process_time() - begun < 30
 
 
@@ -433,7 +433,7 @@ def test_a_comment_of_a_megabyte_is_read(tmp_path: Path) -> None:
     comment = f"<!--{'x' * 1_000_000}-->"
     text = f"<graphml><graph>{comment * 30}{inside}{comment * 30}</graph></graphml>"
     (tmp_path / "x.graphml").write_text(text)
-    graph = cocite.ingest(tmp_path / "x.graphml", tmp_path / "g", format="graphml")
+    graph = cocite.ingest(tmp_path / "x.graphml", tmp_path / "g", input_format="graphml")
     assert graph.edges == 1
 
 
@@ -454,4 +454,4 @@ def test_defaults_of_attributes_and_names_without_end_are_refused(tmp_path: Path
     for text, told in ((declared, "a default of the attribute 'b'"), (names, "100,000 names")):
         (tmp_path / "x").write_text(text if text == declared else f"<graphml>{text}</graphml>")
         with pytest.raises(InputError, match=told):
-            cocite.ingest(tmp_path / "x", tmp_path / "g", format="graphml")
+            cocite.ingest(tmp_path / "x", tmp_path / "g", input_format="graphml")

@@ -225,7 +225,7 @@ def test_cutting_into_pieces_changes_nothing(
     tmp_path: Path, lines: list[tuple[str, str]], ended: bool, piece: int
 ) -> None:
     content = "a\tb\n" + "".join(line + end for line, end in lines) + "c\td" * (not ended)
-    options: dict[str, Any] = {"delimiter": "tab", "header": "no", "skip_bad_rows": "all"}
+    options: dict[str, Any] = {"delimiter": "tab", "header": "no", "bad_rows": "all"}
     with pytest.MonkeyPatch.context() as patch:
         # The look at the head is at a piece: keep it away from the cuts.
         patch.setattr(reader.Cleaner, "_choose_columns", _two_columns)

@@ -76,7 +76,7 @@ def test_a_bad_line_is_named_or_left_out(tmp_path: Path, bad: str, what: str) ->
         read(tmp_path, content)
     assert str(caught.value).startswith(f"{tmp_path}/links.tsv:4: {what}")
     assert nothing_left(tmp_path)
-    graph = read(tmp_path, content, skip_bad_rows=True)
+    graph = read(tmp_path, content, bad_rows="few")
     assert (graph.edges, graph.info().rows, graph.info().bad_rows) == (2, 3, 1)
     (example,) = graph.store.facts["sources"][0]["examples"]
     assert example.startswith(f"line 4: {what}")

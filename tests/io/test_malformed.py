@@ -75,8 +75,8 @@ def test_a_bad_row_is_named(
         read(tmp_path, content)
     file = tmp_path / "links.tsv"
     assert str(caught.value) == (
-        f"{file}:{line}: {what}: {shown!r}. Mend the row, or pass --skip-bad-rows "
-        "(skip_bad_rows=True) to leave such rows out and count them"
+        f"{file}:{line}: {what}: {shown!r}. Mend the row, or pass --bad-rows few "
+        "(bad_rows='few') to leave such rows out and count them"
     )
     assert (caught.value.file, caught.value.line) == (str(file), line)
     assert nothing_left(tmp_path)
@@ -86,7 +86,7 @@ def test_a_bad_row_is_named(
 def test_bad_rows_can_be_left_out(
     tmp_path: Path, content: bytes, line: int, kind: str, what: str, shown: str
 ) -> None:
-    graph = read(tmp_path, content, skip_bad_rows=True)
+    graph = read(tmp_path, content, bad_rows="few")
     (source,) = graph.store.facts["sources"]
     assert links(graph) == [("a", "b")]
     assert source["bad_rows"] == {kind: 1}
@@ -95,7 +95,7 @@ def test_bad_rows_can_be_left_out(
 
 
 def test_bad_rows_are_counted_by_reason_and_five_are_shown(tmp_path: Path) -> None:
-    graph = read(tmp_path, "a\tb\n" + "c\n" * 4 + "\td\n" * 3, skip_bad_rows="all")
+    graph = read(tmp_path, "a\tb\n" + "c\n" * 4 + "\td\n" * 3, bad_rows="all")
     (source,) = graph.store.facts["sources"]
     assert source["bad_rows"] == {"columns": 4, "empty name": 3}
     assert [text.split(":")[0] for text in source["examples"]] == [f"line {i}" for i in range(2, 7)]
@@ -115,7 +115,7 @@ def test_an_over_long_line_is_one_bad_row(
     monkeypatch.setattr(reader, "_PIECE", piece)
     content = end.join(["a\tb", "x" * 200, "c\td", "y", "e\tf"])
     options: dict[str, Any] = {"delimiter": "tab", "header": "no"}
-    graph = read(tmp_path, content, skip_bad_rows=True, **options)
+    graph = read(tmp_path, content, bad_rows="few", **options)
     assert links(graph) == [("a", "b"), ("c", "d"), ("e", "f")]
     (source,) = graph.store.facts["sources"]
     assert sum(source["bad_rows"].values()) == 2
@@ -201,8 +201,8 @@ def test_a_damaged_parquet_file_is_no_traceback(tmp_path: Path) -> None:
         ({"columns": ("x", "x")}, "columns x,x names one column twice"),
         ({"columns": ("x", "X")}, "columns x,X names one column twice"),
         ({"columns": ("1", "01")}, "columns 1,01 names one column twice"),
-        ({"delimiter": ":"}, "delimiter ':' is not known; it is one of auto, tab, comma, "),
-        ({"header": "maybe"}, "header is 'maybe'; it is one of auto, yes, no"),
+        ({"delimiter": ":"}, "delimiter is ':'; it is auto or tab or comma or "),
+        ({"header": "maybe"}, "header is 'maybe'; it is auto or yes or no"),
         ({"comment": "//"}, "comment is '//'; it is one ASCII character, or empty"),
         ({"memory": "soon"}, "'soon' is not a size; write it like 600MB, 4GB or 1.5GiB"),
     ],

@@ -15,7 +15,7 @@ import cocite
 from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
 from cocite.io.pipeline import facts_of
 from cocite.io.readers.html.reader import SiteFound
-from cocite.io.readers.tables import read_columns
+from cocite.io.readers.tables import read_values
 from cocite.io.readers.text import TextInput
 from tests.io.plain import links
 
@@ -87,12 +87,12 @@ def test_many_inputs_of_other_kinds_are_one_entry_too(tmp_path: Path) -> None:
         bad = "{}\n" if file == 7 else ""
         rows = "".join(f'{{"source": "{a}", "target": "{b}"}}\n' for a, b in rows_of(file))
         path.write_text(rows + bad)
-    found = cocite.ingest(paths, tmp_path / "g", skip_bad_rows=True)
+    found = cocite.ingest(paths, tmp_path / "g", bad_rows="few")
     (entry,) = found.store.facts["sources"]
     assert (entry["files"], entry["rows"], sum(entry["bad_rows"].values())) == (120, 360, 1)
     assert entry["read_as"].startswith("120 files as 000.jsonl: JSON lines")
     assert [example.partition(": ")[0] for example in entry["examples"]] == ["007.jsonl"]
-    assert found.digest == cocite.ingest(paths[::-1], tmp_path / "h", skip_bad_rows=True).digest
+    assert found.digest == cocite.ingest(paths[::-1], tmp_path / "h", bad_rows="few").digest
 
 
 def test_what_folders_of_pages_held_is_added_up() -> None:
@@ -164,7 +164,7 @@ def test_a_bad_row_is_named_by_its_file_and_line(ending: str, tmp_path: Path) ->
         cocite.ingest(paths, tmp_path / "g")
     assert refused.value.file == str(paths[60])
     assert not list(tmp_path.glob("g*"))
-    facts = cocite.ingest(paths, tmp_path / "g", skip_bad_rows=True).store.facts
+    facts = cocite.ingest(paths, tmp_path / "g", bad_rows="few").store.facts
     assert facts["dropped"]["bad_rows"] == 2
     (entry,) = (entry for entry in facts["sources"] if entry["bad_rows"])
     assert sum(entry["bad_rows"].values()) == 2
@@ -178,7 +178,7 @@ def test_a_bad_row_is_named_by_its_file_and_line(ending: str, tmp_path: Path) ->
     else:
         paths[70].write_text("a\nb\n", "utf-8")
     with pytest.raises(InputError, match=f"070.{ending} has 2 bad rows and 0 good ones"):
-        cocite.ingest(paths, tmp_path / "h", skip_bad_rows=True, delimiter="tab")
+        cocite.ingest(paths, tmp_path / "h", bad_rows="few", delimiter="tab")
 
 
 def test_a_file_that_is_damaged_is_named(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_names_of_parquet_files_are_no_patterns(folder: str, tmp_path: Path) -> 
         assert links(graph) == [(name, "x")]
         assert graph.titles is not None
         assert graph.titles[graph.names.id(name)] == "x"
-        assert list(read_columns(file)) == [(name, "x")]
+        assert list(read_values(file)) == [(name, "x")]
 
 
 def test_parquet_file_named_twice_is_read_twice(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_what_is_no_matrix_of_links_is_named(
 
 def test_bad_entries_can_be_left_out(tmp_path: Path) -> None:
     content = HEAD + " real general\n3 3 5\n1 2 1\n1 9 1\n2 3 x\n3 1 -1\n2 3 1\n"
-    graph = read(tmp_path, content, skip_bad_rows="all", weight_column=3)
+    graph = read(tmp_path, content, bad_rows="all", weight_column=3)
     assert links(graph) == [("1", "2"), ("2", "3")]
     assert graph.store.facts["sources"][0]["bad_rows"] == {"weight": 2, "outside": 1}
 

@@ -230,7 +230,7 @@ def test_a_bad_row_is_named_by_file_and_line(
     with pytest.raises(MalformedRow, match=rf"page\.sql\.gz:{line}: {message}") as caught:
         read(path)
     assert caught.value.line == line
-    graph, source = read(path, skip_bad_rows=True)
+    graph, source = read(path, bad_rows="few")
     assert source["bad_rows"] == {kind: 1}
     assert set(links(graph)) == WANTED
     assert ("C" in graph.names) == (not kind.startswith("what is no"))
@@ -291,7 +291,10 @@ def test_the_command_line_reads_a_dump(tmp_path: Path, capsys: pytest.CaptureFix
     path = written(tmp_path, tables())["pagelinks"]
     out = str(tmp_path / "g")
     assert (
-        main(["ingest", str(path), "-o", out, "--namespaces", "0,14", "--from", "mediawiki"]) == 0
+        main(
+            ["ingest", str(path), "-o", out, "--namespaces", "0,14", "--input-format", "mediawiki"]
+        )
+        == 0
     )
     assert "4 pages of a wiki, namespaces 0, 14, 6 redirects; " in capsys.readouterr().err
     xml = tmp_path / "pages.xml"

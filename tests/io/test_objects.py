@@ -372,14 +372,14 @@ def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
 
 def test_bad_rows_are_left_out_where_one_says_so() -> None:
     rows: list[tuple[Any, ...]] = [("a", "b", 1.0), ("b", "c", 2.0), (None, "c", 1.0)]
-    graph = Graph.from_edges(rows, skip_bad_rows=True)
+    graph = Graph.from_edges(rows, bad_rows="few")
     assert links_in(graph) == {("a", "b"): 1.0, ("b", "c"): 2.0}
     info = graph.info()
     assert (info.rows, info.bad_rows) == (2, 1)
     mostly = [rows[2], ("a", "", 1.0), rows[0]]
-    with pytest.raises(InputError, match="skip_bad_rows='all'"):
-        Graph.from_edges(mostly, skip_bad_rows=True)
-    assert links_in(Graph.from_edges(mostly, skip_bad_rows="all")) == {("a", "b"): 1.0}
+    with pytest.raises(InputError, match="bad_rows='all'"):
+        Graph.from_edges(mostly, bad_rows="few")
+    assert links_in(Graph.from_edges(mostly, bad_rows="all")) == {("a", "b"): 1.0}
 
 
 def test_a_stored_graph_keeps_text_and_whole_numbers(tmp_path: Path) -> None:

@@ -150,6 +150,6 @@ def test_what_pip_says_of_this_environment_is_read(tmp_path: Path) -> None:
 )
 def test_what_is_broken_is_named(tmp_path: Path, content: str, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        read(tmp_path, content, "any", format="packages")
+        read(tmp_path, content, "any", input_format="packages")
     assert caught.value.exit_code == 1
     assert nothing_left(tmp_path)

@@ -68,7 +68,7 @@ def arrows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_new_reader_is_one_file_and_one_line(arrows: Path) -> None:
     output = arrows.with_name("g")
-    graph = cocite.ingest(arrows, output, skip_bad_rows=True)
+    graph = cocite.ingest(arrows, output, bad_rows="few")
     assert_stored(graph, [("a", "b"), ("b", "c"), ("a", "b"), ("c", "c")])
     (source,) = graph.store.facts["sources"]
     assert source == {
@@ -82,7 +82,7 @@ def test_a_new_reader_is_one_file_and_one_line(arrows: Path) -> None:
         "read_as": "links.arrows: arrows",
     }
     weighted = cocite.ingest(
-        arrows, output, weight_column=3, skip_bad_rows=True, overwrite=True
+        arrows, output, weight_column=3, bad_rows="few", overwrite=True
     ).in_weights
     assert weighted is not None
     assert weighted.tolist() == [3, 0.5]
@@ -108,16 +108,23 @@ def test_inputs_of_several_kinds_make_one_graph(arrows: Path) -> None:
 def test_a_reader_may_be_named(arrows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever the content looks like: here its first line is no sign of arrows."""
     arrows.write_text("anything\na>b\n")
-    assert links(cocite.ingest(arrows, arrows.with_name("g"), format="arrows")) == [("a", "b")]
+    assert links(cocite.ingest(arrows, arrows.with_name("g"), input_format="arrows")) == [
+        ("a", "b")
+    ]
     arrows.write_text("ARROWS\tb\n")
-    assert links(cocite.ingest(arrows, arrows.with_name("h"), format="text")) == [("ARROWS", "b")]
+    assert links(cocite.ingest(arrows, arrows.with_name("h"), input_format="text")) == [
+        ("ARROWS", "b")
+    ]
     with pytest.raises(UsageError, match="no reader is called 'arows'; it is one of auto, arrows,"):
-        cocite.ingest(arrows, arrows.with_name("out.graph"), format="arows")
+        cocite.ingest(arrows, arrows.with_name("out.graph"), input_format="arows")
     arrows.write_bytes(gzip.compress(b"a\tb\n"))
     with pytest.raises(InputError, match=r"is Parquet \(packed by gzip\)"):
-        cocite.ingest(arrows, arrows.with_name("out.graph"), format="parquet")
+        cocite.ingest(arrows, arrows.with_name("out.graph"), input_format="parquet")
     assert nothing_left(arrows.parent)
-    assert main(["ingest", str(arrows), "-o", str(arrows.with_name("i")), "--from", "TEXT"]) == 0
+    assert (
+        main(["ingest", str(arrows), "-o", str(arrows.with_name("i")), "--input-format", "TEXT"])
+        == 0
+    )
     assert capsys.readouterr().err.startswith(f"read {arrows.name}: tab-separated")
 
 
@@ -202,7 +209,7 @@ def test_rows_that_come_singly_are_cleaned_as_those_of_a_text(
     tmp_path: Path, rows: list[tuple[str, str]]
 ) -> None:
     """Their plain twin: what is no name is counted by its kind; ``io/tables.py`` drops blanks."""
-    job = Job(Source(tmp_path / "x"), 2, ReadOptions(skip_bad_rows=True), tmp_path, db, no_progress)
+    job = Job(Source(tmp_path / "x"), 2, ReadOptions(bad_rows="few"), tmp_path, db, no_progress)
     (tmp_path / "x").touch()
     relation, found, _ = clean_rows(job, "rows", rows)
     wanted, bad = [], Counter[str]()

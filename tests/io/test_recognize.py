@@ -115,7 +115,7 @@ def test_another_format_is_refused_by_its_name(
     """Also where bad rows are to be skipped, and with the ending of an edge list."""
     path = tmp_path / "links.tsv"
     path.write_bytes(pack(as_bytes(content)))
-    for options in (ReadOptions(), ReadOptions(skip_bad_rows="all")):
+    for options in (ReadOptions(), ReadOptions(bad_rows="all")):
         with pytest.raises(UnrecognizedInput) as caught:
             reader_of(Source(path), options)
         packed = "" if pack is bytes else " (packed by gzip)"
@@ -141,7 +141,7 @@ def test_nothing_is_left_of_what_is_refused(tmp_path: Path) -> None:
     """XML made two junk links where bad rows were skipped, and a page a graph of its tags."""
     for content in (HTML, XML):
         with pytest.raises(UnrecognizedInput):
-            read(tmp_path, content, skip_bad_rows=True)
+            read(tmp_path, content, bad_rows="few")
     assert nothing_left(tmp_path)
 
 
@@ -281,7 +281,7 @@ def test_no_bytes_make_a_graph_but_rows_of_two_columns_of_text(
 ) -> None:
     """Most of the rows are text that some delimiter cuts in two or more, and the graph has them."""
     try:
-        graph = read(tmp_path, content, skip_bad_rows=skip)
+        graph = read(tmp_path, content, bad_rows="few" if skip else "stop")
     except InputError:
         return
     if "format" in graph.store.facts["sources"][0]:

@@ -13,10 +13,10 @@ import pytest
 import cocite
 from cocite import Graph
 from cocite.cli.main import main
-from cocite.compiled import cache as places
 from cocite.errors import NotAStore, OutputExists, StoreError, UsageError
 from cocite.io import remote
 from cocite.io.remote import Remote, copied
+from cocite.storage import user_cache as places
 
 fsspec = pytest.importorskip("fsspec", reason="needs fsspec (the extra cluster)")
 
@@ -195,12 +195,12 @@ def test_copies_are_shown_and_cleared(
     assert (copy["url"], copy["name"], copy["read"]) == (f"{BUCKET}/g", "g", True)
     assert main(["info", "--cache"]) == 0
     assert f"{BUCKET}/g" in capsys.readouterr().out
-    assert main(["cache", "clear", "--copies"]) == 0
+    assert main(["cache", "clear", "--remote"]) == 0
     assert capsys.readouterr().out == "removed 0 copies, 0 B\n"
     for lock in remote._READ.values():
         os.close(lock)
     monkeypatch.setattr(remote, "_READ", {})
-    assert main(["cache", "clear", "--copies", "--format", "json"]) == 0
+    assert main(["cache", "clear", "--remote", "--format", "json"]) == 0
     gone = json.loads(capsys.readouterr().out)
     assert [each["url"] for each in gone["copies"]] == [f"{BUCKET}/g"]
     assert gone["bytes"] == copy["bytes"] > 0

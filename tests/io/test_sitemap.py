@@ -325,7 +325,7 @@ def test_sitemaps_of_an_index_are_fetched(tmp_path: Path, site: Site) -> None:
     with pytest.raises(InputError, match=r"the sitemap .*/lost\.xml cannot be read \(status 404\)"):
         fetched(tmp_path, index(u + "/1.xml.gz", u + "/lost.xml"))
     _, source, _ = fetched(
-        tmp_path, index(u + "/1.xml.gz", u + "/lost.xml", u + "/4.txt"), skip_bad_rows=True
+        tmp_path, index(u + "/1.xml.gz", u + "/lost.xml", u + "/4.txt"), bad_rows="few"
     )
     assert source["left_out"] == {"sitemap that could not be fetched": 1}
     site.pages["/4.txt"] = 200, {}, b"no URL\n"
@@ -457,7 +457,7 @@ async def asked(self, client, host, url, *more):
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     return await begun(self, client, host, url, *more)
 fetch.Fetcher._ask = asked
-sys.exit(main(["ingest", sys.argv[1], "--from", "sitemap", "--fetch", "-o", sys.argv[2]]))
+sys.exit(main(["ingest", sys.argv[1], "--input-format", "sitemap", "--fetch", "-o", sys.argv[2]]))
 """
 
 
@@ -484,7 +484,14 @@ def test_the_command_line_fetches(
     site.page("/a", "/b", title="Ay")
     site.page("/b", "/a")
     (tmp_path / "urls").write_text(f"{site.url}/a\n{site.url}/b\n")
-    command = ["ingest", str(tmp_path / "urls"), "-o", str(tmp_path / "g"), "--from", "sitemap"]
+    command = [
+        "ingest",
+        str(tmp_path / "urls"),
+        "-o",
+        str(tmp_path / "g"),
+        "--input-format",
+        "sitemap",
+    ]
     assert main(command) == 2
     assert "--fetch" in capsys.readouterr().err
     assert site.asked == []

@@ -127,7 +127,7 @@ def test_a_bad_row_is_named_by_its_number_in_the_sheet(first: int, tmp_path: Pat
     with pytest.raises(MalformedRow, match=rf"x\.xlsx:{first + 3}: an empty name"):
         cocite.ingest(file, tmp_path / "g")
     assert not list(tmp_path.glob("g*"))
-    graph = cocite.ingest(file, tmp_path / "g", skip_bad_rows=True)
+    graph = cocite.ingest(file, tmp_path / "g", bad_rows="few")
     assert graph.edges == 3
 
 

@@ -138,9 +138,7 @@ def test_a_bad_row_is_named_by_its_number(
         cocite.ingest(database=database, output=tmp_path / "g", table="links")
     assert "#links" in str(refused.value)
     assert not list(tmp_path.glob("g*"))
-    graph = cocite.ingest(
-        database=database, table="links", output=tmp_path / "g", skip_bad_rows=True
-    )
+    graph = cocite.ingest(database=database, table="links", output=tmp_path / "g", bad_rows="few")
     assert graph.store.facts["dropped"]["bad_rows"] == 1
     assert graph.edges == len(rows) + 1
 

@@ -37,7 +37,7 @@ def ways_taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         taken.append(found is not None)
         return found
 
-    monkeypatch.setattr("cocite.io.store.store_integers", told)
+    monkeypatch.setattr("cocite.io.pipeline.store_integers", told)
     return taken
 
 
@@ -54,7 +54,7 @@ def both(paths: list[Path], output: Path, **options: Any) -> Any:
     """What comes of either way, which is the same."""
     found = outcome(paths, output, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cocite.io.store.store_integers", lambda *arguments: None)
+        patch.setattr("cocite.io.pipeline.store_integers", lambda *arguments: None)
         assert outcome(paths, output, **options) == found
     return found
 
@@ -100,7 +100,7 @@ def written(folder: Path, *contents: bytes, name: str = "links.txt") -> list[Pat
         (b"7\t5\n5\t9\n9\t7\n100\t5\n", {}, STRAIGHT),
         (b"1\t2\n2\t1\n", {}, STRAIGHT),
         (b"7\t1000000\n", {}, STRAIGHT),
-        (DENSE, {"skip_bad_rows": True}, STRAIGHT),
+        (DENSE, {"bad_rows": "few"}, STRAIGHT),
         (b"7\t1048600\n", {}, TABLES),
         (b"7\t4294967295\n1\t2\n", {}, TABLES),
         (b"0\t1\n1\t4294967296\n", {}, TABLES),
@@ -116,14 +116,14 @@ def written(folder: Path, *contents: bytes, name: str = "links.txt") -> list[Pat
         (b"0\t1\n1\tlast\n", {}, TABLES),
         (b"0\t1\n1 2\t3\n", {}, TABLES),
         (b"0\t1\n1\t2\t3\n", {}, TABLES),
-        (b"0\t1\n1\t2\t3\n", {"skip_bad_rows": True}, TABLES),
+        (b"0\t1\n1\t2\t3\n", {"bad_rows": "few"}, TABLES),
         (b"0\t1\n1\n", {}, TABLES),
-        (b"0\t1\n\t1\n2\t1\n", {"skip_bad_rows": True}, TABLES),
-        (b"0\t1\n1\t\n2\t1\n", {"skip_bad_rows": True}, TABLES),
-        (b"0\t1\n1\t\xff\n2\t1\n", {"skip_bad_rows": True}, TABLES),
-        (b"0\t1\n1\t2\x00\n2\t1\n", {"skip_bad_rows": True}, TABLES),
-        (b"0\t1\nx\n\n\n", {"skip_bad_rows": True}, TABLES),
-        (b"0\t1\nx\ny\nz\n", {"skip_bad_rows": True}, TABLES),
+        (b"0\t1\n\t1\n2\t1\n", {"bad_rows": "few"}, TABLES),
+        (b"0\t1\n1\t\n2\t1\n", {"bad_rows": "few"}, TABLES),
+        (b"0\t1\n1\t\xff\n2\t1\n", {"bad_rows": "few"}, TABLES),
+        (b"0\t1\n1\t2\x00\n2\t1\n", {"bad_rows": "few"}, TABLES),
+        (b"0\t1\nx\n\n\n", {"bad_rows": "few"}, TABLES),
+        (b"0\t1\nx\ny\nz\n", {"bad_rows": "few"}, TABLES),
         (b'0,1\n"1",2\n', {}, TABLES),
         (b'0,x,1\n1,"y\n1",2\n', {"columns": "1,3"}, TABLES),
         (b'"fr\nom",to\n0,1\n', {"header": "yes"}, TABLES),
@@ -185,7 +185,7 @@ def test_nodes_titles_and_what_is_left_out_go_through_tables(
     tmp_path: Path, ways_taken: list[bool]
 ) -> None:
     links, more = written(tmp_path, DENSE, b"0\t9\n")
-    for options in ({"nodes": more}, {"titles": {"0": "zero"}}, {"exclude": ["2"]}):
+    for options in ({"nodes": more}, {"titles": {"0": "zero"}}, {"exclude_nodes": ["2"]}):
         assert isinstance(both([links], tmp_path / "graph", **options), dict)
     assert isinstance(both([links], tmp_path / "graph", bipartite=True), dict)
     assert not any(ways_taken)
@@ -208,7 +208,7 @@ def test_threads_and_pieces_change_nothing(
     monkeypatch.setattr(straight, "_AT_ONCE", 1000)
     monkeypatch.setattr(straight, "_SLICE", 1000)
     monkeypatch.setattr(straight, "_ROWS", 999)
-    monkeypatch.setattr("cocite.io.store.threads_for", lambda sources, most: most)
+    monkeypatch.setattr("cocite.io.pipeline.threads_for", lambda sources, most: most)
     seen: list[tuple[str, int, int]] = []
     found = outcome(
         path,
@@ -279,7 +279,10 @@ def test_drawn_texts_come_to_the_same(
         every.insert(at, row)
     text = end.join(map(sign.join, every)) + end * last
     both(
-        written(folder, text.encode()), folder / "graph", skip_bad_rows=skip, undirected=undirected
+        written(folder, text.encode()),
+        folder / "graph",
+        bad_rows="few" if skip else "stop",
+        undirected=undirected,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +15,11 @@ from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import InputError, UsageError
 from cocite.search.cache import cached_stores
-from tests import postgres
+from tests.io.plain import titles_of
+from tests.postgres import PASSWORD
 
 PAGES = [("a", "Ä page"), ("b", None), ("c", " The\n last  one "), (None, "nobody"), ("d", "x")]
 WANTED = ["Ä page", None, "The last one"]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    if postgres.programs() is None:
-        pytest.skip("there is no PostgreSQL")
-    pytest.importorskip("psycopg")
-    with postgres.server() as address:
-        yield address
 
 
 @pytest.fixture
@@ -45,11 +36,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         database.execute("create table pages (id text, label text)")
         database.executemany("insert into pages values (?, ?)", PAGES)
     return tmp_path
-
-
-def titles_of(graph: Graph) -> list[str | None]:
-    assert graph.titles is not None
-    return [graph.titles[node] for node in range(graph.nodes)]
 
 
 @pytest.mark.parametrize(
@@ -72,19 +58,21 @@ def test_titles_of_a_table(here: Path, named: str) -> None:
     assert titles_of(in_memory) == WANTED
 
 
-def test_titles_of_a_server(here: Path, server: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_titles_of_a_server(here: Path, postgres: str, capsys: pytest.CaptureFixture[str]) -> None:
     import psycopg
 
-    with psycopg.connect(server) as connection:
+    with psycopg.connect(postgres) as connection:
         connection.execute("create table pages (url text, headline text, n integer)")
         with connection.cursor() as cursor:
             cursor.executemany("insert into pages values (%s, %s)", PAGES)
-    graph = cocite.ingest("links.tsv", "g", header="no", titles=f"{server}#pages")
+    graph = cocite.ingest("links.tsv", "g", header="no", titles=f"{postgres}#pages")
+    with psycopg.connect(postgres) as connection:
+        connection.execute("drop table pages")
     assert titles_of(graph) == WANTED
     told = json.dumps(graph.store.facts)
-    assert postgres.PASSWORD not in told
+    assert PASSWORD not in told
     assert "pages: 3 titles, a table of PostgreSQL, of column 'headline'" in told
-    assert main(["related", "links.tsv", "a", "--titles", f"{server}#pages"]) == 2
+    assert main(["related", "links.tsv", "a", "--titles", f"{postgres}#pages"]) == 2
     assert "is a server, and nothing says when its titles change" in capsys.readouterr().err
     assert not cached_stores("links.tsv")
 

@@ -7,7 +7,7 @@ refuses them as a bad row and says what it is, or leaves them out; marks of dire
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ import duckdb
 import pytest
 
 import cocite
-from cocite import Graph
 from cocite.errors import InputError
 from tests.io.plain import links, nothing_left, read
 from tests.io.test_every_reader import parquet, wiki
@@ -124,70 +123,6 @@ FAMILIES = {
 }
 
 
-def called(family: str) -> set[tuple[str, str]]:
-    if family == "html":
-        return KEPT
-    if family == "mediawiki":
-        return {(a.upper(), b.upper()) for a, b in [("a", "b"), ("a", "c"), ("b", "c"), ("c", "a")]}
-    return set(GOOD)
-
-
-@pytest.mark.parametrize("sign", SIGNS, ids=ascii)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_file_with_such_a_name_is_refused_or_goes_on_without(
-    tmp_path: Path, family: str, sign: str
-) -> None:
-    name, write, reader, at = FAMILIES[family]
-    write(tmp_path / name, f"x{sign}y")
-    what = SIGNS[sign].split(",")[-1] if family == "mediawiki" else SIGNS[sign]
-    what = what.removeprefix(" which turns ")
-    with pytest.raises(InputError, match=rf"(?s){at}.*{what}") as refused:
-        cocite.ingest(tmp_path / name, tmp_path / "out.graph", format=reader)
-    assert sign not in str(refused.value)
-    assert nothing_left(tmp_path)
-    graph = cocite.ingest(
-        tmp_path / name, tmp_path / "out.graph", format=reader, skip_bad_rows=True
-    )
-    assert set(links(graph)) == called(family)
-    assert not [name for name in graph.names if sign in name]
-    assert graph.info().bad_rows >= 1
-    assert cocite.verify(tmp_path / "out.graph").faults == []
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_marks_of_direction_and_joiners_are_part_of_names(tmp_path: Path, family: str) -> None:
-    name, write, reader, _ = FAMILIES[family]
-    write(tmp_path / name, "x\u200e\u200f\u061c\u200c\u200dy\xa0z")
-    graph = cocite.ingest(tmp_path / name, tmp_path / "out.graph", format=reader)
-    assert any("\u200e\u200f\u061c\u200c\u200d" in name for name in graph.names)
-
-
-def test_vertices_of_common_crawl_are_refused(tmp_path: Path) -> None:
-    """As any fault of vertices is: without them no edge means anything."""
-    (tmp_path / "web-vertices.txt").write_text("0\torg.a\n1\torg.\u202eb\n", "utf-8")
-    (tmp_path / "web-edges.txt").write_text("0\t1\n")
-    for skip in (False, True):
-        with pytest.raises(InputError, match=r"web-vertices\.txt:2: a name with U\+202E"):
-            cocite.ingest(
-                tmp_path / "web-edges.txt",
-                tmp_path / "g",
-                format="common-crawl",
-                skip_bad_rows=skip,
-            )
-
-
-@pytest.mark.parametrize("sign", SIGNS, ids=ascii)
-def test_many_files_of_parquet(tmp_path: Path, sign: str) -> None:
-    for number in range(4):
-        parquet([*GOOD, *([("a", f"x{sign}")] * (number == 2))])(tmp_path / f"{number}.parquet")
-    files = sorted(tmp_path.glob("*.parquet"))
-    with pytest.raises(InputError, match=rf"2\.parquet:5: .*{SIGNS[sign]}"):
-        cocite.ingest(files, tmp_path / "g")
-    graph = cocite.ingest(files, tmp_path / "g", skip_bad_rows=True)
-    assert set(links(graph)) == set(GOOD)
-    assert graph.info().bad_rows == 1
-
-
 def in_sqlite(path: Path, rows: list[tuple[str, str]]) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE links (source TEXT, target TEXT)")
@@ -201,38 +136,89 @@ def in_duckdb(path: Path, rows: list[tuple[str, str]]) -> None:
         connection.executemany("INSERT INTO links VALUES (?, ?)", rows)
 
 
+DATABASES = {"sqlite": in_sqlite, "duckdb": in_duckdb}
+MEMORY = ("pairs", "pandas", "polars")
+EVERY = [*FAMILIES, *DATABASES, *MEMORY]
+
+
+def given(folder: Path, family: str, name: str) -> dict[str, Any]:
+    """What ingest is given to read :data:`GOOD` and a link to ``name``."""
+    rows = [*GOOD, ("a", name)]
+    if family in FAMILIES:
+        file, write, reader, _ = FAMILIES[family]
+        write(folder / file, name)
+        return {"inputs": folder / file, "input_format": reader}
+    if family in DATABASES:
+        DATABASES[family](folder / "x.db", rows)
+        return {"database": str(folder / "x.db"), "table": "links"}
+    if family == "pairs":
+        return {"inputs": rows}
+    sources, targets = zip(*rows, strict=True)
+    frame = pytest.importorskip(family).DataFrame({"source": sources, "target": targets})
+    return {"inputs": frame}
+
+
+def called(family: str) -> set[tuple[str, str]]:
+    if family == "html":
+        return KEPT
+    if family == "mediawiki":
+        return {(a.upper(), b.upper()) for a, b in [("a", "b"), ("a", "c"), ("b", "c"), ("c", "a")]}
+    return set(GOOD)
+
+
 @pytest.mark.parametrize("sign", SIGNS, ids=ascii)
-@pytest.mark.parametrize("store", [in_sqlite, in_duckdb])
-def test_tables_of_databases(tmp_path: Path, store: Callable[..., object], sign: str) -> None:
-    store(tmp_path / "x.db", [*GOOD, ("a", f"x{sign}")])
-    named: dict[str, Any] = {"database": str(tmp_path / "x.db"), "table": "links"}
-    with pytest.raises(InputError, match=SIGNS[sign]):
-        cocite.ingest(output=tmp_path / "g", **named)
-    graph = cocite.ingest(output=tmp_path / "g", skip_bad_rows=True, **named)
+@pytest.mark.parametrize("family", EVERY)
+def test_links_with_such_a_name_are_refused_or_go_on_without(
+    tmp_path: Path, family: str, sign: str
+) -> None:
+    links_given, output = given(tmp_path, family, f"x{sign}y"), tmp_path / "out.graph"
+    what = SIGNS[sign].split(",")[-1] if family == "mediawiki" else SIGNS[sign]
+    what = what.removeprefix(" which turns ")
+    at = "row 4 .*its target has " if family in MEMORY else ""
+    at = FAMILIES[family].at if family in FAMILIES else at
+    with pytest.raises(InputError, match=rf"(?s){at}.*{what}") as refused:
+        cocite.ingest(output=output, **links_given)
+    assert sign not in str(refused.value)
+    assert nothing_left(tmp_path)
+    graph = cocite.ingest(output=output, bad_rows="few", **links_given)
+    assert set(links(graph)) == called(family)
+    assert not [name for name in graph.names if sign in name]
+    bad = graph.info().bad_rows
+    assert bad >= 1 if family in FAMILIES else bad == 1
+    assert cocite.verify(output).faults == []
+
+
+@pytest.mark.parametrize("family", EVERY)
+def test_marks_of_direction_and_joiners_are_part_of_names(tmp_path: Path, family: str) -> None:
+    name = "x\u200e\u200f\u061c\u200c\u200dy\xa0z"
+    graph = cocite.ingest(output=tmp_path / "out.graph", **given(tmp_path, family, name))
+    assert any("\u200e\u200f\u061c\u200c\u200d" in name for name in graph.names)
+
+
+def test_vertices_of_common_crawl_are_refused(tmp_path: Path) -> None:
+    """As any fault of vertices is: without them no edge means anything."""
+    (tmp_path / "web-vertices.txt").write_text("0\torg.a\n1\torg.\u202eb\n", "utf-8")
+    (tmp_path / "web-edges.txt").write_text("0\t1\n")
+    for skip in ("stop", "few"):
+        with pytest.raises(InputError, match=r"web-vertices\.txt:2: a name with U\+202E"):
+            cocite.ingest(
+                tmp_path / "web-edges.txt",
+                tmp_path / "g",
+                input_format="common-crawl",
+                bad_rows=skip,
+            )
+
+
+@pytest.mark.parametrize("sign", SIGNS, ids=ascii)
+def test_many_files_of_parquet(tmp_path: Path, sign: str) -> None:
+    for number in range(4):
+        parquet([*GOOD, *([("a", f"x{sign}")] * (number == 2))])(tmp_path / f"{number}.parquet")
+    files = sorted(tmp_path.glob("*.parquet"))
+    with pytest.raises(InputError, match=rf"2\.parquet:5: .*{SIGNS[sign]}"):
+        cocite.ingest(files, tmp_path / "g")
+    graph = cocite.ingest(files, tmp_path / "g", bad_rows="few")
     assert set(links(graph)) == set(GOOD)
     assert graph.info().bad_rows == 1
-
-
-def objects(name: str) -> Iterator[Any]:
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    rows = [*GOOD, ("a", name)]
-    sources, targets = zip(*rows, strict=True)
-    yield rows
-    yield pandas.DataFrame({"source": sources, "target": targets})
-    yield polars.DataFrame({"source": sources, "target": targets})
-
-
-@pytest.mark.parametrize("sign", SIGNS, ids=ascii)
-def test_links_in_memory(sign: str) -> None:
-    for given in objects(f"x{sign}"):
-        with pytest.raises(InputError, match=rf"row 4 .*its target has .*{SIGNS[sign]}") as refused:
-            Graph.from_edges(given)
-        assert sign not in str(refused.value)
-        graph = Graph.from_edges(given, skip_bad_rows=True)
-        assert set(links(graph)) == set(GOOD)
-        assert graph.info().bad_rows == 1
-    (given, *_) = objects("x\u200f\u200d")
-    assert "x\u200f\u200d" in Graph.from_edges(given).names
 
 
 def test_labels_and_titles_are_without_them(tmp_path: Path) -> None:
@@ -252,44 +238,20 @@ def test_labels_and_titles_are_without_them(tmp_path: Path) -> None:
 BLANKS = ["c ", " c", "  c  "]
 FIELDS = {"text", "adjacency"}
 """Whose fields have blanks around them, which are no part of what is written."""
-NAMED = [family for family in FAMILIES if family not in ("html", "mediawiki", "packages")]
+NAMED = [family for family in EVERY if family not in ("html", "mediawiki", "packages")]
 MERGED = "1 name differed from others by blanks at the ends only"
 
 
 @pytest.mark.parametrize("blanks", BLANKS)
 @pytest.mark.parametrize("family", NAMED)
-def test_blanks_at_the_ends_of_names_in_files(
+def test_blanks_at_the_ends_of_names_are_no_part_of_them(
     tmp_path: Path, family: str, blanks: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    name, write, reader, _ = FAMILIES[family]
-    write(tmp_path / name, blanks)
-    graph = cocite.ingest(tmp_path / name, tmp_path / "out.graph", format=reader)
+    graph = cocite.ingest(output=tmp_path / "out.graph", **given(tmp_path, family, blanks))
     assert set(links(graph)) == set(GOOD)
+    assert graph.names.id(blanks) == graph.names.id("c")
     assert (MERGED in caplog.text) == (family not in FIELDS)
     assert graph.store.facts.get("merged_names", 0) == (family not in FIELDS)
-
-
-@pytest.mark.parametrize("blanks", BLANKS)
-@pytest.mark.parametrize("store", [in_sqlite, in_duckdb])
-def test_blanks_at_the_ends_of_names_in_databases(
-    tmp_path: Path, store: Callable[..., object], blanks: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    store(tmp_path / "x.db", [*GOOD, ("a", blanks)])
-    graph = cocite.ingest(output=tmp_path / "g", database=str(tmp_path / "x.db"), table="links")
-    assert set(links(graph)) == set(GOOD)
-    assert MERGED in caplog.text
-
-
-@pytest.mark.parametrize("blanks", BLANKS)
-def test_blanks_at_the_ends_of_names_in_memory(
-    blanks: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    for given in objects(blanks):
-        caplog.clear()
-        graph = Graph.from_edges(given)
-        assert set(links(graph)) == set(GOOD)
-        assert graph.names.id(blanks) == graph.names.id("c")
-        assert MERGED in caplog.text
 
 
 def test_nothing_is_said_of_blanks_that_merge_nothing(
@@ -299,7 +261,7 @@ def test_nothing_is_said_of_blanks_that_merge_nothing(
     graph = cocite.ingest(
         output=tmp_path / "g",
         database=str(tmp_path / "x.db"),
-        exclude=[" b"],
+        exclude_nodes=[" b"],
         titles=Path(tmp_path / "x.db"),
     )
     assert set(links(graph)) == {("a", "\u3000c\xa0")}
@@ -309,22 +271,11 @@ def test_nothing_is_said_of_blanks_that_merge_nothing(
     assert graph.store.facts["merged_names"] == 2
 
 
-@pytest.mark.parametrize("family", [*NAMED, "sqlite", "duckdb", "memory"])
+@pytest.mark.parametrize("family", [family for family in NAMED if family != "adjacency"])
 def test_a_name_of_blanks_alone_is_none(tmp_path: Path, family: str) -> None:
-    if family == "adjacency":
-        return  # it is a page without links
-    given: dict[str, Any] = {}
-    if family in FAMILIES:
-        name, write, reader, _ = FAMILIES[family]
-        write(tmp_path / name, "  ")
-        given = {"inputs": tmp_path / name, "format": reader}
-    elif family == "memory":
-        given = {"inputs": [*GOOD, ("a", "  ")]}
-    else:
-        store = in_sqlite if family == "sqlite" else in_duckdb
-        store(tmp_path / "x.db", [*GOOD, ("a", "  ")])
-        given = {"database": str(tmp_path / "x.db")}
+    """Of an adjacency list it is a page without links."""
+    blank = given(tmp_path, family, "  ")
     with pytest.raises(InputError, match=r"empty|name of blanks|not 2 tab"):
-        cocite.ingest(output=tmp_path / "g", **given)
-    graph = cocite.ingest(output=tmp_path / "g", skip_bad_rows=True, **given)
+        cocite.ingest(output=tmp_path / "g", **blank)
+    graph = cocite.ingest(output=tmp_path / "g", bad_rows="few", **blank)
     assert set(links(graph)) == set(GOOD)

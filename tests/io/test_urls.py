@@ -83,7 +83,7 @@ def test_names_of_one_page_are_one_node(tmp_path: Path) -> None:
         nodes=tmp_path / "nodes.txt",
         titles=tmp_path / "titles.tsv",
         weight_column="n",
-        exclude=["http://a.org:80/x"],
+        exclude_nodes=["http://a.org:80/x"],
         normalize_urls=True,
     )
     assert sorted(graph.names) == ["http://a.org/", "http://a.org/b", "http://a.org/~me", "plain"]

@@ -433,7 +433,7 @@ def test_wat_that_is_none_is_refused_or_counted(tmp_path: Path) -> None:
             InputError, match=r"x\.wat\.gz: at byte \d+: a record of metadata that is no WAT"
         ):
             read(archive)
-        found, source = read(archive, skip_bad_rows=True)
+        found, source = read(archive, bad_rows="few")
         assert found == {("a", "b")}
         assert source["bad_rows"] == {"damaged record": 1}
 
@@ -491,10 +491,10 @@ def test_damage_is_refused_by_its_place_or_passed_over(
             with pytest.raises(
                 InputError, match=rf"{given.name}: at byte 0: behind the record that"
             ):
-                read(given, format="warc")
+                read(given, input_format="warc")
             assert nothing_left(tmp_path)
         else:
-            found, source = read(given, skip_bad_rows=True, keep_external=True, format="warc")
+            found, source = read(given, bad_rows="few", keep_external=True, input_format="warc")
             assert found == (
                 {("a", "b"), ("a", "c")} if pipe else {("a", "b"), ("a", "c"), ("c", "b")}
             )
@@ -513,7 +513,7 @@ def test_a_record_without_a_length_is_damaged(tmp_path: Path) -> None:
     archive = written(tmp_path / "x.warc.gz", RECORDS[0], bad, RECORDS[2])
     with pytest.raises(InputError, match=r"at byte \d+: a record without Content-Length"):
         read(archive)
-    found, source = read(archive, skip_bad_rows=True)
+    found, source = read(archive, bad_rows="few")
     assert found == {
         ("a", "c"),
     }
@@ -561,7 +561,7 @@ def test_an_archive_is_asked_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixt
     archive = written(tmp_path / "x.warc.gz", *RECORDS, page(D, "b", "c", title="Dee"))
     assert main(["related", str(archive), A, "--no-cache"]) == 0
     assert "Dee" in capsys.readouterr().out
-    assert main(["ingest", str(archive), "-o", str(tmp_path / "g"), "--from", "warc"]) == 0
+    assert main(["ingest", str(archive), "-o", str(tmp_path / "g"), "--input-format", "warc"]) == 0
     assert "x.warc.gz: 4 pages in a web archive; 6 links" in capsys.readouterr().err
 
 

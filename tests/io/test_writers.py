@@ -70,9 +70,9 @@ def test_help_names_what_each_verb_can_write() -> None:
     for verb, endings in (("rank", WRITERS), ("all-pairs", WRITERS), ("related-all", TABLES)):
         printed = CliRunner().invoke(cli, [verb, "--help-all"]).output
         assert all(ending in printed for ending in endings), verb
-    output = printed[printed.index("--output") : printed.index("--kind")]
+    output = printed[printed.index("--output") : printed.index("--output-format")]
     assert not any(ending in output for ending in ARRAYS)
-    kinds = re.search(r"--kind \[(.*)\]", printed)
+    kinds = re.search(r"--output-format \[(.*)\]", printed)
     assert kinds is not None
     assert kinds[1].split("|") == list(OUTPUTS)
 
@@ -238,13 +238,13 @@ def test_a_kind_is_said_where_the_name_does_not(
     graph: cocite.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for verb in ("rank", "all-pairs"):
-        command = [verb, str(graph.path), "-o", str(tmp_path / verb), "--kind", "JSONL"]
+        command = [verb, str(graph.path), "-o", str(tmp_path / verb), "--output-format", "JSONL"]
         assert main(command) == 0
         assert json.loads((tmp_path / verb).read_text().splitlines()[0])["node"] == "a"
         assert main(command) == 1
         assert "exists. Choose another output, or pass --overwrite" in capsys.readouterr().err
-    assert main(["rank", str(graph.path), "--kind", "csv"]) == 2
-    assert "--kind says what --output is" in capsys.readouterr().err
+    assert main(["rank", str(graph.path), "--output-format", "csv"]) == 2
+    assert "--output-format says what --output is" in capsys.readouterr().err
 
 
 def test_without_pyarrow_an_arrow_file_is_refused_before_any_work(

@@ -16,7 +16,6 @@ import pytest
 from numpy.typing import NDArray
 
 from cocite.kernels import random
-from cocite.kernels._jit import kernel
 from tests.oracles.bounds import chi_square
 
 KNOWN = {
@@ -34,26 +33,16 @@ COUNT = 1 << 16
 FAILURE = 1e-9
 
 
-@kernel
-def _drawn(
-    seeds: NDArray[np.uint64],
-    samples: NDArray[np.uint64],
-    steps: NDArray[np.uint64],
-    nodes: NDArray[np.uint64],
-    out: NDArray[np.uint64],
-) -> None:
-    for i in range(out.size):
-        out[i] = random.draw(random.draw_key(seeds[i], samples[i], steps[i]), nodes[i])
-
-
 def draws(seed: object, sample: object, step: object, node: object) -> NDArray[np.uint64]:
     """One for each place of what is given, numbers and arrays, in their common shape: uint64."""
     given = np.broadcast_arrays(
         *(np.asarray(each, np.uint64) for each in (seed, sample, step, node))
     )
-    out = np.empty(given[0].size, np.uint64)
-    _drawn(*(np.ascontiguousarray(each).ravel() for each in given), out)
-    return out.reshape(given[0].shape)
+    drawn = (
+        random.draw(random.draw_key(*each[:3]), each[3])
+        for each in zip(*(one.ravel().tolist() for one in given), strict=True)
+    )
+    return np.fromiter(drawn, np.uint64, given[0].size).reshape(given[0].shape)
 
 
 N = np.arange(COUNT, dtype=np.uint64)

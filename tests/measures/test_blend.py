@@ -89,10 +89,10 @@ def test_the_first_component_has_the_samples_it_has_alone_and_all_are_independen
     index = cocite.build(graph, tmp_path / "b", measure=measure, direction="both", **chosen)
     alone = cocite.build(graph, tmp_path / "a", direction="both", **by_walks(chosen))
     values, two = [], np.array([2], np.uint32)
-    for reader in index.readers:
+    for reader in index.scorer.readers:
         assert isinstance(reader, TreeReader)
         values.append(reader.values(1, two, PartSettings({"decay": 0.6}))[0][:, 0])
-    for mine, other in zip(values, alone.readers, strict=False):
+    for mine, other in zip(values, alone.scorer.readers, strict=False):
         assert isinstance(other, TreeReader)
         assert (mine == other.values(1, two, PartSettings({"decay": 0.6}))[0][:, 0]).all()
     found = np.corrcoef(values)
@@ -120,7 +120,7 @@ def test_settings_reach_the_components_that_have_them_and_no_fixed_one(
     asked = index.stored.measure.ask_settings({"form": "jaccard", "decay": 0.3})
     own = {name: part.ask_settings(asked).to_json() for name, part in parts.items()}
     assert own["cocitation"] == {"form": "jaccard", "idf": True}
-    assert own["simrank"] == {"decay": 0.3, "by": "decay ** t"}
+    assert own["simrank"] == {"decay": 0.3, "meeting_weight": "decay ** t"}
     assert own["pagesim"] == {}
     with pytest.raises(UsageError, match="has no setting 'idf' when asking; it takes "):
         index.related("3", idf=False)
@@ -243,8 +243,8 @@ def test_the_order_is_certain_only_as_far_as_exact_parts_are(graph: Graph, tmp_p
     assert alone.related(node, 20).certain_ranks == 0
     pushed = cocite.build(graph, tmp_path / "p", measure="blend:0.001*psimrank+0.999*ppr")
     fine, rough = ({"tolerance": t} for t in (1e-9, 1.0))
-    assert pushed.related(node, 8, **fine).certain_ranks > 0  # type: ignore[arg-type]
-    assert pushed.related(node, 8, **rough).certain_ranks == 0  # type: ignore[arg-type]
+    assert pushed.related(node, 8, **fine).certain_ranks > 0
+    assert pushed.related(node, 8, **rough).certain_ranks == 0
 
 
 def test_doubt_is_taken_off_every_step() -> None:

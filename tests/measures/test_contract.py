@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 import cocite
 from cocite import Graph, Hit, Index, Score, UnknownNode
 from cocite.errors import UsageError
-from cocite.measures import BY, HUBS, MEASURES, Measure, find_measure
-from cocite.search.intervals import BOUNDS
+from cocite.measures import HUBS, MEASURES, MEETING_WEIGHT, Measure, find_measure
+from cocite.options.query import BOUNDS
 from tests.batches import all_rows
 from tests.conftest import MakeGraph, of_texts
 from tests.oracles.graphs import Edges, graphs
@@ -31,7 +31,7 @@ BLENDS = (
     find_measure("blend:psimrank+cocitation"),
     find_measure("blend:0.6*psimrank(hubs=rare)+0.3*simrank+0.1*coupling(idf=true)"),
     find_measure("blend:ppr+pagesim+simrank"),
-    find_measure("blend:0.5*neighbourhood(nearest=9)+0.3*text(words=3)+0.2*text"),
+    find_measure("blend:0.5*neighbourhood(neighbors=9)+0.3*tfidf(words=3)+0.2*tfidf"),
 )
 FIXED = tuple(
     find_measure("blend:" + text)
@@ -40,7 +40,7 @@ FIXED = tuple(
         "0.7*psimrank(layout=paths,length=3,decay=0.8)+0.3*xjaccard(length=2,normalized=true)",
         "compact-simrank(seed=3,decay=0.2)+ppr(tolerance=0.05)+pagesim(radius=2)+simrank(layout=packed,length=3,decay=0.4)",
         "0.8*pagesim(radius=199,decay_per=path,threshold=0.001,normalized=true)+0.2*simrank(length=4,decay=0.5,evidence=geometric)",
-        "simrank(hubs=idf,decay=0.3,evidence=exponential)+shared-nearest(nearest=9,mutual=true,form=cosine)+text(words=3)",
+        "simrank(hubs=idf,decay=0.3,evidence=exponential)+snn(neighbors=9,mutual=true,form=cosine)+tfidf(words=3)",
     )
 )
 """Blends with a component of each layout, that have settings of their own, built and asked."""
@@ -271,14 +271,14 @@ def test_nodes_asked_together_score_the_mean_or_the_least_of_their_scores(
     for nodes in (list(SOME[:3:2]), list(SOME[:5:2])):
         scores = np.array([[pair.score for pair in row_of(index, node)] for node in nodes])
         found += check_together(index, nodes, "mean", scores.mean(axis=0))
-        check_together(index, nodes, "least", scores.min(axis=0))
+        check_together(index, nodes, "min", scores.min(axis=0))
     assert found
-    for together in ("mean", "least"):
-        assert index.related(["n3"], 5, together=together) == index.related("n3", 5)
+    for aggregate in ("mean", "min"):
+        assert index.related(["n3"], 5, aggregate=aggregate) == index.related("n3", 5)
 
 
 def check_together(
-    index: Index, nodes: list[str], together: str, joined: NDArray[np.float64]
+    index: Index, nodes: list[str], aggregate: str, joined: NDArray[np.float64]
 ) -> int:
     """See that a list of ``nodes`` is what ``joined``, float64[n], says; how many hits it has."""
     expected = {
@@ -286,7 +286,7 @@ def check_together(
         for name, score in zip(index.nodes, joined.tolist(), strict=True)
         if score >= 1e-12 and name not in nodes
     }
-    hits = index.related(nodes, 10**6, together=together)
+    hits = index.related(nodes, 10**6, aggregate=aggregate)
     assert {hit.node for hit in hits} == set(expected)
     ids = index.nodes.ids([hit.node for hit in hits]).tolist()
     assert sorted(zip((-hit.score for hit in hits), ids, strict=True)) == [
@@ -297,15 +297,15 @@ def check_together(
         assert 0 <= hit.low <= hit.score <= hit.high
         assert hit.stderr >= 0
         assert index.samples is not None or hit.stderr == 0
-    assert index.related(nodes, 3, together=together) == hits[:3]
-    assert index.related([*nodes, nodes[0]], 3, offset=2, together=together) == hits[2:5]
-    wide = index.related(nodes, 3, together=together, confidence=0.999)
+    assert index.related(nodes, 3, aggregate=aggregate) == hits[:3]
+    assert index.related([*nodes, nodes[0]], 3, offset=2, aggregate=aggregate) == hits[2:5]
+    wide = index.related(nodes, 3, aggregate=aggregate, confidence=0.999)
     for one, two in zip(hits[:3], wide, strict=True):
         assert two.low <= one.low <= one.high <= two.high
-    sure = index.related(nodes, 30, together=together, min_confidence=0.95)
+    sure = index.related(nodes, 30, aggregate=aggregate, min_confidence=0.95)
     assert sure == [hit for hit in hits[:30] if hit.low > 0]
     for k in (1, 2, 9, len(hits)):
-        few = index.related(nodes, k, together=together)
+        few = index.related(nodes, k, aggregate=aggregate)
         assert few.certain_ranks == hits[:k].certain_ranks == min(k, hits.certain_ranks)
     return len(hits)
 
@@ -430,15 +430,19 @@ def test_a_larger_decay_never_lowers_a_score(
 def test_what_is_worth_more_never_lowers_a_score(
     built: Built, measure: Measure, layout: str | None, direction: str
 ) -> None:
-    if BY not in measure.ask:
+    if MEETING_WEIGHT not in measure.ask:
         pytest.skip(f"{measure.name} does not take by")
     index = built(measure, layout, direction)
     worth = ("t == 2", "t <= 2", "max(t <= 2, 1 / t)", "1")
-    rows = [[index.similarity("n77", v, by=by).score for by in worth] for v in index.nodes]
+    rows = [
+        [index.similarity("n77", v, meeting_weight=by).score for by in worth] for v in index.nodes
+    ]
     assert all(row == sorted(row) for row in rows)
     assert any(row[0] < row[1] for row in rows)
-    assert index.related("n77", by="t <= 2") == index.related("n77", by=lambda t: t < 3)
-    assert index.related("n77", by="decay ** t") == index.related("n77")
+    assert index.related("n77", meeting_weight="t <= 2") == index.related(
+        "n77", meeting_weight=lambda t: t < 3
+    )
+    assert index.related("n77", meeting_weight="decay ** t") == index.related("n77")
 
 
 @every

@@ -38,7 +38,10 @@ def test_a_component_narrows_the_settings_of_the_whole() -> None:
     asked = blend.ask_settings({"decay": 0.5, "form": "count"})
     own = [component.ask_settings(asked).to_json() for component in blend.components]
     assert own[0] == {"decay": 0.3, "normalized": False}
-    assert own[1:] == [{"decay": 0.5, "by": "decay ** t"}, {"form": "count", "idf": False}]
+    assert own[1:] == [
+        {"decay": 0.5, "meeting_weight": "decay ** t"},
+        {"form": "count", "idf": False},
+    ]
     for component in blend.components:
         assert isinstance(component, Component)
         assert type(component.choose(None, {"samples": 9})[1]) is PartSettings

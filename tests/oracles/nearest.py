@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 Matrix = NDArray[np.float64]
 
 
-def near(sides: list[Matrix], widest: int) -> Matrix:
+def near(sides: list[Matrix], max_degree: int) -> Matrix:
     """How near all pairs are, the mean over the sides; a node to itself 0."""
     found = []
     for rows in sides:
         closed = np.maximum(rows, np.eye(len(rows)))
         sizes = closed.sum(axis=0)
-        weights = np.where(sizes > widest, 0, np.log(len(rows) / sizes))
+        weights = np.where(sizes > max_degree, 0, np.log(len(rows) / sizes))
         shared = (closed * weights) @ closed.T
         whole = closed @ weights
         union = whole[:, None] + whole[None, :] - shared
@@ -27,9 +27,9 @@ def near(sides: list[Matrix], widest: int) -> Matrix:
     return total
 
 
-def lists(sides: list[Matrix], k: int, widest: int) -> Matrix:
+def lists(sides: list[Matrix], k: int, max_degree: int) -> Matrix:
     """Row v: the vector f_v."""
-    values = near(sides, widest).astype(np.float32).astype(np.float64)
+    values = near(sides, max_degree).astype(np.float32).astype(np.float64)
     found = np.eye(len(values))
     for v, row in enumerate(values):
         best = np.lexsort((np.arange(row.size), -row))[:k]

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from cocite import Graph
-from cocite.ranking import Residual, pagerank, plan_ranks
+from cocite.options.rank import RankOptions
+from cocite.ranking import pagerank, plan_ranks
 from cocite.ranking.core import Lumped
 from cocite.ranking.solver import Extrapolation, _least
 from tests.conftest import MakeGraph
 from tests.index.test_in_blocks import in_blocks
 
-TIGHT = Residual(1e-11)
+TIGHT = RankOptions(tolerance=1e-11)
 
 
 @pytest.fixture
@@ -30,10 +31,10 @@ def web(make_graph: MakeGraph) -> Graph:
 def test_it_saves_half_of_the_sweeps_and_changes_no_rank(
     web: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = pagerank(web, stop=TIGHT)
-    toward = pagerank(web, stop=Residual(1e-4), personalization=["7"])
+    found = pagerank(web, options=TIGHT)
+    toward = pagerank(web, tolerance=1e-4, personalization=["7"])
     monkeypatch.setattr(Extrapolation, "wants", lambda self, number: False)
-    plain = pagerank(web, stop=TIGHT)
+    plain = pagerank(web, options=TIGHT)
     assert found.convergence.sweeps < 0.5 * plain.convergence.sweeps
     bounds = found.convergence.error_bound + plain.convergence.error_bound
     assert np.abs(found.values - plain.values).sum() <= bounds
@@ -42,13 +43,13 @@ def test_it_saves_half_of_the_sweeps_and_changes_no_rank(
 
 @pytest.mark.parametrize("precision", ["double", "single"])
 def test_blocks_look_ahead_as_one_machine_does(web: Graph, tmp_path: Path, precision: str) -> None:
-    stop = Residual(1e-11 if precision == "double" else 1e-6)
-    truth = pagerank(web, stop=stop, precision=precision)
+    tolerance = 1e-11 if precision == "double" else 1e-6
+    truth = pagerank(web, tolerance=tolerance, precision=precision)
     assert truth.convergence.sweeps > 8
     apart = in_blocks(web, tmp_path / "apart", 3)
     for found in (
-        pagerank(web, stop=stop, precision=precision, blocks=3),
-        pagerank(apart, stop=stop, precision=precision),
+        pagerank(web, tolerance=tolerance, precision=precision, blocks=3),
+        pagerank(apart, tolerance=tolerance, precision=precision),
     ):
         assert found.values.tobytes() == truth.values.tobytes()
         assert found.convergence == truth.convergence

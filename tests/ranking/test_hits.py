@@ -14,12 +14,13 @@ from hypothesis import given, settings
 import cocite
 from cocite.cli.main import main
 from cocite.errors import ResourceError, UsageError
-from cocite.ranking import Residual, Sweeps, hits
+from cocite.options.rank import RankOptions
+from cocite.ranking import hits
 from tests.conftest import MakeGraph
 from tests.oracles import hits as exact
 from tests.oracles.graphs import Edges, graphs
 
-TIGHT = Residual(1e-14) | Sweeps(2000)
+TIGHT = RankOptions(tolerance=1e-14, max_sweeps=2000)
 
 
 @settings(max_examples=60)
@@ -34,7 +35,7 @@ def test_scores_are_the_eigenvectors_of_the_dense_matrices(
             hits(stored)
         return
     hubs, authorities, ratio = exact.hits(n, edges)
-    found = hits(stored, stop=TIGHT)
+    found = hits(stored, options=TIGHT)
     assert abs(found.hubs.sum() - 1) < 1e-12
     assert abs(found.authorities.sum() - 1) < 1e-12
     if ratio < 0.97:
@@ -61,9 +62,9 @@ def test_blocks_and_threads_do_not_change_a_bit(web: cocite.Graph, options: dict
 
 
 def test_it_ends_by_count_and_says_so(web: cocite.Graph) -> None:
-    found = hits(web, stop=Sweeps(3))
+    found = hits(web, tolerance=1e-300, max_sweeps=3)
     assert (found.sweeps, found.reason, found.converged) == (3, "3 sweeps", False)
-    first = hits(web, stop=Sweeps(1))
+    first = hits(web, tolerance=1e-300, max_sweeps=1)
     degrees = np.diff(web.in_offsets).astype(float)
     assert np.allclose(first.authorities, degrees / degrees.sum(), rtol=1e-14)
     assert first.change == pytest.approx(1)
@@ -85,7 +86,7 @@ def test_real_graphs_agree_with_networkx(data: Callable[[str], Path], tmp_path: 
     other.add_nodes_from(range(graph.nodes))
     other.add_edges_from((int(u), v) for v in range(graph.nodes) for u in graph.in_neighbors(v))
     hubs, authorities = networkx.hits(other, max_iter=1000, tol=1e-12)
-    found = hits(graph, stop=TIGHT)
+    found = hits(graph, options=TIGHT)
     assert np.allclose(found.hubs, [hubs[v] for v in range(graph.nodes)], atol=1e-8)
     assert np.allclose(found.authorities, [authorities[v] for v in range(graph.nodes)], atol=1e-8)
 
@@ -107,7 +108,7 @@ def test_the_command_line_prints_and_writes_both(
     found = hits(web)
     for by in ("authorities", "hubs"):
         out = tmp_path / f"{by}.csv"
-        command = ["rank", str(web.path), "--by", by, "-k", "3", "-o", str(out)]
+        command = ["rank", str(web.path), "--score", by, "-k", "3", "-o", str(out)]
         assert main([*command, "--format", "json"]) == 0
         printed = capsys.readouterr()
         value = json.loads(printed.out)
@@ -119,10 +120,10 @@ def test_the_command_line_prints_and_writes_both(
         rows = out.read_text().splitlines()
         assert rows[0] == "node,authority,hub"
         assert len(rows) == web.nodes + 1
-    assert main(["rank", str(web.path), "--by", "hubs", "--sweeps", "2"]) == 0
+    assert main(["rank", str(web.path), "--score", "hubs", "--max-sweeps", "2"]) == 0
     printed = capsys.readouterr()
     assert printed.out.split()[:4] == ["place", "authority", "hub", "node"]
-    assert "not converged: allow more --sweeps, or a larger --tolerance" in printed.err
+    assert "not converged: allow more --max-sweeps, or a larger --tolerance" in printed.err
 
 
 @pytest.mark.parametrize(
@@ -132,5 +133,5 @@ def test_the_command_line_prints_and_writes_both(
 def test_options_of_pagerank_are_refused(
     web: cocite.Graph, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
-    assert main(["rank", str(web.path), "--by", "hubs", *options]) == 2
-    assert f"{options[0]} does not go with --by hubs" in capsys.readouterr().err
+    assert main(["rank", str(web.path), "--score", "hubs", *options]) == 2
+    assert f"{options[0]} does not go with --score hubs" in capsys.readouterr().err

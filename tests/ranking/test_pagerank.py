@@ -1,8 +1,8 @@
-"""PageRank against the dense solution, closed forms, and other people's code."""
+"""PageRank, with weights and without, against the dense solution, closed forms and other code."""
 
 from __future__ import annotations
 
-import sys
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,53 +13,78 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cocite
+from cocite.cli.main import main
 from cocite.errors import UnknownNode, UsageError
-from cocite.ranking import Convergence, Dangling, Residual, Sweeps, TopOrder, pagerank
+from cocite.options.rank import RankOptions
+from cocite.ranking import Convergence, Dangling, pagerank
 from tests.conftest import MakeGraph
 from tests.oracles import pagerank as exact
-from tests.oracles.graphs import Edges, graphs
+from tests.oracles.graphs import WEIGHTS, Edges, graphs, weighted_graphs
 
-TIGHT = Residual(1e-13) | Sweeps(5000)
+TIGHT = RankOptions(tolerance=1e-13, max_sweeps=5000)
 
 
 def close(found: np.ndarray, truth: np.ndarray, tolerance: float = 1e-11) -> bool:
     return float(np.abs(found - truth).sum()) < tolerance
 
 
-@settings(max_examples=40)
-@given(graphs(), st.floats(0.05, 0.95), st.booleans(), st.data())
+def stored_of(
+    make_graph: MakeGraph, n: int, edges: Edges, weights: list[float] | None
+) -> cocite.Graph:
+    if not weights:
+        return make_graph(edges, range(n), keep_self_loops=True)
+    rows = [(a, b, w) for (a, b), w in zip(edges, weights, strict=True)]
+    return make_graph(rows, range(n), keep_self_loops=True, weight_column=3)
+
+
+@settings(max_examples=60)
+@given(weighted_graphs(), st.booleans(), st.floats(0.05, 0.95), st.booleans(), st.data())
 def test_every_way_with_dangling_nodes_is_the_dense_solution(
     make_graph: MakeGraph,
-    graph: tuple[int, Edges],
+    graph: tuple[int, Edges, list[float]],
+    weighted: bool,
     damping: float,
     loops: bool,
     data: st.DataObject,
 ) -> None:
-    n, edges = graph
+    n, edges, drawn = graph
     if loops:
-        edges = edges + [(v, v) for v in data.draw(st.sets(st.integers(0, n - 1)))]
-    stored = make_graph(edges, range(n), keep_self_loops=True)
-    weights = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), float)
-    weights[data.draw(st.integers(0, n - 1))] += 1
+        more = data.draw(st.dictionaries(st.integers(0, n - 1), WEIGHTS))
+        edges, drawn = edges + [(v, v) for v in more], drawn + list(more.values())
+    weights = drawn if weighted and edges else None
+    stored = stored_of(make_graph, n, edges, weights)
+    toward = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), float)
+    toward[data.draw(st.integers(0, n - 1))] += 1
     uniform = np.full(n, 1 / n)
-    for teleport in (None, weights):
-        options: dict[str, Any] = {"damping": damping, "personalization": teleport, "stop": TIGHT}
+    for teleport in (None, toward):
+        options: dict[str, Any] = {
+            "damping": damping,
+            "personalization": teleport,
+            "options": TIGHT,
+        }
         spread = pagerank(stored, dangling="spread", **options)
-        assert close(spread.values, exact.pagerank(n, edges, damping, teleport))
+        assert close(spread.values, exact.pagerank(n, edges, damping, teleport, None, weights))
         even = pagerank(stored, dangling="uniform", **options)
-        assert close(even.values, exact.pagerank(n, edges, damping, teleport, uniform))
+        assert close(even.values, exact.pagerank(n, edges, damping, teleport, uniform, weights))
         for found in (spread, even):
+            assert found.weighted is (weights is not None)
             assert abs(found.values.sum() - 1) < 1e-12
             assert found.convergence.error_bound < 1e-10
+    plain = pagerank(stored, damping=damping, weighted=False, options=TIGHT)
+    assert not plain.weighted
+    assert close(plain.values, exact.pagerank(n, edges, damping))
 
 
-@settings(max_examples=25)
-@given(graphs(), st.integers(0, 4))
+@settings(max_examples=40)
+@given(weighted_graphs(), st.booleans(), st.integers(0, 4))
 def test_removed_nodes_have_no_rank_and_the_others_that_of_what_is_left(
-    make_graph: MakeGraph, graph: tuple[int, Edges], removals: int
+    make_graph: MakeGraph,
+    graph: tuple[int, Edges, list[float]],
+    weighted: bool,
+    removals: int,
 ) -> None:
-    n, edges = graph
-    stored = make_graph(edges, range(n))
+    n, edges, drawn = graph
+    stored = stored_of(make_graph, n, edges, drawn if weighted and edges else None)
     gone = exact.removed(n, edges, removals)
     if len(gone) == n:
         with pytest.raises(UsageError, match="leave nothing"):
@@ -67,10 +92,16 @@ def test_removed_nodes_have_no_rank_and_the_others_that_of_what_is_left(
         return
     left = sorted(set(range(n)) - gone)
     index = {node: i for i, node in enumerate(left)}
-    inner = [(index[a], index[b]) for a, b in edges if a in index and b in index]
+    inner = [
+        (index[a], index[b], w if weighted else 1)
+        for (a, b), w in zip(edges, drawn, strict=True)
+        if a in index and b in index
+    ]
     truth = np.zeros(n)
-    truth[left] = exact.pagerank(len(left), inner, 0.85)
-    found = pagerank(stored, dangling=Dangling.REMOVE, removals=removals, stop=TIGHT)
+    truth[left] = exact.pagerank(
+        len(left), [(a, b) for a, b, _ in inner], 0.85, weights=[w for _, _, w in inner]
+    )
+    found = pagerank(stored, dangling=Dangling.REMOVE, removals=removals, options=TIGHT)
     assert close(found.values, truth)
     assert found.removed == len(gone)
 
@@ -81,7 +112,7 @@ def test_the_error_is_within_its_bound_and_the_residual_within_its_tolerance(
     make_graph: MakeGraph, graph: tuple[int, Edges], tolerance: float
 ) -> None:
     n, edges = graph
-    found = pagerank(make_graph(edges, range(n)), stop=Residual(tolerance))
+    found = pagerank(make_graph(edges, range(n)), tolerance=tolerance)
     error = np.abs(found.values - exact.pagerank(n, edges, 0.85)).sum()
     assert error <= found.convergence.error_bound + 1e-14
     assert found.convergence.residual <= tolerance
@@ -104,12 +135,12 @@ def test_a_clique_with_a_chain_has_its_closed_form(make_graph: MakeGraph, n: int
     a, z = np.linalg.solve([a_row, z_row], [1, 1])
     y1 = d * z / n + 1
     y = np.array([a] * (n - 1) + [z, y1, d * y1 + 1, d * (d * y1 + 1) + 1])
-    found = pagerank(make_graph(edges), stop=TIGHT)
+    found = pagerank(make_graph(edges), options=TIGHT)
     assert close(found.values, y / y.sum())
 
 
 def test_a_ring_and_a_graph_without_links_are_uniform(make_graph: MakeGraph) -> None:
-    ring = pagerank(make_graph([(i, (i + 1) % 7) for i in range(7)]), stop=TIGHT)
+    ring = pagerank(make_graph([(i, (i + 1) % 7) for i in range(7)]), options=TIGHT)
     assert close(ring.values, np.full(7, 1 / 7))
     bare = pagerank(make_graph([], range(5)))
     assert close(bare.values, np.full(5, 1 / 5))
@@ -127,7 +158,7 @@ def test_real_graphs_agree_with_networkx(
     other.add_nodes_from(range(graph.nodes))
     other.add_edges_from((int(u), v) for v in range(graph.nodes) for u in graph.in_neighbors(v))
     ranks = networkx.pagerank(other, tol=1e-13 / graph.nodes * 100, max_iter=500)
-    found = pagerank(graph, stop=Residual(1e-12))
+    found = pagerank(graph, tolerance=1e-12)
     assert close(found.values, np.array([ranks[v] for v in range(graph.nodes)]), 1e-9)
 
 
@@ -143,7 +174,7 @@ def test_real_graphs_agree_with_igraph(
     targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets).astype(np.int64))
     links = np.column_stack([graph.in_sources.astype(np.int64), targets])
     other = igraph.Graph(n=graph.nodes, edges=links, directed=True)
-    found = pagerank(graph, stop=Residual(1e-13) | Sweeps(1000))
+    found = pagerank(graph, tolerance=1e-13, max_sweeps=1000)
     assert close(found.values, np.array(other.pagerank()), 1e-10)
 
 
@@ -154,15 +185,15 @@ def graph(make_graph: MakeGraph) -> cocite.Graph:
 
 
 def test_a_warm_start_ends_at_the_same_ranks_in_fewer_sweeps(graph: cocite.Graph) -> None:
-    cold = pagerank(graph, stop=Residual(1e-10))
-    warm = pagerank(graph, stop=Residual(1e-10), start=cold.values)
+    cold = pagerank(graph, tolerance=1e-10)
+    warm = pagerank(graph, tolerance=1e-10, start=cold.values)
     assert warm.convergence.sweeps < cold.convergence.sweeps / 2
     assert close(warm.values, cold.values, 1e-9)
 
 
 def test_single_precision_is_within_its_own_rounding(graph: cocite.Graph) -> None:
-    double = pagerank(graph, stop=TIGHT)
-    single = pagerank(graph, stop=Residual(1e-6), precision="single")
+    double = pagerank(graph, options=TIGHT)
+    single = pagerank(graph, tolerance=1e-6, precision="single")
     assert single.convergence.converged
     assert close(single.values, double.values, 1e-5)
 
@@ -176,16 +207,16 @@ def test_personalization_may_be_names_weights_or_a_vector(graph: cocite.Graph) -
 
 
 def test_not_converged_is_said(graph: cocite.Graph) -> None:
-    found = pagerank(graph, stop=Residual(1e-10) | Sweeps(2)).convergence
+    found = pagerank(graph, tolerance=1e-10, max_sweeps=2).convergence
     bound = pytest.approx(found.residual / 0.15)
     assert found == Convergence(2, found.residual, bound, "2 sweeps", False)  # type: ignore[arg-type]
     assert found.residual > 1e-10
 
 
 def test_a_top_order_that_stands_still_stops_the_iteration(graph: cocite.Graph) -> None:
-    found = pagerank(graph, stop=TopOrder(10, sweeps=2) | Residual(1e-13))
-    assert found.convergence.reason == "top 10 in the same order for 2 sweeps"
-    exact_order = pagerank(graph, stop=TIGHT).top(10)
+    found = pagerank(graph, until_top_stable=10, tolerance=1e-13)
+    assert found.convergence.reason == "top 10 in the same order for 3 sweeps"
+    exact_order = pagerank(graph, options=TIGHT).top(10)
     assert [node for node, _ in found.top(10)] == [node for node, _ in exact_order]
 
 
@@ -199,7 +230,7 @@ def test_the_top_is_sorted_with_ties_by_id(make_graph: MakeGraph) -> None:
     ("options", "error", "message"),
     [
         ({"damping": 1}, UsageError, "damping is 1"),
-        ({"dangling": "drop"}, UsageError, "dangling is 'drop'; it is spread, uniform, remove"),
+        ({"dangling": "drop"}, UsageError, "dangling is 'drop'; it is spread or uniform or remove"),
         ({"precision": "half"}, UsageError, "precision is 'half'"),
         ({"personalization": ["nobody"]}, UnknownNode, "no node is named 'nobody'"),
         ({"personalization": "n1"}, UsageError, "is one text"),
@@ -216,10 +247,10 @@ def test_wrong_use_is_refused(
         pagerank(graph, **options)
 
 
-@pytest.mark.parametrize("rule", [lambda: Residual(0), lambda: Sweeps(0), lambda: TopOrder(0)])
-def test_rules_that_cannot_hold_are_refused(rule: Callable[[], object]) -> None:
+@pytest.mark.parametrize("rule", [{"tolerance": 0}, {"max_sweeps": 0}, {"until_top_stable": 0}])
+def test_rules_that_cannot_hold_are_refused(rule: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        rule()
+        RankOptions(**rule)
 
 
 @pytest.mark.parametrize("options", [{}, {"blocks": 2}, {"memory": "20MB"}])
@@ -228,22 +259,22 @@ def test_an_empty_graph_has_no_ranks(empty_graph: cocite.Graph, options: dict[st
         pagerank(empty_graph, **options)
 
 
-def test_every_rule_ends_by_count(graph: cocite.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["cocite.ranking.pagerank"], "_PATIENCE", 7)
-    found = pagerank(graph, stop=Residual(1e-300)).convergence
+def test_pagerank_ends_by_count(graph: cocite.Graph) -> None:
+    found = pagerank(graph, tolerance=1e-300, max_sweeps=7).convergence
     assert (found.sweeps, found.reason, found.converged) == (7, "7 sweeps", False)
 
 
 def test_two_solutions_are_converged_only_if_both_are(graph: cocite.Graph) -> None:
     """The first begins at its end, the second from nothing: it is the second that is not done."""
     toward = ["n1", "n7"]
-    first = pagerank(graph, personalization=toward, stop=TIGHT)
+    first = pagerank(graph, personalization=toward, options=TIGHT)
     both = pagerank(
         graph,
         personalization=toward,
         dangling="uniform",
         start=first.values,
-        stop=Residual(1e-8) | Sweeps(3),
+        tolerance=1e-8,
+        max_sweeps=3,
     )
     assert not both.convergence.converged
 
@@ -253,7 +284,7 @@ def test_rounding_is_no_floor_above_the_tolerances_of_double(
 ) -> None:
     """Sums over 240,000 rows, one by one, would end the iteration at 1e-12."""
     graph = cocite.ingest(data("cnr-2000/cnr-2000.edges.txt.gz"), tmp_path / "g")
-    found = pagerank(graph, stop=Residual(1e-14) | Sweeps(150)).convergence
+    found = pagerank(graph, tolerance=1e-14, max_sweeps=150).convergence
     assert found.converged
     assert found.sweeps < 120
     assert found.residual < 1e-13
@@ -262,6 +293,89 @@ def test_rounding_is_no_floor_above_the_tolerances_of_double(
 def test_a_balance_within_rounding_is_no_floor(tmp_path: Path) -> None:
     """Rescaling by the noise of the sums would hold the residual at 1e-15 for ever."""
     graph = cocite.generate_web(tmp_path / "g", nodes=300, links=2000, seed=1)
-    found = pagerank(graph, stop=Residual(2e-16) | Sweeps(100)).convergence
+    found = pagerank(graph, tolerance=2e-16, max_sweeps=100).convergence
     assert found.converged
     assert found.sweeps < 50
+
+
+# -- weights ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def rows() -> list[tuple[str, str, float]]:
+    rng = np.random.default_rng(5)
+    ends = {(a, b) for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400}
+    weights = np.exp(rng.normal(0, 2, len(ends))).astype(np.float32).tolist()
+    return [(f"n{a}", f"n{b}", w) for (a, b), w in zip(sorted(ends), weights, strict=True)]
+
+
+@pytest.mark.parametrize("precision", ["double", "single"])
+@pytest.mark.parametrize("dangling", list(Dangling))
+def test_equal_weights_are_no_weights_to_the_bit(
+    make_graph: MakeGraph, rows: list[tuple[str, str, float]], precision: str, dangling: Dangling
+) -> None:
+    options: dict[str, Any] = {"precision": precision, "dangling": dangling}
+    options |= {"tolerance": 1e-6, "max_sweeps": 200}
+    plain = pagerank(make_graph([row[:2] for row in rows], keep_self_loops=True), **options)
+    for weight in (1, 0.125):
+        equal = [(a, b, weight) for a, b, _ in rows]
+        found = pagerank(make_graph(equal, keep_self_loops=True, weight_column=3), **options)
+        assert found.weighted
+        assert (found.values == plain.values).all()
+        assert found.convergence == plain.convergence
+
+
+def test_networkx_finds_the_same(data: Callable[[str], Path], tmp_path: Path) -> None:
+    networkx = pytest.importorskip("networkx", reason="needs networkx")
+    pytest.importorskip("scipy", reason="networkx.pagerank needs scipy")
+    lines = data("wiki-Vote/wiki-Vote.txt").read_text().splitlines()
+    rng = np.random.default_rng(8)
+    pairs = [line.split() for line in lines if not line.startswith("#")]
+    weights = np.exp(rng.normal(0, 2, len(pairs))).tolist()
+    links = tmp_path / "links.tsv"
+    links.write_text(
+        "".join(f"{a}\t{b}\t{w!r}\n" for (a, b), w in zip(pairs, weights, strict=True))
+    )
+    graph = cocite.ingest(links, tmp_path / "g", weight_column=3)
+    assert graph.in_weights is not None
+    other = networkx.DiGraph()
+    other.add_nodes_from(range(graph.nodes))
+    targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets).astype(np.int64))
+    other.add_weighted_edges_from(
+        zip(graph.in_sources.tolist(), targets.tolist(), graph.in_weights.tolist(), strict=True)
+    )
+    ranks = networkx.pagerank(other, tol=1e-13 / graph.nodes * 100, max_iter=500)
+    found = pagerank(graph, tolerance=1e-12)
+    assert close(found.values, np.array([ranks[v] for v in range(graph.nodes)]), 1e-9)
+    assert not close(found.values, pagerank(graph, weighted=False).values, 0.1)
+
+
+def test_a_source_shares_its_rank_by_weight_alone(make_graph: MakeGraph) -> None:
+    """Closed form: s links to a and b with weights 3 and 1, they link back."""
+    graph = make_graph(
+        [("s", "a", 3), ("s", "b", 1), ("a", "s", 9), ("b", "s", 0.1)], weight_column=3
+    )
+    d, rank = 0.85, dict(pagerank(graph, options=TIGHT).top(3))
+    assert rank["s"] == pytest.approx((0.05 + d * 0.95 + d * 0.05) / (1 + d), abs=1e-9)
+    assert rank["a"] == pytest.approx(0.05 + d * 0.75 * rank["s"], abs=1e-12)
+    assert rank["b"] == pytest.approx(0.05 + d * 0.25 * rank["s"], abs=1e-12)
+
+
+def test_the_command_line_says_that_weights_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("links.tsv").write_text("s\ta\t3\ns\tb\t1\na\ts\t1\nb\ts\t1\n")
+    assert main(["ingest", "links.tsv", "-o", "g", "--weight-column", "3"]) == 0
+    capsys.readouterr()
+    assert main(["rank", "g", "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["weighted"] is True
+    assert [hit["node"] for hit in json.loads(out)["top"]] == ["s", "a", "b"]
+    assert "links count by their weights" in err
+    assert main(["rank", "g", "--format", "json", "--unweighted"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert found["weighted"] is False
+    assert found["top"][1]["rank"] == found["top"][2]["rank"]
+    assert "weights" not in err

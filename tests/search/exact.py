@@ -10,9 +10,7 @@ import cocite
 def scores(index: cocite.Index, **asked: object) -> np.ndarray:
     """All pairs, by ``similarity``."""
     names = list(index.nodes)
-    return np.array(
-        [[index.similarity(a, b, **asked).score for b in names] for a in names]  # type: ignore[arg-type]
-    )
+    return np.array([[index.similarity(a, b, **asked).score for b in names] for a in names])
 
 
 def assert_related_is_similarity_sorted(
@@ -23,6 +21,6 @@ def assert_related_is_similarity_sorted(
     for u, name in enumerate(names):
         order = sorted(range(len(names)), key=lambda v: (-found[u, v], v))
         expected = [(names[v], found[u, v], 0.0) for v in order if v != u and found[u, v] > 0]
-        assert [hit[:3] for hit in index.related(name, 10**6, **asked)] == expected  # type: ignore[arg-type]
+        assert [hit[:3] for hit in index.related(name, 10**6, **asked)] == expected
         for k in (1, 3):
-            assert [hit[:3] for hit in index.related(name, k, **asked)] == expected[:k]  # type: ignore[arg-type]
+            assert [hit[:3] for hit in index.related(name, k, **asked)] == expected[:k]

@@ -24,8 +24,7 @@ from cocite import Index
 from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.index.layouts.reader import is_sampled, sampled_builder
 from cocite.index.layouts.trees.reader import TreeReader
-from cocite.search.results import RelatedDocument, SimilarityDocument
-from cocite.search.why_documents import WhyDocument
+from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
 from cocite.storage import kind_of
 
 Change = tuple[str, int, bytes]
@@ -112,7 +111,7 @@ def carried(index: Index, a: str, b: str) -> None:
     ids = np.full(nodes, 2**32 - 1, np.uint32)
     ids[::2] = np.arange(-(-nodes // 2))
     for part in index.stored.parts:
-        if is_sampled(part.layout) and sampled_builder(part.layout).carries:
+        if is_sampled(part.layout) and sampled_builder(part.layout).carries(part.settings):
             carry = sampled_builder(part.layout).carrier(ids, -(-nodes // 2), part.settings)
             for shard in part.shards:
                 for blob in shard.blobs:
@@ -124,7 +123,7 @@ def carried(index: Index, a: str, b: str) -> None:
 
 def all_related(index: Index, a: str, b: str) -> None:
     """The kernel of batches."""
-    for reader in index.readers:
+    for reader in index.scorer.readers:
         if isinstance(reader, TreeReader):
             everybody = np.argsort(reader.places()).astype(np.uint32)
             out = np.empty((everybody.size, 3), np.uint32), np.empty((everybody.size, 3, 2))
@@ -138,7 +137,7 @@ QUESTIONS: list[Callable[[Index, str, str], Any]] = [
     lambda index, a, b: SimilarityDocument.of(index, a, a).to_json(),
     lambda index, a, b: WhyDocument.of(index, a, b).to_json(),
     lambda index, a, b: index.related(b, 3, prefix=a[:1]) and None,
-    lambda index, a, b: index.related(b, 3, other_sites=True) and None,
+    lambda index, a, b: index.related(b, 3, exclude_same_site=True) and None,
     lambda index, a, b: list(index.nodes),
     lambda index, a, b: index.nodes.complete(a[:2]),
     lambda index, a, b: index.nodes.suggest(b + "x"),

@@ -33,8 +33,8 @@ ASKED: list[dict[str, Any]] = [
     {"k": 5, "confidence": 0.5},
     {"k": 200, "min_score": 0.05, "confidence": 0.999},
     {"k": 9, "decay": 0.3},
-    {"k": 9, "by": "t <= 3"},
-    {"k": 9, "by": "1"},
+    {"k": 9, "meeting_weight": "t <= 3"},
+    {"k": 9, "meeting_weight": "1"},
 ]
 
 
@@ -88,16 +88,19 @@ def test_what_one_reader_cannot_tell_alone_is_told_step_by_step(
     graph = make_graph(EDGES)
     both = cocite.build(graph, tmp_path / "both", direction="both", **WALKS)
     name = both.nodes.name(3)
-    assert len(both.readers) == 2
+    assert len(both.scorer.readers) == 2
     assert both.related(name, 5)
     one = cocite.build(graph, tmp_path / "one", **WALKS)
-    (alone,), own = one.readers, one.stored.parts[0].ask_settings(one.stored.ask_settings({}))
+    (alone,), own = (
+        one.scorer.readers,
+        one.stored.parts[0].ask_settings(one.stored.ask_settings({})),
+    )
     assert alone.at_once(3, 256, 1.0, (40.0, 4e-12), own) is not None
     assert alone.at_once(3, 257, 1.0, (40.0, 4e-12), own) is None
     more = make_graph([*EDGES, (1, 2), (2, 50)])
-    cocite.refresh(tmp_path / "one", more, share=0.5, again=True)
+    cocite.refresh(tmp_path / "one", more, fraction=0.5, force=True)
     newer = cocite.open(tmp_path / "one")
-    assert newer.readers[0].at_once(3, 5, 1.0, (40.0, 4e-12), own) is None
+    assert newer.scorer.readers[0].at_once(3, 5, 1.0, (40.0, 4e-12), own) is None
     assert newer.related(name, 5)
 
 

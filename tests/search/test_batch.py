@@ -102,8 +102,8 @@ def test_rows_are_what_related_says(index: Index, tmp_path: Path, k: int) -> Non
         {"prefix": "nobody"},
         {"min_confidence": 0.9},
         {"min_confidence": 0.9, "bound": "bernstein", "min_score": 0.01},
-        {"among": ["alone 1", *(f"http://site1.org/page {i}" for i in range(20, 40))]},
-        {"among": ["alone 1"], "prefix": "http"},
+        {"only": ["alone 1", *(f"http://site1.org/page {i}" for i in range(20, 40))]},
+        {"only": ["alone 1"], "prefix": "http"},
         {"order": "pagerank"},
         {"order": "score*pagerank", "candidates": 9, "prefix": "http"},
     ],
@@ -117,12 +117,12 @@ def test_options_mean_what_they_mean_to_related(
 
 def test_pages_of_other_sites_and_ranks_of_a_file(index: Index, tmp_path: Path) -> None:
     sites = [name for name in index.nodes if name.startswith("http")]
-    related_all(index, tmp_path / "all.parquet", 7, nodes=sites, other_sites=True)
-    rows = by_asking(index, 7, other_sites=True, nodes=sites)
+    related_all(index, tmp_path / "all.parquet", 7, nodes=sites, exclude_same_site=True)
+    rows = by_asking(index, 7, exclude_same_site=True, nodes=sites)
     assert read(tmp_path / "all.parquet") == rows
     assert len(rows) > 1000
     with pytest.raises(UsageError, match="'alone 0' is no URL"):
-        related_all(index, tmp_path / "x.parquet", 7, other_sites=True)
+        related_all(index, tmp_path / "x.parquet", 7, exclude_same_site=True)
     np.save(tmp_path / "ranks.npy", np.random.default_rng(0).random(len(index.nodes)))
     by: dict[str, Any] = {"order": "pagerank", "ranks": tmp_path / "ranks.npy"}
     related_all(index, tmp_path / "by.parquet", 7, **by)
@@ -143,14 +143,14 @@ def test_rows_are_what_related_says_on_any_graph(
     )
     nodes = np.array(data.draw(st.permutations(range(n))), np.uint32)
     out = np.empty((n, k), np.uint32), np.empty((n, k, 2))
-    reader = index.readers[0]
+    reader = index.scorer.readers[0]
     assert isinstance(reader, TreeReader)
     allowed = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)
     some = index.nodes.names(np.flatnonzero(allowed).astype(np.uint32)) if n % 2 else None
     who = allowed if n % 2 else np.empty(0, bool)
     reader.related_many(nodes, 1.0, who, PartSettings({"decay": 0.6}), out)
     for i, node in enumerate(nodes.tolist()):
-        hits = index.related(index.nodes.name(node), k, among=some)
+        hits = index.related(index.nodes.name(node), k, only=some)
         there = out[0][i] != 2**32 - 1
         assert index.nodes.names(out[0][i][there]) == [hit.node for hit in hits]
         assert (out[1][i, there, 0] / 1e12).tolist() == [hit.score for hit in hits]
@@ -161,7 +161,7 @@ def test_rows_are_what_related_says_on_any_graph(
 @pytest.mark.parametrize("seed", range(4))
 def test_the_order_of_the_nodes_does_not_matter(index: Index, seed: int) -> None:
     """In a bad one most moves are longer than beginning anew, in that of a tree few are."""
-    reader = index.readers[0]
+    reader = index.scorer.readers[0]
     assert isinstance(reader, TreeReader)
     order = np.random.default_rng(seed).permutation(len(index.nodes)).astype(np.uint32)
     if seed == 0:
@@ -367,7 +367,7 @@ def interrupted(index: Index, output: Path, **options: Any) -> None:
         ({"min_score": 0.5}, "min score: 0.0, here 0.5"),
         ({"prefix": "http"}, "prefix: none, here http"),
         ({"nodes": ["alone 1"]}, "nodes: not the same"),
-        ({"among": ["alone 1"]}, "among: not the same"),
+        ({"only": ["alone 1"]}, "only: not the same"),
         ({"min_confidence": 0.5}, "min confidence: none, here 0.5, betting"),
         ({"order": "pagerank"}, "order: .*"),
     ],

@@ -53,7 +53,7 @@ def table(path: Path) -> list[tuple[Any, ...]]:
 
 
 def test_where_they_take_no_samples_they_are_there(certified: Index, tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"effort": 20, "reach": 5}
+    asked: dict[str, Any] = {"max_edges": 20, "min_results": 5}
     certified.related_all(tmp_path / "all.parquet", 4, **asked)
     found = table(tmp_path / "all.parquet")
     assert found == expected(certified, **asked)
@@ -115,7 +115,7 @@ def test_the_command_line_says_them(
     sampled, exact = (str(each.stored.store.path) for each in (index, certified))
 
     def titles(*more: str) -> list[str]:
-        assert main(["related-all", *more, "-o", "-", "--kind", "csv", "-k", "1"]) == 0
+        assert main(["related-all", *more, "-o", "-", "--output-format", "csv", "-k", "1"]) == 0
         out, err = capsys.readouterr()
         assert "up to 1 hit for each of 60 nodes" in err
         return out.splitlines()[0].split(",")

@@ -212,7 +212,7 @@ def test_what_it_is_goes_by_the_name_or_is_said(index: Index, tmp_path: Path) ->
     index.related_all(tmp_path / "b.csv", 3)
     assert (tmp_path / "b").read_bytes() == (tmp_path / "b.csv").read_bytes()
     for name in ("x.folder", "x", "x.npy"):
-        with pytest.raises(UsageError, match=r"or in / for a folder .* --kind \(kind=\)"):
+        with pytest.raises(UsageError, match=r"or in / for a folder .* --output-format \(kind=\)"):
             index.related_all(tmp_path / name, 3)
     with pytest.raises(UsageError, match="kind is 'xml'; it is one of parquet, csv, tsv, jsonl"):
         index.related_all(tmp_path / "x.csv", 3, kind="xml")

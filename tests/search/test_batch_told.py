@@ -69,7 +69,7 @@ def test_rows_and_size_are_told_and_the_answers_are_kept(
         index = cocite.build(index.stored.store.path.with_name("g"), tmp_path / "i")
     index.related_all(tmp_path / "whole", 10, kind=kind)
     with Batch(index, tmp_path / "x", 10, kind=kind) as batch:
-        plan = batch.told()
+        plan = batch.estimate()
         assert plan is not None
         assert 100 < plan.sampled <= batch.done < batch.nodes
         report = batch.run()
@@ -115,7 +115,7 @@ def test_time_is_told_within_half_as_much_again(
     monkeypatch.setattr(Question, "_one", slow)
     monkeypatch.setattr(Question, "together", None)
     with Batch(index, tmp_path / "x.csv", threads=threads) as batch:
-        plan = batch.told()
+        plan = batch.estimate()
     assert plan is not None
     expected = (2000 * 0.004 + 1000 * 0.036) / threads
     assert expected / 1.5 < plan.seconds < expected * 1.5
@@ -136,7 +136,7 @@ def test_the_time_of_nodes_that_are_answered_together(
     monkeypatch.setattr(estimate, "_TOGETHER", (10, 48))
     monkeypatch.setattr(estimate, "_SECONDS", 60.0)
     with Batch(index, tmp_path / "x.csv", threads=1) as batch:
-        plan = batch.told()
+        plan = batch.estimate()
         left = batch.nodes - batch.done
     assert plan is not None
     assert 0.002 * left / 1.5 < plan.seconds < 0.002 * left * 1.5
@@ -145,11 +145,11 @@ def test_the_time_of_nodes_that_are_answered_together(
 def test_nothing_is_told_of_what_is_done(index: Index, tmp_path: Path) -> None:
     names = list(index.nodes)[:30]
     with Batch(index, tmp_path / "x.csv", nodes=names) as batch:
-        assert batch.told() is None
+        assert batch.estimate() is None
         assert batch.done == 30
         batch.run()
     with Batch(index, tmp_path / "y.csv", nodes=[]) as batch:
-        assert batch.told() is None
+        assert batch.estimate() is None
 
 
 def test_a_plan_leaves_nothing_behind(index: Index, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_coupling_is_cocitation_turned_round(
         for form in FORMS:
             for idf in (False, True):
                 asked = {"form": form, "idf": idf}
-                assert one.related(node, 99, **asked) == other.related(node, 99, **asked)  # type: ignore[arg-type]
+                assert one.related(node, 99, **asked) == other.related(node, 99, **asked)
 
 
 def test_closed_forms(make_graph: MakeGraph, tmp_path: Path) -> None:
@@ -130,4 +130,4 @@ def test_what_is_not_allowed_is_refused(
 ) -> None:
     index = cocite.build(make_graph([("h", "a")]), tmp_path / "i", measure="cocitation")
     with pytest.raises(UsageError, match=message):
-        index.related("a", **asked)  # type: ignore[arg-type]
+        index.related("a", **asked)

@@ -27,15 +27,15 @@ def build(graph: Graph, folder: Path, **options: Any) -> Index:
 @settings(max_examples=60)
 @given(graphs(max_nodes=12), st.sampled_from([1, 2, 1000]), st.sampled_from(["in", "out"]))
 def test_authorities_around_a_page_are_the_eigenvector(
-    make_graph: MakeGraph, graph: tuple[int, Edges], widest: int, direction: str
+    make_graph: MakeGraph, graph: tuple[int, Edges], max_degree: int, direction: str
 ) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
     index = build(stored, stored.path.with_suffix(".i"), direction=direction)
     edges = sorted({(a, b) if direction == "in" else (b, a) for a, b in edges if a != b})
     for u in range(n):
-        truth, ratio = oracle.companions(edges, u, widest)
-        found = {v: index.similarity(u, v, widest=widest).score for v in range(n)}
+        truth, ratio = oracle.companions(edges, u, max_degree)
+        found = {v: index.similarity(u, v, max_degree=max_degree).score for v in range(n)}
         assert {v for v in found if found[v] > 0} <= set(truth)
         assert sum(found.values()) == pytest.approx(1 if any(truth.values()) else 0, abs=1e-10)
         if ratio < 0.9:  # a round brings the rest down by the ratio
@@ -67,8 +67,8 @@ def test_a_wide_page_is_not_passed_through(make_graph: MakeGraph, tmp_path: Path
     edges = [("wide", f"p{i}") for i in range(9)] + [("h", "p0"), ("h", "p1")]
     graph = make_graph(edges)
     index = build(graph, tmp_path / "i")
-    assert {hit.node for hit in index.related("p0", widest=9)} == {f"p{i}" for i in range(1, 9)}
-    assert {hit.node for hit in index.related("p0", widest=8)} == {"p1"}
+    assert {hit.node for hit in index.related("p0", max_degree=9)} == {f"p{i}" for i in range(1, 9)}
+    assert {hit.node for hit in index.related("p0", max_degree=8)} == {"p1"}
 
 
 def test_a_page_without_links_has_no_companions(make_graph: MakeGraph, tmp_path: Path) -> None:

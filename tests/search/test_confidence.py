@@ -13,7 +13,8 @@ import pytest
 import cocite
 from cocite.errors import UsageError
 from cocite.index.layouts.reader import Span
-from cocite.search.intervals import BOUNDS, Draws, certain_prefix, half_width, leading_certain
+from cocite.options.query import BOUNDS
+from cocite.search.intervals import Draws, certain_prefix, half_width, leading_certain
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.search.test_estimates import inlinks_of
@@ -214,7 +215,7 @@ def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph, tmp_path: P
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"confidence": 0}, "confidence is 0; it is a number between 0 and 1"),
+        ({"confidence": 0}, "confidence is 0.0; it is a number between 0 and 1"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"confidence": "high"}, "confidence is 'high'"),
         ({"bound": "chernoff"}, "bound is 'chernoff'; it is betting or bernstein or theorem5"),
@@ -228,4 +229,4 @@ def test_wrong_levels_are_refused(
         make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3, measure="psimrank"
     )
     with pytest.raises(UsageError, match=message):
-        index.related("a", **options)  # type: ignore[arg-type]
+        index.related("a", **options)

@@ -40,9 +40,9 @@ INDEXES: dict[str, dict[str, Any]] = {
     "ppr": {"measure": "ppr", "unweighted": True},
     "weighted-ppr": {"measure": "ppr"},
     "features": {"measure": "pagesim"},
-    "nearest": {"measure": "shared-nearest", "nearest": 6},
+    "nearest": {"measure": "snn", "neighbors": 6},
     "blend": {"measure": "blend:psimrank+cocitation(idf=true)+xjaccard(bits=1)", "samples": 6},
-    "kept": {"samples": 6, "length": 5, "keep_prefix": "page", "shard": 2},
+    "kept": {"samples": 6, "length": 5, "only_prefix": "page", "shard": 2},
     "refreshed": {"samples": 6, "length": 5},
 }
 WEIGHTED = "weighted", "weighted-ppr"
@@ -64,7 +64,7 @@ def stores(make_graph: MakeGraph, tmp_path: Path) -> dict[str, Path]:
     for name, options in INDEXES.items():
         cocite.build(weighted if name in WEIGHTED else plain, tmp_path / name, **by_walks(options))
         found[name] = tmp_path / name
-    cocite.refresh(tmp_path / "refreshed", newer, share=0.5, again=True)
+    cocite.refresh(tmp_path / "refreshed", newer, fraction=0.5, force=True)
     return found
 
 
@@ -177,9 +177,9 @@ def test_more_members_than_nodes_are_damage(make_graph: MakeGraph, tmp_path: Pat
         ("pagesim", "holders.values"),
         ("pagesim", "features.values"),
         ("pagesim", "cut"),
-        ("shared-nearest", "nearest.values"),
-        ("shared-nearest", "holders.values"),
-        ("shared-nearest", "norms"),
+        ("snn", "nearest.values"),
+        ("snn", "holders.values"),
+        ("snn", "norms"),
         ("ppr", "out_weights"),
     ],
 )

@@ -134,7 +134,7 @@ def test_a_draft_goes_by_weights(
 ) -> None:
     chosen: dict[str, Any] = {"measure": name, "layout": layout, "direction": direction}
     chosen |= {"hubs": hubs} if hubs else {}
-    chosen |= {"samples": SAMPLES} if name not in ("ppr", "proximity", "neighbourhood") else {}
+    chosen |= {"samples": SAMPLES} if name not in ("ppr", "ppr-symmetric", "neighbourhood") else {}
     before, after = (
         cocite.build(graph, tmp_path / str(i), **chosen) for i, graph in enumerate(weighed)
     )
@@ -203,7 +203,7 @@ def test_a_walk_that_changes_no_other_joins_the_trees(
         cocite.build(graph_of(which), tmp_path / str(which), **chosen) for which in (None, draft)
     )
     with_it = before.with_draft(*DRAFTS[draft])
-    (reader,) = with_it.readers
+    (reader,) = with_it.scorer.readers
     assert isinstance(reader, DraftTreeReader)
     assert reader._joins
     assert len({step for *_, step in reader._meetings}) > 1
@@ -222,7 +222,7 @@ def test_a_walk_that_changes_no_other_joins_the_trees(
 @given(
     graphs(),
     st.data(),
-    st.sampled_from(["shared-nearest", "psimrank", "xjaccard", "neighbourhood", "pagesim"]),
+    st.sampled_from(["snn", "psimrank", "xjaccard", "neighbourhood", "pagesim"]),
     st.sampled_from(["in", "out", "both"]),
 )
 def test_any_draft_of_any_graph(
@@ -240,13 +240,13 @@ def test_any_draft_of_any_graph(
     more = [(n, v) for v in out] + [(v, n) for v in into]
     chosen: dict[str, Any] = {"measure": measure, "direction": direction}
     chosen |= {"samples": 9} if measure in ("psimrank", "xjaccard") else {}
-    chosen |= {"nearest": 3} if measure in ("shared-nearest", "neighbourhood") else {}
+    chosen |= {"neighbors": 3} if measure in ("snn", "neighbourhood") else {}
     before, after = (
         cocite.build(graph, graph.path.with_suffix(".index"), **chosen)
         for graph in (make_graph(edges, range(n)), make_graph(edges + more, range(n + 1)))
     )
     asked: list[dict[str, Any]] = [{}]
-    if measure == "shared-nearest":
+    if measure == "snn":
         asked += [{"mutual": True}, {"form": "cosine"}, {"form": "cosine", "mutual": True}]
     with_it = before.with_draft(out, into)
     for options in asked:
@@ -272,7 +272,7 @@ def test_lists_that_are_not_made_are_of_no_use(tmp_path: Path, direction: str) -
 
     rows = crowd(4000, 5)
     rng = np.random.default_rng(6)
-    chosen: dict[str, Any] = {"measure": "shared-nearest", "direction": direction, "nearest": 12}
+    chosen: dict[str, Any] = {"measure": "snn", "direction": direction, "neighbors": 12}
     before = cocite.build(stored(tmp_path, "g", rows), tmp_path / "i", **chosen)
     for number in range(4):
         site = int(rng.integers(0, 100)) * 40
@@ -284,7 +284,7 @@ def test_lists_that_are_not_made_are_of_no_use(tmp_path: Path, direction: str) -
         expected = after.related(LAST, 10**6)
         assert with_it.related("draft", 10**6) == expected
         assert (direction == "in" and not into) or len(expected) > 10
-        (reader,) = with_it.readers
+        (reader,) = with_it.scorer.readers
         assert isinstance(reader, OnTheFlyNeighborReader)
         assert (reader._floors > 0).mean() > 0.5  # so this is tested
 
@@ -313,7 +313,7 @@ def test_an_index_that_was_refreshed_draws_all_samples_from_the_newest_graph(
 ) -> None:
     old = stored(tmp_path, "old", base()[:-9])
     cocite.build(old, tmp_path / "i", measure="psimrank", samples=20, shard=4)
-    index = cocite.refresh(tmp_path / "i", graph_of(None), share=0.2, again=True)
+    index = cocite.refresh(tmp_path / "i", graph_of(None), fraction=0.2, force=True)
     numbers = range(4, 24)
     after = cocite.build(graph_of("both"), tmp_path / "j", measure="psimrank", numbers=numbers)
     assert index.related_to(OUT, INTO, 300) == after.related(LAST, 300)
@@ -362,7 +362,7 @@ def test_all_that_a_question_can_be_asked_with(
     ways: list[dict[str, Any]] = [
         {"prefix": "n1"},
         {"exclude_prefix": "n1", "offset": 3},
-        {"among": ["n3", "n9", "n150"]},
+        {"only": ["n3", "n9", "n150"]},
         {"min_score": 0.02, "confidence": 0.5},
         {"min_confidence": 0.9},
         {"order": "score*pagerank", "ranks": np.linspace(1, 2, 198)},
@@ -400,11 +400,11 @@ def test_other_sites_than_that_of_the_draft(make_graph: MakeGraph, tmp_path: Pat
     )
     index = cocite.build(make_graph(rows), tmp_path / "i")
     name = "http://a.example/new"
-    found = index.related_to(names[:3], names[7:9], name=name, other_sites=True)
+    found = index.related_to(names[:3], names[7:9], name=name, exclude_same_site=True)
     assert found
     assert all("//b." in hit.node for hit in found)
     with pytest.raises(UsageError, match="'draft' is no URL"):
-        index.related_to(names[:3], other_sites=True)
+        index.related_to(names[:3], exclude_same_site=True)
 
 
 def test_what_a_draft_is_read_from() -> None:
@@ -461,7 +461,7 @@ def test_what_is_refused(graph_of: Callable[[str | None], Graph], tmp_path: Path
         index.related_to(["n3"], refine=True)
     with pytest.raises(UsageError, match="has a draft already"):
         index.with_draft(["n3"]).with_draft(["n4"])
-    kept = cocite.build(graph, tmp_path / "k", measure="psimrank", keep_prefix="n1")
+    kept = cocite.build(graph, tmp_path / "k", measure="psimrank", only_prefix="n1")
     with pytest.raises(UsageError, match=r"keeps .* a draft may link to others"):
         kept.related_to(["n3"])
 

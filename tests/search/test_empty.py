@@ -93,7 +93,7 @@ def test_the_few_that_a_page_is_connected_with_are_named(
 def test_pages_that_were_left_out_are_said_where_links_are_missing(
     make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    graph = make_graph([("hub", "a"), ("hub", "b"), ("b", "c")], exclude=["hub"])
+    graph = make_graph([("hub", "a"), ("hub", "b"), ("b", "c")], exclude_nodes=["hub"])
     cocite.build(graph, tmp_path / "i", measure="psimrank", samples=5)
     out = " (1 page was left out of the graph)"
     assert said(capsys, str(tmp_path / "i"), "a").endswith("It has no links at all" + out)
@@ -119,7 +119,7 @@ def test_what_was_asked_for_is_no_fault_of_the_links(
 def test_pages_that_are_not_kept_are_no_hits(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cocite.build(graph, tmp_path / "i", measure="psimrank", samples=5, keep=["b", "d"])
+    cocite.build(graph, tmp_path / "i", measure="psimrank", samples=5, only_nodes=["b", "d"])
     assert said(capsys, str(tmp_path / "i"), "b").endswith(
         "It has 1 in-link and no out-links; the index keeps 2 of 6 pages, and no others"
     )

@@ -56,7 +56,7 @@ def test_small_graphs_converge_to_the_exact_scores(
     graph = make_graph(edges)
     samples, length, decay = 20_000, 7, 0.8
     options = {"samples": samples, "length": length, "seed": 1, "shard": 2000, "threads": 1}
-    index = cocite.build(graph, tmp_path / "i", measure=measure, **options)  # type: ignore[arg-type]
+    index = cocite.build(graph, tmp_path / "i", measure=measure, **options)
     truth = TWINS[measure](inlinks_of(graph), decay, length)
     found = estimates(index, list(range(graph.nodes)), decay)
     allowed = bernstein(truth, samples, decay, truth.size)
@@ -78,7 +78,7 @@ def test_other_directions_converge_to_the_scores_of_their_links(
         tmp_path / "i",
         measure=measure,
         direction=direction,
-        **options,  # type: ignore[arg-type]
+        **options,
     )
     links = inlinks_of(graph)
     ways = {"out": [links.T], "both": [links.T, links], "any": [links + links.T]}[direction]
@@ -103,7 +103,7 @@ def test_walks_in_both_directions_are_independent(make_graph: MakeGraph, tmp_pat
         graph, tmp_path / "i", direction="both", samples=10_000, shard=1000, measure="psimrank"
     )
     values = []
-    for reader in index.readers:
+    for reader in index.scorer.readers:
         assert isinstance(reader, TreeReader)
         times = reader.meeting_times(1, 2)
         values.append(np.where(times == 255, 0, 0.6 ** times.astype(float)))
@@ -168,8 +168,8 @@ def test_common_in_neighbors_have_their_closed_forms(
     graph = make_graph([(f"w{i}", node) for i in range(k) for node in ("u", "v")])
     samples, decay = 5000, 0.6
     options = {"samples": samples, "length": 10, "shard": 1000, "threads": 1}
-    plain = cocite.build(graph, tmp_path / "s", measure="simrank", **options)  # type: ignore[arg-type]
-    coupled = cocite.build(graph, tmp_path / "p", measure="psimrank", **options)  # type: ignore[arg-type]
+    plain = cocite.build(graph, tmp_path / "s", measure="simrank", **options)
+    coupled = cocite.build(graph, tmp_path / "p", measure="psimrank", **options)
     score = plain.similarity("u", "v", decay=decay).score
     assert abs(score - decay / k) <= (bernstein(decay / k, samples, decay, 4) if k > 1 else 1e-12)
     assert coupled.similarity("u", "v", decay=decay)[:2] == (decay, 0)
@@ -196,7 +196,7 @@ def test_the_standard_error_is_that_of_repeated_experiments(
         measure="psimrank",
     )
     a, b = np.unravel_index(np.argmax(np.triu(np.minimum(truth, 0.4), 1)), truth.shape)
-    reader = index.readers[0]
+    reader = index.scorer.readers[0]
     assert isinstance(reader, TreeReader)
     times = reader.meeting_times(int(a), int(b))
     values = np.where(times == 255, 0, 0.6 ** times.astype(float)).reshape(400, 50)

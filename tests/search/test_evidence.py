@@ -215,7 +215,7 @@ def test_an_index_without_its_graph_says_so(graph: Graph, tmp_path: Path) -> Non
 def test_an_index_of_wanted_pages_has_the_same_scores(graph: Graph, tmp_path: Path) -> None:
     whole = cocite.build(graph, tmp_path / "w", samples=60, measure="psimrank")
     some = cocite.build(
-        graph, tmp_path / "k", samples=60, keep=["11", "10", "5", "3"], measure="psimrank"
+        graph, tmp_path / "k", samples=60, only_nodes=["11", "10", "5", "3"], measure="psimrank"
     )
     for a in some.nodes:
         for b in some.nodes:
@@ -230,7 +230,7 @@ def test_after_a_refresh_it_is_that_of_the_newest_graph(
     cocite.build(graph, tmp_path / "i", samples=40, measure="psimrank")
     edges = [(a, b) for a, b in EDGES if (a, b) != (0, 10)] + [(12, 10), (12, 11)]
     fresh = make_graph(edges, range(13))
-    index = cocite.refresh(tmp_path / "i", fresh, share=0.5, again=True)
+    index = cocite.refresh(tmp_path / "i", fresh, fraction=0.5, force=True)
     names = list(index.nodes)
     by_id = [(names.index(str(a)), names.index(str(b))) for a, b in edges]
     factors = exact.evidence(rows_of(13, by_id, "in"), "geometric")

@@ -58,9 +58,9 @@ def test_prefixes(index: Index, prefix: str) -> None:
 def test_a_list_of_nodes(index: Index) -> None:
     names = [f"http://b.org/{i}" for i in range(18)] + [PAGE]
     names = [name for name in names if name in index.nodes]
-    found = index.related(PAGE, 10**6, among=names * 2)
+    found = index.related(PAGE, 10**6, only=names * 2)
     assert found == [hit for hit in whole(index) if hit.node in names]
-    assert index.related(PAGE, among=[]) == []
+    assert index.related(PAGE, only=[]) == []
 
 
 def test_other_sites_are_those_of_another_host(index: Index) -> None:
@@ -70,7 +70,7 @@ def test_other_sites_are_those_of_another_host(index: Index) -> None:
         return re.split("[/?]", name.split("://", 1)[1])[0]
 
     expected = [hit for hit in whole(index) if site(hit.node) != "a.org"]
-    assert index.related(PAGE, 10**6, other_sites=True) == expected
+    assert index.related(PAGE, 10**6, exclude_same_site=True) == expected
     assert {site(hit.node) for hit in expected} == {"b.org", "a.org.uk", "ab.org"}
 
 
@@ -105,13 +105,13 @@ def test_integer_names_have_prefixes_too(make_graph: MakeGraph, tmp_path: Path) 
 
 def test_wrong_filters_are_refused(index: Index, make_graph: MakeGraph, tmp_path: Path) -> None:
     with pytest.raises(UnknownNode, match="nobody"):
-        index.related(PAGE, among=["nobody"])
+        index.related(PAGE, only=["nobody"])
     with pytest.raises(UsageError, match="among is one text"):
-        index.related(PAGE, among="http://b.org/1")
+        index.related(PAGE, only="http://b.org/1")
     with pytest.raises(UsageError, match=r"offset is -1; it is a whole number, 0 or more"):
         index.related(PAGE, offset=-1)
     plain = cocite.build(
         make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3, measure="psimrank"
     )
     with pytest.raises(UsageError, match="'a' is no URL: it has no site"):
-        plain.related("a", other_sites=True)
+        plain.related("a", exclude_same_site=True)

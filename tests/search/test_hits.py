@@ -73,9 +73,8 @@ def test_a_shard_that_is_damaged_is_left_out_for_all(graph: Graph, tmp_path: Pat
     words.tofile(shard)
     index = cocite.open(tmp_path / "i")
     found = index.related_many(range(NODES), 5, threads=2)
-    less = index.now
-    assert less.samples == 16
-    assert found == [less.related(node, 5) for node in range(NODES)]
+    assert index.samples == 16
+    assert found == [index.related(node, 5) for node in range(NODES)]
 
 
 def test_hits_are_a_list_and_a_table(index: Index) -> None:

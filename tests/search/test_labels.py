@@ -61,9 +61,9 @@ def test_all_questions_take_the_names_given(label: Callable[[int], Any], tmp_pat
     a, b, c = label(2), label(3), label(4)
     hits = index.related([a, b])
     assert a not in [hit.node for hit in hits]
-    assert index.related(a, among=[b])[0].node == b
+    assert index.related(a, only=[b])[0].node == b
     if isinstance(a, str):
-        assert b in [hit.node for hit in index.related(a, other_sites=True)]
+        assert b in [hit.node for hit in index.related(a, exclude_same_site=True)]
     why = index.why(a, b)
     assert {reason.node for reason in why.reasons} <= {label(node) for node in range(6)}
     draft = index.with_draft(into=[as_text(label(0))])
@@ -76,7 +76,7 @@ def test_all_questions_take_the_names_given(label: Callable[[int], Any], tmp_pat
     kept = cocite.build(
         Graph.from_edges([(label(x), label(y)) for x, y in PAIRS]),
         measure="psimrank",
-        keep=[a, b],
+        only_nodes=[a, b],
     )
     assert [hit.node for hit in kept.related(a)] == [b]
     with pytest.raises(UnknownNode, match="keeps"):
@@ -108,7 +108,7 @@ def test_an_index_on_the_disk_has_the_text(tmp_path: Path) -> None:
     assert index.related((2, "x"))[0].node == (3, "x")
     assert cocite.open(tmp_path / "i").related("(2, 'x')")[0].node == "(3, 'x')"
     newer = Graph.from_edges([*links, ((9, "x"), (2, "x"))])
-    refreshed = cocite.refresh(tmp_path / "i", newer, share=0.5, again=True)
+    refreshed = cocite.refresh(tmp_path / "i", newer, fraction=0.5, force=True)
     assert refreshed.related((2, "x"))[0].node == (3, "x")
     with pytest.raises(UsageError):
         cocite.open(tmp_path / "i").related((2, "x"))

@@ -45,7 +45,7 @@ def turned(n: int, edges: Edges, direction: str) -> list[list[int]]:
 
 
 def reader_of(index: Index) -> WalkReader:
-    reader = index.readers[0]
+    reader = index.scorer.readers[0]
     assert isinstance(reader, WalkReader)
     return reader
 
@@ -102,7 +102,7 @@ def test_many_are_asked_at_once_in_long_trees(
     measure, layout = kind
     options: dict[str, Any] = {"samples": 3, "length": length, "seed": seed, "shard": 2}
     index = make(make_graph(edges, range(n)), measure, layout, **options)
-    reader, neighbors = index.readers[0], turned(n, edges, "in")
+    reader, neighbors = index.scorer.readers[0], turned(n, edges, "in")
     assert isinstance(reader, MeetingReader)
     some = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=90))
     for sample in range(3):
@@ -261,7 +261,7 @@ def test_a_shard_that_points_outside_of_itself_is_an_error(
 
 def _complaints(index: Index) -> set[str]:
     found = set()
-    (reader,) = index.readers
+    (reader,) = index.scorer.readers
     for u in range(60):
         for ask in (
             lambda u=u: index.related(u, 5),

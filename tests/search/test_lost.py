@@ -22,8 +22,7 @@ from cocite.constants import NOWHERE
 from cocite.errors import Damaged
 from cocite.index.layouts.reader import SampledReader, Span
 from cocite.search.intervals import half_width
-from cocite.search.results import RelatedDocument, SimilarityDocument
-from cocite.search.why_documents import WhyDocument
+from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
 from tests.conftest import by_walks
 
 SAMPLES, SHARD = 40, 10
@@ -119,7 +118,7 @@ def test_scores_are_means_over_the_samples_that_are_left(
     for a, b in pairs(whole):
         one, other = whole.nodes.ids([a, b]).tolist()
         score, variance, sums, span = 0.0, 0.0, np.zeros(30), Span(0, 0, 0)
-        for reader in whole.readers:
+        for reader in whole.scorer.readers:
             own, weight = reader.part.ask_settings(asked), reader.part.weight
             if isinstance(reader, SampledReader):
                 values = reader.values(one, np.array([other], np.uint32), own)[0][keep, 0]
@@ -156,7 +155,7 @@ def test_parts_lose_samples_by_themselves(built: Built, tmp_path: Path, kind: st
     for a, b in pairs(whole):
         one, other = whole.nodes.ids([a, b]).tolist()
         score, exact, shared, span = 0.0, 0.0, np.zeros(20), Span(0, 0, 0)
-        for reader in whole.readers:
+        for reader in whole.scorer.readers:
             own = reader.part.ask_settings(asked)
             if isinstance(reader, SampledReader):
                 lost = [int(name[-6:]) for name in gone if name.startswith(reader.part.prefix)]
@@ -201,14 +200,14 @@ def test_of_a_refreshed_index_the_samples_that_know_both_and_are_there(
     newer = cocite.ingest(tmp_path / "links", tmp_path / "h", delimiter="tab", header="no")
     cocite.build(graph, tmp_path / "i", samples=40, shard=10, measure="psimrank")
     whole = cocite.refresh(
-        tmp_path / "i", newer, share=0.3, again=True
+        tmp_path / "i", newer, fraction=0.3, force=True
     )  # 40 to 51 are of the new graph
     runs = whole.stored.parts[0].runs
     name = next(name for name, run in runs.items() if 20 in run)
     left = without(whole, tmp_path / "left", name)
     gone = [number - 12 for number in runs[name]]
     keep = np.setdiff1d(np.arange(40), gone)
-    reader = whole.readers[0]
+    reader = whole.scorer.readers[0]
     assert isinstance(reader, SampledReader)
     asked = reader.part.ask_settings(whole.stored.measure.ask_settings({}))
     for hit in whole.related("n7", 5):
@@ -225,8 +224,8 @@ def test_of_a_refreshed_index_the_samples_that_know_both_and_are_there(
         (node, hit.node, hit.score) for node in left.nodes for hit in left.related(node, 5)
     ]
     with pytest.raises(Damaged, match="draw all samples from the newest graph"):
-        cocite.refresh(tmp_path / "left", newer, again=True)
-    cocite.refresh(tmp_path / "left", newer, share=1, again=True)
+        cocite.refresh(tmp_path / "left", newer, force=True)
+    cocite.refresh(tmp_path / "left", newer, fraction=1, force=True)
     assert cocite.open(tmp_path / "left").lost == ()
     newest = [name for name, run in runs.items() if run.stop > 40]
     blind = without(whole, tmp_path / "blind", *newest)
@@ -402,7 +401,7 @@ def test_the_advice_on_a_refreshed_index_is_followed_word_by_word(
     cocite.build(graph, path, samples=SAMPLES, shard=SHARD, measure="simrank", length=4)
     links = [(f"n{a}", f"n{a * 7 % 60}") for a in range(60)] + [("new", "n3"), ("n4", "new")]
     now = cocite.Graph.from_edges(links, tmp_path / "now")
-    assert main(["refresh", str(path), str(now.path), "--share", share]) == 0
+    assert main(["refresh", str(path), str(now.path), "--fraction", share]) == 0
     name = sorted(file for file in path.glob("*samples-*"))[-1]
     if flipped:
         content = bytearray(name.read_bytes())
@@ -431,14 +430,14 @@ def test_a_merge_of_a_refreshed_index_says_what_to_do(graph: Graph, tmp_path: Pa
     cocite.build(graph, tmp_path / "i", samples=20, measure="simrank")
     links = [(f"n{a}", f"n{a * 7 % 60}") for a in range(60)]
     now = cocite.Graph.from_edges(links, tmp_path / "now")
-    cocite.refresh(tmp_path / "i", now, share=0.5)
+    cocite.refresh(tmp_path / "i", now, fraction=0.5)
     cocite.build(now, tmp_path / "j", numbers=range(30, 40), measure="simrank")
     found = cocite.errors.UsageError
     with pytest.raises(
-        found, match=r"several graphs.*: cocite refresh .*i GRAPH --share 1 --force"
+        found, match=r"several graphs.*: cocite refresh .*i GRAPH --fraction 1 --force"
     ):
         cocite.merge([tmp_path / "i", tmp_path / "j"], tmp_path / "k")
-    assert main(["refresh", str(tmp_path / "i"), str(now.path), "--share", "1", "--force"]) == 0
+    assert main(["refresh", str(tmp_path / "i"), str(now.path), "--fraction", "1", "--force"]) == 0
     numbers = cocite.open(tmp_path / "i").stored.freshness.numbers
     more = range(numbers.stop, numbers.stop + 10)
     cocite.build(now, tmp_path / "l", numbers=more, measure="simrank")

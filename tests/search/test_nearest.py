@@ -37,7 +37,7 @@ FORMS = st.sampled_from(["jaccard", "cosine"])
 
 
 def build(graph: Graph, output: Path, **options: Any) -> Index:
-    return cocite.build(graph, output, measure="shared-nearest", **options)
+    return cocite.build(graph, output, measure="snn", **options)
 
 
 def sides(n: int, edges: Edges, direction: str) -> list[Any]:
@@ -46,7 +46,7 @@ def sides(n: int, edges: Edges, direction: str) -> list[Any]:
 
 
 def reader_of(index: Index) -> NearestReader:
-    (found,) = index.readers
+    (found,) = index.scorer.readers
     assert isinstance(found, NearestReader)
     return found
 
@@ -71,15 +71,15 @@ def test_scores_are_those_of_dense_matrices(
     drawn: tuple[int, Edges],
     direction: str,
     k: int,
-    widest: int,
+    max_degree: int,
     form: str,
     mutual: bool,
 ) -> None:
     n, edges = drawn
     graph = make_graph(edges, range(n))
     output = graph.path.with_suffix(".index")
-    index = build(graph, output, direction=direction, nearest=k, widest=widest)
-    vectors = exact.lists(sides(n, edges, direction), k, widest)
+    index = build(graph, output, direction=direction, neighbors=k, max_degree=max_degree)
+    vectors = exact.lists(sides(n, edges, direction), k, max_degree)
     reader = reader_of(index)
     for v in range(n):
         listed, values = reader.listed(v)
@@ -101,7 +101,7 @@ def test_shares_are_those_of_the_pages_in_both_lists(
 ) -> None:
     n, edges = drawn
     graph = make_graph(edges, range(n))
-    index = build(graph, graph.path.with_suffix(".index"), direction=direction, nearest=3)
+    index = build(graph, graph.path.with_suffix(".index"), direction=direction, neighbors=3)
     vectors = exact.lists(sides(n, edges, direction), 3, 10_000)
     terms = exact.shared(vectors, form, mutual)
     truth = exact.scores(vectors, form, mutual)
@@ -125,7 +125,7 @@ def test_links_of_pages_to_themselves_change_nothing(
     plain = make_graph(edges, range(n))
     looped = make_graph(edges + loops, range(n), keep_self_loops=True)
     one, other = (
-        build(g, g.path.with_suffix(".index"), direction=direction, nearest=2)
+        build(g, g.path.with_suffix(".index"), direction=direction, neighbors=2)
         for g in (plain, looped)
     )
     assert np.abs(scores(one) - scores(other)).max() < ROUNDING
@@ -163,8 +163,8 @@ def test_a_page_with_too_many_links_tells_nothing(make_graph: MakeGraph, tmp_pat
     """Itself included, so that pages with nothing but a hub have no list."""
     edges = [("hub", f"n{i}") for i in range(6)]
     graph = make_graph(edges, ["x", "y", "z"])
-    for widest, hits in ((7, 6), (6, 0)):
-        index = build(graph, tmp_path / str(widest), direction="in", widest=widest)
+    for max_degree, hits in ((7, 6), (6, 0)):
+        index = build(graph, tmp_path / str(max_degree), direction="in", max_degree=max_degree)
         assert len(index.related("n0")) == hits
 
 
@@ -175,7 +175,7 @@ def test_a_list_keeps_the_nearest_and_ties_go_to_the_smaller_id(
     themselves; n0 and n4 have one in-link more.
     """
     graph = make_graph([("hub", f"n{i}") for i in range(6)] + [("other", "n0"), ("other", "n4")])
-    index = build(graph, tmp_path / "i", direction="in", nearest=2)
+    index = build(graph, tmp_path / "i", direction="in", neighbors=2)
     ids = index.nodes.ids(["n1", "hub", "n2", "n3", "n5"]).tolist()
     listed, values = reader_of(index).listed(ids[0])
     assert listed.tolist() == sorted([*ids[:2], min(ids[2:])])
@@ -191,11 +191,11 @@ def test_both_directions_are_one_list(graph: Graph, tmp_path: Path) -> None:
     blend = cocite.build(
         graph,
         tmp_path / "b",
-        measure="blend:shared-nearest+cocitation(form=cosine)",
+        measure="blend:snn+cocitation(form=cosine)",
         direction="both",
     )
     assert [(p.measure.name, p.direction, p.weight) for p in blend.stored.parts] == [
-        ("shared-nearest", "both", 0.5),
+        ("snn", "both", 0.5),
         ("cocitation", "in", 0.25),
         ("cocitation", "out", 0.25),
     ]
@@ -225,7 +225,7 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
         asked.append(folder)
         return Scratch(folder)
 
-    monkeypatch.setattr(Scratch, "beside", beside)
+    monkeypatch.setattr(Scratch, "near", beside)
     least = 88 * graph.nodes + 24 * 200 + 4096
     build(graph, tmp_path / "c", direction=direction, memory=least)
     assert asked
@@ -237,7 +237,7 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
 def test_the_size_is_foreseen_and_progress_goes_to_the_end(graph: Graph, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     with IndexBuild(
-        graph, tmp_path / "x", BuildOptions.checked("shared-nearest"), Resources.checked()
+        graph, tmp_path / "x", BuildOptions.checked("snn"), Resources.checked()
     ) as work:
         estimate = work.estimate()
         report = work.run(lambda done, total: seen.append((done, total)))
@@ -262,8 +262,8 @@ def test_files_that_point_outside_of_themselves_are_damage(
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({"nearest": 0}, "nearest is 0; it is a whole number from 1 to 65535"),
-        ({"widest": -1}, "widest is -1; it is a whole number from 0 to"),
+        ({"neighbors": 0}, "neighbors is 0; it is a whole number from 1 to 65535"),
+        ({"max_degree": -1}, "max_degree is -1; it is a whole number from 0 to"),
     ],
 )
 def test_settings_that_are_not_allowed_are_refused(
@@ -271,6 +271,6 @@ def test_settings_that_are_not_allowed_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         build(graph, tmp_path / "i", **given_)
-    index = build(graph, tmp_path / "i", nearest=1)
+    index = build(graph, tmp_path / "i", neighbors=1)
     with pytest.raises(UsageError, match="form is 'count'; it is jaccard or cosine"):
         index.related("p1", form="count")

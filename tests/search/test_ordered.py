@@ -79,7 +79,7 @@ def test_filters_and_refined_answers_can_be_ordered(graph: Graph, tmp_path: Path
     hits = index.related("7", 100, refine=True)
     found = index.related("7", 5, refine=True, order=PRODUCT)
     assert found == expected(index, ranks, PRODUCT, hits)[:5]
-    among = index.related("7", 9, among=["3", "5", "9"], order=RANK, min_score=0.001)
+    among = index.related("7", 9, only=["3", "5", "9"], order=RANK, min_score=0.001)
     assert [hit.node for hit in among] == sorted(
         (hit.node for hit in among), key=lambda node: -ranks[node]
     )
@@ -171,7 +171,7 @@ def test_an_index_of_some_pages_has_the_ranks_of_the_whole_graph(
     graph: Graph, tmp_path: Path
 ) -> None:
     kept = [str(v) for v in range(1, 60, 3)]
-    index = cocite.build(graph, tmp_path / "k", samples=60, keep=kept, measure="psimrank")
+    index = cocite.build(graph, tmp_path / "k", samples=60, only_nodes=kept, measure="psimrank")
     ranks = dict(cocite.pagerank(graph).top(60))
     assert index.pageranks(kept) == [ranks[name] for name in kept]
     whole = expected(index, ranks, PRODUCT, index.related("7", 60))

@@ -24,10 +24,10 @@ from cocite.index.layouts.rows.reader import FeatureReader
 from cocite.index.plan import BuildOptions
 from cocite.kernels import features as kernels
 from cocite.measures import PartSettings
-from cocite.ranking.hits import Residual
-from cocite.ranking.solver import power_scores
+from cocite.ranking.power import power_scores
 from cocite.resources import Resources
 from tests.conftest import MakeGraph
+from tests.engine.test_scan import scan_of
 from tests.oracles import pagerank as rank_oracle
 from tests.oracles import pagesim as oracle
 from tests.oracles.graphs import Edges, graphs
@@ -43,7 +43,7 @@ def build(graph: Graph, folder: Path, **options: Any) -> Index:
 
 
 def reader_of(index: Index, part: int = 0) -> FeatureReader:
-    found = index.readers[part]
+    found = index.scorer.readers[part]
     assert isinstance(found, FeatureReader)
     return found
 
@@ -368,16 +368,18 @@ def test_scores_to_hand_on_are_pagerank(graph: tuple[int, Edges], damping: float
     n, edges = graph
     there = rows_of(n, [(b, a) for a, b in edges])
     degrees = np.diff(rows_of(n, edges).offsets).astype(np.uint32)
-    found = power_scores(there, degrees, damping)
+    found = power_scores(scan_of(there), degrees, damping)
     assert np.abs(found - mean_one(n, edges, damping)).mean() <= 2e-12
 
 
 def test_scores_to_hand_on_are_those_of_pagerank(make_graph: MakeGraph) -> None:
     graph = make_graph(np.random.default_rng(2).integers(0, 400, (1500, 2)).tolist())
-    expected = cocite.pagerank(graph, stop=Residual(1e-14)).values * graph.nodes
-    for streaming in (False, True):
-        found = power_scores(in_links(graph), graph.out_degrees, 0.85, streaming)
-        assert np.abs(found - expected).mean() <= 2e-12
+    expected = cocite.pagerank(graph, tolerance=1e-14).values * graph.nodes
+    found = power_scores(scan_of(in_links(graph)), graph.out_degrees, 0.85)
+    assert np.abs(found - expected).mean() <= 2e-12
+    for means in ({"blocks": 3}, {"threads": 1}):
+        again = power_scores(scan_of(in_links(graph), **means), graph.out_degrees, 0.85)
+        assert again.tobytes() == found.tobytes()
 
 
 # -- asking ------------------------------------------------------------------------------------
@@ -412,7 +414,7 @@ def test_related_is_similarity_sorted(graph: Graph, tmp_path: Path, direction: s
 
 def test_a_node_without_links_holds_its_own_score_only(graph: Graph, tmp_path: Path) -> None:
     index = build(graph, tmp_path / "i")
-    scores = power_scores(in_links(graph), graph.out_degrees, 0.85)
+    scores = power_scores(scan_of(in_links(graph)), graph.out_degrees, 0.85)
     assert index.related("alone") == []
     assert index.similarity("alone", "n3")[:2] == (0, 0)
     own = scores[graph.names.id("alone")]

@@ -16,7 +16,8 @@ from cocite.errors import Damaged, UsageError
 from cocite.index.layouts.trees.reader import TreeReader
 from cocite.kernels import pairs as kernels
 from cocite.kernels import trees
-from cocite.search import pairs
+from cocite.search import intervals, scorer
+from cocite.search.intervals import Intervals
 from tests.conftest import MakeGraph
 
 RANDOM = np.random.default_rng(11)
@@ -61,14 +62,18 @@ def test_many_pairs_say_what_each_says(
 ) -> None:
     index = cocite.build(make_graph(EDGES), tmp_path / "x", threads=1, **BUILT[kind])
     blocks: list[int] = []
-    real = pairs.together
+    real = Intervals.of_pairs
 
-    def together(*args: Any) -> Any:
-        blocks.append(args[-1].size)
-        return real(*args)
+    def of_pairs(self: Intervals, first: Any, *args: Any, **options: Any) -> Any:
+        blocks.append(first.size)
+        return real(self, first, *args, **options)
 
-    monkeypatch.setattr(pairs, "together", together)
-    more: list[dict[str, Any]] = [{"decay": 0.3}, {"by": "t <= 2"}, {"evidence": "geometric"}]
+    monkeypatch.setattr(Intervals, "of_pairs", of_pairs)
+    more: list[dict[str, Any]] = [
+        {"decay": 0.3},
+        {"meeting_weight": "t <= 2"},
+        {"evidence": "geometric"},
+    ]
     for asked in ASKED + more * (kind in TREES[:2]):
         expected = rows(index, **asked)
         assert many(index, **asked) == expected
@@ -80,9 +85,9 @@ def test_many_pairs_say_what_each_says(
 def test_blocks_and_progress(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairs, "_LEAST", 7)
-    monkeypatch.setattr(pairs, "_TIMES", 1)
-    monkeypatch.setattr(pairs, "_AT_ONCE", 3)
+    monkeypatch.setattr(scorer, "_LEAST_BLOCK", 7)
+    monkeypatch.setattr(scorer, "_BLOCK_TIMES", 1)
+    monkeypatch.setattr(intervals, "_PAIRS_AT_ONCE", 3)
     index = cocite.build(make_graph(EDGES), tmp_path / "x", samples=20, measure="psimrank")
     seen: list[tuple[str, int, int]] = []
     found = index.similarities(PAIRS, ids=True, progress=lambda *told: seen.append(told))
@@ -98,7 +103,7 @@ def test_a_refreshed_index_and_one_that_lost_samples(make_graph: MakeGraph, tmp_
     old = make_graph(EDGES[:300])
     path = tmp_path / "x"
     cocite.build(old, path, samples=24, shard=6, measure="psimrank")
-    index = cocite.refresh(path, make_graph(EDGES), share=0.25)
+    index = cocite.refresh(path, make_graph(EDGES), fraction=0.25)
     assert len(index.stored.freshness.generations) == 2
     for asked in ASKED:
         assert many(index, **asked) == rows(index, **asked)

@@ -14,7 +14,6 @@ import pytest
 
 import cocite
 from cocite import Graph, cluster
-from cocite.compiled.clock import compiling
 from cocite.errors import ResourceError, UsageError
 from cocite.index import parts
 from cocite.index.build import IndexBuild
@@ -179,7 +178,7 @@ def test_delta_takes_what_all_promises_need_or_one(graph: Graph) -> None:
             graph,
             delta=0.1,
             failure=0.05,
-            promise=promise,
+            guarantee=promise,
             listed=150,
             measure="psimrank",
         )
@@ -241,15 +240,15 @@ def test_a_plan_is_plain_data(graph: Graph) -> None:
     [
         ({"delta": 0.1, "disk": "1GB"}, "delta and disk are given; give one of them"),
         ({"samples": 5, "time": 3}, "samples and time are given"),
-        ({"delta": 0}, "delta is 0; it is a number between 0 and 1"),
-        ({"delta": 0.1, "failure": 1}, "failure is 1; it is a number between 0 and 1"),
+        ({"delta": 0}, "delta is 0.0; it is a number between 0 and 1"),
+        ({"delta": 0.1, "failure": 1}, "failure is 1.0; it is a number between 0 and 1"),
         (
-            {"delta": 0.1, "promise": "luck"},
-            "promise is 'luck'; it is error or order or recall or prec",
+            {"delta": 0.1, "guarantee": "luck"},
+            "guarantee is 'luck'; it is error or order or recall or prec",
         ),
         ({"listed": 0}, "listed is 0; it is a whole number, 1 or more, and below the 400 nodes"),
         ({"listed": 400}, "listed is 400; it is a whole number, 1 or more, and below the 400"),
-        ({"promise": "order"}, "a promise is about a delta"),
+        ({"guarantee": "order"}, "a guarantee is about a delta"),
         ({"delta": 0.001}, r"takes 15,350,568 samples, and an index has 65,535.*enough for 0.0154"),
         ({"disk": "1kB"}, "no sample fits on 1 kB of disk"),
         ({"time": "soon"}, "'soon' is not a time; write it like 90s, 10min or 2h"),
@@ -315,7 +314,7 @@ def test_time_is_that_of_the_build(
     hundredth of a second each.
     """
     clock, lock = Clock(), threading.Lock()
-    monkeypatch.setattr(compiling, "_now", clock)
+    monkeypatch.setattr("cocite.deadline._now", clock)
 
     def in_order(makers: Any, numbers: Any, *more: Any) -> Any:
         def timed(make: Any, number: int) -> Any:

@@ -63,7 +63,7 @@ def test_walks_are_those_of_the_twin(
     stored = make_graph(edges, range(n))
     options = {"samples": 4, "length": length, "seed": seed, "in_share": share}
     index = build(stored, stored.path.with_suffix(".i"), layout="paths", **options)
-    (reader,) = index.readers
+    (reader,) = index.scorer.readers
     assert isinstance(reader, PathReader)
     ins = [sorted({a for a, b in edges if b == v}) for v in range(n)]
     outs = [sorted({b for a, b in edges if a == v}) for v in range(n)]

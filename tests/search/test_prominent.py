@@ -10,8 +10,8 @@ import pytest
 
 import cocite
 from cocite.deadline import limited
-from cocite.search import prominent as module
-from cocite.search.prominent import prominent
+from cocite.search import resolver as module
+from cocite.search.resolver import prominent
 
 KINDS, HUBS = 5, 12
 LINKS = [
@@ -66,7 +66,7 @@ def test_pages_with_titles_come_first(folder: Path, tmp_path: Path) -> None:
 def test_an_index_of_some_pages_has_none_of_the_others(folder: Path, tmp_path: Path) -> None:
     graph = cocite.Graph.open(folder / "graph")
     options: dict[str, Any] = {"measure": "psimrank", "samples": 100}
-    index = cocite.build(graph, tmp_path / "index", keep_prefix="kind 3", **options)
+    index = cocite.build(graph, tmp_path / "index", only_prefix="kind 3", **options)
     assert prominent(index, 5)[0] == ("kind 3 page 0", None)
 
 

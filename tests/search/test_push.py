@@ -62,7 +62,7 @@ def test_the_error_is_certified(
     n, edges = graph
     stored = make_graph(edges, range(n))
     index = cocite.build(stored, stored.path.with_suffix(".i"), measure="ppr")
-    reader = index.readers[0]
+    reader = index.scorer.readers[0]
     assert isinstance(reader, PushReader)
     asked = {"damping": 0.85, "tolerance": tolerance}
     truth, found = exact.ppr(dense(n, edges).T, 0.85), scores(index, **asked)
@@ -151,4 +151,4 @@ def test_what_is_not_allowed_is_refused(
 ) -> None:
     index = cocite.build(make_graph([("h", "a")]), tmp_path / "i", measure="ppr")
     with pytest.raises(UsageError, match=message):
-        index.related("a", **asked)  # type: ignore[arg-type]
+        index.related("a", **asked)

@@ -187,7 +187,7 @@ def test_pages_and_filters_apply_to_refined_answers(index: Index) -> None:
     hits = index.related("45", 30, refine=True)
     assert index.related("45", 10, offset=10, refine=True) == hits[10:20]
     names = [h.node for h in hits[3:9]]
-    assert [h.node for h in index.related("45", 4, among=names, refine=True)] == names[:4]
+    assert [h.node for h in index.related("45", 4, only=names, refine=True)] == names[:4]
     floor = hits[5].score
     assert index.related("45", 30, min_score=floor, refine=True) == hits[:6]
     sure = index.related("45", 10**6, refine=True, min_confidence=0.9)
@@ -255,7 +255,7 @@ def test_another_graph_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None
 @pytest.mark.parametrize("target", [0, -1, 1, 2.5, "small", float("nan")])
 def test_a_target_that_is_none_is_refused(index: Index, target: object) -> None:
     with pytest.raises(UsageError, match=r"target_error is .*; it is a number"):
-        index.related("45", target_error=target)  # type: ignore[arg-type]
+        index.related("45", target_error=target)
 
 
 @pytest.fixture(scope="module")
@@ -289,7 +289,7 @@ def test_walks_replayed_are_those_of_the_index(
     index = cocite.build(stored, stored.path.with_suffix(".i"), samples=12, **by_walks(options))
     refiner = index.refiner
     assert isinstance(refiner, SampleRefiner)
-    for reader, mover in zip(index.readers, refiner.movers, strict=True):
+    for reader, mover in zip(index.scorer.readers, refiner.movers, strict=True):
         assert isinstance(reader, TreeReader)
         for u in range(n):
             nodes = np.array([u, *(v for v in range(n) if v != u)], np.uint32)

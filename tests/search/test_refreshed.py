@@ -17,8 +17,9 @@ import cocite
 from cocite import Graph, Hit, Index, Why
 from cocite.errors import UsageError
 from cocite.index.layouts.reader import Span
+from cocite.options.query import BOUNDS
 from cocite.search import source
-from cocite.search.intervals import BOUNDS, Draws, around, leading_certain
+from cocite.search.intervals import Draws, around, leading_certain
 from tests.batches import all_rows
 from tests.conftest import MakeGraph, by_walks
 from tests.oracles import betting
@@ -70,7 +71,7 @@ def refresh_through(
     )
     held, end, fresh = drawn(*graphs[0], range(samples)), samples, math.ceil(share * samples)
     for graph, pairs in graphs[1:]:
-        index = cocite.refresh(path, graph, share=share, again=True)
+        index = cocite.refresh(path, graph, fraction=share, force=True)
         new = drawn(graph, pairs, range(end, end + fresh))
         held, end = exact.refreshed(held, new, list(graph.names)), end + fresh
     ways = ["in", "out"] if direction == "both" else [direction]
@@ -247,7 +248,7 @@ def test_filters_pass_new_and_old_nodes(made: Any, measure: str, direction: str)
             assert index.related(node, ALL, prefix=prefix) == kept
             seen |= {hit.node for hit in kept}
         among = ["a0", "a2", "p7", "p20", "z"]
-        assert index.related(node, 2, among=among) == [h for h in everyone if h.node in among][:2]
+        assert index.related(node, 2, only=among) == [h for h in everyone if h.node in among][:2]
         less = index.related(node, ALL, confidence=0.5)
         sure = [hit for hit, again in zip(everyone, less, strict=True) if again.low > 0]
         assert index.related(node, ALL, min_confidence=0.5) == sure
@@ -379,11 +380,11 @@ def test_after_a_share_of_one_the_first_samples_are_those_of_one_graph(
 ) -> None:
     graph = make_graph(sorted(links(1, OLD, 110)), OLD)
     cocite.build(graph, tmp_path / "x", samples=8, measure="psimrank")
-    index = cocite.refresh(tmp_path / "x", graph, share=1, again=True)
+    index = cocite.refresh(tmp_path / "x", graph, fraction=1, force=True)
     cocite.build(graph, tmp_path / "n", samples=16, measure="psimrank")
-    whole = cocite.open(tmp_path / "n").readers[0]
+    whole = cocite.open(tmp_path / "n").scorer.readers[0]
     times = whole.meeting_times(3, 7)[8:12]  # type: ignore[attr-defined]
-    assert (index.first(4).readers[0].meeting_times(3, 7) == times).all()  # type: ignore[attr-defined]
+    assert (index.first(4).scorer.readers[0].meeting_times(3, 7) == times).all()  # type: ignore[attr-defined]
     pair = index.related("p3", 1)[0].node
     found = index.why("p3", pair, ALL, graph=graph)
     assert sum(r.share for r in found.reasons) == pytest.approx(found.score, abs=1e-9)
@@ -399,7 +400,7 @@ def test_refined_scores_are_of_samples_of_the_newest_graph(made: Any, tmp_path: 
     whole = cocite.build(case.graphs[1], tmp_path / "n", **by_walks(kind))
     for a, b in [("p7", "p9"), ("z", "a0"), ("p7", "a1"), ("p12", "p28")]:
         found = case.index.similarity(a, b, decay=DECAY, refine=True, target_error=0.05)
-        times = whole.readers[0].meeting_times(*whole.nodes.ids([a, b]).tolist())  # type: ignore[attr-defined]
+        times = whole.scorer.readers[0].meeting_times(*whole.nodes.ids([a, b]).tolist())  # type: ignore[attr-defined]
         values = np.where(times < 16, DECAY ** times.astype(float), 0.0)
         counts = [min(6 * 2**k, 4096) for k in range(11)]
         means = [values[30 : 30 + count].mean() for count in counts]
@@ -415,7 +416,7 @@ def test_simrank_is_ready_for_refined_answers_of_the_newest_graph(
 ) -> None:
     graphs = made("simrank", "in", 1).graphs
     cocite.build(graphs[0], tmp_path / "x", measure="simrank", samples=10, refine=True)
-    index = cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
+    index = cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     fresh = cocite.build(graphs[1], tmp_path / "n", measure="simrank", samples=10, refine=True)
     assert index.stored.refined == fresh.stored.refined
     for node in ("p7", "z", "a1"):
@@ -431,7 +432,7 @@ def test_a_blend_adds_what_is_exact_on_the_newest_graph(made: Any, tmp_path: Pat
     blend = "blend:0.75*psimrank+0.25*cocitation"
     kind: dict[str, Any] = {"samples": 30, "length": LENGTH, "seed": SEED}
     cocite.build(graphs[0], tmp_path / "x", measure=blend, **kind)
-    index = cocite.refresh(tmp_path / "x", graphs[1], share=0.2, again=True)
+    index = cocite.refresh(tmp_path / "x", graphs[1], fraction=0.2, force=True)
     walks = made("psimrank", "in", 1)
     common = cocite.build(graphs[1], tmp_path / "c", measure="cocitation")
     for a in ("p7", "p9", "a1", "z"):
@@ -468,8 +469,8 @@ def test_a_refresh_without_a_change_keeps_estimates_unbiased_and_covered(
     pairs = [(a, b) for a, b in itertools.combinations(OLD, 2)]
     turns, sums = 30, np.zeros(len(pairs))
     for _ in range(turns):
-        index = cocite.refresh(tmp_path / "x", graph, share=1, again=True)
-        index = cocite.refresh(tmp_path / "x", graph, share=0.3, again=True)
+        index = cocite.refresh(tmp_path / "x", graph, fraction=1, force=True)
+        index = cocite.refresh(tmp_path / "x", graph, fraction=0.3, force=True)
         sums += [index.similarity(*pair).score for pair in pairs]
     scores = np.array([truth.similarity(*pair).score for pair in pairs])
     # Seven samples of ten are of this turn alone, three of this one: all are independent.

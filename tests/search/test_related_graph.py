@@ -92,7 +92,7 @@ def test_the_nearest_graph_has_the_same_bytes_whatever_the_threads(
     """And goes on where it was interrupted."""
     index.related_all(tmp_path / f"one.{kind}", 3, threads=1)
     with Batch(index, tmp_path / f"two.{kind}", 3, threads=2) as batch:
-        assert batch.told() is not None or batch.done
+        assert batch.estimate() is not None or batch.done
     index.related_all(tmp_path / f"two.{kind}", 3, threads=2)
     one = (tmp_path / f"one.{kind}").read_bytes()
     assert (tmp_path / f"two.{kind}").read_bytes() == one
@@ -170,7 +170,7 @@ def test_filters_hold_for_all_and_numbers_come_back_as_they_went_in() -> None:
     graph = networkx.karate_club_graph()
     index = cocite.build(cocite.ingest(graph))
     among = [1, 2, 3, 7, 13]
-    found = index.related_graph(0, 4, among=iter(among))
+    found = index.related_graph(0, 4, only=iter(among))
     assert found.asked == [0]
     assert {b for _, b, *_ in found.links} <= set(among)
     assert set(found.to_networkx()) <= {0, *among}

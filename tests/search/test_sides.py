@@ -129,7 +129,7 @@ def test_related_all_is_of_one_side(
 def test_an_index_of_some_nodes_and_joined_and_refreshed_ones(graph: Graph, tmp_path: Path) -> None:
     build: dict[str, Any] = {"measure": "psimrank", "length": 3}
     whole = cocite.build(graph, tmp_path / "w", samples=20, **build)
-    some = cocite.build(graph, tmp_path / "s", samples=20, keep=["1", "4", "6"], **build)
+    some = cocite.build(graph, tmp_path / "s", samples=20, only_nodes=["1", "4", "6"], **build)
     assert [h for h in whole.related("1", 99) if h.node in (4, 6)] == some.related("1", 99)
     sides = some.nodes.sides
     assert sides is not None
@@ -143,13 +143,13 @@ def test_an_index_of_some_nodes_and_joined_and_refreshed_ones(graph: Graph, tmp_
     assert manifests[0]["facts"]["sides"] == manifests[1]["facts"]["sides"]
 
     newer = Graph.from_edges([*table(4), (50, 50)], tmp_path / "n", bipartite=True)
-    again = cocite.refresh(tmp_path / "w", newer, share=0.5, again=True)
+    again = cocite.refresh(tmp_path / "w", newer, fraction=0.5, force=True)
     assert again.nodes.sides == newer.sides
     assert {str(h.node) for h in again.related(1, 99)} <= {str(i) for i in range(51)}
     plain = Graph.from_edges([(f"user:{a}", b) for a, b in table()], tmp_path / "plain")
     for other, said in ((plain, "is not bipartite"), (_called(tmp_path), "reader:NAME")):
         with pytest.raises(UsageError, match=said):
-            cocite.refresh(tmp_path / "w", other, again=True)
+            cocite.refresh(tmp_path / "w", other, force=True)
     assert cocite.verify(tmp_path / "w").faults == []
 
 

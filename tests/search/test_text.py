@@ -56,7 +56,7 @@ def texts_at(path: Path, texts: dict[str, str]) -> Path:
 def build(graph: Graph, output: Path, texts: dict[str, str] | Path, **given_: Any) -> Index:
     if isinstance(texts, dict):
         texts = texts_at(graph.path.with_suffix(".tsv"), texts)
-    options: dict[str, Any] = {"measure": "text", "min_df": 1, "max_df": 1.0, **given_}
+    options: dict[str, Any] = {"measure": "tfidf", "min_df": 1, "max_df": 1.0, **given_}
     return cocite.build(graph, output, texts=texts, overwrite=True, **options)
 
 
@@ -163,12 +163,12 @@ def test_half_of_the_score_is_texts_unless_one_chooses(
     words = scores(build(graph, tmp_path / "words", texts))
     for given_, share in (({}, SHARE), ({"texts_share": 0.3}, 0.3)):
         index = build(graph, tmp_path / "both", texts, measure=DEFAULT, **given_)
-        assert index.measure == f"blend:{1 - share}*{DEFAULT}+{share}*text"
+        assert index.measure == f"blend:{1 - share}*{DEFAULT}+{share}*tfidf"
         assert np.abs(scores(index) - (1 - share) * links - share * words).max() <= GRAIN
         assert_related_is_similarity_sorted(index, scores(index))
     assert sum(part.weight for part in index.stored.parts) == pytest.approx(1)
     other = build(graph, tmp_path / "other", texts, measure="cocitation", direction="both")
-    assert other.measure == "blend:0.5*cocitation+0.5*text"
+    assert other.measure == "blend:0.5*cocitation+0.5*tfidf"
     assert other.direction == "both"
     assert [part.direction for part in other.stored.parts] == ["in", "out", "none"]
 
@@ -211,9 +211,9 @@ def test_settings_from_a_file_go_with_texts(
     """Of links alone, to which they are added; and of a measure that names them."""
     place = texts_at(tmp_path / "t.tsv", texts)
     (tmp_path / "l.toml").write_text('measure = "ppr"\n[settings]\ntolerance = 0.01\n')
-    (tmp_path / "t.toml").write_text('measure = "text"\n[settings]\nmin_df = 1\nwords = 3\n')
+    (tmp_path / "t.toml").write_text('measure = "tfidf"\n[settings]\nmin_df = 1\nwords = 3\n')
     added = cocite.build(graph, tmp_path / "l", settings=tmp_path / "l.toml", texts=place)
-    assert added.measure == "blend:0.5*ppr+0.5*text"
+    assert added.measure == "blend:0.5*ppr+0.5*tfidf"
     alone = cocite.build(graph, tmp_path / "t", settings=tmp_path / "t.toml", texts=place)
     assert alone.settings == {"words": 3, "min_df": 1, "max_df": 0.5}
     with pytest.raises(UsageError, match="say where they are with --texts"):
@@ -229,13 +229,13 @@ def test_a_suite_compares_texts_where_it_names_them(
     suite = tmp_path / "s.toml"
     suite.write_text(
         f'[data]\ngraph = "{graph.path.name}"\ntexts = "t.tsv"\n[settings]\nmin_df = 1\n'
-        '[[method]]\nmeasures = ["*", "text"]\nwithout = ["xjaccard", "pagesim"]\n'
+        '[[method]]\nmeasures = ["*", "tfidf"]\nwithout = ["xjaccard", "pagesim"]\n'
     )
     (tmp_path / "work").mkdir()
     found = run_suite(load_suite(str(suite)), tmp_path, tmp_path / "work")
     content = {row.name: row.figures["content@1"].value for row in found.methods}
-    assert set(content) > {"text none", "neighbourhood both"}
-    assert max(content, key=lambda name: content[name]) == "text none"
+    assert set(content) > {"tfidf none", "neighbourhood both"}
+    assert max(content, key=lambda name: content[name]) == "tfidf none"
 
 
 def test_texts_of_no_page_are_told(
@@ -251,12 +251,12 @@ def test_texts_of_no_page_are_told(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"texts_share": 1}, "texts_share is 1; it is a number between 0 and 1, both excluded"),
-        ({"measure": "text", "texts_share": 0.5}, "text says itself how much texts count"),
+        ({"texts_share": 1}, "texts_share is 1.0; it is a number between 0 and 1, both excluded"),
+        ({"measure": "tfidf", "texts_share": 0.5}, "tfidf says itself how much texts count"),
         ({"measure": "blend:ppr+cocitation"}, r"has no share of text: write it down there"),
-        ({"measure": "text", "direction": "in"}, "'in'; text looks at no links: leave it out"),
+        ({"measure": "tfidf", "direction": "in"}, "'in'; tfidf looks at no links: leave it out"),
         ({"words": 0}, "words is 0; it is a whole number from 1 to"),
-        ({"keep": ["p0"]}, "to keep some pages only, choose a measure with samples"),
+        ({"only_nodes": ["p0"]}, "to keep some pages only, choose a measure with samples"),
     ],
 )
 def test_what_does_not_go_with_texts_is_refused(
@@ -269,8 +269,8 @@ def test_what_does_not_go_with_texts_is_refused(
 
 
 def test_texts_that_are_missing_or_twice_there_are_refused(graph: Graph, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"text compares the texts of pages: say where .* --texts"):
-        cocite.build(graph, tmp_path / "i", measure="text")
+    with pytest.raises(UsageError, match=r"tfidf compares the texts of pages: say where .* --texts"):
+        cocite.build(graph, tmp_path / "i", measure="tfidf")
     with pytest.raises(UsageError, match=r"and none are given: say where they are with --texts"):
         cocite.build(graph, tmp_path / "i", texts_share=0.5)
     with pytest.raises(InputError, match="is not there; texts are a folder, a tar archive or"):
@@ -315,7 +315,7 @@ def test_memory_and_pieces_do_not_change_a_byte(
         asked.append(folder)
         return Scratch(folder)
 
-    monkeypatch.setattr(Scratch, "beside", beside)
+    monkeypatch.setattr(Scratch, "near", beside)
     words = len(set(" ".join(texts.values()).split()))
     least = 40 * graph.nodes + 200 * words + 1524
     monkeypatch.setattr(text_build, "_ROW", 10**6)  # rows do not fit
@@ -338,7 +338,7 @@ def test_the_size_is_foreseen_and_texts_are_read_once(
     monkeypatch.setattr(text_count, "texts_of", reading)
     place, seen = texts_at(tmp_path / "t.tsv", texts), list[tuple[int, int]]()
     options = BuildOptions.checked(
-        "blend:text+text(words=2)", settings={"min_df": 1, "max_df": 1.0}, texts=place
+        "blend:tfidf+tfidf(words=2)", settings={"min_df": 1, "max_df": 1.0}, texts=place
     )
     with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
         estimate = work.estimate()
@@ -397,25 +397,25 @@ def test_a_refresh_keeps_the_words_of_the_pages_that_stay(
     """As they are; pages that are new have none, unless texts are given."""
     old = ring(make_graph, 30)
     later = make_graph([(f"p{v}", f"p{v + 1}") for v in range(4, 35)])
-    for measure in ("text", DEFAULT):
+    for measure in ("tfidf", DEFAULT):
         index = build(old, tmp_path / "i", texts, measure=measure)
-        words = index if measure == "text" else build(old, tmp_path / "w", texts)
+        words = index if measure == "tfidf" else build(old, tmp_path / "w", texts)
         before = {(a, b): words.similarity(a, b) for a in texts for b in texts}
-        found = cocite.refresh(tmp_path / "i", later, again=True)
+        found = cocite.refresh(tmp_path / "i", later, force=True)
         assert found.measure == find_measure(index.measure).name
         assert found.stored.texts is not None
         assert found.stored.texts["pages"] == 26
-        if measure == "text":
+        if measure == "tfidf":
             for a in (name for name in texts if name in found.nodes):
                 assert found.similarity(a, "p35").score == 0
                 for b in (name for name in texts if name in found.nodes):
                     assert found.similarity(a, b) == before[a, b]
             assert_related_is_similarity_sorted(found, scores(found))
-        again = cocite.refresh(tmp_path / "i", later, again=True)
+        again = cocite.refresh(tmp_path / "i", later, force=True)
         assert again.stored.digest == found.stored.digest
         told = texts | {f"p{v}": "word59 word58" for v in range(30, 36)}
         place = texts_at(tmp_path / "t.tsv", told)
-        renewed = cocite.refresh(tmp_path / "i", later, texts=place, again=True)
+        renewed = cocite.refresh(tmp_path / "i", later, texts=place, force=True)
         anew = build(later, tmp_path / "anew", place, measure=measure)
         assert contents(tmp_path / "i") == contents(tmp_path / "anew")
         assert renewed.related("p35") == anew.related("p35") != []
@@ -426,7 +426,7 @@ def test_texts_for_an_index_without_them_are_refused(make_graph: MakeGraph, tmp_
     cocite.build(graph, tmp_path / "i")
     place = texts_at(tmp_path / "t.tsv", {"p0": "elk"})
     with pytest.raises(UsageError, match=r"compares no texts: leave them out, or build an index"):
-        cocite.refresh(tmp_path / "i", graph, texts=place, again=True)
+        cocite.refresh(tmp_path / "i", graph, texts=place, force=True)
 
 
 # -- the command line ------------------------------------------------------------------------
@@ -442,20 +442,20 @@ def test_the_command_line(
     assert main(["info", output, "--format", "json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["texts"] == {"pages": 30, "words": 59}
-    assert facts["measure"] == f"blend:0.6*{DEFAULT}+0.4*text"
+    assert facts["measure"] == f"blend:0.6*{DEFAULT}+0.4*tfidf"
     assert main(["info", output]) == 0
     printed = capsys.readouterr().out
     assert "of 30 of the 32 pages, 59 words" in printed
-    assert "0.4 of text, no links, text" in printed
+    assert "0.4 of tfidf, no links, text" in printed
     assert main(["why", output, "p1", "p2", "-k", "40"]) == 0
     printed = capsys.readouterr().out
     assert '"word59"' in printed
     assert 'p1 ~ "word59" ~ p2' in printed or 'p1 ~ "word5' in printed
     assert main(["plan", str(graph.path), *ask]) == 0
-    assert f"blend:0.6*{DEFAULT}+0.4*text" in capsys.readouterr().out
+    assert f"blend:0.6*{DEFAULT}+0.4*tfidf" in capsys.readouterr().out
     later = ["refresh", output, str(graph.path), "--texts", str(place)]
     assert main(later) == 0
-    assert main(["index", str(graph.path), "-o", output, "--measure", "text"]) == 2
+    assert main(["index", str(graph.path), "-o", output, "--measure", "tfidf"]) == 2
     assert "say where they are with --texts" in capsys.readouterr().err
 
 

@@ -132,7 +132,7 @@ def check_paths(
     onward = not measure.symmetric  # the last step goes to b and not from it
     for end, path in ((a, reason.path_a), (b, reason.path_b)):
         if not path:
-            whole = ("companion", "pagesim", "ppr", "proximity", "shared-nearest", "xjaccard")
+            whole = ("companion", "pagesim", "ppr", "ppr-symmetric", "snn", "xjaccard")
             assert measure.name in whole
             assert reason.steps is None
             continue
@@ -403,7 +403,7 @@ def test_paths_that_end_before_they_meet_are_damage(make_graph: MakeGraph, tmp_p
     index = cocite.build(graph, tmp_path / "i", layout="paths", samples=20, measure="psimrank")
     assert index.why("one", "two").reasons
     words = np.fromfile(tmp_path / "i" / "in.samples-000000", np.uint32)
-    steps, begin = index.readers[0].part.shards[0].blobs[0, 4:6].tolist()
+    steps, begin = index.scorer.readers[0].part.shards[0].blobs[0, 4:6].tolist()
     words[steps:begin] = 0
     words.tofile(tmp_path / "i" / "in.samples-000000")
     again = cocite.open(tmp_path / "i")

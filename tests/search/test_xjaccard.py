@@ -35,7 +35,7 @@ def make(graph: Graph, output: Path | None = None, **options: Any) -> Index:
 
 
 def reader_of(index: Index) -> MatchReader:
-    reader = index.readers[0]
+    reader = index.scorer.readers[0]
     assert isinstance(reader, MatchReader)
     return reader
 

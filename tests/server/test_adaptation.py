@@ -31,7 +31,7 @@ class Simulated:
             while told and told[0][0] <= now:
                 done, took = heapq.heappop(told)
                 self.adaptation.answered(took, done)
-            share = self.adaptation.asked(now)
+            share = self.adaptation.share_now(now)
             begin = max(now, heapq.heappop(free))
             full = len(told) >= QUEUE + THREADS
             if full or (self.adaptation.at_floor and begin - now > TARGET):
@@ -92,11 +92,11 @@ def test_it_does_not_swing() -> None:
 def test_one_slow_answer_is_no_load() -> None:
     adaptation = Adaptation(TARGET, LOWEST, 0.0)
     adaptation.answered(5.0, 5.0)
-    assert adaptation.asked(7.0) == 1.0
+    assert adaptation.share_now(7.0) == 1.0
     for now in (10.1, 10.2, 10.3):
         adaptation.answered(1.0, now)
-    assert adaptation.asked(11.15) == 0.75
-    assert adaptation.asked(60.0) == 1.0
+    assert adaptation.share_now(11.15) == 0.75
+    assert adaptation.share_now(60.0) == 1.0
 
 
 def test_idle_time_gives_samples_back_at_once_when_somebody_asks() -> None:
@@ -105,5 +105,5 @@ def test_idle_time_gives_samples_back_at_once_when_somebody_asks() -> None:
         for _ in range(6):
             adaptation.answered(1.0, tenth / 10)
     assert adaptation.at_floor
-    assert adaptation.asked(40.0) < 0.15
-    assert adaptation.asked(400.0) == 1.0
+    assert adaptation.share_now(40.0) < 0.15
+    assert adaptation.share_now(400.0) == 1.0

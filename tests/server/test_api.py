@@ -110,7 +110,7 @@ def test_indexes_say_what_they_are_and_not_where(server: Server, folder: Path) -
         ("/v1/related?node=red&k=1&k=2", 422, "k is given 2 times"),
         ("/v1/related?node=red&offset=10001", 422, "from 0 to 10000"),
         ("/v1/related?node=red&nodes=red", 422, "Did you mean node"),
-        ("/v1/related?node=red&effort=1", 422, "psimrank has no setting 'effort'"),
+        ("/v1/related?node=red&max_edges=1", 422, "psimrank has no setting 'max_edges'"),
         ("/v1/related?node=red&confidence=1", 422, "confidence is 1.0"),
         ("/v1/related?node=red&confidence=nan", 422, "confidence is nan"),
         ("/v1/related?node=%FF", 422, "not UTF-8"),
@@ -149,7 +149,7 @@ def test_a_body_is_bounded_and_read_as_json(server: Server) -> None:
     assert server.post("/v1/batch", {"nodes": []}).status == 422
     assert server.post("/v1/batch", {"nodes": [1]}).status == 422
     assert server.post("/v1/batch", {"nodes": ["red"], "k": True}).status == 422
-    assert server.post("/v1/batch", {"nodes": ["nobody"], "effort": 1}).status == 422
+    assert server.post("/v1/batch", {"nodes": ["nobody"], "max_edges": 1}).status == 422
     assert server.post("/v1/batch", {"nodes": ["red"]}, Content_Type="text/plain").status == 415
 
 
@@ -204,7 +204,7 @@ def test_every_answer_is_guarded(server: Server) -> None:
 def test_metrics_count_what_was_asked(server: Server) -> None:
     def count() -> float:
         text = server.get("/metrics").body.decode()
-        row = 'cocite_requests_total{status="200",verb="similarity"}'
+        row = 'cocite_requests_total{operation="similarity",status="200"}'
         return float(dict(line.rsplit(" ", 1) for line in text.splitlines()).get(row, 0))
 
     before = count()

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def elsewhere(worlds: Server) -> Iterator[tuple[str, Path]]:
-    """Another site: static files, the folder of ``--kind site`` among them."""
+    """Another site: static files, the folder of ``--output-format site`` among them."""
     yield from hosted(worlds.site.parent)  # type: ignore[attr-defined]
 
 

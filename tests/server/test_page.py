@@ -164,14 +164,14 @@ def test_empty_fields_of_a_form_mean_nothing(server: Server) -> None:
 
 @pytest.mark.process
 def test_the_form_has_what_was_asked_and_what_the_index_takes(server: Server) -> None:
-    tree = parsed(server.get(address(node="red", decay="0.8", together="least", refine="true")))
+    tree = parsed(server.get(address(node="red", decay="0.8", aggregate="min", refine="true")))
     form = one(tree, ".controls form")
     given = {
         node.attributes["name"]: node.attributes.get("value")
         for node in form.css("input")
         if "checkbox" not in (node.html or "") or "checked" in node.attributes
     }
-    chosen = {"node": "red", "decay": "0.8", "together": "least", "refine": "true"}
+    chosen = {"node": "red", "decay": "0.8", "aggregate": "min", "refine": "true"}
     assert {name: given[name] for name in chosen} == chosen
     assert one(form, "select#f-index").css("option[selected]")[0].attributes["value"] == "web"
     other = parsed(server.get(address(node="red", index="near", decay="0.8")))

@@ -14,8 +14,8 @@ from markupsafe import escape
 
 pytest.importorskip("jinja2", reason="the extra serve is not installed")
 
+from cocite.search.explainer import Reason
 from cocite.search.hits import Hit
-from cocite.search.stages import Reason
 from cocite.server.pages import graph_map
 from cocite.server.pages.explore import said_of
 from cocite.server.pages.view import _TEMPLATES, PageState, _labels, outward, readable
@@ -26,7 +26,7 @@ TEXTS = st.text(min_size=1, max_size=30)
 @given(
     st.lists(TEXTS, max_size=3, unique=True),
     st.none() | TEXTS,
-    st.lists(st.tuples(st.sampled_from(["k", "decay", "among"]), TEXTS), max_size=4),
+    st.lists(st.tuples(st.sampled_from(["k", "decay", "only"]), TEXTS), max_size=4),
 )
 def test_an_address_is_the_state(
     nodes: list[str], why: str | None, others: list[tuple[str, str]]

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import cocite
-from cocite.compiled.clock import compiling
 from cocite.deadline import check
 from cocite.errors import QueryTimeout
 from cocite.server.load import Full, Pool
@@ -102,7 +101,7 @@ def test_a_batch_has_an_end(folder: Path) -> None:
     service.config = SimpleNamespace(limits=limits, threads=2, target=1e6)  # type: ignore[assignment]
 
     async def lines() -> list[bytes]:
-        with service.asking("related", {}) as asking:
+        with service.serving("related", {}) as asking:
             return [
                 x async for each in service.ask_each({"nodes": ["red"] * 9}, asking) for x in each
             ]
@@ -119,9 +118,9 @@ def test_a_batch_has_an_end(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "value", "most"),
     [
-        ("effort", 10**12, "10000000"),
-        ("reach", 2**32 - 1, "100000"),
-        ("widest", 10**9, "10000"),
+        ("max_edges", 10**12, "10000000"),
+        ("min_results", 2**32 - 1, "100000"),
+        ("max_degree", 10**9, "10000"),
         ("tolerance", 1e-12, "1e-08"),
     ],
 )
@@ -141,7 +140,7 @@ def test_nobody_may_ask_for_any_amount_of_work(
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of all deadlines."""
     found = Clock()
-    monkeypatch.setattr(compiling, "_now", found)
+    monkeypatch.setattr("cocite.deadline._now", found)
     return found
 
 
@@ -212,10 +211,10 @@ def test_heavy_questions_are_answered_from_all_samples(folder: Path) -> None:
     service = Service(Config((Served("web", str(folder / "web.index")),)))
     service.adaptation.share = 0.3
     try:
-        with service.asking("related", {"node": ["red"]}) as asking:
+        with service.serving("related", {"node": ["red"]}) as asking:
             assert asking.samples == 18
         for values in ({"refine": True}, {"order": "pagerank"}, {"target_error": 0.1}):
-            with service.asking("related", {"node": ["red"], **values}) as asking:
+            with service.serving("related", {"node": ["red"], **values}) as asking:
                 assert asking.index is asking.held.index
     finally:
         service.close()

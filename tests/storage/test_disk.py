@@ -33,8 +33,7 @@ ALLOWED = {
     "server/metrics.py": "standard error",
     "cli/main.py": "standard output",
     "cli/help.py": "click's own write_text",
-    "cli/commands/compile.py": "a temporary directory of its own",
-    "compiled/cache.py": "compiled kernels: no store, and made anew when they are lost",
+    "storage/user_cache.py": "the directory of the cache, which holds no store",
     "search/plan/plan.py": "a temporary directory, removed after the estimate",
     "storage/spool.py": "files without a name, and a directory whose name tempfile finds",
 }

@@ -147,12 +147,12 @@ def test_a_repeated_refresh_stays_and_other_titles_do_not(tmp_path: Path) -> Non
     (tmp_path / "t.tsv").write_text("name\ttitle\na\tfirst\n")
     cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
     cocite.build(tmp_path / "g", tmp_path / "x", measure="psimrank", samples=4)
-    same = cocite.refresh(tmp_path / "x", tmp_path / "g", share=0.5)
+    same = cocite.refresh(tmp_path / "x", tmp_path / "g", fraction=0.5)
     assert len(same.stored.freshness.generations) == 1
-    again = cocite.refresh(tmp_path / "x", tmp_path / "g", share=0.5, again=True)
+    again = cocite.refresh(tmp_path / "x", tmp_path / "g", fraction=0.5, force=True)
     assert len(again.stored.freshness.generations) == 2
     cocite.ingest(tmp_path / "l.tsv", tmp_path / "h", titles=tmp_path / "t.tsv")
-    found = cocite.refresh(tmp_path / "x", tmp_path / "h", share=0.5)
+    found = cocite.refresh(tmp_path / "x", tmp_path / "h", fraction=0.5)
     assert found.stored.names.find("a") is not None
     assert len(found.stored.freshness.generations) == 2  # the oldest of four retired
     assert found.stored.freshness.numbers == range(4, 8)

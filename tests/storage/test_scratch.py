@@ -39,7 +39,7 @@ def test_what_is_forgotten_is_still_there(tmp_path: Path, data: st.DataObject) -
 def test_a_slice_gives_back_its_own_pages() -> None:
     if not Path("/proc/self/smaps").exists():
         pytest.skip("needs /proc")
-    array = Scratch.beside("/nowhere").zeros(1 << 20, np.uint64)
+    array = Scratch.near("/nowhere").zeros(1 << 20, np.uint64)
     array[:] = 1
     whole = resident(array)
     assert whole == array.nbytes
@@ -53,14 +53,14 @@ def test_pages_that_came_along_are_given_back_too() -> None:
     """A fault maps up to 2 MB around what is touched, where the system holds it in one piece."""
     if not Path("/proc/self/smaps").exists():
         pytest.skip("needs /proc")
-    array = Scratch.beside("/nowhere").zeros(1 << 20, np.uint64)
+    array = Scratch.near("/nowhere").zeros(1 << 20, np.uint64)
     array[:] = 1
     evict(array[300_000:300_100])
     assert resident(array) == array.nbytes - (2 << 20)
 
 
 def test_scratch_lies_beside_a_store_and_has_no_name(tmp_path: Path) -> None:
-    scratch = Scratch.beside(tmp_path)
+    scratch = Scratch.near(tmp_path)
     assert scratch.on_disk
     assert scratch.zeros((5, 2), np.float32).tolist() == [[0, 0]] * 5
     assert list(tmp_path.iterdir()) == []

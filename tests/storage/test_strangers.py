@@ -163,7 +163,7 @@ def test_a_refresh_leaves_alone_what_else_is_in_the_index(
     before = index.stored.digest
     (tmp_path / "x" / "thesis").touch()
     with pytest.raises(OutputExists, match="not the index's own and would be lost: thesis"):
-        cocite.refresh(tmp_path / "x", graph, share=0.5, again=True)
+        cocite.refresh(tmp_path / "x", graph, fraction=0.5, force=True)
     assert cocite.open(tmp_path / "x").stored.digest == before
     cocite.build(graph, graph.path / "x", samples=4, measure="psimrank")
     assert not (tmp_path / "x.building").exists()

@@ -335,7 +335,7 @@ def _ingest(place: Path, form: str) -> None:
         cocite.ingest(pages, out, memory=_MEMORY, threads=1, site="https://a.org/", pages=listed)
     else:
         told = "auto" if form == "archive" else form
-        cocite.ingest(place / "input", out, memory=_MEMORY, threads=1, format=told)
+        cocite.ingest(place / "input", out, memory=_MEMORY, threads=1, input_format=told)
 
 
 def attack_archives(given: Given) -> dict[str, Row]:

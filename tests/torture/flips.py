@@ -187,7 +187,7 @@ def refreshed_to(index: Path) -> Make:
 
     def make(graph: Path, folder: Path) -> object:
         shutil.copytree(index, folder / "x")
-        cocite.refresh(folder / "x", graph, share=0.5, date="2026-11-21")
+        cocite.refresh(folder / "x", graph, fraction=0.5, date="2026-11-21")
         return bytes_of(folder / "x")
 
     return make
@@ -205,7 +205,7 @@ def of_a_graph(index: Path) -> dict[str, Make]:
         "index": built(),
         "index of samples": built(measure="psimrank", samples=3, length=4),
         "index of some pages": built(
-            measure="psimrank", samples=3, length=4, keep_prefix="page", unweighted=True
+            measure="psimrank", samples=3, length=4, only_prefix="page", unweighted=True
         ),
         "rank": lambda graph, folder: cocite.pagerank(Graph.open(graph)).values.tolist(),
         "hits": lambda graph, folder: hits(Graph.open(graph), weighted=False).hubs.tolist(),
@@ -222,7 +222,7 @@ def of_an_index(graph: Path, newer: Path) -> dict[str, Make]:
         def make(index: Path, folder: Path) -> object:
             before = bytes_of(index)
             try:
-                cocite.refresh(index, to, share=share, date="2026-11-21", again=True)
+                cocite.refresh(index, to, fraction=share, date="2026-11-21", force=True)
                 return bytes_of(index)
             finally:
                 shutil.rmtree(index)

@@ -87,7 +87,17 @@ def _facts(content: bytes) -> None:
     shutil.copyfile(index / "manifest.json", path / "manifest.json")
     if not content:
         return
-    keys = ("measure", "parts", "settings", "graph", "nodes", "by", "asks", "generations", "wanted")
+    keys = (
+        "measure",
+        "parts",
+        "settings",
+        "graph",
+        "nodes",
+        "meeting_weight",
+        "asks",
+        "generations",
+        "wanted",
+    )
     try:
         value = json.loads(content[1:])
     except (ValueError, RecursionError):
@@ -209,7 +219,7 @@ def _read(name: str) -> Callable[[bytes], None]:
         from cocite.io.readers import Job, ReadOptions, Source, reader_of
 
         _new_schema()
-        path, tables, options = _FOLDER / name, _tables(), ReadOptions(skip_bad_rows="all")
+        path, tables, options = _FOLDER / name, _tables(), ReadOptions(bad_rows="all")
         path.write_bytes(content)
         source, scratch = Source(path), _FOLDER / "work" / "input"
         job = Job(source, 2, options, scratch, tables._db, lambda *told: None)

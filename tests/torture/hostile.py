@@ -1,5 +1,5 @@
 """Hostile stores: of each small store of ``stores.py`` a file or a fact is another one, and all
-checksums fit (``arrays.py``, ``facts.py``); then all verbs and Python are asked (``verbs.py``).
+checksums fit (``arrays.py``, ``facts.py``); then all commands and Python are asked (``verbs.py``).
 
 A case is told if anything of what is asked is refused, survived if all is answered, and lost if one
 step of it comes to what none may come to (``children.py``).

@@ -92,7 +92,7 @@ KINDS: dict[str, Kind] = {
     "arrays": Kind(
         "No content of a file ends the process, hangs, takes memory or comes out as a traceback",
         "other arrays in the place of those of every kind of store, with checksums that fit; then "
-        "all verbs and Python are asked",
+        "all commands and Python are asked",
         "arrays.py",
         partial(harm_stores, arrays.harms),
     ),

@@ -83,7 +83,7 @@ OPERATIONS: dict[str, Operation] = {
         "x.index", ["index", "@new.graph", *_INDEX[2:], "--overwrite"], [_INDEX]
     ),
     "refresh": Operation(
-        "x.index", ["refresh", "@x.index", "@new.graph", "--share", "0.5", *_DAY], [_INDEX]
+        "x.index", ["refresh", "@x.index", "@new.graph", "--fraction", "0.5", *_DAY], [_INDEX]
     ),
     "merge": Operation("x.index", ["merge", "@one.index", "@two.index", "-o", "@x.index"], _PIECES),
     "rank, a table": Operation("r.csv", ["rank", "@old.graph", "-o", "@r.csv"]),

@@ -18,7 +18,6 @@ from pathlib import Path
 from unittest import mock
 
 from cocite.cli.main import main
-from cocite.compiled.cache import place
 from cocite.search.cache import ENTRY
 from tests.torture.results import Given, Row
 
@@ -60,7 +59,7 @@ class _Place:
     def ask(self, file: Path) -> tuple[int, str, str]:
         """The exit code, the answer, and what was said."""
         out, err = io.StringIO(), io.StringIO()
-        environ = {"XDG_CACHE_HOME": str(self.cache), "COCITE_CACHE": str(place().written or "")}
+        environ = {"XDG_CACHE_HOME": str(self.cache)}
         with (
             mock.patch.dict(os.environ, environ),
             contextlib.redirect_stdout(out),

@@ -120,7 +120,8 @@ def _pipes(given: Given, until: Until) -> Row:
     told = prepared(OPERATIONS["related-all, lines"], given.folder / "pipes", _PAGES)
     index = str(told.before / "given.index")
     commands = [
-        ["related-all", index, "-k", "20", "-o", "-", "--kind", kind] for kind in ("csv", "jsonl")
+        ["related-all", index, "-k", "20", "-o", "-", "--output-format", kind]
+        for kind in ("csv", "jsonl")
     ]
     whole = [_read(words, None, 0)[1] for words in commands]
     assert all(len(text) > 4 << 16 for text in whole)  # no pipe holds as much

@@ -49,14 +49,14 @@ INDEXES: dict[str, dict[str, Any]] = {
     "cocitation": {"measure": "cocitation"},
     "coupling": {"measure": "coupling", "unweighted": True},
     "ppr": {"measure": "ppr"},
-    "proximity": {"measure": "proximity"},
+    "ppr-symmetric": {"measure": "ppr-symmetric"},
     "companion": {"measure": "companion"},
     "features": {"measure": "pagesim", "normalized": True},
-    "nearest": {"measure": "shared-nearest", "nearest": 6},
+    "nearest": {"measure": "snn", "neighbors": 6},
     "neighbourhood": {},
-    "text": {"measure": "text", "min_df": 1, "max_df": 1.0},
+    "text": {"measure": "tfidf", "min_df": 1, "max_df": 1.0},
     "blend": {"measure": "blend:psimrank+cocitation(idf=true)+xjaccard(bits=1)", "samples": 6},
-    "kept": {**_WALKS, "measure": "psimrank", "keep_prefix": "page"},
+    "kept": {**_WALKS, "measure": "psimrank", "only_prefix": "page"},
     "refreshed": {**_WALKS, "measure": "psimrank"},
 }
 """Name -> what an index is built with; those in :data:`WEIGHTED` of the graph with weights."""
@@ -94,11 +94,11 @@ def make_stores(folder: Path) -> None:
     newer = _graph(folder, NEWER.removesuffix(".graph"), later)
     _graph(folder, NEWER_WEIGHTED.removesuffix(".graph"), later, weight_column="3")
     for name, options in INDEXES.items():
-        given = options | ({"texts": texts} if options.get("measure") == "text" else {})
+        given = options | ({"texts": texts} if options.get("measure") == "tfidf" else {})
         cocite.build(weighted if name in WEIGHTED else plain, folder / f"{name}.index", **given)
     piece: dict[str, Any] = {"length": 5, "shard": 4, "measure": "psimrank", "numbers": range(6, 9)}
     cocite.build(plain, folder / PIECE, **piece)
-    cocite.refresh(folder / "refreshed.index", newer, share=0.5, again=True)
+    cocite.refresh(folder / "refreshed.index", newer, fraction=0.5, force=True)
 
 
 def harmed(folder: Path) -> list[Path]:

@@ -83,7 +83,7 @@ _ASKS: dict[str, _Ask] = {
 
 
 def _ingest(out: Path, **given: object) -> object:
-    return cocite.ingest(output=out, memory=_MEMORY, threads=1, overwrite=True, **given)  # type: ignore[arg-type]
+    return cocite.ingest(output=out, memory=_MEMORY, threads=1, overwrite=True, **given)
 
 
 def open_databases(given: Given) -> dict[str, Row]:

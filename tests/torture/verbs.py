@@ -1,4 +1,4 @@
-"""What is asked of a store that was harmed: all verbs that read one, and Python."""
+"""What is asked of a store that was harmed: all commands that read one, and Python."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _of_graphs(store: Path, stores: Path, a: str, b: str) -> list[list[str]]:
         ["nodes", path, a[:3]],
         ["nodes", path, a, "--links"],
         ["rank", path, "-o", f"{out}/ranks.csv"],
-        ["rank", path, "--by", "hubs", *plain],
+        ["rank", path, "--score", "hubs", *plain],
         ["related", path, a, "--measure", "psimrank"],
         ["related", path, a],
         ["similarity", path, a, b, "--measure", "simrank"],
@@ -88,8 +88,8 @@ def _of_indexes(store: Path, stores: Path, a: str, b: str) -> list[list[str]]:
     newer = str(stores / (NEWER_WEIGHTED if weighted else NEWER))
     return [
         *found,
-        ["refresh", path, newer, "--share", "0.5"],
-        ["refresh", path, newer, "--share", "1"],
+        ["refresh", path, newer, "--fraction", "0.5"],
+        ["refresh", path, newer, "--fraction", "1"],
     ]
 
 
@@ -139,7 +139,7 @@ def _index(path: Path, a: str, b: str) -> None:
     index = cocite.open(path)
     questions: list[Callable[[], Any]] = [
         lambda: [hit.score for hit in index.related(a)],
-        lambda: index.related(b, 3, other_sites=True),
+        lambda: index.related(b, 3, exclude_same_site=True),
         lambda: index.similarity(a, b),
         lambda: index.why(a, b).reasons,
         lambda: list(index.nodes),

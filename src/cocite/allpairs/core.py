@@ -26,7 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.allpairs.links import LinkRows, bandwidth, reordered
+from cocite.allpairs.links import bandwidth, reordered
+from cocite.graph.blocks import Links
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -109,23 +110,23 @@ class Core:
 
 
 def reduce(
-    graph: LinkRows,
+    links: Links,
     *,
     weights: NDArray[np.float32] | None = None,
     teleport: float | None = None,
     order: bool = True,
     all_loose: bool = False,
 ) -> Core:
-    """Reduce ``graph``.
+    """Reduce the system of ``links``, taken as in-links.
 
-    ``weights`` are those of its links; ``teleport`` is eq. 7's lambda; ``order`` numbers the
+    ``weights`` are those of the links; ``teleport`` is eq. 7's lambda; ``order`` numbers the
     classes by reverse Cuthill-McKee; ``all_loose`` lists the columns of all nodes, as
     PSimRank needs.
     """
-    rows = node_rows(graph, weights, teleport)
+    rows = node_rows(links, weights, teleport)
     number, firsts = _classes(rows)
     if teleport is not None:
-        without = np.flatnonzero(np.diff(graph.in_offsets) == 0)
+        without = np.flatnonzero(np.diff(links.offsets) == 0)
         number[without] = number[without[:1]]
     quotient = _quotient(rows, number, firsts)
     before = after = bandwidth(quotient.offsets, quotient.columns)
@@ -138,10 +139,10 @@ def reduce(
         quotient = _quotient(rows, number, firsts)
         after = bandwidth(quotient.offsets, quotient.columns)
     sizes = np.bincount(number[number >= 0], minlength=firsts.size)
-    loose = (number < 0) | (sizes[number] > 1) if firsts.size else np.zeros(graph.nodes, bool)
+    loose = (number < 0) | (sizes[number] > 1) if firsts.size else np.zeros(links.nodes, bool)
     shared, owners = _shared(rows, number, firsts, loose | all_loose)
     return Core(
-        graph.nodes,
+        links.nodes,
         number,
         firsts,
         sizes,
@@ -159,24 +160,24 @@ def offsets_of(counts: NDArray[np.integer]) -> Ints:
 
 
 def node_rows(
-    graph: LinkRows, weights: NDArray[np.float32] | None, teleport: float | None
+    links: Links, weights: NDArray[np.float32] | None, teleport: float | None
 ) -> CoreLinks:
     """Q by nodes. With teleportation it is eq. 7's matrix, but that of its uniform rows, which are
     all equal, the first stands for all.
     """
-    offsets = graph.in_offsets.astype(np.int64)
+    offsets = links.offsets.astype(np.int64)
     degrees = np.diff(offsets)
-    target = np.repeat(np.arange(graph.nodes), degrees)
-    raw = np.ones(graph.edges) if weights is None else weights.astype(np.float64)
-    sums = np.bincount(target, raw, minlength=graph.nodes)
+    target = np.repeat(np.arange(links.nodes), degrees)
+    raw = np.ones(links.edges) if weights is None else weights.astype(np.float64)
+    sums = np.bincount(target, raw, minlength=links.nodes)
     values = raw / sums[target]
-    columns = np.asarray(graph.in_sources)
+    columns = np.asarray(links.neighbors)
     if teleport is None:
         return CoreLinks(offsets, columns, values)
     values, empty = teleport * values, np.flatnonzero(degrees == 0)
     if empty.size == 0 or teleport == 1:
         return CoreLinks(offsets, columns, values)
-    n, first = graph.nodes, int(empty[0])
+    n, first = links.nodes, int(empty[0])
     at = int(offsets[first])
     offsets[first + 1 :] += n
     columns = np.insert(columns, at, np.arange(n, dtype=np.uint32))

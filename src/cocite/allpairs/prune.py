@@ -30,7 +30,7 @@ from cocite.errors import ResourceError
 from cocite.resources import format_size
 
 if TYPE_CHECKING:
-    from cocite.kernels.pruned import Chains, Rows
+    from cocite.kernels.pruned import Chains, PrunedRows
 
 
 Matrix = NDArray[Any]
@@ -66,11 +66,11 @@ class SparseMatrix(_Pool):
         self.count = np.zeros(size, np.int64)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> PrunedRows:
         """As the kernels take it."""
-        from cocite.kernels.pruned import Rows
+        from cocite.kernels.pruned import PrunedRows
 
-        return Rows(self.begin, self.count, self.columns, self.values)
+        return PrunedRows(self.begin, self.count, self.columns, self.values)
 
     def block(self, first: int, end: int) -> Matrix:
         """The rows from ``first`` to ``end``, dense."""

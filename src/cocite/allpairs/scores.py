@@ -279,7 +279,7 @@ class Scores:
         row = self.row(node)
         row[node] = 0
         if self.names.sides is not None:
-            beside = self.names.sides.beside(node)
+            beside = self.names.sides.side_of(node)
             row[: beside.start] = row[beside.stop :] = 0
         if k < row.size:
             least = np.partition(row, row.size - k)[row.size - k]

@@ -1,47 +1,37 @@
-"""Sweeps over the matrix of scores: the plain iteration, and successive over-relaxation.
+"""Sweeps over the matrix of scores, by one class for each way to hold or to compute it.
 
-    plain   T <- c W S W' + the loose nodes' terms; S is T with 1 on the diagonal
-            all from the last sweep's scores (Jacobi; the paper's eq. 6)
-    sor     block of columns after block, in place: T[:, block] <- (1 - omega) T[:, block] +
-            omega (the same formula, with what this sweep has written already); Gauss-Seidel with
-            omega = 1
+    plain    T <- c W S W' + the loose nodes' terms; S is T with 1 on the diagonal
+             all from the last sweep's scores (Jacobi; the paper's eq. 6)
+    sor      block of columns after block, in place: T[:, block] <- (1 - omega) T[:, block] +
+             omega (the same formula, with what this sweep has written already); Gauss-Seidel with
+             omega = 1
+    panels   the plain iteration on a matrix on disk, to the bit
+    coupled  PSimRank
+    psum     partial sums, the baseline that the paper compares with
 
 Each pair is computed once a sweep, with the block of its larger row, and written to both places.
 Blocks of one column are the paper's iteration (its eqs. 11 and 12, whose k and k + 1 are
 exchanged: fresh columns are those with j < i). Wider blocks are needed to be fast; columns of one
 block do not see each other's new values, which the bounds in ``allpairs/scores.py`` allow for.
-
 Self-loops need no care: where q_ii is not 0 the column's own last value stands for it.
 
 Memory: the matrix, and for the plain iteration a second one.
-
-All PSimRank scores by its iteration, without a loop over pairs of in-neighbors.
-
-    p(u, v) = c / |I(u) | I(v)| * ( |I(u) & I(v)| + F(u, v) + F(v, u) )
-    F(u, v) = sum of p over (I(u) - I(v)) x I(v), divided by |I(v)|
-
-With M[w, v] the sum of p(w, .) over I(v), F(u, v) |I(v)| is the sum of M[w, v] over I(u) less that
-over I(u) & I(v): a product as SimRank's, less a sum over common in-neighbors, which are found
-through the links of each in-neighbor w of v, sum of out-degrees squared steps in all. For
-nodes with equal in-neighbors every score is equal, and c among themselves, so they are one
-class, as in ``allpairs/core.py``; what the diagonal has more than its class cancels in F.
-
-One step shrinks differences by c, as weights within the bracket sum to at most the union: the
-bounds are the plain iteration's (``allpairs/scores.py``).
-
-Cost a sweep: 2 n m additions and the sum of squared out-degrees. Memory: two matrices.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.2.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.allpairs.products import Products, SparseProducts
+from cocite.allpairs.core import Core
+from cocite.allpairs.products import Products
 from cocite.allpairs.scores import ExactSweep
+from cocite.cluster import Team
+from cocite.graph.blocks import Links
+from cocite.storage import Scratch, evict
 
 Matrix = NDArray[Any]
 
@@ -53,72 +43,202 @@ def identity(products: Products) -> Matrix:
     return matrix
 
 
-class _Sweeps:
-    """What both have in common: ``matrix`` holds the scores."""
+def _single(core: Core) -> NDArray[np.uint8]:
+    """Which classes are single nodes: their score on the diagonal stays 1."""
+    return np.asarray(core.sizes == 1, np.uint8)
+
+
+class Sweeps:
+    """Sweeps over a matrix in memory, which ``matrix`` holds, from no steps or from ``start``.
+
+    ``omega`` is the factor of over-relaxation, in place; without it the iteration is the plain one,
+    and two matrices change places.
+    """
 
     def __init__(
-        self, products: Products, decay: float, omega: float, start: Matrix | None = None
+        self,
+        products: Products,
+        decay: float,
+        omega: float | None = None,
+        start: Matrix | None = None,
     ) -> None:
         self.products = products
         self.matrix = identity(products) if start is None else start
-        self._single = (products.core.sizes == 1).astype(np.uint8)
-        self._factors = np.array([decay, omega, 1.0], products.dtype)
+        self._next = np.zeros_like(self.matrix) if omega is None else self.matrix
+        self._single = _single(products.core)
+        self._factors = np.array([decay, 1.0 if omega is None else omega, 1.0], products.dtype)
 
-    def _settle(self, first: int, panel: Matrix, target: Matrix) -> float:
-        """Write one block's panel to ``target``, relaxed against ``matrix``."""
+    def __call__(self) -> ExactSweep:
+        """One sweep."""
+        change = 0.0
+        for first, end in self.products.blocks():
+            panel = self.products.panel(first, end, self.matrix)
+            change = max(change, self._settle(first, panel))
+        self.matrix, self._next = self._next, self.matrix
+        return ExactSweep(change)
+
+    def _settle(self, first: int, panel: Matrix) -> float:
+        """Write one block's panel, relaxed against ``matrix``."""
         from cocite.kernels import allpairs
 
-        end = panel.shape[0]
-        lower = target[first:end]
+        end, target = panel.shape[0], self._next
+        old, lower = self.matrix, target[first:end]
 
         def part(low: int, high: int) -> float:
             where = np.array([first, first, low, high, 0])
             return float(
-                allpairs.settle(
-                    panel, self.matrix, target, lower, where, self._single, self._factors
-                )
+                allpairs.settle(panel, old, target, lower, where, self._single, self._factors)
             )
 
         found: float = max(self.products.team.split(part, end))
         return found
 
 
-class PlainSweeps(_Sweeps):
-    """The plain iteration, from no steps or from ``start``; two matrices change places."""
+# -- panels ------------------------------------------------------------------------------
 
-    def __init__(self, products: Products, decay: float, start: Matrix | None = None) -> None:
-        super().__init__(products, decay, 1.0, start)
-        self._next = np.zeros_like(self.matrix)
+# The plain iteration on a matrix that lies on disk. A panel is all rows of some columns. One sweep
+# goes over the file twice, in order:
+#
+#     W S    panel by panel: a panel of S gives the same panel of W S
+#     T      panel by panel: the rows of W S that a panel's columns stand for, turned, times W
+#
+# T is written over W S: the rows of W S that are still needed lie below those that are written, as
+# only pairs on and above the diagonal are computed, and mirrored. Three panels are in memory at a
+# time. Every value is added up as in memory: the bytes are the same. Over-relaxation reads every
+# row it links to for each block of columns, which would be the whole file each time: it stays in
+# memory. The panels are ours; Yu et al. 2011, 4.2 speaks of input and output but keeps S in memory.
+
+_LEAST = 64
+
+
+def panel_width(size: int, itemsize: int, room: int) -> int:
+    """Columns of a panel, a multiple of 64, so that three take at most ``room``; 0 if none do."""
+    return min(room // (3 * size * itemsize) // _LEAST * _LEAST, -(-size // _LEAST) * _LEAST)
+
+
+class PanelMatrix:
+    """A square matrix in panels of ``width`` columns; the last may have columns to spare."""
+
+    def __init__(self, size: int, width: int, dtype: np.dtype[Any], scratch: Scratch) -> None:
+        self.size, self.width = size, width
+        count = -(-size // width)
+        self.panels: Matrix = scratch.zeros((count, size, width), dtype)
+
+    def block(self, first: int, end: int) -> Matrix:
+        """The rows from ``first`` to ``end``."""
+        found: Matrix = np.concatenate([panel[first:end] for panel in self.panels], axis=1)
+        evict(self.panels)
+        return found[:, : self.size]
+
+    def diagonal(self) -> Matrix:
+        """The diagonal."""
+        at = np.arange(self.size)
+        return np.asarray(self.panels[at // self.width, at, at % self.width])
+
+
+class PanelSweeps:
+    """Plain sweeps; ``matrix`` holds the scores."""
+
+    def __init__(self, products: Products, decay: float, width: int, scratch: Scratch) -> None:
+        self.products, self._width = products, width
+        size = products.core.size
+        self.matrix = PanelMatrix(size, width, products.dtype, scratch)
+        self._next = PanelMatrix(size, width, products.dtype, scratch)
+        self._single = _single(products.core)
+        self._factors = np.array([decay, 1.0, 1.0], products.dtype)
+        at = np.flatnonzero(self._single)
+        self.matrix.panels[at // width, at, at % width] = 1
 
     def __call__(self) -> ExactSweep:
-        """One sweep."""
-        change = 0.0
-        for first, end in self.products.blocks():
-            panel = self.products.panel(first, end, self.matrix)
-            change = max(change, self._settle(first, panel, self._next))
+        """One sweep: two passes over the file."""
+        self._multiply()
+        change, diagonal = 0.0, self.matrix.diagonal()
+        for number in range(self.matrix.panels.shape[0]):
+            low = number * self._width
+            for first in range(low, min(low + self._width, self.matrix.size), self.products.width):
+                end = min(first + self.products.width, low + self._width, self.matrix.size)
+                panel = self.products.times(self._turned(first, end), end)
+                self.products.add_shared(first, end, diagonal, panel)
+                change = max(change, self._settle(first, panel))
+            evict(self.matrix.panels, self._next.panels)
         self.matrix, self._next = self._next, self.matrix
         return ExactSweep(change)
 
+    def _multiply(self) -> None:
+        """W S, into the other matrix."""
+        from cocite.kernels import allpairs
 
-class RelaxedSweeps(_Sweeps):
-    """Over-relaxation in place."""
+        links, weights, width = self.products.core.links, self.products.weights, self._width
+        for panel, out in zip(self.matrix.panels, self._next.panels, strict=True):
 
-    def __call__(self) -> ExactSweep:
-        """One sweep."""
-        change = 0.0
-        for first, end in self.products.blocks():
-            panel = self.products.panel(first, end, self.matrix)
-            change = max(change, self._settle(first, panel, self.matrix))
-        return ExactSweep(change)
+            def part(low: int, high: int, panel: Matrix = panel, out: Matrix = out) -> None:
+                offsets = links.offsets[low : high + 1]
+                allpairs.multiply(offsets, links.columns, weights, panel, 0, width, out[low:high])
+
+            self.products.team.split(part, self.matrix.size, links.offsets)
+            evict(self.matrix.panels, self._next.panels)
+
+    def _turned(self, first: int, end: int) -> Matrix:
+        """Rows of W S as columns."""
+        from cocite.kernels import allpairs
+
+        size, width = self.matrix.size, self._width
+        turned = self.products.turned(end - first)
+
+        def part(low: int, high: int) -> None:
+            for number in range(low, high):
+                begin = number * width
+                out = turned[begin : begin + width]
+                rows = self._next.panels[number][first:end]
+                allpairs.transpose(rows, 0, min(width, size - begin), out)
+
+        self.products.team.split(part, self._next.panels.shape[0], aligned=1)
+        return turned
+
+    def _settle(self, first: int, panel: Matrix) -> float:
+        """Write one block to both places, panel by panel of the mirrored one."""
+        from cocite.kernels import allpairs
+
+        end, width = panel.shape[0], self._width
+        number, column = divmod(first, width)
+        old, upper = self.matrix.panels[number], self._next.panels[number]
+
+        def part(low: int, high: int) -> float:
+            change = 0.0
+            for other in range(low, high):
+                begin = other * width
+                where = np.array([first, column, begin, min(begin + width, end), begin])
+                lower = self._next.panels[other][first:end]
+                made = allpairs.settle(panel, old, upper, lower, where, self._single, self._factors)
+                change = max(change, float(made))
+            return change
+
+        found: float = max(self.products.team.split(part, number + 1, aligned=1))
+        return found
 
 
 # -- psimrank ----------------------------------------------------------------------------
+
+# All PSimRank scores by its iteration, without a loop over pairs of in-neighbors.
+#
+#     p(u, v) = c / |I(u) | I(v)| * ( |I(u) & I(v)| + F(u, v) + F(v, u) )
+#     F(u, v) = sum of p over (I(u) - I(v)) x I(v), divided by |I(v)|
+#
+# With M[w, v] the sum of p(w, .) over I(v), F(u, v) |I(v)| is the sum of M[w, v] over I(u) less
+# that over I(u) & I(v): a product as SimRank's, less a sum over common in-neighbors. These are
+# found through the links of each in-neighbor w of v, in all as many steps as the sum of out-degrees
+# squared. For nodes with equal in-neighbors every score is equal, and c among themselves, so they
+# are one class, as in ``allpairs/core.py``; the excess of the diagonal over its class cancels in F.
+#
+# One step shrinks differences by c, as weights within the bracket sum to at most the union: the
+# bounds are the plain iteration's (``allpairs/scores.py``). A sweep costs 2 n m additions and the
+# sum of squared out-degrees. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.2.
 
 
 class CoupledSweeps:
     """Sweeps of the iteration; the core of ``products`` lists all nodes as loose."""
 
-    def __init__(self, products: SparseProducts, decay: float) -> None:
+    def __init__(self, products: Products, decay: float) -> None:
         self.products, self._decay = products, decay
         core = products.core
         self._sizes = np.diff(core.shared.offsets).astype(products.dtype)
@@ -126,7 +246,7 @@ class CoupledSweeps:
         products.weights *= np.repeat(self._sizes, np.diff(core.links.offsets))
         self.matrix = identity(products)
         self._parts = np.empty_like(self.matrix)
-        self._single = (core.sizes == 1).astype(np.uint8)
+        self._single = _single(core)
 
     def __call__(self) -> ExactSweep:
         """One sweep."""
@@ -172,3 +292,45 @@ class CoupledSweeps:
                 self.matrix,
             )
         )
+
+
+# -- partial sums ------------------------------------------------------------------------
+
+#     partial_u(b) = sum of s(a, b) over a in I(u)                   once for all v
+#     s(u, v)      = c / (|I(u)| |I(v)|) * sum of partial_u(b) over b in I(v)
+#
+# on all pairs of all nodes, for the number of iterations that the accuracy asks for beforehand,
+# ceil(log_c epsilon) - 1. Its iterates are the plain iteration's; classes, symmetry and panels are
+# left out on purpose. 2 n m additions a sweep; two n x n matrices of float64.
+# Source: Lizorkin et al. 2008, as Yu et al. 2011 describe it in 5.2 and 6.
+
+
+def sweeps_for(epsilon: float, decay: float) -> int:
+    """The least k with decay^(k + 1) <= epsilon."""
+    return max(1, math.ceil(math.log(epsilon) / math.log(decay)) - 1)
+
+
+class PartialSums:
+    """Sweeps over the whole matrix; ``matrix`` float64[n, n] holds the scores."""
+
+    def __init__(self, links: Links, decay: float, team: Team) -> None:
+        self._offsets = links.offsets.astype(np.int64)
+        self._sources, self._decay, self._team = links.neighbors, decay, team
+        self.matrix: NDArray[np.float64] = np.eye(links.nodes)
+        self._next = np.empty_like(self.matrix)
+
+    def __call__(self) -> ExactSweep:
+        """One sweep."""
+        from cocite.kernels import allpairs
+
+        nodes, scores = self.matrix.shape[0], self.matrix
+
+        def part(low: int, high: int) -> float:
+            partial, links = np.empty(nodes), (self._offsets, self._sources)
+            return float(
+                allpairs.partial_sums(*links, scores, low, high, self._decay, partial, self._next)
+            )
+
+        change = max(self._team.split(part, nodes))
+        self.matrix, self._next = self._next, self.matrix
+        return ExactSweep(change)

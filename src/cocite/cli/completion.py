@@ -1,7 +1,7 @@
-"""``cocite completion``: what a shell runs so that verbs, options and names of nodes complete; and
-``cocite help``.
+"""``cocite completion``: what a shell runs so that commands, options and names of nodes complete;
+and ``cocite help``.
 
-The shell asks the program itself, by ``_COCITE_COMPLETE``: click answers for verbs, options and
+The shell asks the program itself, by ``_COCITE_COMPLETE``: click answers for commands, options and
 choices, ``node_names`` for the nodes of the index, graph or file of links that stands before them.
 
 Names of nodes have blanks, quotes and colons. zsh and fish quote what they insert; bash does not,
@@ -91,7 +91,7 @@ def answer(cli: click.Command, instruction: str) -> int:
 @click.command()
 @click.argument("shell", type=click.Choice(list(_SHELLS), case_sensitive=False))
 def completion(shell: str) -> None:
-    """Print what makes a shell complete verbs, options and names of nodes.
+    """Print what makes a shell complete commands, options and names of nodes.
 
     \b
     bash   eval "$(cocite completion bash)"    in ~/.bashrc
@@ -104,21 +104,23 @@ def completion(shell: str) -> None:
     click.echo(made(group, {}, "cocite", COMPLETE).source())
 
 
-def _verbs(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+def _commands(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     group = context.find_root().command
     assert isinstance(group, click.Group)
     return [name for name in group.list_commands(context) if name.startswith(begun)]
 
 
 @click.command()
-@click.argument("verbs", metavar="[VERB]", nargs=-1, shell_complete=_verbs)
+@click.argument("commands", metavar="[COMMAND]", nargs=-1, shell_complete=_commands)
 @click.pass_context
-def help(context: click.Context, verbs: tuple[str, ...]) -> None:
-    """Show the help of a verb, as its --help does."""
+def help(context: click.Context, commands: tuple[str, ...]) -> None:
+    """Show the help of a command, as its --help does."""
     at, command = context.find_root(), context.find_root().command
-    for name in verbs:
+    for name in commands:
         if not isinstance(command, click.Group):
-            raise click.UsageError(f"{at.command_path} has no verbs of its own: leave {name} out")
+            raise click.UsageError(
+                f"{at.command_path} has no commands of its own: leave {name} out"
+            )
         _, found, _ = command.resolve_command(at, [name])
         assert found is not None
         at = click.Context(found, at, name)

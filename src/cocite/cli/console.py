@@ -2,28 +2,21 @@
 
 The library calls back and never prints; here the calls become something to look at. A terminal
 gets bars; a log file gets a line after ten seconds, and then one a minute: how long it has taken,
-how much is done, and how long it will take if it goes on like that. That kernels are compiled is
-told by the log where there is no terminal (``cli/main.py``), and here on one: among the bars if
-there are any, else in a line that goes when they are.
+how much is done, and how long it will take if it goes on like that.
 """
 
 from __future__ import annotations
 
-import shutil
-import sys
 import time
 from types import TracebackType
 from typing import Any, Self
 
+from cocite.cli.messages import VOICE
 from cocite.cli.output import say
-from cocite.cli.voice import VOICE
-from cocite.compiled.clock import MESSAGE, clock
+from cocite.deadline import clock
 from cocite.resources import format_size, format_time
 
 _FIRST_LINE, _LOG_SECONDS, _JSON_SECONDS = 10.0, 60.0, 1.0
-_REDRAWN_SECONDS = 0.1
-_active: list[Stages] = []
-"""Those that have bars on the terminal now."""
 
 
 class Stages:
@@ -38,7 +31,6 @@ class Stages:
         self._units = units
         self._bars: Any = None
         self._tasks: dict[str, Any] = {}
-        self._kernels: Any = None
         self._reported, self._spoken = "", 0.0
         self._began = time.monotonic()
         self._next_line = self._began + _FIRST_LINE
@@ -48,7 +40,6 @@ class Stages:
         if VOICE.live:
             self._bars = _bars()
             self._bars.start()
-            _active.append(self)
         return self
 
     def __call__(self, stage: str, done: int, total: int, remark: str = "") -> None:
@@ -68,12 +59,6 @@ class Stages:
         shown = f"{stage}, {remark}" if remark else stage
         task = self._tasks[stage]
         self._bars.update(task, completed=done, total=total or None, description=shown)
-
-    def compiled(self, kernels: int) -> None:
-        """So many kernels are compiled by now; another one is on its way."""
-        if self._kernels is None:
-            self._kernels = self._bars.add_task(MESSAGE, total=None, unit="kernels")
-        self._bars.update(self._kernels, completed=kernels)
 
     def _report(self, stage: str, done: int, total: int, unit: str, remark: str) -> None:
         """For programs: a line where a stage begins, one a second, and where it ends."""
@@ -95,7 +80,7 @@ class Stages:
             say(", ".join(part for part in parts if part))
 
     def _left(self, done: int, total: int) -> str:
-        """How long the stage will take yet, in words; compiling does not count, which is done."""
+        """How long the stage will take yet, in words."""
         _, before, began = self._stage
         if not total or done <= before:
             return ""
@@ -104,10 +89,7 @@ class Stages:
     def _finish_others(self) -> None:
         """What was running is complete once the next stage begins."""
         for task in self._bars.tasks:
-            if task.id == self._kernels:
-                done = task.completed
-                self._bars.update(task.id, total=done or None, completed=done)
-            elif not task.finished:
+            if not task.finished:
                 whole = task.total or 1
                 self._bars.update(task.id, total=whole, completed=whole)
 
@@ -121,50 +103,6 @@ class Stages:
             if kind is None:
                 self._finish_others()
             self._bars.stop()
-            _active.remove(self)
-
-
-class Compiled:
-    """On a terminal, what is compiled, as :func:`cocite.compiled.clock.watched` tells it."""
-
-    def __init__(self) -> None:
-        self._drawn = 0.0
-        self._alone = False
-        self._found: tuple[int, float] = (0, 0.0)
-
-    def __call__(self, kernels: int, seconds: float, busy: bool) -> None:
-        """So many kernels by now, in so many seconds; ``busy`` with the next one."""
-        self._found = kernels, seconds
-        if not busy:
-            self._erase()
-            return
-        now = time.monotonic()
-        if now - self._drawn < _REDRAWN_SECONDS:
-            return
-        self._drawn = now
-        if _active:
-            _active[-1].compiled(kernels)
-        else:
-            self._alone = True
-            text = f"{MESSAGE}: {kernels} done, {format_time(seconds)}"
-            width = shutil.get_terminal_size().columns - 1
-            print(f"\r\x1b[2K{text[:width]}", end="", file=sys.stderr, flush=True)
-
-    def _erase(self) -> None:
-        if self._alone:
-            self._alone = False
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        """Leave a line that says what the time went into."""
-        self._erase()
-        kernels, seconds = self._found
-        if kernels:
-            s = "s" if kernels > 1 else ""
-            say(f"compiled {kernels} kernel{s} in {format_time(seconds)}")
 
 
 def _amount(done: float, total: float | None, unit: str) -> str:

@@ -1,11 +1,11 @@
-"""The help of a verb: on one screen if there is much of it (``--help``), or all of it
+"""The help of a command: on one screen if there is much of it (``--help``), or all of it
 (``--help-all``).
 
 What fits a screen is shown whole. Else every option has one line, the first sentence of what it is,
 and of the settings of measures there are only those that can be given here: of the index that is
 named (``cocite related web.index --help``), of ``--measure``, or of the default measure for a file
-of links, a graph, or a verb that builds. Those of the others are told by ``cocite measures NAME``,
-and are taken whether they are shown or not.
+of links, a graph, or a command that builds. Those of the others are told by ``cocite measures
+NAME``, and are taken whether they are shown or not.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Line(NamedTuple):
 
 
 class Sectioned(click.Option):
-    """An option that stands under a title of its own in the help of a :class:`SectionedVerb`."""
+    """An option that stands under a title of its own in the help of a :class:`SectionedCommand`."""
 
     def __init__(self, *declarations: Any, section: str, brief: bool = True, **more: Any) -> None:
         """``brief`` says whether it has a line in the short help."""
@@ -60,8 +60,8 @@ def _show_all(ctx: click.Context, parameter: click.Parameter, value: bool) -> No
         ctx.exit()
 
 
-class SectionedVerb(click.Command):
-    """A verb with many options: those that are always there first, then a section a title."""
+class SectionedCommand(click.Command):
+    """A command with many options: those that are always there first, then a section a title."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Remember what was given: help goes by the index that is named."""

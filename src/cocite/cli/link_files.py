@@ -9,19 +9,21 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cocite.cli import CACHED
 from cocite.cli.console import Stages
-from cocite.cli.help import Sectioned
+from cocite.cli.options import flag_of, takes
 from cocite.cli.output import counted, held, say
 from cocite.errors import Damaged, InputError, UsageError
 from cocite.graph import Graph
 from cocite.measures import DEFAULT
+from cocite.options.ingest import ReadingOptions
+from cocite.options.source import SourceOptions
 from cocite.resources import format_size
 from cocite.storage import kind_of
 
@@ -29,198 +31,12 @@ if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
 
 
-Command = Callable[..., Any]
-_ONCE = ("fetch", "delay", "report")
-"""Of ``cocite ingest`` alone: pages that are fetched change without a trace."""
 _SECTION = "For LINKS only, as for cocite ingest"
 
+reading_options = takes(ReadingOptions, "reading", section=_SECTION, brief=False)
+"""Gives a command that takes links ``reading``, how they are read; short help leaves it out."""
 
-class _Option(NamedTuple):
-    names: tuple[str, ...]
-    more: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        """By which a command gets it."""
-        return self.names[-1].removeprefix("--").replace("-", "_")
-
-
-def _option(*names: str, **more: Any) -> _Option:
-    return _Option(names, more)
-
-
-_READING_OPTIONS = (
-    _option(
-        "--from",
-        "format",
-        type=str.lower,
-        default="auto",
-        show_default=True,
-        metavar="NAME",
-        help="What LINKS are, by a name: --help-all lists them.",
-    ),
-    _option(
-        "--sheet",
-        default="",
-        metavar="NAME",
-        help="The sheet of a spreadsheet that holds the links.  [default: the only one with rows]",
-    ),
-    _option(
-        "--delimiter",
-        type=click.Choice(
-            ["auto", "tab", "comma", "semicolon", "pipe", "space"], case_sensitive=False
-        ),
-        default="auto",
-        show_default=True,
-        help="Between columns, in a text.",
-    ),
-    _option(
-        "--header",
-        type=click.Choice(["auto", "yes", "no"], case_sensitive=False),
-        default="auto",
-        show_default=True,
-        help="Whether the first row names the columns.",
-    ),
-    _option(
-        "--columns",
-        metavar="SOURCE,TARGET",
-        help="The columns of source and target, by their names or by numbers from 1.  [default: "
-        "those whose names say so, such as source and target, or from and to; else 1,2]",
-    ),
-    _option(
-        "--weight-column",
-        metavar="TITLE|NUMBER",
-        help="The column of the links' weights. Weights of duplicate links are added up.  "
-        "[default: none]",
-    ),
-    _option(
-        "--count-duplicates",
-        is_flag=True,
-        help="Give every link as its weight how often it is there.  [default: links have no "
-        "weights]",
-    ),
-    _option(
-        "--comment",
-        default="#",
-        show_default=True,
-        metavar="CHAR",
-        help="The character that begins a comment line; empty if there are no comments.",
-    ),
-    _option("--undirected", is_flag=True, help="Store every link in both directions."),
-    _option(
-        "--sides",
-        metavar="SOURCE,TARGET",
-        help="What the two kinds of a --bipartite table are called.  [default: user,item]",
-    ),
-    _option("--keep-self-loops", is_flag=True, help="Keep links from a node to itself."),
-    _option(
-        "--skip-bad-rows",
-        is_flag=True,
-        help="Leave malformed rows out and count them, instead of stopping at the first. Stops if "
-        "they are more than half of a file.",
-    ),
-    _option("--skip-all-bad-rows", is_flag=True, help="The same, however many they are."),
-    _option(
-        "--links",
-        type=click.Choice(["all", "main"], case_sensitive=False),
-        default="all",
-        show_default=True,
-        help="Of HTML pages: all links, or main, without the navigation that stands on every page.",
-    ),
-    _option(
-        "--link-tags",
-        default="a,area,frame",
-        show_default=True,
-        metavar="TAG,...",
-        help="What counts as a link, in HTML.",
-    ),
-    _option(
-        "--site",
-        metavar="URL",
-        help="Where a folder of HTML pages is published, so that links by that URL lead into it.  "
-        "[default: what its canonical links agree on]",
-    ),
-    _option(
-        "--ignore-canonical",
-        is_flag=True,
-        help="Keep copies of a page apart, though they say what page they are copies of.",
-    ),
-    _option(
-        "--keep-external",
-        is_flag=True,
-        help="Keep the pages outside a folder that it links to, by their URLs.",
-    ),
-    _option(
-        "--namespaces",
-        default="0",
-        show_default=True,
-        metavar="NUMBER,...",
-        help="Namespaces of a wiki whose pages are nodes: of a dump of MediaWiki, such as 0,14 for "
-        "articles and categories.",
-    ),
-    _option(
-        "--pages",
-        metavar="FILE",
-        help="Take only the pages that this sitemap or list of URLs names: of a folder of HTML "
-        "pages or a web archive.",
-    ),
-    _option(
-        "--fetch",
-        is_flag=True,
-        help="Fetch the pages that a sitemap or a list of URLs names: those that robots.txt "
-        "allows, one at a time of each host.",
-    ),
-    _option(
-        "--delay",
-        type=float,
-        default=1.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="Seconds between two requests to a host.",
-    ),
-    _option(
-        "--normalize-urls",
-        is_flag=True,
-        help="Write names that are URLs in one way, so that those of one page are one node: host, "
-        "port, dots, escapes, no fragment, no parameters of trackers.",
-    ),
-    _option(
-        "--report",
-        metavar="FILE",
-        help="List the links of HTML pages that lead nowhere (.tsv or .csv).",
-    ),
-)
-
-
-def reading_options(command: Command) -> Command:
-    """Add them to ``cocite ingest``."""
-    for option in reversed(_READING_OPTIONS):
-        command = click.option(*option.names, **option.more)(command)
-    return command
-
-
-def source_options(command: Command) -> Command:
-    """Add them to a command that asks links; short help leaves them out."""
-    for option in reversed(_READING_OPTIONS):
-        if option.name not in _ONCE:
-            more = option.more | {"cls": Sectioned, "section": _SECTION, "brief": False}
-            command = click.option(*option.names, **more)(command)
-    return command
-
-
-def reading_of(options: dict[str, Any]) -> dict[str, Any]:
-    """What was said of how links are read, as :func:`~cocite.ingest` takes it."""
-    found = {}
-    for option in _READING_OPTIONS:
-        usual = option.more.get("default", False if option.more.get("is_flag") else None)
-        value = options.get(option.name, usual)
-        if option.name not in _ONCE and value is not None and value != usual:
-            found[option.name] = value
-    if found.pop("skip_all_bad_rows", False):
-        found["skip_bad_rows"] = "all"
-    if options.get("bipartite"):
-        found["bipartite"] = True
-    return found
+READ_AS_USUAL = ReadingOptions()
 
 
 # -- links -------------------------------------------------------------------------------
@@ -234,14 +50,6 @@ _OPTION = re.compile(
 )
 """What a line about an input says to type."""
 
-cache_option = click.option(
-    "--no-cache",
-    is_flag=True,
-    help="Cache nothing. Otherwise the index of LINKS or of a GRAPH is cached, and used again "
-    "until they change (cocite info --cache).",
-)
-
-
 _UNITS = {
     "reading": "bytes",
     "parsing": "pages",
@@ -251,34 +59,11 @@ _UNITS = {
 }
 
 
-titles_option = click.option(
-    "--titles",
-    multiple=True,
-    metavar="FILE|DATABASE#TABLE",
-    help="Show titles beside the names of a file of LINKS: a table of names and titles, a file or "
-    "one of a database, such as 'sqlite:///site.db#pages'. They are cached with the links. "
-    "Repeatable.",
-)
-
-
-bipartite_option = click.option(
-    "--bipartite",
-    is_flag=True,
-    help="The two columns of LINKS are two kinds of nodes, user and item, with names of their own; "
-    "only nodes of one kind are compared. An item is asked for by its name, a user as user:NAME.",
-)
-
-
 def is_links(path: str) -> bool:
     """Whether ``path`` is read as links."""
     from cocite.search.cache import is_links  # commands that ask nothing do not wait for it
 
     return is_links(path)
-
-
-def side_option(help: str) -> Callable[..., Any]:
-    """``--side``, a side of what is bipartite by its title; ``help`` tells what of it."""
-    return click.option("--side", metavar="NAME", help=help)
 
 
 def no_sides(path: str) -> str:
@@ -289,16 +74,23 @@ def no_sides(path: str) -> str:
     )
 
 
-def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **options: Any) -> str:
-    """The graph that a verb works on: ``path``, or what is made of it if it holds links.
+def graph_of(
+    path: str,
+    source: SourceOptions,
+    reading: ReadingOptions = READ_AS_USUAL,
+    *,
+    memory: int | None = None,
+    threads: int | None = None,
+    lasting: bool = False,
+) -> str:
+    """Return the graph that a command works on: ``path``, or what is made of it if it holds links.
     ``lasting``: what is made must stay where it is.
     """
-    options |= {"no_cache": no_cache}
     if not is_links(path):
         refuse_folder(path)
-        refuse_options(path, options)
+        refuse_options(path, source, reading)
         return path
-    made = cache_key_of(path, options, index=False)
+    made = cached(path, source, reading, memory=memory, threads=threads, index=False)
     if lasting and click.get_current_context().meta.get(_TEMPORARY):
         file = "FILE" if path == "-" else shlex.quote(path)
         raise UsageError(
@@ -309,19 +101,22 @@ def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **opti
     return made
 
 
-def refuse_options(path: str, options: dict[str, Any], cached: bool = False) -> None:
+def refuse_options(
+    path: str, source: SourceOptions, reading: ReadingOptions, *, stored: bool = False
+) -> None:
     """Raise :class:`UsageError` for options of links where ``path`` is a stored graph or index;
-    ``cached`` says whether something is cached of it.
+    ``stored`` says that something is cached of it.
     """
-    if options.get("titles"):
+    if source.titles:
         raise UsageError(no_titles(path))
-    if options.get("bipartite"):
+    if source.bipartite:
         raise UsageError(no_sides(path))
-    if options.get("no_cache") and not cached:
+    if source.no_cache and not stored:
         raise UsageError(f"{path} is stored, and nothing of it is cached: leave --no-cache out")
-    if reading := reading_of(options):
-        name = next(iter(reading)).replace("_", "-").replace("format", "from")
-        raise UsageError(f"{path} is stored, and not read again: leave --{name} out")
+    for name in reading.changed():
+        raise UsageError(
+            f"{path} is stored, and not read again: leave {flag_of(name, ReadingOptions)} out"
+        )
 
 
 def graph_url(path: str) -> str | None:
@@ -331,15 +126,17 @@ def graph_url(path: str) -> str | None:
     return path if is_url(path) and not is_links(path) else None
 
 
-def index_of(path: str, *, no_cache: bool = False, **options: Any) -> str:
-    """What a verb works on that takes an index or a graph: ``path``, or the index that is made of
-    it if it holds links.
+def index_of(
+    path: str, source: SourceOptions, *, memory: int | None = None, threads: int | None = None
+) -> str:
+    """Return what a command works on that takes an index or a graph: ``path``, or the index that is
+    made of it if it holds links.
     """
-    options |= {"no_cache": no_cache}
     if is_links(path):
-        return cache_key_of(path, options, index=True)
+        means: dict[str, Any] = {"memory": memory, "threads": threads}
+        return cached(path, source, READ_AS_USUAL, index=True, **means)
     refuse_folder(path)
-    refuse_options(path, options)
+    refuse_options(path, source, READ_AS_USUAL)
     return path
 
 
@@ -404,38 +201,43 @@ def stored_of(path: str) -> list[str]:
     return found
 
 
-def cache_key_of(
-    source: str,
-    options: dict[str, Any],
+def cached(
+    path: str,
+    source: SourceOptions,
+    reading: ReadingOptions,
     *,
     index: bool,
-    made: BuildOptions | None = None,
+    built: BuildOptions | None = None,
+    exclude: Sequence[str] = (),
+    memory: int | None = None,
+    threads: int | None = None,
 ) -> str:
-    """The index of links or of a stored graph, or the graph of links, found in the cache or made;
-    what is temporary goes when the verb has ended. ``options`` are those of the verb; ``made`` is
-    what the index is made of, unless it is the default one.
+    """Return the index of links or of a stored graph, or the graph of links, cached or made.
+
+    What is temporary goes when the command has ended. ``built`` is what the index is made of,
+    unless it is the default one; ``exclude`` are nodes that are left out.
     """
     from cocite.graph.graph import HUBS_LOG
     from cocite.search.cache import find_or_make
 
-    file = "FILE" if source == "-" else shlex.quote(source)
-    exclude = options.get("exclude")
+    file = "FILE" if path == "-" else shlex.quote(path)
+    chosen = reading.changed() | ({"bipartite": True} if source.bipartite else {})
     try:
         with Stages(_UNITS) as stages, held(HUBS_LOG) as notes:
             found = find_or_make(
-                source,
+                path,
                 index=index,
-                options=made,
-                reading=reading_of(options) | ({"exclude": exclude} if exclude else {}),
-                titles=options.get("titles") or (),
-                cache=not options["no_cache"],
-                threads=options.get("threads"),
-                memory=options.get("memory"),
+                options=built,
+                reading=chosen | ({"exclude_nodes": list(exclude)} if exclude else {}),
+                titles=source.titles,
+                cache=not source.no_cache,
+                threads=threads,
+                memory=memory,
                 progress=stages,
             )
     except InputError as error:
         named = set(_OPTIONS.findall(str(error)))
-        if named - _typed_here(options) and "cocite ingest --" not in str(error):
+        if named - _typed_here() and "cocite ingest --" not in str(error):
             error.add_note(
                 f"Such options are those of cocite ingest {file} -o DIR; then {_THEN} in the place "
                 "of the file"
@@ -446,16 +248,16 @@ def cache_key_of(
         context.call_on_close(found.temporary.cleanup)
         context.meta[_TEMPORARY] = True
     else:
-        context.meta[CACHED] = found.folder, source
-    label = "standard input" if source == "-" else source
-    measure = made.measure.name if made is not None else DEFAULT
+        context.meta[CACHED] = found.folder, path
+    label = "standard input" if path == "-" else path
+    measure = built.measure.name if built is not None else DEFAULT
     by = f"; {measure} answers" if index else ""
-    links = kind_of(source) != "graph"
+    links = kind_of(path) != "graph"
     if found.made and links:
-        graph, two = Graph.open(found.graph), " --bipartite" if options.get("bipartite") else ""
+        graph, two = Graph.open(found.graph), " --bipartite" if source.bipartite else ""
 
         def typed(option: str) -> str:
-            if option.split(maxsplit=1)[0] in _typed_here(options):
+            if option.split(maxsplit=1)[0] in _typed_here():
                 return option
             return f"cocite ingest {file}{two} -o DIR {option}; then {_THEN}"
 
@@ -478,9 +280,10 @@ def cache_key_of(
     return str(found.index if index else found.graph)
 
 
-def _typed_here(options: dict[str, Any]) -> set[str]:
-    """The options of ``cocite ingest`` that the verb has, too."""
-    return {f"--{name.replace('_', '-')}" for name in options}
+def _typed_here() -> set[str]:
+    """Return the flags that the command has."""
+    parameters = click.get_current_context().command.params
+    return {name for parameter in parameters for name in parameter.opts}
 
 
 def said_of_titles(titles: dict[str, Any] | None) -> None:

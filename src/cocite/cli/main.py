@@ -1,4 +1,4 @@
-"""``cocite``: the group of all verbs, loaded when used, and the one place that reports errors.
+"""``cocite``: the group of all commands, loaded when used, and the one place that reports errors.
 
 Exit codes: 0 done, 1 failed, 2 wrong use or unknown node, 130 interrupted.
 """
@@ -19,12 +19,11 @@ import click
 
 from cocite import __version__
 from cocite.cli import CACHED, COMPLETE, GIVEN
-from cocite.cli.voice import LOG_JSON, QUIET, VOICE, shown
-from cocite.compiled.clock import MESSAGE, watched
+from cocite.cli.messages import LOG_JSON, QUIET, VOICE, shown
 from cocite.errors import CociteError, Damaged, UnknownNode
 from cocite.resources import note_low_memory
 
-_VERBS = {
+_COMMANDS = {
     "ingest": ("cocite.cli.commands.ingest", "Turn files of links into a stored graph."),
     "generate": ("cocite.cli.commands.ingest", "Make a web-like graph of any size."),
     "info": ("cocite.cli.commands.info", "Show what a stored graph or index holds."),
@@ -59,14 +58,16 @@ _VERBS = {
         "Tell how good the answers are, by labels and by texts.",
     ),
     "verify": ("cocite.cli.commands.info", "Check every byte of a stored graph or index."),
-    "warm": ("cocite.cli.commands.compile", "Compile all kernels now, as for an image."),
-    "cache": ("cocite.cli.commands.info", "Look after the compiled kernels that are kept."),
+    "cache": (
+        "cocite.cli.commands.info",
+        "Look after what is cached of links and of stores at URLs.",
+    ),
     "cluster": (
         "cocite.cli.commands.cluster",
         "Start several nodes on this machine, or show a cluster's.",
     ),
-    "completion": ("cocite.cli.completion", "Make a shell complete verbs, options and names."),
-    "help": ("cocite.cli.completion", "Show the help of a verb."),
+    "completion": ("cocite.cli.completion", "Make a shell complete commands, options and names."),
+    "help": ("cocite.cli.completion", "Show the help of a command."),
 }
 
 
@@ -93,8 +94,8 @@ class StoredPath(click.Path):
 _STORES = {"GRAPH", "INDEX"}
 """What stores are called in help."""
 _BY_URL = {"index", "refresh", "ingest"}
-"""Verbs that go by the URL itself: nodes of a cluster keep copies of their own, and what is to be
-refreshed stays where it is.
+"""Commands that go by the URL itself: nodes of a cluster keep copies of their own, and what is to
+be refreshed stays where it is.
 """
 _PATHS = {"DIR", "FILE", "FILES", "FOLDER", "GRAPH", "INDEX", "LINKS", "OUTPUT"}
 """What paths are called in help."""
@@ -115,30 +116,30 @@ _SAID = (
         "line, with time, level, message.",
     ),
 )
-"""What every verb takes, before its name and behind it; :class:`Voice` goes by it."""
+"""What every command takes, before its name and behind it; :class:`Voice` goes by it."""
 
 
 def _also_here(command: click.Command) -> None:
-    """Have a verb take what all take, once; its help need not say so."""
+    """Have a command take what all take, once; its help need not say so."""
     if not any(QUIET[1] in parameter.opts for parameter in command.params):
         for option in _SAID:
             option(command)
             command.params[-1].hidden = True  # type: ignore[attr-defined]  # it is an option
     if isinstance(command, click.Group):
-        for verb in command.commands.values():
-            _also_here(verb)
+        for each in command.commands.values():
+            _also_here(each)
 
 
 class _LazyGroup(click.Group):
-    """Verbs in the order of the work; the module of one is imported when it is called."""
+    """Commands in the order of the work; the module of one is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_VERBS)
+        return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _VERBS:
+        if cmd_name not in _COMMANDS:
             return None
-        module = import_module(_VERBS[cmd_name][0])
+        module = import_module(_COMMANDS[cmd_name][0])
         command = cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
         _also_here(command)
         for parameter in command.params:
@@ -152,24 +153,24 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As of any group, but a verb that there is not is answered with those like it, and a file
-        in its place with what to type.
+        """As of any group, but a command that there is not is answered with those like it, and a
+        file in its place with what to type.
         """
-        if args and args[0] not in _VERBS and not args[0].startswith("-"):
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
             if os.path.exists(args[0]):
                 asked = shlex.join(["cocite", "related", *args])
                 page = " PAGE" * (len(args) == 1)
-                ctx.fail(f"{args[0]!r} is a file and no verb. Ask it so: {asked}{page}")
+                ctx.fail(f"{args[0]!r} is a file and no command. Ask it so: {asked}{page}")
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], _VERBS)
+            near = get_close_matches(args[0], _COMMANDS)
             like = f" Did you mean {' or '.join(near)}?" if near else ""
-            ctx.fail(f"There is no verb {args[0]!r}.{like}")
+            ctx.fail(f"There is no command {args[0]!r}.{like}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl([(name, text) for name, (_, text) in _VERBS.items()])
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
 
 _CODES = (
@@ -210,7 +211,7 @@ def cli(context: click.Context) -> None:
 _BEGIN = """\
 cocite related links.tsv PAGE   the pages most related to PAGE; a row of links.tsv: source, target
 cocite why links.tsv PAGE HIT   the pages that make two pages related
-cocite --help                   all verbs: larger graphs, other measures, ranks, evaluation"""
+cocite --help                   all commands: larger graphs, other measures, ranks, evaluation"""
 """What leads on from ``cocite`` alone."""
 
 
@@ -221,9 +222,7 @@ class _Log(logging.Handler):
     """What the package warns of or tells, a line each on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        text, warning = record.getMessage(), record.levelno >= logging.WARNING
-        if text != MESSAGE or not VOICE.live:  # which shows it as it goes
-            VOICE.say(text, "warning" if warning else "info")
+        VOICE.say(record.getMessage(), "warning" if record.levelno >= logging.WARNING else "info")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -240,12 +239,7 @@ def main(arguments: list[str] | None = None) -> int:
             from cocite.cli.completion import answer
 
             return answer(cli, os.environ[COMPLETE])
-        if not VOICE.live:
-            return _run(given)
-        from cocite.cli.console import Compiled
-
-        with Compiled() as compiled, watched(compiled):
-            return _run(given)
+        return _run(given)
     finally:
         log.setLevel(before)
         log.removeHandler(shown)
@@ -338,7 +332,7 @@ def _plain(error: click.BadParameter) -> str:
 
 
 def _by_option(given: list[str], message: str) -> str:
-    """A message that begins with a keyword of Python, by the name of the verb's option."""
+    """A message that begins with a keyword of Python, by the name of the command's option."""
     keyword, space, rest = message.partition(" ")
     command: click.Command | None = cli
     for word in given:

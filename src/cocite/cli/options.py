@@ -1,32 +1,166 @@
-"""Options that several verbs share, so that they read the same everywhere.
+"""Flags: those of classes of options (``cocite/options/``), and those of the command line alone.
 
-Graphs that are stored in blocks, on the command line: where the blocks live.
-
-Options of the verbs that list hits: which nodes may be hits, and what comes first.
+The others are formats, threads and memory, a cluster, and whether checksums are compared.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import wraps
+from math import isinf
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from cocite.cli.help import Sectioned
 from cocite.cli.output import GRAPH_OUTPUTS, OUTPUTS, output_called
 from cocite.errors import InputError, UsageError
-from cocite.measures.tfidf import SHARE
+from cocite.options.core import NodeNames, Option, Options
+from cocite.options.query import RanksFile
 from cocite.resources import parse_size
 
 if TYPE_CHECKING:
     from cocite.graph.partitions import BlockedGraph
-    from cocite.index.plan import Keep
+    from cocite.io.writers import Target, Types
+    from cocite.options.common import OutputOptions
 
 
+Command = Callable[..., Any]
 Decorator = Callable[[Any], Any]
+
+
+# -- options of a class, as flags ----------------------------------------------------------------
+
+
+def takes(
+    kind: type[Options],
+    name: str,
+    *,
+    only: Sequence[str] = (),
+    without: Sequence[str] = (),
+    section: str = "",
+    brief: bool = True,
+    types: Mapping[str, Any] = MappingProxyType({}),
+    **changes: Mapping[str, Any],
+) -> Decorator:
+    """Give a command the flags of ``kind``; it receives them as one object, called ``name``.
+
+    ``only`` names the fields that it takes, by default all, and ``without`` those that it does not.
+    ``section`` is the title under which help lists them; ``brief`` says whether short help does.
+    ``types`` are click's, of those that only this command has. ``changes`` are
+    what an option is for this command, such as ``k={"text": "How many rows."}``.
+    """
+    declared = {
+        field: replace(each, **changes.get(field, {}))
+        for field, each in kind.declared().items()
+        if "cli" in each.fronts and field not in without and (not only or field in only)
+    }
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def call(*args: Any, **parameters: Any) -> Any:
+            chosen = {
+                field: _as_option(parameters.pop(field), declared[field]) for field in declared
+            }
+            return command(*args, **parameters, **{name: kind(**chosen)})
+
+        found: Command = call
+        for each in reversed(declared.values()):
+            found = _flag(each, section, brief, types.get(each.name))(found)
+        return found
+
+    return decorate
+
+
+def flag_of(name: str, *kinds: type[Options]) -> str:
+    """Return the flag of a field."""
+    found = next((kind.declared()[name] for kind in kinds if name in kind.declared()), None)
+    return found.flag.split(",")[0] if found and found.flag else "--" + name.replace("_", "-")
+
+
+def _flag(option: Option[Any], section: str, brief: bool, kind: Any) -> Decorator:
+    """Return click's option for one of ours."""
+    names = option.flag.split(",") if option.flag else ["--" + option.name.replace("_", "-")]
+    default = option.default_text
+    simple = not isinstance(option.default, tuple)
+    more: dict[str, Any] = {"default": option.default if simple else None}
+    more["metavar"] = option.metavar or None
+    help_text = option.negated or option.text
+    if option.type is bool:
+        more |= {"is_flag": True, "flag_value": not option.default}
+    elif option.choices:
+        more["type"] = click.Choice(option.choices, case_sensitive=False)
+    elif option.type is int:
+        low, high = (None if isinf(bound) else int(bound) for bound in (option.low, option.high))
+        more["type"] = click.IntRange(low, high)
+    elif option.type is float:
+        more["type"] = float
+    elif option.type in (NodeNames, Path, RanksFile):
+        dash = option.metavar.endswith("|-")
+        more["type"] = click.Path(exists=True, dir_okay=False, allow_dash=dash, path_type=Path)
+    if complete := _COMPLETED.get(option.name):
+        more["shell_complete"] = complete
+    if kind is not None:
+        more["type"] = kind
+    if option.many and option.type is not NodeNames:
+        more |= {"multiple": True, "default": ()}
+    if default:
+        help_text = f"{help_text}  [default: {default}]"
+    if section := section or option.section:
+        more |= {"cls": Sectioned, "section": section, "brief": brief}
+    return click.option(*names, option.name, **more, help=help_text)
+
+
+def _measures(context: click.Context, parameter: click.Parameter, text: str) -> Any:
+    from cocite.cli.completion import measure_names  # the shell alone waits for it
+
+    return measure_names(context, parameter, text)
+
+
+def _directions(context: click.Context, parameter: click.Parameter, text: str) -> Any:
+    from cocite.cli.completion import direction_names
+
+    return direction_names(context, parameter, text)
+
+
+_COMPLETED = {
+    "measure": _measures,
+    "measures": _measures,
+    "direction": _directions,
+    "directions": _directions,
+}
+"""What a shell offers, by the name of an option."""
+
+
+def _as_option(value: Any, option: Option[Any]) -> Any:
+    """Return what a command line gave as Python has it."""
+    if option.type is NodeNames and isinstance(value, Path):
+        return names_in(value)
+    return option.default if value is None or (option.many and not value) else value
+
+
+def target_for(
+    output: OutputOptions, types: Types | None = None, endings: Iterable[str] | None = None
+) -> Target | None:
+    """Return where a table goes, before any work is done; None for the terminal."""
+    from cocite.io.writers import target_of
+
+    return target_of(
+        output.output,
+        output.to,
+        kind=output.output_format,
+        overwrite=output.overwrite,
+        append=output.append,
+        types=types,
+        endings=endings,
+        safe=safe_csv(),
+    )
 
 
 _SAFE = "cocite.safe_csv"
@@ -37,7 +171,7 @@ def _safely(context: click.Context, parameter: click.Parameter, chosen: bool) ->
 
 
 def safe_csv() -> bool:
-    """Whether the verb writes CSV and TSV for spreadsheets (``--safe-csv``)."""
+    """Whether the command writes CSV and TSV for spreadsheets (``--safe-csv``)."""
     return bool(click.get_current_context().meta.get(_SAFE, False))
 
 
@@ -67,18 +201,18 @@ def _formats(names: Sequence[str], more: str = "") -> Decorator:
 
 
 format_option: Decorator = _formats(list(OUTPUTS))
-"""Gives the verb ``show``, the function that prints its reply."""
+"""Gives the command ``show``, the function that prints its reply."""
 
 graph_format_option: Decorator = _formats(
     [*OUTPUTS, *GRAPH_OUTPUTS],
     "; or as a graph, of the nodes that are listed and who of them is near to whom, for Gephi, "
     "NetworkX or Graphviz",
 )
-"""The same for a verb whose reply has a graph."""
+"""The same for a command whose reply has a graph."""
 
 
 def overwrite_option(kind: str) -> Decorator:
-    """Add ``--overwrite`` to a verb that makes a store of that kind."""
+    """Add ``--overwrite`` to a command that makes a store of that kind."""
     return click.option(
         "--overwrite",
         is_flag=True,
@@ -105,8 +239,8 @@ no_verify_option: Decorator = click.option(
 
 
 def verifying() -> bool:
-    """Whether the verb compares what it reads with its checksums: it has no ``--no-verify``, or it
-    was not given.
+    """Whether the command compares what it reads with its checksums: it has no ``--no-verify``, or
+    it was not given.
     """
     return not click.get_current_context().meta.get(_UNVERIFIED, False)
 
@@ -133,7 +267,7 @@ memory_option: Decorator = click.option(
 
 
 def resource_options(command: Any) -> Any:
-    """Add ``--memory`` and ``--threads``, of which a verb makes its :class:`Means`."""
+    """Add ``--memory`` and ``--threads``, of which a command makes its :class:`Resources`."""
     return memory_option(threads_option(command))
 
 
@@ -148,94 +282,21 @@ def cluster_option(what: str) -> Decorator:
     )
 
 
-def via_option(command: Any) -> Any:
-    """Add ``--staging-url``, by which shards come from nodes that do not see the output."""
-    return click.option(
-        "--staging-url",
-        "via",
-        metavar="URL",
-        help="With --cluster: the folder (s3://..., gs://..., file://...) by which samples come "
-        "from nodes that do not see the output.  [default: nodes see GRAPH and output by the same "
-        "paths]",
-    )(command)
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+"""A file that is there."""
+THERE = click.Path(exists=True, path_type=Path)
+"""A file or a folder that is there."""
 
 
-_KEEP: tuple[Decorator, ...] = (
-    click.option(
-        "--keep",
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Keep the pages in this file only: names, one a line. Walks go over the whole "
-        "graph; scores among these pages are what they would be, and other pages cannot be asked. "
-        "The index is smaller in proportion.  [default: all]",
-    ),
-    click.option(
-        "--keep-prefix",
-        metavar="TEXT",
-        multiple=True,
-        help="Keep only the pages whose names begin like this, and those of --keep. It can be "
-        "given several times.",
-    ),
-)
-
-
-def keep_options(command: Any) -> Any:
-    """Add ``--keep`` and ``--keep-prefix``, of which a verb makes its :class:`Keep`."""
-    for option in reversed(_KEEP):
-        command = option(command)
-    return command
-
-
-def exclude_option(help_text: str, *, dash: bool) -> Decorator:
-    """Add ``--exclude-nodes``, the pages that are left out of a graph that is made; ``dash`` is for
-    verbs that have standard input to themselves.
-    """
-    return click.option(
-        "--exclude-nodes",
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False, allow_dash=dash),
-        help=help_text,
-    )
-
-
-def excluded_in(file: str | None, links: Iterable[str]) -> list[str] | None:
+def excluded_in(file: Path | None, links: Iterable[str]) -> list[str] | None:
     """The names in the file of ``--exclude-nodes``, ``-`` being standard input, unless it is that
     of ``links``; None if no file is given. Raises :class:`UsageError` and :class:`InputError`.
     """
-    if file != "-":
-        return None if file is None else names_in(Path(file))
+    if file is None or str(file) != "-":
+        return None if file is None else names_in(file)
     if "-" in links:
         raise UsageError("standard input (-) is named twice, for links and for nodes to leave out")
     return _names(sys.stdin.buffer.read(), "standard input")
-
-
-_TEXTS = click.option(
-    "--texts",
-    metavar="FOLDER|FILE",
-    type=click.Path(exists=True, path_type=Path),
-    help="Compare the texts of the pages, too: a folder or a tar archive with a file a page, "
-    "called as the page is, with or without an ending; or a table of names and texts. Pages with "
-    "the same words in their texts are similar then, too.  [default: links alone]",
-)
-_TEXTS_SHARE = click.option(
-    "--texts-share",
-    type=float,
-    metavar="SHARE",
-    help="How much texts count in a score; links are the rest. A --measure that names text says so "
-    f"itself.  [default: {SHARE:g}]",
-)
-
-
-def texts_options(command: Any) -> Any:
-    """Add ``--texts`` and ``--texts-share``."""
-    return _TEXTS(_TEXTS_SHARE(command))
-
-
-def filter_of(file: Path | None, prefixes: Sequence[str]) -> Keep | None:
-    """Which pages are kept; None for all."""
-    from cocite.index.plan import Keep
-
-    return Keep.checked(None if file is None else names_in(file), prefixes or None)
 
 
 def names_in(path: Path) -> list[str]:
@@ -254,7 +315,7 @@ def _names(content: bytes, label: str) -> list[str]:
 
 
 def is_set(parameter: str) -> bool:
-    """Whether a parameter of this verb was given, and not left to its default."""
+    """Whether a parameter of this command was given, and not left to its default."""
     source = click.get_current_context().get_parameter_source(parameter)
     return source is not ParameterSource.DEFAULT
 
@@ -287,77 +348,3 @@ def partition_option(
     with Cluster.connect(address) as cluster:
         found = BlockedGraph.open(graph, verify=verifying(), crew=hiring(cluster))
         yield found, cluster.memory_each(memory, 1)
-
-
-# -- filters -----------------------------------------------------------------------------
-
-
-Command = Callable[..., Any]
-
-_FILTERS = (
-    click.option(
-        "--min-score",
-        type=float,
-        default=0.0,
-        show_default=True,
-        help="Leave out hits with a lower score.",
-    ),
-    click.option(
-        "--min-confidence",
-        type=float,
-        help="List only hits above --min-score, with this probability, such as 0.95.",
-    ),
-    click.option("--prefix", metavar="TEXT", help="List only nodes whose name begins like this."),
-    click.option(
-        "--exclude-prefix", metavar="TEXT", help="List no nodes whose name begins like this."
-    ),
-    click.option(
-        "--only",
-        "among",
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="List only nodes that are named in this file, one a line.",
-    ),
-    click.option(
-        "--exclude-same-site",
-        "other_sites",
-        is_flag=True,
-        help="List no pages of the same site as NODE (URLs only).",
-    ),
-)
-_ORDER = (
-    click.option(
-        "--order",
-        type=click.Choice(["score", "score*pagerank", "pagerank"], case_sensitive=False),
-        default="score",
-        show_default=True,
-        help="What comes first. The orders by PageRank take the best by score, see --candidates.",
-    ),
-    click.option(
-        "--candidates",
-        type=click.IntRange(1),
-        help="How many hits to order by PageRank, the best by score.  [default: four times "
-        "as many as are asked for, at least 100]",
-    ),
-    click.option(
-        "--ranks",
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="The PageRanks for --order, as cocite rank -o wrote them (.npy is fastest).  "
-        "[default: computed from the graph, which takes seconds for some million links]",
-    ),
-)
-
-
-def filter_options(command: Command) -> Command:
-    """Add what decides who may be a hit; ``among`` is a path."""
-    for option in reversed(_FILTERS):
-        command = option(command)
-    return command
-
-
-def order_options(command: Command) -> Command:
-    """Add ``--order`` and what goes with it."""
-    for option in reversed(_ORDER):
-        command = option(command)
-    return command

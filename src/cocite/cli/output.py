@@ -2,9 +2,9 @@
 
 Ways to print an answer: a file each, and the table that finds them by name.
 
-A verb hands over one :class:`Reply` and does not know how it is printed. A new way is a
+A command hands over one :class:`Reply` and does not know how it is printed. A new way is a
 function that takes a reply, and a line of ``OUTPUTS``. Kinds of graphs are those of
-``io/writers``, for verbs that answer with one.
+``io/writers``, for commands that answer with one.
 
 Widths of text on a terminal, where some characters take two columns and others none; titles of
 pages in tables, cut to what is left of the line.
@@ -38,7 +38,7 @@ from functools import partial
 from importlib import import_module
 from typing import cast
 
-from cocite.cli.voice import VOICE, as_json, shown
+from cocite.cli.messages import VOICE, as_json, shown
 from cocite.measures.settings import HUBS
 from cocite.results import Document, markdown
 
@@ -53,9 +53,9 @@ OUTPUTS = {
 
 @dataclass(frozen=True)
 class Reply:
-    """What a verb answers: the ``document`` for programs, and ``text()``, made when it is needed,
-    for people: empty if there is nothing to print. ``graph(kind)`` is the same as a graph, of verbs
-    that offer it.
+    """What a command answers: the ``document`` for programs, and ``text()``, made when it is
+    needed, for people: empty if there is nothing to print. ``graph(kind)`` is the same as a graph,
+    of commands that offer it.
     """
 
     document: Document
@@ -66,7 +66,7 @@ class Reply:
 Show = Callable[[Reply], None]
 
 GRAPH_OUTPUTS = ["graphml", "gexf", "dot"]
-"""What ``--format`` may be beside, of a verb that answers with a graph: what ``io/writers`` has,
+"""What ``--format`` may be beside, of a command that answers with a graph: what ``io/writers`` has,
 named here as nobody else waits for these."""
 
 
@@ -188,7 +188,9 @@ _LEAST_PROSE = 20
 
 @contextmanager
 def unsaid(name: str) -> Iterator[None]:
-    """Notes of one logger are not shown: a verb that builds dozens of indexes would repeat them."""
+    """Notes of one logger are not shown: a command that builds dozens of indexes would repeat
+    them.
+    """
     log = logging.getLogger(name)
     before = log.level
     log.setLevel(logging.WARNING)

@@ -8,23 +8,23 @@ refuses itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from cocite.cli.completion import direction_names, measure_names
 from cocite.cli.help import SETTING, Sectioned
 from cocite.cli.options import names_in
 from cocite.errors import InputError
-from cocite.graph.links import DIRECTIONS
-from cocite.measures import BY, DEFAULT, MEASURES, Measure, Setting, Value
+from cocite.measures import MEASURES, MEETING_WEIGHT, Measure, Setting, Value
 from cocite.measures.measure import Takes
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 SETTINGS = "Settings of the measure"
-"""The title under which they stand in a verb's help."""
+"""The title under which they stand in a command's help."""
 
 
 _FROM_FILE = "The name of a FILE stands for what is in it: a number for each step, one a line."
@@ -33,10 +33,10 @@ _FROM_FILE = "The name of a FILE stands for what is in it: a number for each ste
 class _MeetingType(click.ParamType):  # type: ignore[type-arg]
     """What a meeting is worth, or the name of a file that says it."""
 
-    name = "by"
+    name = "meeting_weight"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """What stands behind ``--by``."""
+        """What stands behind ``--meeting-weight``."""
         return "FILE|hitting|EXPR"
 
     def convert(
@@ -55,15 +55,7 @@ def _numbers_in(path: str) -> list[float]:
         ) from error
 
 
-def by_option(command: Command) -> Command:
-    """Add ``--by`` to a verb that builds: what its questions go by unless they say."""
-    option = click.option(
-        "--by",
-        type=_MeetingType(),
-        help="What a meeting of walks is worth, where a question does not say; for measures of "
-        "walks (see: cocite related --help). It is kept with the index; its samples are the same.",
-    )
-    return option(command)
+MEETING = _MeetingType()
 
 
 def chosen_settings(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -85,40 +77,24 @@ def _default(defaults: dict[str, Any]) -> str:
     return "; ".join([str(usual), *named])
 
 
-_MEASURE: tuple[Callable[[Command], Command], ...] = (
-    click.option(
-        "--measure",
-        metavar="NAME",
-        shell_complete=measure_names,
-        default=DEFAULT,
-        show_default=True,
-        help="What similar means: "
-        + ", ".join(MEASURES)
-        + "; or a weighted mean of several, such as blend:psimrank+cocitation (see: cocite "
-        "measures).",
-    ),
-    click.option(
-        "--direction",
-        metavar=f"[{'|'.join(DIRECTIONS)}]",
-        shell_complete=direction_names,
-        help="Which links count. in: pages are similar if similar pages link to them. out: if they "
-        "link to similar pages. both: both together. any: links are taken either way.  [default: "
-        + _default({each.name: each.direction for each in MEASURES.values() if not each.texts})
-        + "]",
-    ),
-    click.option(
-        "--layout",
-        metavar="NAME",
-        help="How the index is stored, for a measure that has a choice (see: cocite measures).",
-    ),
-)
+def with_settings(add: Decorator, into: str = "") -> Decorator:
+    """Give a command the settings of measures that ``add`` adds: as ``settings``, by name, or as
+    those of the options that the command receives as ``into``.
+    """
 
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def call(*args: Any, **parameters: Any) -> Any:
+            names = [name for name in parameters if name.startswith(SETTING)]
+            settings = chosen_settings({name: parameters.pop(name) for name in names})
+            if into:
+                chosen = replace(parameters.pop(into), settings=settings)
+                return command(*args, **parameters, **{into: chosen})
+            return command(*args, **parameters, settings=settings)
 
-def measure_options(command: Command) -> Command:
-    """Add ``--measure``, ``--direction`` and ``--layout``: what an index is of."""
-    for option in reversed(_MEASURE):
-        command = option(command)
-    return command
+        return add(call)
+
+    return decorate
 
 
 def build_options(command: Command) -> Command:
@@ -186,8 +162,8 @@ def _option(name: str, takers: list[tuple[str, Setting[Value]]], section: str) -
         )
     choices = list(dict.fromkeys(choice for _, each in takers for choice in each.choices))
     kind: Any = click.Choice(choices, case_sensitive=False) if choices else type(setting.default)
-    if name == BY.name:
-        kind, sentence = _MeetingType(), f"{sentence} {_FROM_FILE}"
+    if name == MEETING_WEIGHT.name:
+        kind, sentence = MEETING, f"{sentence} {_FROM_FILE}"
     help_text = f"{sentence}  [default: {_default({m: s.default for m, s in takers})}]"
     return click.option(
         flag,

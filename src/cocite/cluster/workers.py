@@ -16,7 +16,7 @@ from typing import Any
 
 from cocite.cluster.ray import Actor, Answer, Cluster
 from cocite.cluster.threads import Hiring
-from cocite.compiled.clock import clock
+from cocite.deadline import clock
 from cocite.errors import ResourceError, WorkerLost
 from cocite.resources import format_size
 
@@ -50,7 +50,7 @@ class ClusterPool:
             raise ResourceError(
                 f"{len(arguments)} blocks take {format_size(memory)} of memory each; the nodes of "
                 f"the cluster hold {room} of them. Take more nodes, or larger ones, or cut the "
-                "graph into more blocks: cocite ingest GRAPH -o OTHER --blocks N"
+                "graph into more blocks: cocite ingest GRAPH -o OTHER --partitions N"
             )
         self.actors = cluster.actors(
             kind, arguments, threads=threads, memory=memory, restarts=_RESTARTS

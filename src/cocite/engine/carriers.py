@@ -165,7 +165,7 @@ def placed_links(
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _UNRESERVED
     placed = np.frombuffer(mmap.mmap(-1, size, flags=flags), np.uint64)
     placed[first : first + offsets.size] = offsets
-    return Links(placed, neighbors, weights).sealed()
+    return Links(placed, neighbors, weights)
 
 
 @dataclass(frozen=True)

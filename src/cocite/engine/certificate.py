@@ -29,7 +29,7 @@ class Diagonal:
     high: float
 
     @property
-    def sound(self) -> bool:
+    def is_valid(self) -> bool:
         """Whether the table is between its bounds, nowhere nan, as the kernels rely on."""
         most = 1.001 / (1 - self.decay)
         fine = (self.table >= 0) & (self.table <= most)

@@ -25,7 +25,7 @@ from cocite.resources import Resources, format_size, own_memory
 
 ROW_BYTES = 64
 """Of the widest row: a cache line."""
-_DTYPES = (np.uint32, np.float32, np.float64)
+_DTYPES = (np.uint32, np.float64)
 _LEAST_SHARE = 4 << 20
 """Memory of a thread: below this it would be all boundaries."""
 _LARGEST_PIECE = 64 << 20
@@ -102,9 +102,9 @@ def plan_scan(
     means
         The memory is for the links, x, y and what is needed in between.
     lanes
-        Values of a node: a row takes at most 64 bytes.
+        Values of a node: 1, or as many as 64 bytes hold.
     dtype
-        Theirs: uint32, float32 or float64.
+        Theirs: uint32 or float64.
 
     Raises
     ------
@@ -114,12 +114,10 @@ def plan_scan(
     """
     kind = np.dtype(dtype)
     if kind.type not in _DTYPES:
-        raise UsageError(f"dtype is {kind.name}; it is uint32, float32 or float64")
+        raise UsageError(f"dtype is {kind.name}; it is uint32 or float64")
     most = ROW_BYTES // kind.itemsize
-    if type(lanes) is not int or not 1 <= lanes <= most:
-        raise UsageError(
-            f"lanes is {lanes!r}; it is a whole number from 1 to {most} for {kind.name}"
-        )
+    if type(lanes) is not int or lanes not in (1, most):
+        raise UsageError(f"lanes is {lanes!r}; it is 1 or {most} for {kind.name}")
     row, total = lanes * kind.itemsize, lanes * (8 if kind.kind == "f" else kind.itemsize)
     return replace(_chosen(links, row, total, means), lanes=lanes, dtype=kind.name)
 

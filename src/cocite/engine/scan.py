@@ -1,167 +1,48 @@
-"""The scan: every node combines the values of its in-neighbors.
+"""The scan: every node combines the values of its in-neighbors. Min-hashes of neighborhoods.
 
     y[v] = start[v] (+) x[u1] (+) x[u2] (+) ...      u1 < u2 < ... the in-neighbors of v
 
 (+) is a :class:`Fold`: sum, min or max; without ``start`` it begins with its identity, which is
 what a node without in-links gets. x holds one value a node, or a row of *lanes* of up to 64 bytes,
-a cache line: 16 samples of 32 bits cost about three times as much as one. What is to be done
-to values before they are combined, f(x[u]), the caller does to x: dividing by the
-out-degrees, for PageRank.
+a cache line: 16 samples of 32 bits cost about three times as much as one. The caller applies f to x
+before a scan of f(x[u]): dividing by the out-degrees, for PageRank.
 
 Sums of floats are added up in float64 and rounded once; sums of uint32 are modulo 2**32. Min and
 max pass over an x that is not a number.
 
 In memory, ranges of destinations go to all cores. With less, the links are read from disk past x
 and y; with less still, blocks of destinations are scanned one after another, with their links
-arranged by source (``engine/scan.py``), and x and y are files themselves. Each y[v] is
+arranged by source (``engine/arrangement.py``), and x and y are files themselves. Each y[v] is
 combined in ascending order of source in all of them, so threads, blocks and budgets do not change
 a bit of it.
 
 Cost: O(links * lanes); 3 ns a link with 16 lanes of 32 bits in memory, 1.5 to 3.5 times that in
 blocks. What is read from disk is in ``engine/plan.py``.
 Source: 004, section 3; with min, 001, section 2.3.1.
-
-A graph's links arranged for blocks of destinations that are scanned one after another.
-
-    the links of a block, in order of their sources: so the sources' rows are read in sequence, and
-    what is read and written at random, the rows of the block's own nodes, fits in memory
-
-Arranged once, in scratch, then read by every scan. A block's links are sorted in *strips*, pieces
-of the stored graph's links that fit in memory; there is no merging: a scan goes through the strips
-of a block side by side, a window of sources at a time. A strip is cut anywhere, in the middle of
-a node's in-links too; as these ascend within the graph, a node's terms still come in ascending
-order of source, whatever the blocks and strips.
-
-A strip is a stream of 32-bit words: a source, its targets in the block, the last one marked
-(``kernels/scan.py``). That is 4 bytes a link and 4 for every source in a strip: 4 to 8 a link.
-
-Cost: a sort of every strip, 50 to 80 ns a link in all. Memory: 24 bytes a link of a strip and
-thread. Disk: 8 bytes a link, as much as the stream may take.
-Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
-
-Min-hashes of neighborhoods: for every node, ring and sample the node that is first in an order.
-
-    I_0(v) = {v},  I_k(v) = v and all from which v is reached in at most k links
-    fp_k(v) = the smallest place that a random order gives to a node of I_k(v)
-            = min of fp_(k-1)(u) over u = v and the in-neighbors u of v
-
-Two nodes have the same fp_k with the probability of their Jaccard coefficient,
-|I_k(u) n I_k(v)| / |I_k(u) u I_k(v)|. One order serves all rings of a sample, drawn for
-(seed, sample, 0): the walks' steps count from 1. Samples are made 16 at a time, one a lane of a
-scan with min; which ones are made together does not matter.
-
-Cost: a scan a ring for 16 samples. Memory: two rows of 64 bytes a node, or what the scan
-makes of the budget. Source: 001, section 2.3 (Algorithm 3).
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import Enum
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cocite.cluster import Pace, in_order
+from cocite.engine.arrangement import SourceWords, Strip, sorted_links, words_of
 from cocite.engine.plan import ROW_BYTES, ScanPlan, Way, plan_scan
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
 from cocite.resources import Resources
 from cocite.storage import Scratch, evict
 
-
-@dataclass(frozen=True)
-class Block:
-    """A range of destinations, [first, last), and where each of its strips is in the words."""
-
-    first: int
-    last: int
-    strips: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class Arrangement:
-    """``words`` uint32[at most 2 * edges], and the blocks in them."""
-
-    words: NDArray[np.uint32]
-    blocks: tuple[Block, ...]
-
-    @classmethod
-    def of(
-        cls,
-        links: Links,
-        plan: ScanPlan,
-        scratch: Scratch,
-        progress: Callable[[int, int], None],
-    ) -> Arrangement:
-        """Arrange for the plan's blocks, in strips of its size, on its threads."""
-        words = scratch.zeros(2 * links.edges, np.uint32)
-        bounds = list(pairwise((0, *plan.cuts, links.nodes)))
-        strips: list[list[tuple[int, int]]] = [[] for _ in bounds]
-        arrange = _Arranger(links)
-        end = 0
-        for strip, part in in_order([arrange] * plan.threads, _strips(links, bounds, plan.strip)):
-            begin, end = end, end + part.size
-            words[begin:end] = part
-            strips[strip.block].append((begin, end))
-            evict(words[begin:end], links.neighbors[strip.begin : strip.end], links.offsets)
-            progress(strip.end, links.edges)
-        pairs = zip(bounds, strips, strict=True)
-        return cls(words, tuple(Block(*range_, tuple(mine)) for range_, mine in pairs))
-
-    @property
-    def nbytes(self) -> int:
-        """What a scan reads of it."""
-        return 4 * max((end for block in self.blocks for _, end in block.strips), default=0)
-
-
-@dataclass(frozen=True)
-class _Strip:
-    """Links [begin, end) of the graph; ``first`` is where their block begins."""
-
-    block: int
-    first: int
-    begin: int
-    end: int
-
-
-def _strips(links: Links, bounds: list[tuple[int, int]], most: int) -> Iterator[_Strip]:
-    for block, (first, last) in enumerate(bounds):
-        begin, end = int(links.offsets[first]), int(links.offsets[last])
-        for low in range(begin, end, most):
-            yield _Strip(block, first, low, min(low + most, end))
-
-
-class _Arranger:
-    """Sorts one strip at a time."""
-
-    def __init__(self, links: Links) -> None:
-        self._links = links
-
-    def __call__(self, strip: _Strip) -> tuple[_Strip, NDArray[np.uint32]]:
-        from cocite.kernels import scan
-
-        offsets, sources = self._links.offsets, self._links.neighbors
-        row = int(np.searchsorted(offsets, np.uint64(strip.begin), side="right")) - 1
-        keys = np.empty(strip.end - strip.begin, np.uint64)
-        scan.pair(
-            offsets, sources, np.uint64(strip.begin), np.uint64(row), np.uint64(strip.first), keys
-        )
-        keys.sort()
-        words = np.empty(2 * keys.size, np.uint32)
-        return strip, words[: int(scan.arrange(keys, words))]
-
-
-# -- scan --------------------------------------------------------------------------------
-
-
 Values = NDArray[Any]
-Progress = Callable[[int, int], None]
 
 
 class Fold(Enum):
@@ -181,6 +62,13 @@ class Fold(Enum):
         limits = np.iinfo(kind)
         return kind.type(limits.max if self is Fold.MIN else limits.min)
 
+    def combination(self, dtype: DTypeLike, lanes: int) -> tuple[Any, tuple[Any, ...]]:
+        """Its code in the kernels; its identity, in the accumulator's dtype, once a lane."""
+        from cocite.kernels import scan
+
+        wide = self is Fold.SUM and np.dtype(dtype).kind == "f"
+        return getattr(scan, self.name), (self.identity(np.float64 if wide else dtype),) * lanes
+
 
 class Scan:
     """Scans one set of links, as often as needed, for rows of one dtype and number of lanes.
@@ -194,7 +82,6 @@ class Scan:
         links: Links,
         plan: ScanPlan,
         *,
-        progress: Progress = lambda done, total: None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         """Make ready; out of core, arrange the links.
@@ -203,8 +90,6 @@ class Scan:
         ----------
         links, plan
             What :func:`plan_scan` made of these very links.
-        progress
-            Called with (links arranged, links) while they are arranged.
         folder
             Where scratch files lie, such as a store; by default among temporary files.
 
@@ -215,12 +100,34 @@ class Scan:
         """
         self._links, self._lanes, self._dtype = links, plan.lanes, np.dtype(plan.dtype)
         self.plan, self._pace = plan, Pace()
-        self._scratch, self._arranged = Scratch(None), Arrangement(np.empty(0, np.uint32), ())
+        self._scratch = Scratch(None)
         if self.plan.way is Way.BLOCKS:
-            self._scratch = Scratch.beside(folder or tempfile.gettempdir())
-            self._arranged = Arrangement.of(links, self.plan, self._scratch, progress)
+            self._scratch = Scratch.near(folder or tempfile.gettempdir())
+            end = self._arrange()
             again = self.plan.blocks * plan.lanes * self._dtype.itemsize * links.nodes
-            self.plan = replace(self.plan, reads=again + self._arranged.nbytes)
+            self.plan = replace(self.plan, reads=again + 4 * end)
+
+    def _arrange(self) -> int:
+        """Arrange the links for the plan's blocks, in strips of its size, on its threads.
+
+        Returns how many words it takes.
+        """
+        links, plan = self._links, self.plan
+        self._words = SourceWords(self._scratch.zeros(2 * links.edges, np.uint32))
+        words, bounds = self._words.words, list(pairwise((0, *plan.cuts, links.nodes)))
+        blocks: list[list[Strip]] = [[] for _ in bounds]
+        end = 0
+
+        def arrange(part: _Part) -> tuple[_Part, NDArray[np.uint32]]:
+            return part, _arranged(links, part)
+
+        for part, found in in_order([arrange] * plan.threads, _parts(links, bounds, plan.strip)):
+            begin, end = end, end + found.size
+            words[begin:end] = found
+            blocks[part.block].append((begin, end))
+            evict(words[begin:end], links.neighbors[part.begin : part.end], links.offsets)
+        self._blocks = list(zip(bounds, blocks, strict=True))
+        return end
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -245,7 +152,6 @@ class Scan:
         *,
         start: Values | None = None,
         out: Values | None = None,
-        progress: Progress = lambda done, total: None,
     ) -> Values:
         """Scan once.
 
@@ -261,8 +167,6 @@ class Scan:
         out
             Where the result goes, like x; it may be ``start``, but not x. By default a new
             :meth:`vector`.
-        progress
-            Called with (ranges or blocks done, their number).
 
         Returns
         -------
@@ -278,8 +182,8 @@ class Scan:
         if not written.flags.writeable or np.may_share_memory(values, written):
             raise UsageError("out is x, or read-only; give another array")
         work = self._push if self.plan.way is Way.BLOCKS else self._pull
-        for done, _ in enumerate(work(values, fold, begin, written), 1):
-            progress(done, self.plan.blocks)
+        for _ in work(values, fold, begin, written):
+            pass
         return result
 
     def _flat(self, name: str, values: Values) -> Values:
@@ -294,23 +198,18 @@ class Scan:
             )
         return values.reshape(-1)
 
-    def _identity(self, fold: Fold) -> tuple[Any, ...]:
-        """Once for every lane, in the accumulator's dtype."""
-        wide = fold is Fold.SUM and self._dtype.kind == "f"
-        return (fold.identity(np.float64 if wide else self._dtype),) * self._lanes
-
     def _pull(self, x: Values, fold: Fold, start: Values, out: Values) -> Iterator[None]:
         """Ranges of destinations, from the stored links."""
         from cocite.kernels import scan
 
         links, lanes, plan = self._links, self._lanes, self.plan
-        code, identity = getattr(scan, fold.name), self._identity(fold)
+        combination = fold.combination(self._dtype, lanes)
 
         def work(bounds: tuple[int, int]) -> None:
             first, last = bounds
             part = slice(first * lanes, last * lanes)
             offsets = links.offsets[first : last + 1]
-            scan.pull(offsets, links.neighbors, x, start[part], code, identity, out[part])
+            scan.pull(offsets, links.neighbors, x, start[part], *combination, out[part])
             if plan.way is Way.STREAMED:
                 evict(offsets, links.neighbors[int(offsets[0]) : int(offsets[-1])])
 
@@ -319,30 +218,46 @@ class Scan:
 
     def _push(self, x: Values, fold: Fold, start: Values, out: Values) -> Iterator[None]:
         """Blocks of destinations, from the arranged links."""
-        from cocite.kernels import scan
+        lanes, window, nodes = self._lanes, self.plan.window, self._links.nodes
+        combination = fold.combination(self._dtype, lanes)
 
-        lanes, window = self._lanes, self.plan.window
-        words, nodes = self._arranged.words, self._links.nodes
-        code, identity = getattr(scan, fold.name), self._identity(fold)
-
-        def work(block: Block) -> None:
-            part = slice(block.first * lanes, block.last * lanes)
-            total = np.full(part.stop - part.start, identity[0])
+        def work(block: tuple[tuple[int, int], list[Strip]]) -> None:
+            (first, last), strips = block
+            part = slice(first * lanes, last * lanes)
+            total = np.full(part.stop - part.start, combination[1][0])
             if start.size:
                 _copy(start[part], total, window * lanes)
-            at = [np.uint64(begin) for begin, _ in block.strips]
-            for low in range(0, nodes, window):
-                stop = np.uint64(low + window)
-                for i, (_, end) in enumerate(block.strips):
-                    here = at[i]
-                    at[i] = np.uint64(scan.push(words[:end], here, x, stop, code, identity, total))
-                    evict(words[here : at[i]])
-                evict(x[low * lanes : (low + window) * lanes])
-            for begin, end in block.strips:  # where a strip was looked at, but not read, too
-                evict(words[begin:end])
+            self._words.push(strips, slice(0, nodes), window, x, total, combination)
             _copy(total, out[part], window * lanes)
 
-        return in_order([work] * self.plan.threads, self._arranged.blocks, self._pace)
+        return in_order([work] * self.plan.threads, self._blocks, self._pace)
+
+
+class _Part(NamedTuple):
+    """Links [begin, end) of the graph, into a block of destinations that begins with ``first``."""
+
+    block: int
+    first: int
+    begin: int
+    end: int
+
+
+def _parts(links: Links, bounds: list[tuple[int, int]], most: int) -> Iterator[_Part]:
+    for block, (first, last) in enumerate(bounds):
+        begin, end = int(links.offsets[first]), int(links.offsets[last])
+        for low in range(begin, end, most):
+            yield _Part(block, first, low, min(low + most, end))
+
+
+def _arranged(links: Links, part: _Part) -> NDArray[np.uint32]:
+    """One strip."""
+    from cocite.kernels import scan
+
+    at, offsets = np.uint64(part.begin), links.offsets
+    row = np.uint64(np.searchsorted(offsets, at, side="right") - 1)
+    keys = np.empty(part.end - part.begin, np.uint64)
+    scan.pair(offsets, links.neighbors, at, row, np.uint64(part.first), keys)
+    return words_of(sorted_links(keys)[0])[0]
 
 
 def _copy(source: Values, target: Values, piece: int) -> None:
@@ -355,6 +270,17 @@ def _copy(source: Values, target: Values, piece: int) -> None:
 
 # -- rings -------------------------------------------------------------------------------
 
+# Min-hashes of neighborhoods: for every node, ring and sample the node that is first in an order.
+#
+#     I_0(v) = {v},  I_k(v) = v and all from which v is reached in at most k links
+#     fp_k(v) = the smallest place that a random order gives to a node of I_k(v)
+#             = min of fp_(k-1)(u) over u = v and the in-neighbors u of v
+#
+# Two nodes have the same fp_k with the probability of their Jaccard coefficient,
+# |I_k(u) n I_k(v)| / |I_k(u) u I_k(v)|. One order serves all rings of a sample, drawn for
+# (seed, sample, 0): the walks' steps count from 1. Samples are made 16 at a time, one a lane of a
+# scan with min; which ones are made together does not matter. Memory: two rows of 64 bytes a node,
+# or what the scan makes of the budget. Source: 001, section 2.3 (Algorithm 3).
 
 LANES = ROW_BYTES // 4
 """Samples that are made at once."""

@@ -53,10 +53,11 @@ from cocite.errors import UsageError
 from cocite.evaluation.judge import Judgment
 from cocite.evaluation.rankers import Ranker
 from cocite.graph import Graph
-from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links
+from cocite.graph.blocks import Links
+from cocite.graph.exclude import write_rest
 from cocite.graph.links import in_links, out_links
 from cocite.graph.names import NAME_FILES
-from cocite.storage import ArrayWriter, Entry, Manifest, Staging, copy_array, evict
+from cocite.storage import Manifest, Staging, copy_array, evict
 
 _PIECE = 1 << 20
 _LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -121,49 +122,14 @@ def hide_links(graph: Graph, output: str | os.PathLike[str], pairs: Pairs) -> Gr
 
     Raises :class:`~cocite.errors.OutputExists`, :class:`~cocite.errors.ResourceError`.
     """
-    from cocite.kernels.links import add_counts
 
-    degrees, counts = np.zeros(graph.nodes, np.uint32), np.zeros(graph.nodes, np.uint32)
-    weights = graph.in_weights
+    def stays(targets: Ids, sources: Ids) -> NDArray[np.bool_]:
+        return ~_among(_paired(targets, sources), pairs)
+
     with Staging(os.fspath(output), "graph") as draft:
-        files: dict[str, Entry] = {}
-        stack = [ArrayWriter(draft.path / SOURCES, np.uint32)]
-        if weights is not None:
-            stack.append(ArrayWriter(draft.path / WEIGHTS, np.float32))
-        kept = 0
-        totals = [0.0, np.inf, 0.0]
-        for writer in stack:
-            writer.__enter__()
-        for first, targets, sources in _links(graph):
-            stay = ~_among(_paired(targets, sources), pairs)
-            stack[0].write(sources[stay])
-            if weights is not None:
-                piece = weights[first : first + stay.size][stay]
-                stack[1].write(piece)
-                if piece.size:
-                    totals[0] += float(piece.astype(np.float64).sum())
-                    totals[1:] = [min(totals[1], piece.min()), max(totals[2], piece.max())]
-                evict(weights)
-            add_counts(sources[stay], degrees)
-            add_counts(targets[stay], counts)
-            kept += int(stay.sum())
-        for writer in stack:
-            writer.__exit__(None, None, None)
-        files[SOURCES] = stack[0].finished
-        facts = dict(graph.store.facts) | {"edges": kept, "rows": kept, "sources": []}
-        if weights is not None:
-            files[WEIGHTS] = stack[1].finished
-            facts["weights"] = {
-                "sum": totals[0],
-                "smallest": float(totals[1]),
-                "largest": float(totals[2]),
-            }
-        with ArrayWriter(draft.path / OFFSETS, np.uint64) as offsets:
-            offsets.write(np.zeros(1, np.uint64))
-            offsets.write(np.cumsum(counts, dtype=np.uint64))
-        with ArrayWriter(draft.path / DEGREES, np.uint32) as out:
-            out.write(degrees)
-        files |= {OFFSETS: offsets.finished, DEGREES: out.finished}
+        every = np.ones(graph.nodes, bool)
+        weights, edges, files = write_rest(draft.path, graph, every, stays=stays)
+        facts = graph.store.facts | {"edges": edges, "rows": edges, "sources": [], **weights}
         for name, entry in graph.store.manifest.files.items():
             if name.startswith(NAME_FILES):
                 copy_array(graph.path / name, draft.path / name, entry)
@@ -171,8 +137,8 @@ def hide_links(graph: Graph, output: str | os.PathLike[str], pairs: Pairs) -> Gr
         return Graph.open(draft.publish(Manifest("graph", facts, files)))
 
 
-def _links(graph: Graph) -> Iterator[tuple[int, NDArray[np.uint32], NDArray[np.uint32]]]:
-    """All links, piece by piece: where a piece begins, targets and sources uint32."""
+def _links(graph: Graph) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+    """All links, piece by piece: targets and sources uint32."""
     offsets, sources = graph.in_offsets, graph.in_sources
     for first in range(0, graph.edges, _PIECE):
         last = min(first + _PIECE, graph.edges)
@@ -180,7 +146,7 @@ def _links(graph: Graph) -> Iterator[tuple[int, NDArray[np.uint32], NDArray[np.u
         low = int(np.searchsorted(offsets, np.uint64(first), side="right")) - 1
         high = int(np.searchsorted(offsets, np.uint64(last - 1), side="right"))
         targets = low + np.searchsorted(offsets[low + 1 : high + 1], places, side="right")
-        yield first, targets.astype(np.uint32), np.array(sources[first:last])
+        yield targets.astype(np.uint32), np.array(sources[first:last])
         evict(sources, offsets)
 
 
@@ -198,7 +164,7 @@ def _counted(graph: Graph) -> tuple[int, NDArray[np.int64]]:
     """How many links to others there are, and int64[nodes], how many each page has, either way."""
     degrees = np.diff(graph.in_offsets).astype(np.int64) + graph.out_degrees
     loops = 0
-    for _, targets, sources in _links(graph):
+    for targets, sources in _links(graph):
         same = targets[targets == sources]
         np.subtract.at(degrees, same, 2)
         loops += same.size
@@ -213,7 +179,7 @@ def _tried(
 
     least = np.uint64(min(2**64 - 1, int(bound * 2**64)))
     found = []
-    for _, targets, sources in _links(graph):
+    for targets, sources in _links(graph):
         pairs = _paired(targets, sources)[targets != sources]
         keys = np.empty(pairs.size, np.uint64)
         pair_keys(np.uint64(seed), pairs, keys)
@@ -228,7 +194,7 @@ def _tried(
 
 
 CUTOFFS = (10, 50)
-WIDEST = 10_000
+MAX_DEGREE = 10_000
 COMPANY_TITLES = (
     "answered",
     *(f"company@{k}" for k in CUTOFFS),
@@ -316,7 +282,7 @@ def _gain(graph: Graph, ins: Links, outs: Links, page: int, ends: Ids) -> Ids:
             found.append(_row_of(ins, end))
         if _has(graph.in_neighbors(page), end):
             found.append(_row_of(outs, end))
-    found = [row for row in found if row.size <= WIDEST]
+    found = [row for row in found if row.size <= MAX_DEGREE]
     company = np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
     others: Ids = company[company != page].astype(np.uint32)
     return others

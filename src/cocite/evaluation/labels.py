@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import InputError, ResourceError, UsageError
 from cocite.graph.names import Names
-from cocite.io.readers import Labeled, ReadOptions
+from cocite.io.readers import LABELS, NameTable, ReadOptions
 from cocite.resources import format_size
 
 _log = logging.getLogger("cocite")
@@ -101,7 +101,7 @@ def read_labels(
     *,
     delimiter: str = "auto",
     header: str = "auto",
-    skip_bad_rows: bool | str = False,
+    bad_rows: str = "stop",
     memory: int | None = None,
 ) -> Labels:
     """Labels from a table of names and paths, a row for each.
@@ -116,7 +116,7 @@ def read_labels(
         Which columns hold name and label, as titles or as numbers from 1.
     separator
         What stands between the parts of a path; empty if labels are not to be cut.
-    delimiter, header, skip_bad_rows
+    delimiter, header, bad_rows
         As for :func:`~cocite.ingest`. A first row that names a node of the graph is no header,
         unless it is said to be one.
 
@@ -137,8 +137,8 @@ def read_labels(
     pairs: set[tuple[int, int]] = set()
     strangers: dict[str, None] = {}
     unknown = held = 0
-    options = ReadOptions(delimiter, header, tuple(map(str, columns)), skip_bad_rows=skip_bad_rows)
-    table = Labeled(path, options, lambda name: names.find(name) is not None)
+    options = ReadOptions(delimiter, header, tuple(map(str, columns)), bad_rows=bad_rows)
+    table = NameTable(path, LABELS, options, lambda name: names.find(name) is not None)
     for name, label in table:
         node = ids.get(name)
         if node is None:

@@ -30,7 +30,7 @@ _ALL = "*"
 @dataclass(frozen=True)
 class DataPlan:
     """The labels and texts that answers are judged by; ``unlabeled`` says that there are neither,
-    and answers are only counted. ``delimiter``, ``header`` and ``skip_bad_rows`` are for the
+    and answers are only counted. ``delimiter``, ``header`` and ``bad_rows`` are for the
     labels.
     """
 
@@ -38,7 +38,7 @@ class DataPlan:
     label_columns: tuple[Column, ...] = (1, 2)
     delimiter: str = "auto"
     header: str = "auto"
-    skip_bad_rows: Value = False
+    bad_rows: str = "stop"
     separator: str = "."
     depth: int = 0
     texts: str = ""

@@ -34,7 +34,8 @@ from cocite.index.cluster import connected
 from cocite.measures import SAMPLES, Value
 from cocite.resources import Resources
 from cocite.search import Index, build
-from cocite.search.scorer import Filter
+from cocite.search.filters import Filter
+from cocite.search.scorer import ScoreQuery
 
 if TYPE_CHECKING:
     from cocite.cluster.ray import Cluster
@@ -82,8 +83,8 @@ class IndexRanker:
     def related(self, node: int, k: int) -> Related:
         """As the index says."""
         whole = k >= self.nodes  # a mask is faster than the filter, once all is listed
-        chosen = (Filter() if whole else self._filter).beside(self._index.nodes, node)
-        ids, best = self._index.top(node, k, 0.0, chosen, self._settings)
+        chosen = (Filter() if whole else self._filter).on_side_of(self._index.nodes, node)
+        ids, best = self._index.scorer.top(node, ScoreQuery(k, 0.0, chosen, self._settings))
         scores = best[:, 0] / GRAINS
         if whole and self._filter.only:
             keep = self._mask[ids]
@@ -97,13 +98,13 @@ class IndexRanker:
 @dataclass(frozen=True)
 class Builds:
     """Builds indexes: here by ``means``, or on a ``cluster``, where a piece of work takes what of
-    ``asked``, the threads and the memory, is not None; ``via`` is the URL that shards come by.
+    ``asked``, the threads and the memory, is not None; ``staging_url`` is where shards come by.
     """
 
     means: Resources
     cluster: Cluster | None = None
     asked: tuple[int | None, str | int | None] = (None, None)
-    via: str | None = None
+    staging_url: str | None = None
 
     def index(
         self,
@@ -122,14 +123,14 @@ class Builds:
             means = self.means
             return build(graph, place, threads=means.threads, memory=means.memory, **chosen)
         threads, memory = self.asked
-        where: dict[str, Any] = {"cluster": self.cluster, "via": self.via}
+        where: dict[str, Any] = {"cluster": self.cluster, "staging_url": self.staging_url}
         return build(graph, place, threads=threads, memory=memory, **where, **chosen)
 
 
 @contextmanager
 def builds_on(
     cluster: str | Cluster | None,
-    via: str | None,
+    staging_url: str | None,
     threads: int | None,
     memory: str | int | None,
 ) -> Iterator[Builds]:
@@ -138,10 +139,13 @@ def builds_on(
     """
     means = Resources.checked(threads, memory)
     if cluster is None:
-        if via is not None:
-            raise UsageError("via is for builds on a cluster: give --cluster (cluster=...), too")
+        if staging_url is not None:
+            raise UsageError(
+                "--staging-url (staging_url=...) is for builds on a cluster: give --cluster "
+                "(cluster=...), too"
+            )
         yield Builds(means)
         return
     with ExitStack() as stack:
         reached = stack.enter_context(connected(cluster))
-        yield Builds(means, reached, (threads, memory), via)
+        yield Builds(means, reached, (threads, memory), staging_url)

@@ -35,6 +35,7 @@ from cocite.evaluation.judge import Figures, headline
 from cocite.evaluation.points import JudgePlan, Point
 from cocite.evaluation.truth import ExampleHit, ExamplePage, Truth
 from cocite.io.writers import TABLES, Columns, Target, check_output, kinds_of, target_of
+from cocite.options.common import OutputOptions
 from cocite.resources import format_size
 from cocite.results import Document, ResultRows
 
@@ -221,24 +222,17 @@ KINDS = (REPORT, *kinds_of(TABLES))
 _NUMBERS = ("estimate", "low", "high")
 
 
-def figures_target(
-    output: str | os.PathLike[str] | None,
-    *,
-    to: str | None = None,
-    kind: str | None = None,
-    overwrite: bool = False,
-    append: bool = False,
-    safe: bool = False,
-) -> Path | Target | None:
-    """The path of a report, or where a table goes, by the ``kind`` or the ending of the name, or
-    the table ``to`` of a database; None if nothing is named; ``safe`` for spreadsheets or not
-    (:func:`~cocite.io.writers.check_output`). Before any work is done.
+def figures_target(output: OutputOptions, *, safe: bool = False) -> Path | Target | None:
+    """Return the path of a report, or where a table goes; None if nothing is named. Before any work
+    is done; ``safe`` for spreadsheets or not (:func:`~cocite.io.writers.check_output`).
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
-    if output is None or to is not None or append:
-        return target_of(output, to, kind=kind, overwrite=overwrite, append=append, safe=safe)
-    path = Path(output)
+    kind, overwrite, append = output.output_format, output.overwrite, output.append
+    if output.output is None or output.to is not None or append:
+        how: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe}
+        return target_of(output.output, output.to, kind=kind, **how)
+    path = Path(output.output)
     if kind is None and path.suffix not in (f".{REPORT}", *TABLES):
         raise UsageError(
             f"{path} ends in {path.suffix!r}; a report ends in .{REPORT}, a table of all figures "
@@ -287,7 +281,8 @@ class StudyDocument(Document):
         Raises :class:`~cocite.errors.OutputExists`, and :class:`~cocite.errors.UsageError` for
         another ending.
         """
-        target = figures_target(output, kind=kind, overwrite=overwrite, safe=safe)
+        place = OutputOptions(output=os.fspath(output), output_format=kind, overwrite=overwrite)
+        target = figures_target(place, safe=safe)
         if isinstance(target, Path):
             return self._write_report(target, overwrite, command)
         assert target is not None
@@ -299,7 +294,7 @@ class StudyDocument(Document):
 
         Raises as :func:`~cocite.io.writers.databases.database_target` does.
         """
-        target = figures_target(None, to=to, overwrite=overwrite, append=append)
+        target = figures_target(OutputOptions(to=to, overwrite=overwrite, append=append))
         assert isinstance(target, Target)
         self.write_table(target)
 

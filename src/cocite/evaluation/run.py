@@ -14,13 +14,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cocite.compiled.clock import clock
+from cocite.deadline import clock
 from cocite.errors import UsageError
+from cocite.evaluation.judge import CUTOFFS
 from cocite.evaluation.labels import Bootstrap
 from cocite.evaluation.points import DataPlan, JudgePlan, MethodPlan, Point, Suite
 from cocite.evaluation.rankers import Builds, IndexRanker, builds_on
@@ -29,8 +30,11 @@ from cocite.evaluation.truth import Examples, Truth, read_truth
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.io.opening import open_graph
+from cocite.io.pipeline import split
 from cocite.io.remote import copied, is_url
 from cocite.measures import Value, find_measure
+from cocite.options.core import accepts
+from cocite.options.evaluate import EvaluateOptions
 from cocite.resources import Resources
 from cocite.search import Index
 from cocite.storage import disk, kind_of
@@ -102,7 +106,7 @@ def judge_indexes(
     indexes = [
         each
         if isinstance(each, Index)
-        else Index(StoredIndex.open(each).sound(), resources)  # nearly all of it will be read
+        else Index(StoredIndex.open(each).validated(), resources)  # nearly all of it will be read
         for each in given
     ]
     if len({index.stored.graph["digest"] for index in indexes}) > 1:
@@ -181,26 +185,16 @@ def _built(
 # -- evaluating --------------------------------------------------------------------------
 
 
+@accepts(EvaluateOptions)
 def evaluate(
     *of: Any,
-    labels: str | os.PathLike[str] | None = None,
-    label_columns: Sequence[int | str] | None = None,
-    delimiter: str | None = None,
-    header: str | None = None,
-    skip_bad_rows: bool | str | None = None,
-    separator: str | None = None,
-    depth: int | None = None,
-    gamma_least: float | None = None,
-    texts: str | os.PathLike[str] | None = None,
-    queries: int | None = None,
-    cutoffs: Sequence[int] | None = None,
-    settings: Mapping[str, Value] | None = None,
-    seed: int = 0,
     threads: int | None = None,
     memory: str | int | None = None,
     cluster: str | Cluster | None = None,
-    via: str | None = None,
+    staging_url: str | None = None,
     progress: Progress = lambda stage, done, total: None,
+    options: EvaluateOptions | None = None,
+    **given: Any,
 ) -> StudyDocument:
     """Tell how good the answers are, by labels and by texts: sibling Gamma, precision, recall,
     nDCG, likeness of texts, each with its interval.
@@ -214,35 +208,18 @@ def evaluate(
         Indexes of one graph, which are judged side by side; or one graph, of which every measure is
         judged in every direction: opened, as paths or URLs, or anything else that holds links
         (:func:`cocite.open_graph`).
-    labels, label_columns, separator
-        A table of names and categories; its columns of both, as titles or numbers from 1; and what
-        separates the parts of a category, the most general first, ``""`` for nothing. By default
-        ``(1, 2)`` and ``"."``.
-    delimiter, header, skip_bad_rows
-        How the labels are read, as for :func:`~cocite.ingest`.
-    depth
-        How many parts of a category make a class, for sibling Gamma; by default as many as most
-        have.
-    gamma_least
-        Compare only nodes that score more than this, for sibling Gamma; 0 by default.
-    texts
-        The texts of the nodes: a folder, a tar archive, or a table.
-    queries
-        Ask for so many nodes only, drawn by ``seed``; by default all that have a label or a text.
-    cutoffs
-        The values of k in ``precision@k`` and the like.
-    settings
-        Of the measures, such as ``{"decay": 0.1}``.
-    seed
-        Where the random numbers start. Equal seeds give equal figures.
     threads, memory
         As for building an index.
-    cluster, via
+    cluster, staging_url
         As for building an index: where samples are drawn, of indexes that are only made to be
         judged. They lie in a temporary directory (``TMPDIR`` says where): nodes on other machines
-        see it, or their shards come by ``via``. Figures are the same.
+        see it, or their shards come by ``staging_url``. Figures are the same.
     progress
         Called with (stage, done, total).
+    options, given
+        The options below, as one value or by name; ``settings`` are those of the measures, such as
+        ``{"decay": 0.1}``.
+    {options}
 
     Returns
     -------
@@ -254,28 +231,22 @@ def evaluate(
     ------
     UsageError, InputError, StoreError, ResourceError, ClusterError
     """
-    given: dict[str, Any] = {
-        "labels": labels,
-        "label_columns": None if label_columns is None else tuple(label_columns),
-        "delimiter": delimiter,
-        "header": header,
-        "skip_bad_rows": skip_bad_rows,
-        "separator": separator,
-        "depth": depth,
-        "gamma_least": gamma_least,
-        "texts": texts,
-        "queries": queries,
-        "cutoffs": None if cutoffs is None else tuple(cutoffs),
-    }
-    _check(given)
-    call = _call(of, given | {"settings": settings, "seed": seed or None})
+    settings = given.pop("settings", None)
+    options = EvaluateOptions.of(options, given)
+    if settings is not None:
+        options = replace(options, settings=settings)
+    seed, cutoffs = options.seed, _cutoffs(options.cutoffs)
+    chosen = dict(options.settings)
+    call = _call(of, options.changed() | ({"settings": chosen} if chosen else {}))
     of = tuple(_stored(each, memory, threads) for each in of)
     paths = [_path(each) for each in of]
-    data, plan = _plan(DataPlan, given), _plan(JudgePlan, given)
-    chosen = dict(settings or {})
+    data = _data_plan(options)
+    plan = JudgePlan(
+        queries=options.queries or 0, gamma_least=options.gamma_least or 0.0, cutoffs=cutoffs
+    )
     kinds = [kind_of(path) for path in paths]
     if kinds == ["graph"]:
-        with builds_on(cluster, via, threads, memory) as builds:
+        with builds_on(cluster, staging_url, threads, memory) as builds:
             graph = of[0] if isinstance(of[0], Graph) else Graph.open(paths[0])
             study = judge_graph(graph, data, plan, chosen, builds, seed=seed, progress=progress)
         return StudyDocument(study, call)
@@ -286,10 +257,10 @@ def evaluate(
         raise UsageError("name indexes of one graph, or a graph")
     if set(kinds) != {"index"}:
         raise UsageError("give indexes of one graph, or one graph, but not both")
-    if cluster is not None or via is not None:
+    if cluster is not None or staging_url is not None:
         raise UsageError(
             "indexes that are there are not built: leave --cluster (cluster=...) and "
-            "--staging-url (via=...) out"
+            "--staging-url (staging_url=...) out"
         )
     resources = Resources.checked(threads, memory)
     indexes = [each if isinstance(each, Index) else _path(each) for each in of]
@@ -299,12 +270,33 @@ def evaluate(
     return StudyDocument(study, call)
 
 
-def _plan(kind: Any, given: Mapping[str, Any]) -> Any:
-    """A plan of what was given; paths are absolute."""
-    chosen = {f.name: given[f.name] for f in fields(kind) if given.get(f.name) is not None}
-    for key in {"labels", "texts"} & set(chosen):
-        chosen[key] = str(Path(chosen[key]).absolute())
-    return kind(**chosen)
+def _data_plan(options: EvaluateOptions) -> DataPlan:
+    """Return what answers are judged by; paths are absolute."""
+    places = (options.labels, options.texts)
+    labels, texts = ("" if each is None else str(Path(each).absolute()) for each in places)
+    return DataPlan(
+        labels,
+        split(options.label_columns),
+        options.delimiter,
+        options.header,
+        options.bad_rows,
+        options.separator,
+        options.depth or 0,
+        texts,
+    )
+
+
+def _cutoffs(given: Any) -> tuple[int, ...]:
+    """Return whole numbers, given as such or as a text with commas."""
+    if given is None:
+        return CUTOFFS
+    try:
+        found = tuple(map(int, given.split(","))) if isinstance(given, str) else tuple(given)
+    except ValueError:
+        raise UsageError(f"cutoffs is {given!r}; it is whole numbers such as 1,5,10") from None
+    if not (found and all(type(k) is int and k > 0 for k in found)):
+        raise UsageError(f"cutoffs are {list(found)}; they are whole numbers, 1 or more")
+    return found
 
 
 def _stored(what: Any, memory: str | int | None, threads: int | None) -> Stored:
@@ -330,22 +322,6 @@ def _call(of: Sequence[Any], given: Mapping[str, Any]) -> str:
             shown = os.fspath(value) if isinstance(value, os.PathLike) else value
             words.append(f"{name}={shown!r}")
     return f"cocite.evaluate({', '.join(words)})"
-
-
-def _check(given: Mapping[str, Any]) -> None:
-    """Numbers are in their range; the rest is checked where it is used."""
-    cutoffs = given["cutoffs"]
-    if cutoffs is not None and not (cutoffs and all(type(k) is int and k > 0 for k in cutoffs)):
-        raise UsageError(f"cutoffs are {list(cutoffs)}; they are whole numbers, 1 or more")
-    for name, kinds, least in (
-        ("queries", (int,), 1),
-        ("depth", (int,), 1),
-        ("gamma_least", (int, float), 0),
-    ):
-        value = given[name]
-        if value is not None and not (type(value) in kinds and value >= least):
-            what = "a whole number" if kinds == (int,) else "a number"
-            raise UsageError(f"{name} is {value!r}; it is {what}, {least} or more")
 
 
 def _path(what: Stored) -> str:

@@ -129,7 +129,7 @@ TRIED: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("form", ("cosine", "jaccard", "count")),
     ("idf", (False, True)),
     ("mutual", (False, True)),
-    ("nearest", (20, 50, 100)),
+    ("neighbors", (20, 50, 100)),
     ("damping", (0.5, 0.85, 0.95)),
     ("radius", (2, 3)),
 )

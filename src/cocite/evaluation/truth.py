@@ -90,7 +90,7 @@ def read_truth(
             plan.separator,
             delimiter=plan.delimiter,
             header=plan.header,
-            skip_bad_rows=plan.skip_bad_rows if type(plan.skip_bad_rows) is bool else "all",
+            bad_rows=plan.bad_rows,
             memory=memory,
         )
     texts: dict[int, str] = {}

@@ -72,6 +72,9 @@ from cocite.evaluation.trials import (
 from cocite.evaluation.truth import Truth, read_truth, sample_pages
 from cocite.graph import Graph
 from cocite.io.opening import open_graph
+from cocite.io.pipeline import split
+from cocite.options.core import accepts
+from cocite.options.evaluate import TuneOptions
 from cocite.resources import format_time
 from cocite.search.plan.plan import parse_time
 from cocite.storage import Building, check_file, disk
@@ -90,7 +93,7 @@ Progress = Callable[[str, int, int, str], None]
 
 
 class _JudgeSets(Protocol):
-    """What judges: :class:`Company`, or the judge of labels."""
+    """What judges: :class:`CoNeighborGain`, or the judge of labels."""
 
     queries: NDArray[np.uint32]
     titles: tuple[str, ...]
@@ -188,7 +191,7 @@ class Tuning:
             label_columns=tuple(plan["label columns"]),
             delimiter=plan["delimiter"],
             header=plan["header"],
-            skip_bad_rows=plan["skip bad rows"],
+            bad_rows=plan["bad rows"],
             separator=plan["separator"],
         )
         judging = JudgePlan(queries=plan["queries"])
@@ -414,40 +417,23 @@ def _first(found: dict[Point, float], count: int) -> list[Point]:
 # -- tuning ------------------------------------------------------------------------------
 
 
-DEFAULT_SHARE, DEFAULT_TIME, DEFAULT_QUERIES, DEFAULT_SAMPLES = 0.1, "10min", 1000, 100
 FIGURE, LABELS_FIGURE = "company@50", "precision@10"
 SMALL, SMALL_FIGURE = 500, "company@10"
 """Of fewer nodes fifty are so many that every list has everybody."""
 
 
+@accepts(TuneOptions)
 def tune(
     graph: Any,
     output: str | os.PathLike[str] | None = None,
     *,
-    labels: str | os.PathLike[str] | None = None,
-    label_columns: Sequence[int | str] = (1, 2),
-    delimiter: str = "auto",
-    header: str = "auto",
-    skip_bad_rows: bool | str = False,
-    separator: str = ".",
-    figure: str | None = None,
-    measures: Sequence[str] = (),
-    directions: Sequence[str] = (),
-    share: float = DEFAULT_SHARE,
-    queries: int = DEFAULT_QUERIES,
-    samples: int = DEFAULT_SAMPLES,
-    seed: int = 0,
-    time: str | float | None = DEFAULT_TIME,
-    unweighted: bool = False,
-    side: str | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
     cluster: str | Cluster | None = None,
-    via: str | None = None,
-    overwrite: bool = False,
-    restart: bool = False,
-    best: bool = False,
+    staging_url: str | None = None,
     progress: Progress = lambda stage, done, total, remark: None,
+    options: TuneOptions | None = None,
+    **given: Any,
 ) -> TuningResult:
     """Find out what an index of ``graph`` should be made of.
 
@@ -458,45 +444,16 @@ def tune(
     output
         The file of settings to write, for ``build(..., settings=output)``. A run that was
         interrupted goes on; without an output nothing is kept.
-    labels, label_columns, separator
-        A table of names and categories, as for ``cocite evaluate``: by these, instead of by links
-        that are hidden.
-    delimiter, header, skip_bad_rows
-        How the labels are read, as for :func:`~cocite.ingest`.
-    figure
-        What decides: ``company@50`` (``evaluation/held_out.py``), ``company@10`` in graphs of fewer
-        than 500 nodes; or ``links@10``, ``links@50``; with labels ``precision@10``, or another one
-        of ``cocite evaluate``.
-    measures, directions
-        Try only these; by default all.
-    share
-        The share of the links that are hidden, above 0, at most 0.5.
-    queries
-        How many pages choose and judge, half of them each, drawn by ``seed``; 0 for all.
-    samples
-        How many samples measures have in the last round, and in the settings.
-    seed
-        Where the random numbers start. Equal seeds give equal choices, unless time was up.
-    time
-        Such as ``"10min"``, in all; None for no limit. What is not tried then is left out.
-    unweighted
-        Ignore the weights of links.
-    side
-        Of a bipartite graph the side whose nodes choose and judge, by its title, such as
-        ``"user"``; by default the right one, the items. Labels are those of one side.
     threads, memory
         As for building an index. A candidate that does not fit is left out.
-    cluster, via
+    cluster, staging_url
         As for building an index: where samples are drawn. Nodes see ``output``, and the graph,
         whose links are hidden in a copy beside ``output``.
-    overwrite
-        Replace ``output``.
-    restart
-        Throw away an unfinished run with other settings.
-    best
-        Choose the best by the pages that choose, even if the default is not told apart from it.
     progress
         Called with (stage, done, total, remark).
+    options, given
+        The options below, as one value or by name.
+    {options}
 
     Raises
     ------
@@ -504,13 +461,12 @@ def tune(
         For a value that is not allowed, and if nothing can be hidden.
     InputError, OutputExists, Busy, ResourceError, ClusterError
     """
+    options = TuneOptions.of(options, given)
     graph = open_graph(graph, memory=memory, threads=threads)
     graph.check()
+    labels, side, share, figure = options.labels, options.side, options.share, options.figure
     if not 0 < share <= 0.5:
         raise UsageError(f"share is {share!r}; it is a number above 0, at most 0.5")
-    for name, value, least in (("queries", queries, 0), ("samples", samples, 1), ("seed", seed, 0)):
-        if type(value) is not int or value < least:
-            raise UsageError(f"{name} is {value!r}; it is a whole number, {least} or more")
     if side is not None and graph.sides is None:
         raise UsageError(f"{graph.path} is not bipartite: leave side out")
     by = figure or (LABELS_FIGURE if labels else FIGURE if graph.nodes >= SMALL else SMALL_FIGURE)
@@ -523,39 +479,39 @@ def tune(
             f"figure is {by}, which lists the ends of hidden links, and these are on the other "
             "side of a bipartite graph, which no list has: choose company@10 or company@50"
         )
-    seconds = float("inf") if time is None else parse_time(time)
+    seconds = float("inf") if options.time is None else parse_time(options.time)
     if output is not None:
-        check_file(Path(output), overwrite)
+        check_file(Path(output), options.overwrite)
     plan = {
         "graph": graph.digest,
         "labels": None if labels is None else _content(labels),
-        "label columns": list(label_columns),
-        "delimiter": delimiter,
-        "header": header,
-        "skip bad rows": skip_bad_rows,
-        "separator": separator,
+        "label columns": list(split(options.label_columns)),
+        "delimiter": options.delimiter,
+        "header": options.header,
+        "bad rows": options.bad_rows,
+        "separator": options.separator,
         "figure": by,
-        "measures": list(measures),
-        "directions": list(directions),
+        "measures": list(options.measures),
+        "directions": list(options.directions),
         "share": share,
-        "queries": queries,
-        "samples": samples,
-        "seed": seed,
-        "unweighted": unweighted,
+        "queries": options.queries,
+        "samples": options.samples,
+        "seed": options.seed,
+        "unweighted": options.unweighted,
     }
     if graph.sides is not None:
         within = graph.sides.named(side)
         ids: list[int | str] = [within.start, within.stop]
         plan["nodes"] = ids
     with ExitStack() as stack:
-        builds = stack.enter_context(builds_on(cluster, via, threads, memory))
+        builds = stack.enter_context(builds_on(cluster, staging_url, threads, memory))
         place = Path(output) if output is not None else None
         if place is None:
             place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cocite-"))) / "t"
         building = stack.enter_context(Building(place, resumable=True))
-        building.goes_on(plan, "tuning", restart=restart)
+        building.goes_on(plan, "tuning", restart=options.restart)
         records = stack.enter_context(Records(building.path / "records"))
-        work = Tuning(graph, building.path, records, plan, builds, seconds, progress, best)
+        work = Tuning(graph, building.path, records, plan, builds, seconds, progress, options.best)
         try:
             found = work.run(None if labels is None else Path(labels))
         except KeyboardInterrupt as stopped:
@@ -566,7 +522,7 @@ def tune(
                 )
             raise
         if output is not None:
-            found.save(output, overwrite)
+            found.save(output, options.overwrite)
         building.done()
     return found
 

@@ -1,33 +1,19 @@
 """Links as rows of neighbors: by destination or by source, with weights or without.
 
-The neighbors of node v are ``neighbors[offsets[v] : offsets[v + 1]]``, ascending.
-
-Cutting links into blocks of rows; for in-links, by destination.
-
-A block is a range of nodes with their offsets (8 bytes a node) and links (4 a link, 8 with
-weights). A node's links are never cut. Cuts are the first node of every block but the first.
-
-The links' weights on their way to the disk: those of duplicates added, those of loops dropped.
-
-Weights come sorted by link and, within one, ascending. They are added one after the other in
-float64 and stored as float32, so that the bytes depend on the input alone: not on threads, on
-memory, or on where the stream is cut.
-
-Memory: one piece of the stream.
+The neighbors of node v are ``neighbors[offsets[v] : offsets[v + 1]]``, ascending. A block is a
+range of nodes with their offsets (8 bytes a node) and links (4 a link, 8 with weights). A node's
+links are never cut. Cuts are the first node of every block but the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import InputError
-from cocite.storage import ArrayWriter, Entry, evict, fetch, is_mapped
+from cocite.storage import evict, fetch, is_mapped
 
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
@@ -104,15 +90,6 @@ class Links:
     def in_files(self) -> bool:
         """Whether its links are mapped, and can be given back."""
         return is_mapped(self.neighbors)
-
-    def sealed(self) -> Links:
-        """The same, no longer to be written to, as stored links are: to Numba these are other
-        types, and kernels would be compiled for both.
-        """
-        for array in (self.offsets, self.neighbors, self.weights):
-            if array is not None:
-                array.flags.writeable = False
-        return self
 
     def fetch(self, first: int, last: int) -> None:
         """Have the rows of nodes [first, last) read, of what lies in files."""
@@ -244,35 +221,6 @@ class _BlockRows:
 # -- weights -----------------------------------------------------------------------------
 
 
-Pair = tuple[NDArray[np.uint64], NDArray[np.float64]]
-_LARGEST = float(np.finfo(np.float32).max)
-
-
-def write_weights(
-    directory: Path, pairs: Iterator[Pair], keep_self_loops: bool
-) -> tuple[dict[str, float], dict[str, Entry]]:
-    """Write one weight a link, from ascending (keys, weights); returns facts and entries.
-
-    A key is destination * 2**32 + source.
-    """
-    facts = WeightFacts()
-    with ArrayWriter(directory / WEIGHTS, np.float32) as out:
-        for keys, added in _merged(pairs):
-            loop = keys >> np.uint64(32) == keys & np.uint64(0xFFFFFFFF)
-            sums = added if keep_self_loops else added[~loop]
-            if not sums.size:
-                continue
-            if sums.max() > _LARGEST:
-                raise InputError(
-                    f"the weights of one link's duplicates add up to {sums.max():g}; {_LARGEST:g} "
-                    "is the most that can be stored. Make all weights smaller"
-                )
-            stored = sums.astype(np.float32)
-            out.write(stored)
-            facts.add(stored)
-    return facts.to_json(), {WEIGHTS: out.finished}
-
-
 class WeightFacts:
     """What a manifest says of weights, which are added one after the other."""
 
@@ -295,18 +243,3 @@ class WeightFacts:
         if not self._largest:
             return {"sum": 0.0}
         return {"smallest": self._smallest, "largest": self._largest, "sum": self._total}
-
-
-def _merged(pairs: Iterator[Pair]) -> Iterator[Pair]:
-    """Each key once, with the sum of its weights; the last of a piece waits for the next."""
-    from cocite.kernels.links import sum_runs
-
-    last_key, last_sum = np.empty(0, np.uint64), np.empty(0, np.float64)
-    for piece, values in pairs:
-        keys, weights = np.concatenate([last_key, piece]), np.concatenate([last_sum, values])
-        starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-        sums = np.empty(starts.size)
-        sum_runs(starts, weights, sums)
-        yield keys[starts[:-1]], sums[:-1]
-        last_key, last_sum = keys[-1:], sums[-1:]
-    yield last_key, last_sum

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from cocite.errors import UsageError
 from cocite.extras import need
 from cocite.graph.blocks import InLinks
-from cocite.graph.name_files import LabeledNames
 from cocite.graph.names import IntegerNames, Names
 
 if TYPE_CHECKING:
@@ -47,9 +46,15 @@ class Exchanged:
     @classmethod
     def _stored(cls, given: ObjectInput, output: Any, options: dict[str, Any]) -> Self:
         """Store links as those of files are."""
-        from cocite.io.store import store_object
+        from cocite.io.pipeline import store
+        from cocite.io.readers.contract import no_progress
+        from cocite.options.ingest import IngestOptions
+        from cocite.resources import Resources
 
-        return cls(store_object(given, output, **options))
+        progress = options.pop("progress", no_progress)
+        resources = Resources.checked(options.pop("threads", None), options.pop("memory", None))
+        chosen = IngestOptions.of(options.pop("options", None), options)
+        return cls(store(given, output, chosen, resources, progress))
 
     @classmethod
     def from_edges(
@@ -81,8 +86,8 @@ class Exchanged:
         nodes
             Names of nodes, so that some without any link exist too.
         options
-            ``undirected``, ``keep_self_loops``, ``count_duplicates``, ``skip_bad_rows``,
-            ``exclude``, ``titles``, ``title_columns``, ``bipartite``, ``sides``, ``memory``,
+            ``undirected``, ``keep_self_loops``, ``count_duplicates``, ``bad_rows``,
+            ``exclude_nodes``, ``titles``, ``title_columns``, ``bipartite``, ``sides``, ``memory``,
             ``threads``, ``overwrite``, ``progress``, as for :func:`cocite.ingest`.
 
         Returns
@@ -99,13 +104,13 @@ class Exchanged:
             For a row with a name or a weight that is missing or not allowed.
         OutputExists, Busy, ResourceError
         """
-        from cocite.graph.sides import checked_sides
-        from cocite.io.object_kinds import TableRequest, links_of
+        from cocite.io.object_kinds import links_of, table_request
+        from cocite.options.ingest import IngestOptions
 
-        chosen = tuple(columns.split(",") if isinstance(columns, str) else columns)
-        two = checked_sides(options.get("bipartite", False), options.get("sides"))
-        wanted = TableRequest(chosen, weight_column, nodes, two).checked()
-        return cls._stored(links_of(links, wanted, tables=True), output, options)
+        options |= {"columns": columns, "weight_column": weight_column, "nodes": nodes}
+        own = {"memory", "threads", "progress"}
+        chosen = IngestOptions.of(None, {k: v for k, v in options.items() if k not in own})
+        return cls._stored(links_of(links, table_request(chosen), tables=True), output, options)
 
     @classmethod
     def from_scipy(
@@ -300,7 +305,7 @@ def _columns(graph: _Stored, called: NDArray[Any]) -> dict[str, NDArray[Any]]:
 def _any_type(names: Names) -> NDArray[Any]:
     """The names by id, whatever they are; an array of numbers where all are numbers."""
     plain = names.stored
-    if isinstance(names, LabeledNames) and isinstance(plain, IntegerNames):
+    if names.labels is not None and isinstance(plain, IntegerNames):
         values = plain.values()
         return values.astype(np.int64) if not values.size or values[-1] < 2**63 else values
     found = np.empty(len(names), object)

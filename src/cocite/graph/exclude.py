@@ -1,30 +1,20 @@
-"""Leaving pages out: hubs, that are linked with all and tell nothing, or whatever is not to count.
+"""Leaving pages or links out of a stored graph, and whether its files hold what they should.
 
-The pages vanish, with all links to and from them; pages that were linked with these alone stay,
-without links. While links are ingested DuckDB does it (``io/tables.py``). Here it is done to a
-graph that is stored already: rows are read block by block and written without those links, ids are
-given anew in the same order. What comes of it is, to the byte, the graph of the links without the
-pages.
+Pages vanish with all links to and from them; pages that were linked with these alone stay, without
+links. While links are ingested DuckDB does it (``io/tables.py``). Here rows of a stored graph are
+read block by block and written without those links, and ids are given anew in the same order. What
+comes of it is, to the byte, the graph of the links without the pages. An index of some pages has
+their names in the same way.
 
-Cost: a pass over the links and one over the names.
-Memory: 9 bytes a node, 12 a name that stays, and a block of links.
-
-The names of some nodes of a graph, written as names of their own: an index of wanted pages.
-
-Ids are given anew, in the same order; so names stay in the order that ``storage/FORMAT.md`` says.
-
-Cost: a pass over the names that are kept; 12 bytes each in memory.
-
-Whether the files of a graph, and of names and titles, hold what ``storage/FORMAT.md`` says, beyond
-that their checksums fit: what ``cocite verify`` goes through when all of them do.
-
-Cost: a pass over the links, and two over the names; some microseconds a name.
+Cost: a pass over the links and one over the names; 9 bytes a node, 12 a name that stays, and a
+block of links. To verify takes a pass over the links, and two over the names, some microseconds a
+name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -65,7 +55,7 @@ from cocite.graph.names import (
     name_hash,
 )
 from cocite.graph.sides import SIDES
-from cocite.io.readers.contract import Progress
+from cocite.io.readers.contract import Progress, no_progress
 from cocite.storage import ArrayWriter, Entry, Manifest, Staging, Store, evict
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
@@ -152,7 +142,7 @@ def leave_out(
         if not ids.size:
             raise nothing_left(graph.nodes)
         facts: dict[str, Any] = dict(graph.store.facts)
-        weights, edges, files = _write(draft.path, graph, keep, progress)
+        weights, edges, files = write_rest(draft.path, graph, keep, progress)
         progress("storing the names", 0, 0)
         kind, name_files = write_some_names(
             draft.path, graph.store, graph.names, ids, as_ingested=True
@@ -170,16 +160,22 @@ def leave_out(
         told = {key: value + before.get(key, 0) for key, value in out.to_json().items()}
         facts |= {"nodes": ids.size, "edges": edges, "names": kind, "excluded": told, **weights}
         if graph.names.sides is not None:
-            facts[SIDES] = graph.names.sides.kept(ids).to_json()
+            facts[SIDES] = graph.names.sides.subset(ids).to_json()
         path = draft.publish(Manifest("graph", facts, files | name_files))
     out.tell()
     return path
 
 
-def _write(
-    directory: Path, graph: Graph, keep: NDArray[np.bool_], progress: Progress
+def write_rest(
+    directory: Path,
+    graph: Graph,
+    keep: NDArray[np.bool_],
+    progress: Progress = no_progress,
+    stays: Callable[[Ids, Ids], NDArray[np.bool_]] | None = None,
 ) -> tuple[dict[str, Any], int, dict[str, Entry]]:
-    """The arrays of the links that stay: facts of their weights, how many they are, entries."""
+    """Write the links that stay, of nodes to ``keep``, of which ``stays`` says by targets and
+    sources which do; returns facts of their weights, how many they are, and the entries.
+    """
     from cocite.kernels.links import add_counts
 
     links = Links(graph.in_offsets, graph.in_sources, graph.in_weights)
@@ -197,16 +193,19 @@ def _write(
             rows = links.offsets[first : last + 1].astype(np.int64)
             part = slice(int(rows[0]), int(rows[-1]))
             read = links.neighbors[part]
-            stays = keep[read] & np.repeat(keep[first:last], np.diff(rows))
-            sums = np.concatenate([[0], np.cumsum(stays)])[rows - rows[0]]
+            here = keep[read] & np.repeat(keep[first:last], np.diff(rows))
+            if stays is not None:
+                targets = np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(rows))
+                here &= stays(targets, read)
+            sums = np.concatenate([[0], np.cumsum(here)])[rows - rows[0]]
             ends = sums[1:][keep[first:last]]
             offsets.write(ends.astype(np.uint64) + np.uint64(edges))
-            chosen = anew[read[stays]]
+            chosen = anew[read[here]]
             sources.write(chosen)
             add_counts(chosen, degrees)
             edges += chosen.size
             if weights is not None and links.weights is not None:
-                values = links.weights[part][stays]
+                values = links.weights[part][here]
                 weights.write(values)
                 weighing.add(values)
             links.evict()

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cocite.errors import UsageError
-from cocite.graph.name_files import text_of
+from cocite.graph.names import text_of
 
 _log = logging.getLogger("cocite")
 

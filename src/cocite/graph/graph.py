@@ -354,7 +354,7 @@ _SHARE = 5
 """One of so many pages is the share that a hub has more than."""
 _NAMED = 3
 """So many are named in a sentence."""
-_DEGREE_PIECE = 1 << 20
+_DEGREE_PIECE = 1 << 16
 """Nodes that are looked at at a time."""
 
 
@@ -494,17 +494,19 @@ class NamesAndOne(Names):
     def __init__(self, names: Names, name: str) -> None:
         super().__init__(len(names) + 1)
         self._names, self._own, self.note = names, name, names.note
-        self.titles = names.titles
+        self.titles, self.labels = names.titles, names.labels
 
-    def names(self, ids: NDArray[Any]) -> list[str]:
-        """The names of ``ids``, in their order."""
+    def names(self, ids: NDArray[Any]) -> list[Any]:
+        """The names of ``ids``, in their order; that of the page as it is."""
         ids = self._check(ids)
         own = ids == self._count - 1
         known = iter(self._names.names(ids[~own]))
         return [self._own if mine else next(known) for mine in own.tolist()]
 
-    def find(self, name: str) -> int | None:
-        """The id of ``name``, None if no node has it."""
+    def _texts(self, ids: NDArray[Any]) -> list[str]:
+        return self.stored.names(ids)
+
+    def _find(self, name: str) -> int | None:
         return self._count - 1 if name == self._own else self._names.find(name)
 
     def see_that_none_is(self, name: str) -> None:
@@ -519,10 +521,6 @@ class NamesAndOne(Names):
     def stored(self) -> Names:
         """The same, with the names as they are stored."""
         return NamesAndOne(self._names.stored, self._own)
-
-    def is_one(self, value: object) -> bool:
-        """Whether a tuple names one node."""
-        return self._names.is_one(value)
 
     def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
         """The ids of all nodes of the graph whose names begin with ``prefix``, ascending."""

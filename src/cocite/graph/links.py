@@ -138,8 +138,7 @@ def out_links(
     graph.check()
     try:
         links = in_links(graph, weighted=weighted)
-        turned = transpose(links, graph.out_degrees, budget(memory), graph.path, progress, keep)
-        return turned.sealed()
+        return transpose(links, graph.out_degrees, budget(memory), graph.path, progress, keep)
     except _Miscounted:
         raise Damaged(
             f"{graph.path} is damaged: its out-degrees are not those of its links. See: cocite "
@@ -169,7 +168,7 @@ def either_way(
     )
     need = 2 * ins.nbytes + outs.nbytes
     may = may if keep is None else min(may, keep)
-    scratch = Scratch(None) if may >= need else Scratch.beside(graph.path)
+    scratch = Scratch(None) if may >= need else Scratch.near(graph.path)
     offsets = scratch.zeros(ins.nodes + 1, np.uint64)
     np.add(ins.offsets, outs.offsets, out=offsets)
     neighbors = scratch.zeros(2 * ins.edges, np.uint32)
@@ -185,7 +184,7 @@ def either_way(
         if scratch.on_disk:
             for links in (ins, outs, merged):
                 links.evict()
-    return merged.sealed()
+    return merged
 
 
 def _rows(links: Links, first: int, last: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -220,7 +219,7 @@ def transpose(
             f"memory or more; {format_size(memory)} may be used. Give more with --memory"
         )
     kept = memory if keep is None else min(memory, keep)
-    scratch = Scratch(None) if kept >= whole else Scratch.beside(folder)
+    scratch = Scratch(None) if kept >= whole else Scratch.near(folder)
     offsets = scratch.zeros(nodes + 1, np.uint64)
     np.cumsum(degrees, out=offsets[1:])
     if int(offsets[-1]) != links.edges:

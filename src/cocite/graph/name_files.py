@@ -1,42 +1,21 @@
-"""Names of nodes as they were given: whole numbers, tuples, whatever else names a node in Python.
+"""Names and titles of nodes: written, told by labels, and matched with those of another graph.
 
-A stored graph has text names, or whole numbers; either is told as text. Of a graph that was made of
-objects in memory the names go out as they came in, by *labels*, which are kept with the object, and
-with the indexes that are built from it, and are not stored.
+Of a graph that was made of objects in memory the names go out as they came in, by *labels*: whole
+numbers as ``int``, any other hashable value by its ``str``, of which no two are the same. Labels
+are kept with the object and the indexes that are built from it, and not stored. Titles, shown
+beside names, are front-coded as names are, two bytes for a node without one; the digest of a graph
+leaves them out, as they say nothing of what is related.
 
-    text        the names themselves
-    integers    int(name)
-    mapped      any hashable value; its text is str(value), and no two have the same
+Names are numbered in their order, so that one new page moves the ids of all behind it: where each
+has gone is looked up by name, some thousand at a time.
 
-Cost: nothing for the first two; for the third two dictionaries with an entry a node.
-
-Titles of nodes, shown beside their names; most nodes of a graph may have none.
-
-They are stored as names are, front-coded in blocks of 16 in order of id (``storage/FORMAT.md``), an
-empty one for a node without a title, which takes two bytes. A graph without titles has no such
-files. They say nothing of what is related: the digest of a graph leaves them out.
-
-Cost: a lookup decodes one block; a search reads all, some 3 million a second.
-
-Writing names: integers as they are, text front-coded in blocks, with hashes for the way back.
-
-``graph/names.py`` says what lies where, and reads it.
-
-Cost: a pass over the names, and a sort of their hashes.
-
-The same names in two graphs: where each node of one has gone in the other.
-
-Names are numbered in their order, so that one new page moves the ids of all behind it. Integers are
-looked up among the sorted values. Texts are joined by their hashes, which both sides hold sorted,
-and every match is then compared as text. If one side has integers and the other texts, the names
-are looked up one by one.
-
-Cost: a microsecond a name for text, in pieces; less for integers.
+Cost: a lookup of a title decodes one block, a search reads all, some 3 million a second. Writing
+takes a pass over the names and a sort of their hashes, matching a microsecond a name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -54,6 +33,7 @@ from cocite.graph.names import (
     HASHES,
     IntegerNames,
     Names,
+    NodeLabels,
     TextNames,
     checked_id,
     name_hash,
@@ -110,13 +90,7 @@ class Titles:
         """uint32: the ids of all nodes whose titles contain ``text``, as of names."""
         from cocite.graph.spelling import NameQuery
 
-        wanted, found = NameQuery(text), [np.empty(0, np.uint32)]
-        for low in range(0, self._count, _PIECE):
-            titles = self.of(np.arange(low, min(low + _PIECE, self._count)))
-            if wanted.within("\n".join(titles)):
-                places = (i for i, title in enumerate(titles, low) if wanted.within(title))
-                found.append(np.fromiter(places, np.uint32))
-        return np.concatenate(found)
+        return NameQuery(text).among(self.of, self._count, _PIECE)
 
     def evict(self) -> None:
         """Give back the memory of the files: they are read again when they are needed."""
@@ -134,136 +108,13 @@ def take_title_files(files: DeclaredFiles, count: int) -> None:
         files.take(_FORMS, {"b": -(-count // CODED_BLOCK)})
 
 
-# -- labeled ----------------------------------------------------------------------------
-
-
-def text_of(label: object) -> str:
-    """The text that a label is stored as: ``str`` of it, with NumPy's scalars as Python's."""
-    if isinstance(label, str):
-        return str(label)
-    if isinstance(label, tuple):
-        inner = [repr(part) if isinstance(part, str) else text_of(part) for part in label]
-        return f"({', '.join(inner)}{',' * (len(inner) == 1)})"
-    return str(label.item() if isinstance(label, np.generic) else label)
-
-
-class NodeLabels:
-    """What the names of a graph were: ``labels`` by their text, or whole numbers for None."""
-
-    def __init__(self, labels: Mapping[str, Hashable] | None) -> None:
-        self._labels = labels
-        self._texts = {} if labels is None else {label: text for text, label in labels.items()}
-
-    def of(self, text: str) -> Any:
-        """The label of a stored name; of one that came later, as that of a draft, itself."""
-        if self._labels is not None:
-            return self._labels.get(text, text)
-        return int(text) if text.isdecimal() else text
-
-    def text(self, label: object) -> str:
-        """The stored name that a label may have; a text is one already."""
-        if self._labels is None or isinstance(label, str):
-            return text_of(label)
-        try:
-            return self._texts.get(label, text_of(label))
-        except TypeError:  # not hashable
-            return text_of(label)
-
-    def has(self, value: object) -> bool:
-        """Whether a tuple is one label, and not several."""
-        try:
-            return value in self._texts
-        except TypeError:
-            return False
-
-
-INTEGERS = NodeLabels(None)
-"""Of names that were whole numbers."""
-
-
 def names_of(store: Store) -> Names:
     """The names that a store holds, by its labels if it has any."""
     names = open_names(store)
     if isinstance(store.labels, NodeLabels):
-        names = LabeledNames(names, store.labels)
+        names.labels = store.labels
     names.titles = partial(open_titles, store, len(names))
     return names
-
-
-class LabeledNames(Names):
-    """Stored names, told by their labels. What is looked for by text is found by the text."""
-
-    def __init__(self, names: Names, labels: NodeLabels) -> None:
-        super().__init__(len(names))
-        self._stored, self.labels, self.sides = names, labels, names.sides
-
-    @property
-    def stored(self) -> Names:
-        """The names as text, as they are stored."""
-        return self._stored
-
-    @property
-    def note(self) -> str:
-        """What is to be said of a name that is not there."""
-        return self._stored.note
-
-    @note.setter
-    def note(self, note: str) -> None:
-        self._stored.note = note
-
-    def names(self, ids: NDArray[Any]) -> list[Any]:
-        """The labels of ``ids``, in their order."""
-        return list(map(self.labels.of, self._stored.names(ids)))
-
-    def find(self, name: object) -> int | None:
-        """The id of a label, or of a stored name; None if no node has it."""
-        return self._stored.find(self.labels.text(name))
-
-    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
-        """The ids of many labels, or stored names; -1 for those that no node has."""
-        whole = isinstance(names, np.ndarray) and self.labels is INTEGERS
-        return self._stored.found(names if whole else list(map(self.labels.text, names)))
-
-    def see_that_none_is(self, name: str) -> None:
-        """See that no stored name is so."""
-        self._stored.see_that_none_is(name)
-
-    def damaged(self) -> Damaged:
-        """What is to be said of stored names that cannot be as they are."""
-        return self._stored.damaged()
-
-    def __contains__(self, name: object) -> bool:
-        return self.find(name) is not None
-
-    def id(self, name: object) -> int:
-        """The id of a label; raises :class:`UnknownNode` with the nearest stored names."""
-        found = self.find(name)
-        if found is None:
-            raise self.unknown(name, self.labels.text(name))
-        return found
-
-    def is_one(self, value: object) -> bool:
-        """Whether a tuple names one node."""
-        return self.labels.has(value)
-
-    def containing(self, text: str, *, plain: bool = False) -> NDArray[np.uint32]:
-        """The ids of all stored names that contain ``text``."""
-        return self._stored.containing(text, plain=plain)
-
-    def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
-        """The ids of all stored names that begin with ``prefix``, ascending."""
-        return self._stored.with_prefix(prefix)
-
-    def evict(self) -> None:
-        """Give back the memory of the files."""
-        self._stored.evict()
-
-    def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
-        return self._stored._first_with_prefix(prefix, limit, but)
-
-    def similar(self, name: str, limit: int) -> list[str]:
-        """Stored names that are spelt most like one."""
-        return self._stored.similar(name, limit)
 
 
 # -- name files --------------------------------------------------------------------------
@@ -365,38 +216,15 @@ Ids = NDArray[np.uint32]
 def match_names(old: Names, new: Names) -> Ids:
     """uint32[len(old)]: the id that each old node has among the ``new``; NOWHERE for none."""
     old, new = old.stored, new.stored
-    ids = np.full(len(old), NOWHERE, np.uint32)
+    for names in (old, new):
+        if isinstance(names, TextNames):
+            names.by_hash()  # sees that hashes ascend, or else names that are there are not found
+    values = None
     if isinstance(old, IntegerNames) and isinstance(new, IntegerNames):
-        if not len(old) or not len(new):
-            return ids
-        mine, other = old.values(), new.values()
-        places = np.minimum(np.searchsorted(other, mine), other.size - 1)
-        found = np.flatnonzero(other[places] == mine)
-        ids[found] = places[found]
-        return ids
-    if isinstance(old, TextNames) and isinstance(new, TextNames):
-        return _by_hash(old, new, ids)
+        values = new.values()
+    ids = np.full(len(old), NOWHERE, np.uint32)
     for low in range(0, len(new), _PIECE):
-        for node, name in enumerate(new.names(np.arange(low, min(low + _PIECE, len(new)))), low):
-            was = old.find(name)
-            if was is not None:
-                ids[was] = node
-    return ids
-
-
-def _by_hash(old: TextNames, new: TextNames, ids: Ids) -> Ids:
-    """Fill ``ids`` from all pairs of equal hashes whose names are equal, too."""
-    (hashes, mine), (others, theirs) = old.by_hash(), new.by_hash()
-    low, high = (np.searchsorted(others, hashes, side) for side in ("left", "right"))
-    counts = high - low
-    firsts = np.repeat(low - np.cumsum(counts) + counts, counts)
-    before = np.repeat(mine, counts)
-    after = theirs[firsts + np.arange(firsts.size)]
-    order = np.argsort(after, kind="stable")
-    before, after = before[order], after[order]
-    for begin in range(0, after.size, _PIECE):
-        here, there = before[begin : begin + _PIECE], after[begin : begin + _PIECE]
-        pairs = zip(old.names(here), new.names(there), strict=True)
-        same = np.fromiter((a == b for a, b in pairs), bool, here.size)
-        ids[here[same]] = there[same]
+        nodes = np.arange(low, min(low + _PIECE, len(new)))
+        before = old.found(new.names(nodes) if values is None else values[nodes])
+        ids[before[before >= 0]] = nodes[before >= 0]
     return ids

@@ -1,4 +1,4 @@
-"""Names of nodes: by id, by name, by beginning, and by likeness, without loading them all.
+"""Names of nodes: by id, name, beginning, part and likeness, without loading them all.
 
 Two forms on disk (``storage/FORMAT.md``):
 
@@ -8,17 +8,14 @@ Two forms on disk (``storage/FORMAT.md``):
 * *integers*: the sorted values; or nothing at all if they are 0 to n - 1.
 
 A lookup by name costs a binary search and the decoding of one block; about 10 to 20 bytes a name.
-
-What all names of nodes answer: by id, by name, by beginning, by a part, and by likeness.
-
-How they lie on disk, and what each form does quickly, is in ``graph/names.py``.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -49,8 +46,55 @@ def checked_id(node: object, count: int) -> int:
     return int(node)
 
 
+def text_of(label: object) -> str:
+    """The text that a label is stored as: ``str`` of it, with NumPy's scalars as Python's."""
+    if isinstance(label, str):
+        return str(label)
+    if isinstance(label, tuple):
+        inner = [repr(part) if isinstance(part, str) else text_of(part) for part in label]
+        return f"({', '.join(inner)}{',' * (len(inner) == 1)})"
+    return str(label.item() if isinstance(label, np.generic) else label)
+
+
+class NodeLabels:
+    """What the names of a graph were: ``labels`` by their text, or whole numbers for None."""
+
+    def __init__(self, labels: Mapping[str, Hashable] | None) -> None:
+        self._labels = labels
+        self._texts = {} if labels is None else {label: text for text, label in labels.items()}
+
+    def of(self, text: str) -> Any:
+        """The label of a stored name; of one that came later, as that of a draft, itself."""
+        if self._labels is not None:
+            return self._labels.get(text, text)
+        return int(text) if text.isdecimal() else text
+
+    def text(self, label: object) -> str:
+        """The stored name that a label may have; a text is one already."""
+        if self._labels is None or isinstance(label, str):
+            return text_of(label)
+        try:
+            return self._texts.get(label, text_of(label))
+        except TypeError:  # not hashable
+            return text_of(label)
+
+    def has(self, value: object) -> bool:
+        """Whether a tuple is one label, and not several."""
+        try:
+            return value in self._texts
+        except TypeError:
+            return False
+
+
+INTEGERS = NodeLabels(None)
+"""Of names that were whole numbers."""
+
+
 class Names(ABC):
     """The names of ``len(names)`` nodes. Iteration yields them in order of id."""
+
+    labels: NodeLabels | None = None
+    """What names are told by, if not as text: those that are looked for may be such, or text."""
 
     note = ""
     """What is to be said of a name that is not there, if not all nodes of a graph are."""
@@ -71,14 +115,16 @@ class Names(ABC):
 
     @property
     def stored(self) -> Names:
-        """The names as they are stored, as text: others are told by labels
-        (``graph/name_files.py``).
-        """
-        return self
+        """The names as they are stored, as text."""
+        if self.labels is None:
+            return self
+        plain = copy(self)
+        plain.labels = None
+        return plain
 
     def is_one(self, value: object) -> bool:
         """Whether a tuple names one node, and not several."""
-        return False
+        return self.labels is not None and self.labels.has(value)
 
     def __len__(self) -> int:
         return self._count
@@ -88,7 +134,7 @@ class Names(ABC):
             yield from self.names(np.arange(low, min(low + _PIECE, self._count)))
 
     def __contains__(self, name: object) -> bool:
-        return self.find(str(name)) is not None
+        return self.find(self._called(name)) is not None
 
     def __repr__(self) -> str:
         first = self.names(np.arange(min(self._count, _SHOWN)))
@@ -110,18 +156,41 @@ class Names(ABC):
 
     def name(self, node: int) -> str:
         """The name of one id."""
-        return self.names(np.array([node]))[0]
+        (name,) = self.names(np.array([node]))
+        return name  # type: ignore[no-any-return]
 
     def id(self, name: object) -> int:
         """The id of ``name``, blanks at its ends left out if it is not there with them; raises
         :class:`UnknownNode` with the nearest names.
         """
-        found = self.find(str(name))
-        if found is None and str(name) != (bare := str(name).strip(" ")):
+        text = self._called(name)
+        found = self._find(text)
+        if found is None and self.labels is None and text != (bare := text.strip(" ")):
             return self.id(bare)  # as names are stored (``graph/spelling.py``)
         if found is None:
-            raise self.unknown(name, str(name))
+            raise self.unknown(name, text)
         return found
+
+    def _text(self, node: int) -> str:
+        return self._texts(np.array([node]))[0]
+
+    def _called(self, name: object) -> str:
+        return str(name) if self.labels is None else self.labels.text(name)
+
+    def names(self, ids: NDArray[Any]) -> list[Any]:
+        """The names of ``ids``, in their order."""
+        texts = self._texts(ids)
+        return texts if self.labels is None else list(map(self.labels.of, texts))
+
+    def find(self, name: Any) -> int | None:
+        """The id of ``name``, None if no node has it."""
+        return self._find(name if self.labels is None else self.labels.text(name))
+
+    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
+        """The ids of many names, int64[len(names)]; -1 for those that no node has."""
+        if self.labels is None or (isinstance(names, np.ndarray) and self.labels is INTEGERS):
+            return self._found(names)
+        return self._found(list(map(self.labels.text, names)))
 
     def unknown(self, name: object, text: str, *, passes: bool = True) -> UnknownNode:
         """What is to be said of a name, ``text``, that is not there; raises :class:`Damaged` if it
@@ -147,9 +216,8 @@ class Names(ABC):
         """The ids of many names, uint32[len(names)]; raises :class:`UnknownNode`."""
         return np.fromiter((self.id(name) for name in names), np.uint32, len(names))
 
-    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
-        """The ids of many names, int64[len(names)]; -1 for those that no node has."""
-        each = (self.find(str(name)) for name in names)
+    def _found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
+        each = (self._find(str(name)) for name in names)
         return np.fromiter((-1 if i is None else i for i in each), np.int64, len(names))
 
     def complete(self, prefix: str, limit: int = 10, but: str | None = None) -> list[str]:
@@ -165,13 +233,7 @@ class Names(ABC):
         """
         from cocite.graph.spelling import NameQuery
 
-        wanted, found = NameQuery(text, plain=plain), []
-        for low in range(0, self._count, _PIECE):
-            names = self.names(np.arange(low, min(low + _PIECE, self._count)))
-            if wanted.within("\n".join(names)):
-                places = (i for i, name in enumerate(names, low) if wanted.within(name))
-                found.append(np.fromiter(places, np.uint32))
-        return np.concatenate(found) if found else np.empty(0, np.uint32)
+        return NameQuery(text, plain=plain).among(self._texts, self._count, _PIECE)
 
     def evict(self) -> None:
         """Give back the memory of the files: they are read again when they are needed."""
@@ -186,12 +248,12 @@ class Names(ABC):
         return Resolver(self).suggest(name, limit, passes=passes)
 
     @abstractmethod
-    def names(self, ids: NDArray[Any]) -> list[str]:
-        """The names of ``ids``, in their order."""
+    def _texts(self, ids: NDArray[Any]) -> list[str]:
+        """The names of ``ids`` as text, in their order."""
 
     @abstractmethod
-    def find(self, name: str) -> int | None:
-        """The id of ``name``, None if no node has it."""
+    def _find(self, name: str) -> int | None:
+        """The id of a name as text, None if no node has it."""
 
     @abstractmethod
     def see_that_none_is(self, name: str) -> None:
@@ -267,23 +329,21 @@ class IntegerNames(Names):
         """uint64[count], ascending: the integers themselves."""
         return np.arange(self._count, dtype=np.uint64) if self._values is None else self._values
 
-    def names(self, ids: NDArray[Any]) -> list[str]:
-        """The names of ``ids``, in their order."""
+    def _texts(self, ids: NDArray[Any]) -> list[str]:
         ids = self._check(ids)
         values = ids if self._values is None else self._values[ids]
         return list(map(str, values.tolist()))
 
-    def find(self, name: str) -> int | None:
-        """The id of ``name``, None if no node has it."""
+    def _find(self, name: str) -> int | None:
         if not _INTEGER.fullmatch(name) or str(int(name)) != name:
             return None
         place = self._place(int(name))
         return place if place < self._count and self._value(place) == int(name) else None
 
-    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
+    def _found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
         """Of an array of whole numbers all at once."""
         if not isinstance(names, np.ndarray) or names.dtype.kind not in "iu" or not self._count:
-            return super().found(names)
+            return super()._found(names)
         wanted = np.where(names < 0, 0, names).astype(np.uint64)
         places: NDArray[Any] = wanted
         there = wanted < self._count
@@ -333,7 +393,7 @@ class IntegerNames(Names):
         place = self._place(int(name))
         around = range(max(0, place - limit), min(self._count, place + limit))
         near = sorted(around, key=lambda i: (abs(self._value(i) - int(name)), i))
-        return self.names(np.array(near[:limit], np.int64))
+        return self._texts(np.array(near[:limit], np.int64))
 
 
 class TextNames(Names):
@@ -348,8 +408,7 @@ class TextNames(Names):
         self._by_hash = store.array(BY_HASH)
         self._by_name = store.array(BY_NAME) if store.has(BY_NAME) else None
 
-    def names(self, ids: NDArray[Any]) -> list[str]:
-        """The names of ``ids``, in their order."""
+    def _texts(self, ids: NDArray[Any]) -> list[str]:
         found = coded_texts(self._data, self._blocks, self._check(ids))
         if found is None:
             raise self.damaged()
@@ -371,22 +430,21 @@ class TextNames(Names):
             raise self.damaged()
         return self._hashes, self._nodes(self._by_hash)
 
-    def find(self, name: str) -> int | None:
-        """The id of ``name``, None if no node has it."""
+    def _find(self, name: str) -> int | None:
         wanted = np.uint32(name_hash(name.encode("utf-8", "surrogatepass")))
         low = int(np.searchsorted(self._hashes, wanted))
         high = int(np.searchsorted(self._hashes, wanted, side="right"))
         for node in self._by_hash[low:high].tolist():
             if node >= self._count:
                 raise self.damaged()
-            found = self.name(node)
+            found = self._text(node)
             if found == name:
                 return int(node)
             if name_hash(found.encode()) != wanted:
                 raise self.damaged()
         return None
 
-    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
+    def _found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
         """All at once: the first name of each hash is mostly the one, and else it is looked for."""
         texts = list(map(str, names))
         hashes = (name_hash(text.encode("utf-8", "surrogatepass")) for text in texts)
@@ -395,15 +453,15 @@ class TextNames(Names):
         if not self._count:
             return np.full(len(texts), -1, np.int64)
         ids = self._nodes(self._by_hash[places])
-        each = zip(texts, ids.tolist(), self.names(ids), strict=True)
-        found = (i if text == name else self.find(text) for text, i, name in each)
+        each = zip(texts, ids.tolist(), self._texts(ids), strict=True)
+        found = (i if text == name else self._find(text) for text, i, name in each)
         return np.fromiter((-1 if i is None else i for i in found), np.int64, len(texts))
 
     def see_that_none_is(self, name: str) -> None:
         """See in another way than :meth:`find` that no node is called so."""
         wanted = name.encode("utf-8", "surrogatepass")
         rank = self._first(lambda other: other >= wanted)
-        if rank < self._count and self.name(self._ranked(rank)) == name:
+        if rank < self._count and self._text(self._ranked(rank)) == name:
             raise self.damaged()
 
     def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
@@ -438,7 +496,7 @@ class TextNames(Names):
         low, high = 0, self._count
         while low < high:
             middle = (low + high) // 2
-            if reached(self.name(self._ranked(middle)).encode()):
+            if reached(self._text(self._ranked(middle)).encode()):
                 high = middle
             else:
                 low = middle + 1
@@ -454,14 +512,14 @@ class TextNames(Names):
             # Too long, or too many to compare: those that stand around the place it would have.
             place = self._first(lambda other: other >= wanted)
             around = range(max(0, place - limit // 2), min(self._count, place + limit))
-            return self.names(np.array([self._ranked(rank) for rank in around], np.int64))
+            return self._texts(np.array([self._ranked(rank) for rank in around], np.int64))
         out = np.empty(self._count, np.int32)
         distances(self._data, self._blocks, self._count, np.frombuffer(wanted, np.uint8), out)
         best = np.argsort(out, kind="stable")[: 10 * limit]
         best = best[out[best] <= max(2, len(wanted) // 2)]
         # Of equally distant names, first those that begin alike: people get beginnings right.
         ranked = sorted(
-            zip(out[best].tolist(), self.names(best), strict=True),
+            zip(out[best].tolist(), self._texts(best), strict=True),
             key=lambda pair: (pair[0], -_alike(pair[1].lower(), name.lower())),
         )
         return [other for _, other in ranked[:limit]]

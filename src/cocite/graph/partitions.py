@@ -6,16 +6,10 @@
 
 Each is a store of its own, with checksums, so that a machine needs the blocks only that it works on
 (``storage/FORMAT.md``). A block's store names the digest of the whole graph: blocks of two graphs
-are never mixed. What is made of the blocks is what would be made of the whole, to the byte; the
-digest is that of the whole.
+are never mixed. What is made of the blocks is what would be made of the whole, to the byte.
 
-Cost: a pass over the links to cut them. Memory: some pieces.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: each computer gets a part of
 the vertices, and the in-edges of those.
-
-What a stored graph holds, as a document.
-
-Cost: one pass over the degrees.
 """
 
 from __future__ import annotations
@@ -149,7 +143,7 @@ class BlockedGraph(Graph):
         if not is_blocked(folder):
             raise NotAStore(
                 f"{folder} is no graph stored in blocks. To make one: cocite ingest GRAPH -o "
-                f"{folder} --blocks N"
+                f"{folder} --partitions N"
             )
         return cls(folder, Store.open(folder / HEAD, BLOCKED, verify=verify), crew)
 

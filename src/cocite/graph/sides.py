@@ -1,19 +1,13 @@
-"""The two sides of a bipartite table, such as users and items: who is on which, and what they are
-called.
+"""The two sides of a bipartite table, such as users and items: who is on which.
 
     user, item          nodes of the graph            ids
     1, 1                "user:1" -> "1"               the left side first: 0 to left - 1,
     ann, 1              "user:ann" -> "1"             then the right side, the items
 
-Links go from left to right. The names of the two sides are apart: those of the left side begin with
-its *mark*, those of the right side are as they are written. The mark is the title of the left side
-and a colon, or several, so many that no name on the right begins so. So a name says by itself on
-which side it stands, and all that goes by names (titles, lists of pages, a newer graph) needs no
-more than names.
-
-Only nodes of one side are compared with each other.
-
-Cost: nothing; a side is a range of ids.
+Links go from left to right, and only nodes of one side are compared with each other. Names of the
+left side begin with its *mark*, those of the right side are as they are written. The mark is the
+title of the left side and so many colons that no name on the right begins so. All that goes by
+names (titles, lists of pages, a newer graph) needs no more than names; a side is a range of ids.
 """
 
 from __future__ import annotations
@@ -53,7 +47,7 @@ class Sides:
             "right": self.right,
         }
 
-    def kept(self, ids: NDArray[np.uint32]) -> Sides:
+    def subset(self, ids: NDArray[np.uint32]) -> Sides:
         """Those of some of the nodes only, by their ids, ascending."""
         left = int(np.searchsorted(ids, self.left))
         return replace(self, left=left, right=ids.size - left)
@@ -62,7 +56,7 @@ class Sides:
         """What the side of a node is called, by its id."""
         return self.titles[node >= self.left]
 
-    def beside(self, node: int) -> range:
+    def side_of(self, node: int) -> range:
         """The ids of the side of a node."""
         return self.named(self.title_of(node))
 

@@ -1,37 +1,25 @@
-r"""How names are compared when people look for them: spellings that mean the same.
+r"""Texts of names: how they are decoded and compared, and what is in none of them.
 
 ``São Paulo`` finds ``S%C3%A3o_Paulo`` and ``SAO-PAULO`` does not: case, underscores in the place of
 blanks, how many blanks, percent-encoding and the accents of Latin letters make no difference,
-everything else does.
-
-Cost: some 3 million short names a second, and 300,000 that have codes or accents.
-
-Texts of nodes, front-coded in blocks: names and titles are read by this.
-
-Cost: a lookup decodes one block.
-
-Characters that no name has: a terminal or a page would do something, and not show them.
-
-    controls    U+0000 to U+001F, U+007F to U+009F: ends of lines, ESC, and what ESC
-                begins in one sign
-    turns       U+202A to U+202E, U+2066 to U+2069: they turn the direction of the text that
-                follows, so that a name looks like another one (CVE-2021-42574)
-
-Marks of direction (U+200E, U+200F, U+061C) and joiners (U+200C, U+200D) are part of how names are
-written in some languages, reach no further than their neighbors, and stay.
+everything else does. No name has controls (U+0000 to U+001F, U+007F to U+009F: a terminal or a page
+would act on them) or turns (U+202A to U+202E, U+2066 to U+2069: they turn the direction of the text
+that follows, so that a name looks like another one, CVE-2021-42574). Marks of direction (U+200E,
+U+200F, U+061C) and joiners (U+200C, U+200D) are part of how names are written, and stay.
 
 Blanks at the ends of a name (U+0020) are no part of it, whatever it is read from: nobody sees them,
-columns of fixed width are full of them, and fields of text have some around them. Two names that
-differ by nothing else are one node, which is said. Other white space is kept, as it is in names.
+and columns of fixed width are full of them. Two names that differ by nothing else are one node,
+which is said. Names of files are looked at by ``kernels/text.py``; this is for Python and DuckDB.
 
-Names of files are looked at by ``kernels/text.py``; this is the same for Python and DuckDB.
-Source: https://www.unicode.org/reports/tr9/, 2.1 to 2.5; https://www.unicode.org/reports/tr36/.
+Cost: a lookup decodes one block; some 3 million short names are compared a second, and 300,000 that
+have codes or accents. Source: https://www.unicode.org/reports/tr9/, 2.1 to 2.5; .../tr36/.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -122,6 +110,18 @@ class NameQuery:
         if self._plain in name.casefold():
             return True
         return not self._only_plain and self._folded in folded(name)
+
+    def among(
+        self, texts: Callable[[NDArray[Any]], list[str]], count: int, piece: int
+    ) -> NDArray[np.uint32]:
+        """uint32: which of ``count`` texts contain it, ascending; ``piece`` of them at a time."""
+        found = [np.empty(0, np.uint32)]
+        for low in range(0, count, piece):
+            some = texts(np.arange(low, min(low + piece, count)))
+            if self.within("\n".join(some)):
+                places = (i for i, text in enumerate(some, low) if self.within(text))
+                found.append(np.fromiter(places, np.uint32))
+        return np.concatenate(found)
 
     def how(self, name: str) -> int:
         """0 if ``name`` is it as it is written, 1 if it is it, 2 if it begins so, 3 if a word of it

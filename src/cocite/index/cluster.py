@@ -8,8 +8,8 @@ driver is killed goes on with the shards that are there.
 A node sees the graph and the draft by their paths, on a disk that all share, or it does not:
 
     graph    given by URL, it is copied once to each node (``io/remote.py``)
-    shards   go by a folder at a URL (``via``), from where the driver takes them into the draft,
-             compared with the checksums in their notes; what is taken is removed there
+    shards   go by a folder at a URL (``staging_url``), from where the driver takes them into the
+             draft, compared with the checksums in their notes; what is taken is removed there
 
 A draft shows that it is the very one by a file with a name that nobody can guess.
 
@@ -203,7 +203,7 @@ _NOTE_BYTES = 1 << 24
 _SHARE = (
     "Put the graph and the output on a disk that all machines of the cluster share, or name the "
     "graph by a URL (s3://..., gs://..., file://...) and give another one for the shards with "
-    "--staging-url (via=...)"
+    "--staging-url (staging_url=...)"
 )
 _opened: dict[tuple[object, ...], Links] = {}
 """In a process of a node: the links of the build that it works for."""
@@ -221,19 +221,19 @@ class BuiltShard:
 @dataclass(frozen=True)
 class ShardWork:
     """What a node does: a shard of the work. ``graph`` is its URL, with the digest of its manifest,
-    if it is copied; ``seen`` a file in the draft, or ``via`` the URL that shards go by.
+    if it is copied; ``seen`` a file in the draft, or ``staging_url`` the URL that shards go by.
     """
 
     work: SampleWork
     graph: tuple[str, str] | None
     seen: str | None
-    via: str | None
+    staging_url: str | None
 
     def __call__(self, numbers: range) -> BuiltShard:
         """Make the shard, or find that it was made by a worker that was lost behind it."""
-        if self.via is None:
+        if self.staging_url is None:
             return self._built(replace(self._here(), folder=self._folder()), numbers)
-        remote = Remote(self.via)
+        remote = Remote(self.staging_url)
         name = self.work.of(numbers).shard.name
         stated = remote.read(f"{name}.json", _NOTE_BYTES)
         if stated is not None:
@@ -291,13 +291,13 @@ def _called() -> str:
 class ClusterBuild:
     """A cluster, and how its nodes come by a graph and give their shards back."""
 
-    def __init__(self, cluster: Cluster, graph: str | None, via: str | None) -> None:
+    def __init__(self, cluster: Cluster, graph: str | None, staging_url: str | None) -> None:
         """``graph`` is the URL of the graph, if it has one."""
         self.cluster = cluster
-        self._graph, self._via = graph, via
+        self._graph, self._staging_url = graph, staging_url
         self._seen = f"seen-{secrets.token_hex(16)}"
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """In words, where work is done."""
         nodes = [node for node in self.cluster.nodes() if node.alive]
         cpus = sum(node.cpus for node in nodes)
@@ -305,15 +305,15 @@ class ClusterBuild:
 
     def shards(self, work: SampleWork, shards: Sequence[range]) -> Iterator[BuiltShard]:
         """Make shards of a work; each is in its folder, with its note, when it is yielded."""
-        if self._via is not None and work.plan.wanted is not None:
+        if self._staging_url is not None and work.plan.wanted is not None:
             raise UsageError(
                 "the pages that are kept are known to nodes that see the output only: leave "
-                "--staging-url (via=...) out, or --keep (keep=...)"
+                "--staging-url (staging_url=...) out, or --only-nodes (only_nodes=...)"
             )
         graph = None
         if self._graph is not None:
             graph = self._graph, Graph.open(work.graph).store.manifest.digest()
-        remote = None if self._via is None else Remote(self._via) / self._key(work)
+        remote = None if self._staging_url is None else Remote(self._staging_url) / self._key(work)
         seen = None if remote is not None else self._seen
         sent = ShardWork(work, graph, seen, None if remote is None else remote.url)
         means = work.means
@@ -377,20 +377,23 @@ def of_nodes(
 
 @contextmanager
 def spread_on(
-    cluster: str | Cluster | None, graph: str | None = None, via: str | None = None
+    cluster: str | Cluster | None, graph: str | None = None, staging_url: str | None = None
 ) -> Iterator[ClusterBuild | None]:
     """Where a build is spread over: a cluster by its address, or one that is connected; None for
-    none. ``graph`` is the URL of its graph, ``via`` that by which shards come.
+    none. ``graph`` is the URL of its graph, ``staging_url`` that by which shards come.
     """
     if cluster is None:
-        if via is not None:
-            raise UsageError("via is for builds on a cluster: give --cluster (cluster=...), too")
+        if staging_url is not None:
+            raise UsageError(
+                "--staging-url (staging_url=...) is for builds on a cluster: give --cluster "
+                "(cluster=...), too"
+            )
         yield None
         return
-    if via is not None:
-        Remote(via)
+    if staging_url is not None:
+        Remote(staging_url)
     with connected(cluster) as reached:
-        yield ClusterBuild(reached, graph, via)
+        yield ClusterBuild(reached, graph, staging_url)
 
 
 @contextmanager

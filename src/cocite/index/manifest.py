@@ -56,8 +56,8 @@ from cocite.index.plan import (
 )
 from cocite.index.whole_settings import WANTED
 from cocite.measures import (
-    BY,
     DECAY,
+    MEETING_WEIGHT,
     SAMPLES,
     Component,
     Measure,
@@ -141,9 +141,9 @@ _LARGEST_RESIDUAL = 1e9
 class IndexFacts:
     """The facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
     ``settings``; what is told of its ``graph``; its ``parts``, their ``generations``; what is
-    ``refined``, by the name of the file; of the pages that are ``kept``, if not all are; and what
-    questions go ``by`` unless they say; and ``asks``, what else they take then; how many pages are
-    ``passed_over``, as they have more links than tell something.
+    ``refined``, by the name of the file; of the pages that are ``kept``, if not all are; the
+    ``meeting_weight`` of questions that do not say, and ``asks``, what else they take;
+    how many pages are ``passed_over``, as they have more links than tell something.
     """
 
     nodes: int
@@ -156,7 +156,7 @@ class IndexFacts:
     generations: tuple[Generation, ...]
     refined: dict[str, dict[str, float]]
     kept: PageFilter | None
-    by: str | None
+    meeting_weight: str | None
     asks: dict[str, Value]
     passed_over: int
 
@@ -210,12 +210,12 @@ def _read(facts: Facts) -> IndexFacts:
 
 def _by(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> str | None:
     """What meetings are worth by default, as it is written when it is kept."""
-    if BY.name not in facts:
+    if MEETING_WEIGHT.name not in facts:
         return None
-    told = facts.text(BY.name)
-    if told != BY.checked(told):
-        raise facts.refused(BY.name, f"written {BY.checked(told)}")
-    query_settings(measure, parts, {BY.name: told})
+    told = facts.text(MEETING_WEIGHT.name)
+    if told != MEETING_WEIGHT.checked(told):
+        raise facts.refused(MEETING_WEIGHT.name, f"written {MEETING_WEIGHT.checked(told)}")
+    query_settings(measure, parts, {MEETING_WEIGHT.name: told})
     return told
 
 
@@ -328,7 +328,7 @@ def index_facts(
         "graph": dict(graph),
     }
     facts |= {"first": options.first} if options.first else {}
-    facts |= {} if options.by is None else {BY.name: options.by}
+    facts |= {} if options.meeting_weight is None else {MEETING_WEIGHT.name: options.meeting_weight}
     facts |= {ASKS: dict(options.asks)} if options.asks else {}
     facts |= {"sides": sides.to_json()} if sides else {}
     return facts | ({"wanted": kept.to_json()} if kept else {})

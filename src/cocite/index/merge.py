@@ -44,7 +44,7 @@ from cocite.index.plan import BuildOptions
 from cocite.index.stored import StoredIndex, in_runs, numbers_in_words, redraw_command
 from cocite.index.whole_settings import WANTED
 from cocite.io.remote import is_url
-from cocite.measures import BY, SAMPLES, PartSettings, WholeSettings
+from cocite.measures import MEETING_WEIGHT, SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.resources import format_size
 from cocite.storage import Access, ArrayWriter, Entry, Manifest, Staging, copy_array
@@ -105,7 +105,7 @@ class Merge:
             _with(first.settings, samples),
             tuple(plans),
             first=self.numbers.start,
-            by=first.by,
+            meeting_weight=first.meeting_weight,
             asks=first.asks,
         )
         self._sampled = [i for i, plan in enumerate(plans) if is_sampled(plan.layout)]
@@ -282,7 +282,11 @@ def _report(index: StoredIndex) -> dict[str, Any]:
         settings.pop(SAMPLES.name, None)
         told |= {f"{name}{which}": value for name, value in settings.items()}
         told |= {f"{name}{which}": plan[name] for name in ("layout", "weight", "weighted")}
-    return told | ({} if index.by is None else {BY.name: index.by}) | index.asks
+    return (
+        told
+        | ({} if index.meeting_weight is None else {MEETING_WEIGHT.name: index.meeting_weight})
+        | index.asks
+    )
 
 
 def _shown(told: dict[str, Any], name: str) -> str:

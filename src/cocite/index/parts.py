@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from cocite.cluster import in_order
-from cocite.compiled.clock import clock
+from cocite.deadline import clock
 from cocite.engine.carriers import Traffic
 from cocite.errors import Damaged, UsageError
 from cocite.graph import Graph

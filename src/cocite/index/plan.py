@@ -8,11 +8,11 @@ parts of each of its components, their weights multiplied by the component's.
 
 The settings of a question to an index: what is given, what the index takes by default, the rest.
 
-What meetings are worth (``by``, ``measures/meeting_weight.py``) may be kept with an index as the
-default of its questions; ``by`` or a decay given with a question goes before it. So may any other
-setting of a question (``asks``), such as those that ``cocite tune`` has chosen. Numbers are as many
-as the walks of the index have steps, the longest ones if parts differ; functions are asked for as
-many.
+What meetings are worth (``measures/meeting_weight.py``) may be kept with an index as the default of
+its questions; a ``meeting_weight`` or a decay given with a question goes before it. So may any
+other setting of a question (``asks``), such as those that ``cocite tune`` has chosen. Numbers are
+as many as the walks of the index have steps, the longest ones if parts differ; functions are asked
+for as many.
 
 Cost: what was checked once is remembered, so that a question checks it for nothing.
 
@@ -27,11 +27,10 @@ Cost: a look-up a name; a binary search a prefix.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +43,11 @@ from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import is_sampled, sampled_format
 from cocite.index.layouts.snapshots import MOST_NUMBERS
 from cocite.measures import (
-    BY,
     DECAY,
     LENGTH,
     MEASURES,
+    MEETING_WEIGHT,
     SAMPLES,
-    By,
     Component,
     Measure,
     PartSettings,
@@ -59,8 +57,11 @@ from cocite.measures import (
 )
 from cocite.measures.blend import PREFIX, overall_direction
 from cocite.measures.meeting_weight import heeds_decay, numbers_in, sampled, weights_of
-from cocite.measures.tfidf import SHARE, TEXT
+from cocite.measures.tfidf import SHARE, TFIDF
 from cocite.storage import Facts
+
+if TYPE_CHECKING:
+    from cocite.options.build import MeasureOptions
 
 ASKS = "asks"
 """The fact of an index that holds them."""
@@ -73,30 +74,32 @@ def query_settings(
     default: str | None = None,
     asks: Mapping[str, Value] | None = None,
 ) -> WholeSettings:
-    """All settings of a question to an index of some parts, which keeps ``default`` for ``by``, and
-    ``asks`` for others.
+    """All settings of a question to an index of some parts, which keeps ``default`` for
+    ``meeting_weight``, and ``asks`` for others.
 
     Raises :class:`UsageError` for what the measure does not take, and for what is not allowed for
     walks of these lengths.
     """
-    walking = [part for part in parts if BY in part.measure.ask]
+    walking = [part for part in parts if MEETING_WEIGHT in part.measure.ask]
     longest = max((part.settings[LENGTH] for part in walking), default=0)
     asked: dict[str, Any] = {**(asks or {}), **given}
-    if BY.name in given:
-        asked[BY.name] = BY.checked(sampled(given[BY.name], longest))
-        if DECAY.name not in given and not heeds_decay(asked[BY.name]):
+    if MEETING_WEIGHT.name in given:
+        asked[MEETING_WEIGHT.name] = MEETING_WEIGHT.checked(
+            sampled(given[MEETING_WEIGHT.name], longest)
+        )
+        if DECAY.name not in given and not heeds_decay(asked[MEETING_WEIGHT.name]):
             asked.pop(DECAY.name, None)  # one that is kept
     elif default is not None and (DECAY.name not in given or heeds_decay(default)):
-        asked[BY.name] = default
+        asked[MEETING_WEIGHT.name] = default
     found = measure.ask_settings(asked)
     for part in walking:
         own = part.ask_settings(found)
         weights_of(own, part.settings)
-        numbers = None if BY in part.fixed else numbers_in(own[BY])
+        numbers = None if MEETING_WEIGHT in part.fixed else numbers_in(own[MEETING_WEIGHT])
         if numbers is not None and numbers != longest:
             raise UsageError(
-                f"by has {numbers} numbers; the walks of the index have {longest} steps: give one "
-                "for each"
+                f"meeting_weight has {numbers} numbers; the walks of the index have {longest} "
+                "steps: give one for each"
             )
     return found
 
@@ -109,10 +112,11 @@ def saved_settings(
 ) -> dict[str, Value]:
     """What an index keeps for its questions, of what is given for it, checked and by name.
 
-    Raises :class:`UsageError` for ``by``, which is kept by itself, and for what no question takes.
+    Raises :class:`UsageError` for ``meeting_weight``, which is kept by itself, and for what no
+    question takes.
     """
-    if BY.name in asks:
-        raise UsageError("by is kept with the index by itself: give it as by, not among asks")
+    if MEETING_WEIGHT.name in asks:
+        raise UsageError("meeting_weight is kept with the index by itself, not among asks")
     found = query_settings(measure, parts, asks, by).to_json()
     return {name: found[name] for name in sorted(asks) if name in found}
 
@@ -138,13 +142,13 @@ class Keep:
     ) -> Self | None:
         """None if neither is given; raises :class:`UsageError`."""
         if isinstance(names, str):
-            raise UsageError("keep is one text; give a list of names")
+            raise UsageError("only_nodes is one text; give a list of names")
         if names is None and prefixes is None:
             return None
         given = (prefixes,) if isinstance(prefixes, str) else tuple(prefixes or ())
         if not all(isinstance(each, str) and each for each in given):
             raise UsageError(
-                f"keep_prefix is {prefixes!r}; it is the beginning of names, or a list"
+                f"only_prefix is {prefixes!r}; it is the beginning of names, or a list"
             )
         return cls(given, tuple(dict.fromkeys(map(str, names or ()))))
 
@@ -218,9 +222,9 @@ class BuildOptions:
     """What an index is made of. ``direction`` is ``mixed`` if components differ in it;
     ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
     (``index/manifest.py``); ``first`` is the number of the first sample, ``keep`` says which pages
-    are kept, if not all; ``by`` is what meetings are worth where a question does not say, ``asks``
-    are other settings that questions take unless they say otherwise; ``texts`` is where the texts
-    of the pages are, if they are compared.
+    are kept, if not all; ``meeting_weight`` is what meetings are worth where a question does not
+    say, ``asks`` are other settings that questions take unless they say otherwise; ``texts`` is
+    where the texts of the pages are, if they are compared.
     """
 
     measure: Measure
@@ -230,8 +234,8 @@ class BuildOptions:
     unweighted: bool = False
     refine: bool = False
     first: int = 0
-    keep: Keep | None = None
-    by: str | None = None
+    only_nodes: Keep | None = None
+    meeting_weight: str | None = None
     asks: Mapping[str, Value] = field(default_factory=dict)
     texts: Path | None = None
 
@@ -243,20 +247,23 @@ class BuildOptions:
         layout: str | None = None,
         settings: Mapping[str, object] | None = None,
         *,
-        unweighted: bool = False,
-        refine: bool = False,
-        by: By | None = None,
-        numbers: range | None = None,
-        keep: Keep | None = None,
         asks: Mapping[str, object] | None = None,
-        texts: str | os.PathLike[str] | None = None,
-        texts_share: float | None = None,
+        options: MeasureOptions | None = None,
+        **given: Any,
     ) -> BuildOptions:
-        """What is not given is the measure's to choose; ``numbers`` are those of the samples, by
-        default from 0 on. With ``texts`` the measure is blended with ``text``, which has the share
-        ``texts_share``. Raises :class:`UsageError` for a value that is not allowed.
+        """Return what an index is made of; what is not given is the measure's to choose.
+
+        ``given`` are fields of :class:`~cocite.options.build.IndexOptions`, in the place of
+        ``options``. With ``texts`` the measure is blended with ``tfidf``. Raises
+        :class:`UsageError` for a value that is not allowed.
         """
-        found = _with_texts(find_measure(measure), texts is not None, texts_share)
+        from cocite.options.build import IndexOptions  # questions do not wait for it
+
+        chosen = IndexOptions.of(None, given) if options is None else options
+        whole = chosen if isinstance(chosen, IndexOptions) else IndexOptions()
+        numbers, by = whole.numbers, whole.meeting_weight
+        keep = Keep.checked(chosen.only_nodes, chosen.only_prefix)
+        found = _with_texts(find_measure(measure), chosen.texts is not None, chosen.texts_share)
         if numbers is not None:
             settings = _numbered(numbers, found, settings or {})
         if direction not in (None, *found.directions):
@@ -271,15 +278,14 @@ class BuildOptions:
             parts += component_parts(component, way, *component.choose(layout, settings or {}))
         _check_samples(parts, numbers)
         if keep is not None:
-            _check_keeps(parts, refine)
+            _check_keeps(parts, whole.refine)
         way, first = overall_direction(ways), 0 if numbers is None else numbers.start
-        asked = query_settings(found, parts, {} if by is None else {BY.name: by})
-        kept = None if by is None else asked.get(BY, BY.default)
+        asked = query_settings(found, parts, {} if by is None else {MEETING_WEIGHT.name: by})
+        kept = None if by is None else asked.get(MEETING_WEIGHT, MEETING_WEIGHT.default)
         held = saved_settings(found, parts, asks or {}, kept)
-        place = None if texts is None else Path(texts)
-        return cls(
-            found, way, filled, tuple(parts), unweighted, refine, first, keep, kept, held, place
-        )
+        place = None if chosen.texts is None else Path(chosen.texts)
+        how = chosen.unweighted, whole.refine, first, keep, kept, held, place
+        return cls(found, way, filled, tuple(parts), *how)
 
     @property
     def samples(self) -> int | None:
@@ -332,7 +338,7 @@ class BuildOptions:
 
 
 def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
-    """The measure of an index for which texts are given, or not: with its share of ``text``."""
+    """The measure of an index for which texts are given, or not: with its share of ``tfidf``."""
     if share is not None and not (isinstance(share, int | float) and 0 < share < 1):
         raise UsageError(f"texts_share is {share!r}; it is a number between 0 and 1, both excluded")
     if measure.texts:
@@ -357,12 +363,12 @@ def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
     if measure.name.startswith(PREFIX):
         raise UsageError(
             f"{measure.name} has no share of text: write it down there, such as "
-            f"{measure.name}+0.5*{TEXT.name}"
+            f"{measure.name}+0.5*{TFIDF.name}"
         )
     part = SHARE if share is None else float(share)
     links = np.format_float_positional(round(1 - part, 12), trim="0")
     text = np.format_float_positional(part, trim="0")
-    return find_measure(f"{PREFIX}{links}*{measure.name}+{text}*{TEXT.name}")
+    return find_measure(f"{PREFIX}{links}*{measure.name}+{text}*{TFIDF.name}")
 
 
 def component_parts(

@@ -6,7 +6,7 @@ Shards of which everything stays, ids too, are linked and not written again. Fre
 numbers that were never used, so they are independent of all that were ever drawn. Parts without
 samples are made anew, whole; so is what is made ready for refined answers.
 
-An index whose newest samples are of this very graph is not refreshed, unless ``again``: a command
+An index whose newest samples are of this very graph is not refreshed, unless ``force``: a command
 that is repeated, as it was killed when it had published, would retire as many samples once more.
 
 The new generation grows in a directory beside the index and takes its name at once when it is
@@ -47,7 +47,7 @@ from cocite.graph import Graph
 from cocite.graph.name_files import TITLE_FILES, match_names
 from cocite.graph.names import NAME_FILES
 from cocite.graph.sides import Sides
-from cocite.index.build import BuildReport, IndexBuild, IndexEstimate
+from cocite.index.build import IndexBuild
 from cocite.index.cluster import ClusterBuild, Note
 from cocite.index.layouts.batch_maker import Blob, Maker
 from cocite.index.layouts.contract import DIGESTS, MEMBERS, PartPlan, is_shard, shard_file
@@ -58,9 +58,11 @@ from cocite.index.layouts.snapshots import MOST_NUMBERS, SINCE, Generation
 from cocite.index.part import Progress
 from cocite.index.parts import FinishedShards, ShardedPart
 from cocite.index.plan import BuildOptions, PageFilter
+from cocite.index.reports import BuildReport, IndexEstimate
 from cocite.index.stored import StoredIndex
 from cocite.index.verify import part_faults
 from cocite.io.remote import is_url
+from cocite.options.build import RefreshOptions
 from cocite.resources import Resources, format_size
 from cocite.storage import Access, ArrayWriter, Entry, Store, advise, copy_array, disk, evict
 
@@ -162,24 +164,23 @@ class RefreshBuild(IndexBuild):
         self,
         index: str | os.PathLike[str],
         graph: Graph,
-        share: float,
         means: Resources,
+        options: RefreshOptions,
         *,
-        date: str | None = None,
-        restart: bool = False,
-        texts: str | os.PathLike[str] | None = None,
-        again: bool = False,
         verify: bool = True,
         spread: ClusterBuild | None = None,
     ) -> None:
-        """``date`` is that of the graph, as 2026-11-21; by default today's. ``texts`` are those of
-        its pages; without them the index keeps what it has of pages that are still there. It is
-        refreshed ``again`` from a graph that it is of already. What is read of the index is
-        compared with its checksums if it is to ``verify``. With ``spread`` the nodes of a cluster
-        draw what is drawn anew.
+        """What is read of the index is compared with its checksums if it is to ``verify``. With
+        ``spread`` the nodes of a cluster draw what is drawn anew.
         """
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-            raise UsageError(f"share is {share!r}; it is a number above 0, at most 1")
+        fraction, date, texts = options.fraction, options.date, options.texts
+        restart, force = options.restart, options.force
+        if (
+            isinstance(fraction, bool)
+            or not isinstance(fraction, int | float)
+            or not 0 < fraction <= 1
+        ):
+            raise UsageError(f"fraction is {fraction!r}; it is a number above 0, at most 1")
         graph.check()
         if is_url(index):
             raise UsageError(
@@ -191,18 +192,18 @@ class RefreshBuild(IndexBuild):
         old.store.require(*_read_anyway(old))
         self._date, self._dated = _checked_date(date), date is not None
         numbers = old.freshness.numbers
-        self.drawn = range(numbers.stop, numbers.stop + _share_of(share, len(numbers)))
+        self.drawn = range(numbers.stop, numbers.stop + _drawn_of(fraction, len(numbers)))
         if self.drawn.stop > MOST_NUMBERS:
             raise UsageError(
                 f"{index} was refreshed so often that its samples have no numbers left; build a "
                 "new index with another --seed"
             )
-        self.already = "" if again else self._already(graph)
+        self.already = "" if force else self._already(graph)
         if self.already:
             self.drawn = range(numbers.stop, numbers.stop)
         self._generations = _unchanged(old, numbers[len(self.drawn) :])
-        if self.kept and old.lost:
-            then = ". Refresh it then, or draw all samples anew with --share 1 (share=1)"
+        if self.retained and old.lost:
+            then = ". Refresh it then, or draw all samples anew with --fraction 1 (fraction=1)"
             raise Damaged(old.loss + (not old.freshness.refreshed) * then)
         self._check_layouts(graph)
         self._check_names(graph)
@@ -211,21 +212,19 @@ class RefreshBuild(IndexBuild):
                 f"{index} compares no texts: leave them out, or build an index that does: cocite "
                 f"index {graph.path} -o {index} --texts {os.fspath(texts)} --overwrite"
             )
-        options = BuildOptions(
+        built = BuildOptions(
             old.measure,
             old.direction,
             old.settings,
             tuple(part.plan for part in old.parts),
             unweighted=not old.weighted,
             refine=bool(old.refined),
-            by=old.by,
+            meeting_weight=old.meeting_weight,
             asks=old.asks,
             texts=None if texts is None else Path(texts),
         )
         place = os.path.realpath(index)  # where it is a link, what it leads to is refreshed
-        super().__init__(
-            graph, place, options, means, overwrite=True, restart=restart, spread=spread
-        )
+        super().__init__(graph, place, built, means, overwrite=True, restart=restart, spread=spread)
 
     def _already(self, graph: Graph) -> str:
         """In words, that the index is of this graph; "" if it is not, or of other titles."""
@@ -239,7 +238,7 @@ class RefreshBuild(IndexBuild):
         done = "was already refreshed from" if newest.refresh else "was built from"
         return (
             f"{old.store.path} {done} this graph ({graph.path}){when}: it stays as it is. To draw "
-            "samples from it once more, or for other texts: --force (again=True)"
+            "samples from it once more, or for other texts: --force (force=True)"
         )
 
     def _check_layouts(self, graph: Graph) -> None:
@@ -259,12 +258,12 @@ class RefreshBuild(IndexBuild):
                 f"the links of {graph.path} have {there}, those that {path} was built from {here}: "
                 "their scores do not mix. Ingest the graph as that one was, or build a new index"
             )
-        for part in old.parts if self.kept else ():
-            if is_sampled(part.layout) and not sampled_format(part.layout).carries:
+        for part in old.parts if self.retained else ():
+            if is_sampled(part.layout) and not sampled_format(part.layout).carries(part.settings):
                 raise UsageError(
                     f"{path} has the layout {part.layout}, whose samples cannot be carried over to "
-                    "another graph. Draw all of them anew with --share 1 (share=1), or build the "
-                    "index in another layout"
+                    "another graph. Draw all of them anew with --fraction 1 (fraction=1), or build "
+                    "the index in another layout"
                 )
 
     def _check_names(self, graph: Graph) -> None:
@@ -323,7 +322,7 @@ class RefreshBuild(IndexBuild):
         return self._date
 
     @property
-    def kept(self) -> int:
+    def retained(self) -> int:
         """How many samples stay."""
         return sum(generation.samples for generation in self._generations)
 
@@ -346,7 +345,7 @@ class RefreshBuild(IndexBuild):
         return next(part for part in self._old.parts if part.prefix == prefix).array(name)
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, FinishedShards | None]:
-        if not self.kept:
+        if not self.retained:
             return self.drawn, None
         part = next(part for part in self._old.parts if part.prefix == plan.prefix)
         numbers = range(self._generations[0].first, self.drawn.start)
@@ -368,14 +367,14 @@ class RefreshBuild(IndexBuild):
             raise ResourceError(
                 f"to carry samples over to a graph of {self._graph.nodes:,} nodes takes "
                 f"{format_size(need)} of memory; {format_size(allowed)} may be used. Give "
-                "more with --memory, or draw all of them anew with --share 1 (share=1)"
+                "more with --memory, or draw all of them anew with --fraction 1 (fraction=1)"
             )
         return (allowed - beside) // each
 
     @property
     def _plan(self) -> dict[str, Any]:
         old = self._old.store.manifest.digest()
-        return super()._plan | {"index": old, "share": len(self.drawn), "date": self._date}
+        return super()._plan | {"index": old, "drawn": len(self.drawn), "date": self._date}
 
     def _resume_or_clear(self) -> None:
         """Goes on with the date on which it was begun."""
@@ -403,7 +402,7 @@ class RefreshBuild(IndexBuild):
 
     def _more_files(self) -> dict[str, Entry]:
         """Since when each node is known, unless all samples know all."""
-        if not self.kept:
+        if not self.retained:
             return {}
         since = np.full(self.nodes, self.drawn.start, np.uint32)
         old, ids = self._old.freshness.since, self._ids
@@ -505,9 +504,9 @@ def _bipartite(sides: Sides | None) -> str:
     return f"bipartite ({sides.mark}NAME and {sides.titles[1]})"
 
 
-def _share_of(share: float, samples: int) -> int:
+def _drawn_of(fraction: float, samples: int) -> int:
     """Rounded up to whole samples, at least one; 0.07 of 100 are 7, whatever floats make of it."""
-    return max(min(1, samples), math.ceil(round(share * samples, 9)))
+    return max(min(1, samples), math.ceil(round(fraction * samples, 9)))
 
 
 def _checked_date(date: str | None) -> str:

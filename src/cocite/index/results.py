@@ -15,9 +15,9 @@ from cocite.engine.carriers import Traffic
 from cocite.graph import Graph
 from cocite.graph.partitions import GraphDocument
 from cocite.graph.sides import Sides
-from cocite.index.build import GraphReport
 from cocite.index.layouts.snapshots import Generation
 from cocite.index.plan import PageFilter, links_in_words
+from cocite.index.reports import GraphReport
 from cocite.index.stored import Lost, StoredIndex
 from cocite.index.verify import VerifyDocument
 from cocite.measures import Value
@@ -25,18 +25,19 @@ from cocite.results import Document
 from cocite.storage import kind_of
 
 if TYPE_CHECKING:
-    from cocite.index.build import BuildReport, IndexBuild
+    from cocite.index.build import IndexBuild
     from cocite.index.merge import Merge
     from cocite.index.refresh import RefreshBuild
+    from cocite.index.reports import BuildReport
 
 
 @dataclass(frozen=True)
 class IndexDocument(Document):
     """The facts of an index; ``links`` says in words which links its measure looks at, and
     ``generations`` has those without samples, too. ``answering`` is how many samples answer, as
-    some are ``lost``; ``kept`` is None if all pages are. Questions go ``by`` that unless they say.
-    ``texts`` says of how many pages it has texts and how many words, None if it compares none.
-    ``sides`` are the two of an index of a bipartite graph.
+    some are ``lost``; ``kept`` is None if all pages are. ``meeting_weight`` is that of
+    questions that do not say. ``texts`` says of how many pages it has texts and how many words,
+    None if it compares none. ``sides`` are the two of an index of a bipartite graph.
     """
 
     path: str
@@ -52,7 +53,7 @@ class IndexDocument(Document):
     generations: Sequence[Generation]
     bytes: int
     refined: dict[str, Any]
-    by: str | None
+    meeting_weight: str | None
     asks: dict[str, Value]
     digest: str
     answering: int | None
@@ -78,7 +79,7 @@ class IndexDocument(Document):
             index.freshness.generations,
             index.store.nbytes,
             index.refined,
-            index.by,
+            index.meeting_weight,
             index.asks,
             index.digest,
             index.samples,
@@ -102,8 +103,8 @@ class IndexDocument(Document):
         """What there is, without words for people."""
         facts = {"kind": "index"} | super().facts()
         del facts["links"]
-        if self.by is None:
-            del facts["by"]
+        if self.meeting_weight is None:
+            del facts["meeting_weight"]
         if not self.asks:
             del facts["asks"]
         if not self.lost:
@@ -142,7 +143,7 @@ class BuildDocument(Document):
     bytes: int
     live_steps: float | None
     refined: bool
-    by: str | None
+    meeting_weight: str | None
     asks: dict[str, Value]
     numbers: range
     kept: PageFilter | None
@@ -171,7 +172,7 @@ class BuildDocument(Document):
             report.bytes,
             report.live_steps / (work.graph.nodes * made) if report.live_steps else None,
             work.options.refine,
-            work.options.by,
+            work.options.meeting_weight,
             dict(work.options.asks),
             work.options.numbers,
             work.page_filter,
@@ -198,7 +199,9 @@ class BuildDocument(Document):
         facts["bytes_per_node" + "_and_sample" * self.sampled] = self.bytes_each
         if self.sampled and self.live_steps is not None:
             facts["live_steps_per_node"] = self.live_steps
-        facts |= {"refined": self.refined} | ({"by": self.by} if self.by else {})
+        facts |= {"refined": self.refined} | (
+            {"meeting_weight": self.meeting_weight} if self.meeting_weight else {}
+        )
         facts |= {"asks": self.asks} if self.asks else {}
         first = {"first": self.numbers.start} if self.numbers.start else {}
         kept = {"nodes": self.nodes, "kept": self.kept} if self.kept else {}
@@ -230,7 +233,7 @@ class RefreshDocument(Document):
         """What ``work`` says when it has run."""
         drawn, took = len(work.drawn), (report.seconds, report.bytes)
         told = bool(work.already)
-        return cls(index, str(work.graph.path), work.kept, drawn, work.date, *took, told)
+        return cls(index, str(work.graph.path), work.retained, drawn, work.date, *took, told)
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,17 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cocite.errors import InputError, UsageError
 from cocite.graph.links import DIRECTIONS
 from cocite.index.plan import BuildOptions
-from cocite.measures import BY, DEFAULT, By, Measure, Value, find_measure
+from cocite.measures import DEFAULT, MEETING_WEIGHT, By, Measure, Value, find_measure
+
+if TYPE_CHECKING:
+    from cocite.options.build import IndexOptions
 
 _TEXTS = ("measure", "direction", "layout")
 _KEYS = (*_TEXTS, "unweighted", "settings")
@@ -52,14 +55,14 @@ class IndexSettings:
 
     @property
     def asks(self) -> dict[str, Value]:
-        """The settings of its questions, without ``by``."""
-        asking = _query_settings(find_measure(self.measure)) - {BY.name}
+        """The settings of its questions, without ``meeting_weight``."""
+        asking = _query_settings(find_measure(self.measure)) - {MEETING_WEIGHT.name}
         return {name: value for name, value in self.settings.items() if name in asking}
 
     @property
-    def by(self) -> By | None:
+    def meeting_weight(self) -> By | None:
         """What meetings are worth, if it says."""
-        found = self.settings.get(BY.name)
+        found = self.settings.get(MEETING_WEIGHT.name)
         return None if found is None else str(found)
 
     def check(self) -> IndexSettings:
@@ -77,7 +80,7 @@ class IndexSettings:
             self.direction,
             self.layout,
             self.building,
-            by=self.by,
+            meeting_weight=self.meeting_weight,
             asks=self.asks,
             texts="" if found.texts else None,  # where they are is said beside the file
         )
@@ -108,26 +111,18 @@ def _settings_of(given: SettingsLike) -> IndexSettings:
     return given.check() if isinstance(given, IndexSettings) else read_settings(given)
 
 
-def chosen_options(
-    settings: SettingsLike | None,
-    measure: str | None,
-    direction: str | None,
-    layout: str | None,
-    given: Mapping[str, Value],
-    *,
-    unweighted: bool = False,
-    by: By | None = None,
-    **more: Any,
-) -> BuildOptions:
-    """What an index is made of: ``settings``, if there are some, and what is given beside them,
-    which goes before them; ``more`` is for :meth:`BuildOptions.checked`.
+def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> BuildOptions:
+    """Return what an index is made of: ``settings``, if there are some, and ``options``, which go
+    before them.
 
     Raises :class:`UsageError` for a measure that is not theirs: settings are those of one.
     """
+    measure, given = options.measure, options.settings
     if settings is None:
-        chosen = IndexSettings(DEFAULT if measure is None else measure)
+        chosen = IndexSettings(options.measure or DEFAULT)
     else:
         chosen = _settings_of(settings)
+    measure = options.measure
     if measure is not None and find_measure(measure).name != find_measure(chosen.measure).name:
         raise UsageError(
             f"the settings are those of {chosen.measure}, and the measure given is {measure}. "
@@ -135,13 +130,17 @@ def chosen_options(
         )
     return BuildOptions.checked(
         chosen.measure,
-        chosen.direction if direction is None else direction,
-        chosen.layout if layout is None else layout,
+        options.direction or chosen.direction,
+        options.layout or chosen.layout,
         {**chosen.building, **given},
-        unweighted=unweighted or chosen.unweighted,
-        by=chosen.by if by is None else by,
         asks={name: value for name, value in chosen.asks.items() if name not in given},
-        **more,
+        options=replace(
+            options,
+            unweighted=options.unweighted or chosen.unweighted,
+            meeting_weight=chosen.meeting_weight
+            if options.meeting_weight is None
+            else options.meeting_weight,
+        ),
     )
 
 
@@ -158,12 +157,12 @@ def read_settings(path: str | os.PathLike[str]) -> IndexSettings:
             f"{os.fspath(path)} cannot be read as settings of an index: {error}"
         ) from error
     try:
-        return _made(told).check()
+        return _checked_settings(told).check()
     except UsageError as error:
         raise UsageError(f"{os.fspath(path)}: {error}") from error
 
 
-def _made(told: Mapping[str, object]) -> IndexSettings:
+def _checked_settings(told: Mapping[str, object]) -> IndexSettings:
     for key in told:
         if key not in _KEYS:
             raise UsageError(f"there is no key {key!r}; there are {', '.join(_KEYS)}")

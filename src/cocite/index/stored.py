@@ -14,7 +14,7 @@ A lost shard is made again by itself, and put in its place:
 
 An index that was refreshed has samples of graphs that are gone. All its samples are drawn anew:
 
-    cocite refresh INDEX GRAPH --share 1 --force
+    cocite refresh INDEX GRAPH --fraction 1 --force
 
 Parts of an index lose samples independently of each other. A score takes those of each part that
 are there; its interval goes by the part that has the fewest, which is never too narrow: a sum of
@@ -93,7 +93,7 @@ def numbers_in_words(runs: Sequence[range]) -> str:
 
 def redraw_command(path: str) -> str:
     """What draws all samples of the index at ``path`` anew, with its settings, from one graph."""
-    return f"cocite refresh {shlex.quote(path)} GRAPH --share 1 --force"
+    return f"cocite refresh {shlex.quote(path)} GRAPH --fraction 1 --force"
 
 
 def lost_in_words(
@@ -151,7 +151,7 @@ class StoredIndex:
         self.settings = facts.settings
         self.graph: dict[str, Any] = facts.graph
         self.refined: dict[str, Any] = facts.refined
-        self.by, self.asks = facts.by, facts.asks
+        self.meeting_weight, self.asks = facts.meeting_weight, facts.asks
         self.passed_over = facts.passed_over
         self.kept = facts.kept
         self.wanted = None if facts.kept is None else store.array(WANTED)
@@ -188,7 +188,7 @@ class StoredIndex:
         key = (self.graph["edges"], *given, *values, *map(type, values))
         if plain and key in self._cached_settings:
             return self._cached_settings[key]
-        asked = query_settings(self.measure, self.parts, given, self.by, self.asks)
+        asked = query_settings(self.measure, self.parts, given, self.meeting_weight, self.asks)
         found = asked.of_graph(self.measure.ask, self.graph["edges"])
         if plain and len(self._cached_settings) < _KEPT:
             self._cached_settings[key] = found
@@ -269,7 +269,7 @@ class StoredIndex:
             place = str(copied(place, "index"))
         return cls(Store.open(place, "index", Access.SCATTERED, is_shard, verify=verify))
 
-    def sound(self, most: int | None = None) -> StoredIndex:
+    def validated(self, most: int | None = None) -> StoredIndex:
         """The same without the shards that are found to be damaged, by their checksums; raises
         :class:`Damaged` for any other file. With ``most`` bytes to be read, as many files as that
         allows, the smallest first; by default all.
@@ -315,7 +315,7 @@ class StoredIndex:
             raise Damaged(f"{fault}. Build the index again")
         table = part.array(DIAGONAL)
         found = read_diagonal(table, facts)
-        if not found.sound:
+        if not found.is_valid:
             raise part.damaged_file(DIAGONAL)
         return found
 

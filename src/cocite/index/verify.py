@@ -306,7 +306,7 @@ class VerifyDocument(Document):
         return {name: facts[name] for name in facts if spare.get(name, True)}
 
     @property
-    def beside(self) -> str:
+    def leftovers(self) -> str:
         """What lies in it and is no part of it, in words; "" if nothing does."""
         if not self.surplus:
             return ""
@@ -393,7 +393,7 @@ def _of_index(index: StoredIndex) -> Iterator[Iterable[Fault]]:
         yield [(part.prefix + name, what) for name, what in part_faults(part)]
         if index.refined:
             table = read_diagonal(part.array(DIAGONAL), index.refined[part.prefix + DIAGONAL])
-            if not table.sound:
+            if not table.is_valid:
                 yield [(part.prefix + DIAGONAL, "it is not within its bounds")]
 
 

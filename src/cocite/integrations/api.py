@@ -7,13 +7,13 @@ asks more than once keeps the index.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
-from cocite.io.opening import is_said, open_graph
+from cocite.io.opening import open_graph
+from cocite.options.ingest import IngestOptions
 from cocite.search import Index, build, open_index
+from cocite.search.explainer import Why
 from cocite.search.hits import Hits, Score
-from cocite.search.stages import Why
 from cocite.storage import kind_of
 
 
@@ -23,14 +23,6 @@ def related(
     k: int = 20,
     *,
     measure: str | None = None,
-    columns: Sequence[str | int] = (),
-    weight_column: str | int | None = None,
-    undirected: bool = False,
-    bipartite: bool = False,
-    sides: str | Sequence[str] | None = None,
-    skip_bad_rows: bool | str = False,
-    titles: Any = None,
-    title_columns: Sequence[str | int] = (),
     side: str | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
@@ -49,15 +41,14 @@ def related(
         As for :meth:`Index.related`.
     measure
         What the index is made of, by default ``neighbourhood``; an index has one.
-    columns, weight_column, undirected, bipartite, sides, skip_bad_rows, titles, title_columns
-        As for :func:`cocite.ingest`, of what it takes.
     side
         Of a bipartite graph the side of ``node``, by its title, such as ``"user"``; by default the
         right one, the items, unless ``node`` is called ``"user:NAME"``.
     memory, threads
         By default half of the memory that is available, and all cores.
     options
-        What else :meth:`Index.related` takes, such as ``prefix`` or ``min_score``.
+        Of the links what :func:`cocite.ingest` takes, such as ``columns`` or ``bipartite``, and
+        what else :meth:`Index.related` takes, such as ``prefix`` or ``min_score``.
 
     Returns
     -------
@@ -68,16 +59,7 @@ def related(
     ------
     UnknownNode, UsageError, InputError, ResourceError, StoreError
     """
-    of_links = {
-        "columns": columns,
-        "weight_column": weight_column,
-        "undirected": undirected,
-        "bipartite": bipartite,
-        "sides": sides,
-        "skip_bad_rows": skip_bad_rows,
-        "titles": titles,
-        "title_columns": title_columns,
-    }
+    of_links = _of_links(options)
     index = _index(links, measure, memory, threads, of_links)
     return index.related(_named(index, side, node), k, **options)
 
@@ -155,15 +137,9 @@ def why(
     return index.why(_named(index, side, a), _named(index, side, b), k, **options)
 
 
-_OF_LINKS = (
-    *("columns", "weight_column", "undirected", "bipartite", "sides", "skip_bad_rows"),
-    *("titles", "title_columns"),
-)
-
-
 def _of_links(options: dict[str, Any]) -> dict[str, Any]:
     """What is said of the links, taken out of the options."""
-    return {name: options.pop(name) for name in _OF_LINKS if name in options}
+    return {name: options.pop(name) for name in IngestOptions.declared() if name in options}
 
 
 def _named(index: Index, side: str | None, node: object) -> object:
@@ -197,7 +173,7 @@ def _index(
         return build(graph, measure=measure, memory=memory, threads=threads)
     if measure is not None:
         raise UsageError("an index has its measure: leave it out, or give the graph")
-    if said := [name for name, value in of_links.items() if is_said(value)]:
+    if said := list(of_links):
         raise UsageError(
             f"{' and '.join(said)}: such options are for links that are not stored yet. Leave them "
             "out"

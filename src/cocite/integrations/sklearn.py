@@ -250,7 +250,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Of each page its number, -1 if it is new, its best ``count`` others, their scores."""
         if not hasattr(self, "_index"):
             self._index = self._built()
-        index: Index = self._index.now
+        index: Index = self._index
         if rows is not None:
             for row in range(rows.shape[0]):
                 yield (-1, *self._of_new(index, rows[[row]], count))

@@ -1,23 +1,18 @@
-"""Databases by address: read for links, and written with results.
+"""Databases by address: read for links and titles, and written with results.
 
     sqlite:///site.db, sqlite:site.db    a file of SQLite, relative; four slashes are absolute
     duckdb:///site.duckdb, duckdb:...    a file of DuckDB
     postgres://user@host/db              a server of PostgreSQL (postgresql://, any URI of libpq)
 
 A table of it stands behind a ``#``: ``sqlite:///site.db#related``, in a schema ``#web.related``.
-Where no address can be mistaken for something else, a file of SQLite or DuckDB may be named as it
-is, and is told by what it begins with, or by its ending if it is yet to be made.
+Where no address can be mistaken for something else, a file may be named as it is, and is told by
+what it begins with, or by its ending if it is yet to be made. Connections are those of the drivers
+(DB-API): ``sqlite3``, ``duckdb``, ``psycopg``, which is an extra. Those for reading cannot write.
 
-Connections are those of the drivers (DB-API): ``sqlite3`` of Python, ``duckdb``, ``psycopg``, which
-is an extra. Those for reading cannot write.
-
-A database is a stranger's: what it holds is read, and nothing else. DuckDB loads no extensions, its
-configuration is locked, and it opens the files that it is opened with and no others: a view that
-reads a file is refused. A path is a path, and never a pattern (:func:`file_literal`).
-
-A password stands in the address of a server and nowhere else: ``label`` and ``repr`` leave it out,
-and :func:`reported` takes it out of what drivers say. Better leave it to ``~/.pgpass`` or
-``PGPASSWORD``, where other users' ``ps`` does not show it.
+A database is a stranger's: DuckDB loads no extensions, its configuration is locked, and it opens
+the files that it is opened with and no others. A path is a path, and never a pattern
+(:func:`file_literal`). A password stands in the address of a server and nowhere else: ``label`` and
+``repr`` leave it out, and :func:`reported` takes it out of what drivers say.
 """
 
 from __future__ import annotations
@@ -167,6 +162,19 @@ def database_named(text: str) -> Address | None:
         return None
     stored = begins.startswith(b"SQLite format 3\0") or begins[8:12] == b"DUCK"
     return address_of(text, files=True) if stored else None
+
+
+def file_of_titles(text: str) -> tuple[str, Path | None]:
+    """What is named as titles with its whole path, and the file that it is in; None for a server,
+    whose titles nobody can tell from those of before.
+    """
+    address = database_named(text)
+    if address is None:
+        return os.path.abspath(text), Path(text)
+    if not address.is_file:
+        return address.label, None
+    table = f"#{address.table}" if address.table else ""
+    return f"{address.kind}:///{os.path.abspath(address.place)}{table}", Path(address.place)
 
 
 def _file(text: str) -> Address:

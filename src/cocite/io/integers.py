@@ -1,27 +1,19 @@
-"""The straight way of ingest: texts of integers to the files of a stored graph, in memory.
+"""The fast path of ingest: texts of integers to the files of a stored graph, in memory.
 
     read -> deal out by source -> turn round -> drop duplicates -> write
 
-An id is its own number until the end, so that rows exist for numbers that no node is called, too;
-then the nodes are numbered, which keeps every order. What comes of it is the same to the byte as
-what the tables give (``io/tables.py``), and what this way cannot take is theirs: other formats and
-names, weights, links that do not fit the memory given, ids far beyond the number of links.
-
-Cost: O(links + the largest id); memory of 12 bytes a link and 36 for each number up to the largest
-id.
-
-Texts of integers: their links as arrays, read by a kernel, where nothing is to be cleaned.
-
 A text is *plain* if each of its rows is a link of two integers below 2**32, as ``str`` prints them,
-beside blank lines and comments; columns that are not taken may hold anything. Delimiter, header and
-columns are decided as for any other text (``io/readers/text.py``). What is not plain, or not
-certain to be read alike, is left to the reader of all texts, which begins anew: it alone says what
-is wrong with a row, and names that are no integers are its.
+beside blank lines and comments. What this path cannot take is left to the tables
+(``io/tables.py``), with nothing written: other formats and names, weights, links that do not fit
+the memory given, ids far beyond the number of links, and rows in which something is wrong, which
+the reader of all texts then tells. What comes of both is the same to the byte.
 
-A text is cut into pieces of whole lines that threads read side by side; links come in the order of
-the text, whatever the number of threads.
+An id is its own number until the end, so that rows exist for numbers that no node is called, too;
+then the nodes are numbered, which keeps every order. Threads read pieces of whole lines side by
+side; links come in the order of the text.
 
-Cost: one to two nanoseconds a byte (``kernels/integers.py``); 8 bytes of memory a link.
+Cost: one to two nanoseconds a byte (``kernels/integers.py``), O(links + the largest id); memory of
+12 bytes a link and 36 for each number up to the largest id.
 """
 
 from __future__ import annotations
@@ -44,7 +36,6 @@ from cocite.io.readers.contract import Progress, Together
 from cocite.io.readers.sources import LOOK
 from cocite.io.readers.text import READER, Cleaner, Unpacked
 from cocite.io.storing import graph_facts
-from cocite.kernels import brief
 from cocite.resources import OWN_MEMORY, Resources
 from cocite.storage import ArrayWriter, Entry
 
@@ -255,15 +246,14 @@ def store_integers(
         need = max(8 * rows + 4 * links, 8 * links) + 36 * bound
         return need <= room and links < _MOST_LINKS
 
-    with brief():
-        pairs = read_integers(sources, options, resources.threads, fits, progress)
-        if pairs is None or not pairs.rows or pairs.bound > _SPARSE * pairs.rows + (1 << 20):
-            return None
-        progress("numbering the names", 0, 0)
-        with Team(resources.threads if each * pairs.rows > _ALONE else 1) as team:
-            graph = _Sorter(pairs, options, team).run(progress)
-        facts, files = graph.write(directory, options, each * pairs.rows, progress)
-        return FastPath(facts, files, pairs.found)
+    pairs = read_integers(sources, options, resources.threads, fits, progress)
+    if pairs is None or not pairs.rows or pairs.bound > _SPARSE * pairs.rows + (1 << 20):
+        return None
+    progress("numbering the names", 0, 0)
+    with Team(resources.threads if each * pairs.rows > _ALONE else 1) as team:
+        graph = _Sorter(pairs, options, team).run(progress)
+    facts, files = graph.write(directory, options, each * pairs.rows, progress)
+    return FastPath(facts, files, pairs.found)
 
 
 def _may(sources: Sequence[Source], options: ReadOptions) -> bool:
@@ -329,7 +319,7 @@ class _Sorter:
         for some in _groups(self._pieces):
             self._team.split(partial(work, some), self._bound, offsets)
         self._pieces.clear()
-        return Links(offsets, out).sealed()
+        return Links(offsets, out)
 
     def _turned(self, links: Links, counts: NDArray[np.uint32]) -> Links:
         """Rows by target, sources ascending, as those of ``links`` are gone through in order."""

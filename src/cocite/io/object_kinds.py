@@ -27,8 +27,10 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.extras import need
+from cocite.graph.sides import checked_sides
 from cocite.io.objects import ObjectInput, is_missing, numbers, object_input, objects
 from cocite.io.readers.dialect import column_place, ends_of, unread_weights
+from cocite.options.ingest import IngestOptions
 
 _log = logging.getLogger("cocite")
 _EXACT = 2**53
@@ -54,6 +56,13 @@ class TableRequest:
             named = ", ".join(map(str, self.columns))
             raise UsageError(f"columns is {named}; it takes two, source and target")
         return self
+
+
+def table_request(options: IngestOptions) -> TableRequest:
+    """Return what options choose of a table."""
+    columns = options.columns.split(",") if isinstance(options.columns, str) else options.columns
+    sides = checked_sides(options.bipartite, options.sides)
+    return TableRequest(tuple(columns), options.weight_column, options.nodes, sides).checked()
 
 
 def series_links(frame: Any, what: str, wanted: TableRequest) -> ObjectInput:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, ResourceError, UsageError
-from cocite.graph.name_files import INTEGERS, NodeLabels, text_of
+from cocite.graph.names import INTEGERS, NodeLabels, text_of
 from cocite.graph.spelling import refused_in, trimmed
 from cocite.io.readers.contract import EXAMPLES, FormatReader, Found, Job, Read
 from cocite.io.readers.parquet import BAD_WEIGHT, MAX_NAME, bad_name
@@ -228,7 +228,7 @@ class _Mapper:
 
 _ROW_BYTES = 150
 """What a row takes at most while it is stored, with a name of some length."""
-_ADVICE = "Mend it, or pass skip_bad_rows=True to leave such rows out and count them"
+_ADVICE = "Mend it, or pass bad_rows='few' to leave such rows out and count them"
 
 
 class ObjectSource(Source):
@@ -288,7 +288,7 @@ def _read(job: Job) -> Read:
             examples = database.execute(query).fetchall()
             shown = [_said(row, values, job.wanted) for row, *values in examples]
             found.leave_out("bad value", wrong, shown)
-            if not job.options.skip_bad_rows:
+            if job.options.bad_rows == "stop":
                 raise InputError(f"{found.file}: {found.examples[0]}. {_ADVICE}")
         found.rows = every - wrong
     except duckdb.OutOfMemoryException as error:

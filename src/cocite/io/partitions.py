@@ -12,8 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from cocite.errors import NotAStore, OutputExists, StoreError, UsageError
 from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links, cut_evenly
@@ -25,12 +24,9 @@ from cocite.graph.partitions import (
     BLOCKED,
     HEAD,
     MOST_BLOCKS,
-    BlockedGraph,
     folder_of,
     is_blocked,
 )
-from cocite.io.ingest import ingest
-from cocite.io.readers.contract import Progress, no_progress
 from cocite.storage import (
     ArrayWriter,
     Entry,
@@ -45,47 +41,6 @@ from cocite.storage import (
 from cocite.storage.atomic import staged_folder
 
 _PIECE = 1 << 20
-
-
-def ingest_blocks(
-    inputs: Any,
-    output: str | os.PathLike[str],
-    blocks: int,
-    *,
-    overwrite: bool = False,
-    progress: Progress = no_progress,
-    **options: Any,
-) -> BlockedGraph:
-    """Store links in ``blocks`` blocks in the folder ``output``: those of a stored graph, if that
-    is all of ``inputs`` and there are no ``options``, or what :func:`cocite.ingest` reads.
-
-    Raises what that does, and :func:`~cocite.io.partitions.split`.
-    """
-    path = check_output(output, overwrite)
-    checked_blocks(blocks)
-
-    def cut(graph: Graph) -> BlockedGraph:
-        split(
-            graph,
-            path,
-            blocks,
-            overwrite=overwrite,
-            progress=lambda done, total: progress("cutting", done, total),
-        )
-        return BlockedGraph.open(path)
-
-    named = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs or ())
-    stored = len(named) == 1 and kind_of(os.fspath(named[0])) == "graph"
-    if stored and options.get("exclude") is None:
-        chosen = sorted(name for name, value in options.items() if value)
-        if chosen:
-            raise UsageError(
-                f"{named[0]} is a stored graph, which is cut as it is: leave {', '.join(chosen)} "
-                "out"
-            )
-        return cut(Graph.open(named[0]))
-    with staged_folder(Path(os.fspath(path) + ".whole")) as folder:
-        return cut(ingest(inputs, folder / path.name, progress=progress, **options))
 
 
 # -- cutting a stored graph ----------------------------------------------------------------
@@ -172,26 +127,13 @@ def _write_block(path: Path, graph: Graph, place: tuple[int, int, int]) -> None:
     block, first, last = place
     begin, end = (int(graph.in_offsets[node]) for node in (first, last))
     with Staging(path, BLOCK) as draft:
-        arrays: list[tuple[str, NDArray[Any], int, int, DTypeLike]] = [
-            (SOURCES, graph.in_sources, begin, end, np.uint32),
-            (DEGREES, graph.out_degrees, first, last, np.uint32),
-        ]
+        files = {
+            OFFSETS: _copy(draft.path / OFFSETS, graph.in_offsets, first, last + 1, less=begin),
+            SOURCES: _copy(draft.path / SOURCES, graph.in_sources, begin, end),
+            DEGREES: _copy(draft.path / DEGREES, graph.out_degrees, first, last),
+        }
         if graph.in_weights is not None:
-            arrays.append((WEIGHTS, graph.in_weights, begin, end, np.float32))
-        files: dict[str, Entry] = {}
-        with ArrayWriter(draft.path / OFFSETS, np.uint64) as writer:
-            for low in range(first, last + 1, _PIECE):
-                piece = graph.in_offsets[low : min(low + _PIECE, last + 1)]
-                writer.write(piece - np.uint64(begin))
-                evict(piece)
-        files[OFFSETS] = writer.finished
-        for name, array, low_end, high_end, kind in arrays:
-            with ArrayWriter(draft.path / name, kind) as writer:
-                for low in range(low_end, high_end, _PIECE):
-                    piece = array[low : min(low + _PIECE, high_end)]
-                    writer.write(piece)
-                    evict(piece)
-            files[name] = writer.finished
+            files[WEIGHTS] = _copy(draft.path / WEIGHTS, graph.in_weights, begin, end)
         facts = {
             "nodes": graph.nodes,
             "block": block,
@@ -201,6 +143,16 @@ def _write_block(path: Path, graph: Graph, place: tuple[int, int, int]) -> None:
             "digest": graph.digest,
         }
         draft.publish(Manifest(BLOCK, facts, files))
+
+
+def _copy(path: Path, array: NDArray[Any], low: int, high: int, less: int = 0) -> Entry:
+    """Write a part of an array, each of its values ``less`` something."""
+    with ArrayWriter(path, array.dtype) as writer:
+        for begin in range(low, high, _PIECE):
+            piece = array[begin : min(begin + _PIECE, high)]
+            writer.write(piece - array.dtype.type(less) if less else piece)
+            evict(piece)
+    return writer.finished
 
 
 def _write_head(path: Path, graph: Graph, cuts: list[int]) -> None:

@@ -1,14 +1,14 @@
-"""Inputs on their way into the tables: each read by its reader, those of one kind together.
+"""One way from sources to a stored graph: files, queries and links in memory take it alike.
 
-A reader that says how to (``ReadsMany``) is given all files of its kind at once, and hands them
-over some hundred at a time, so that thousands of small files cost what one of their size does;
-other readers get one after another. Whatever the order in which inputs are read, ids are those of
-the names, and what was found is told in the order in which inputs were named.
+    sources -> Batch of rows and a report -> Tables -> number -> sort -> graph files
 
-What is given to ingest: files of links, of nodes and of titles, or what a database gives; and
-options as they may be written.
+Texts of integers that fit in memory take a faster path (``io/integers.py``), which comes to the
+same bytes. All else, and what that cannot take, goes through tables (``io/tables.py``).
 
-Cost: a look at the first bytes of each.
+Inputs are each read by their reader, those of one kind together: a reader with ``read_many`` is
+given all files of its kind at once, so that thousands of small files cost what one of their size
+does. Whatever the order in which inputs are read, ids are those of the names, and what was found is
+told in the order in which inputs were named.
 """
 
 from __future__ import annotations
@@ -17,27 +17,38 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from cocite.errors import InputError, UnrecognizedInput, UsageError
-from cocite.io.database import database_named
+from cocite.errors import InputError, ResourceError, UnrecognizedInput, UsageError
+from cocite.graph.excluded import checked_names
+from cocite.graph.sides import checked_sides, refuse_undirected
+from cocite.io.database import database_named, literal
+from cocite.io.integers import store_integers
+from cocite.io.objects import ObjectInput, sources_of
 from cocite.io.readers import (
     FormatReader,
     Found,
     Job,
+    PageOptions,
     ReadOptions,
     Source,
     expand,
     reader_of,
 )
-from cocite.io.readers.html.reader import PagesFound
+from cocite.io.readers.contract import IS_WEB, Progress, Reported
+from cocite.io.readers.html.reader import PagesFound, report_to
 from cocite.io.readers.parquet import ParquetInput
 from cocite.io.readers.sql import SqlSource
 from cocite.io.readers.text import TextInput
-from cocite.io.readers.titles import title_sources
 from cocite.io.readers.wiki import WikiFound
-from cocite.storage import disk
+from cocite.io.storing import store_links
+from cocite.io.titling import Titling
+from cocite.options.ingest import IngestOptions
+from cocite.resources import OWN_MEMORY, Resources, database_memory, format_size
+from cocite.storage import Entry, Manifest, Staging, Store, disk
+from cocite.storage.spool import Temporary
 
 if TYPE_CHECKING:
     from cocite.io.tables import Tables
@@ -49,6 +60,200 @@ _EXAMPLES = 5
 _COUNTS = ("rows", "comments", "blank_lines")
 _SINGLE: dict[type, dict[str, Any]] = {TextInput: {"comments": 0, "first": ()}}
 """What texts that are read alike may differ in, and say."""
+
+
+# -- inputs ------------------------------------------------------------------------------
+
+
+_THREAD_BYTES = 1 << 18
+"""Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
+
+
+def database_in(inputs: Any) -> str | None:
+    """The database that stands in the place of files, if the only input is one."""
+    if isinstance(inputs, list | tuple) and len(inputs) == 1:
+        inputs = inputs[0]
+    if not isinstance(inputs, str | os.PathLike) or os.path.isdir(inputs):
+        return None
+    text = os.fspath(inputs)
+    return text if isinstance(text, str) and database_named(text) is not None else None
+
+
+class StoreRequest(NamedTuple):
+    """What is to be stored: sources of links and of names of nodes, each of a kind that there is a
+    reader for, titles, how all are read, and names of pages that are left out, None for none.
+    """
+
+    links: list[Source]
+    nodes: list[Source]
+    titling: Titling
+    options: ReadOptions
+    excluded: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, links: Any, options: IngestOptions, memory: int) -> StoreRequest:
+        """Check what is named; ``memory`` is that of the whole run."""
+        given = links if isinstance(links, ObjectInput) else None
+        read, least = read_options(options, given), format_size(2 * OWN_MEMORY)
+        if memory < 2 * OWN_MEMORY:
+            raise ResourceError(
+                f"ingest needs at least {least}; found {format_size(memory)}. Give more with "
+                "--memory"
+            )
+        columns = split(options.title_columns)
+        titling = Titling(options.titles, columns, read, memory - OWN_MEMORY)
+        named, nodes = (links, options.nodes) if given is None else sources_of(given)
+        out = checked_names(options.exclude_nodes)
+        found = cls(_sources(named), _sources(nodes), titling, read, out)
+        if sum(source.is_stdin for source in found.sources) > 1:
+            raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
+        readers: list[FormatReader] = []
+        for sources, wanted in ((found.links, 2), (found.nodes, 1)):
+            for source in sources:
+                if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
+                    readers.append(reader_of(source, read, wanted))
+                    source.evict()
+        if not any(source.is_pipe for source in found.links):
+            _check_request(readers[: len(found.links)], read)
+        return found
+
+    @property
+    def sources(self) -> list[Source]:
+        """All that is read."""
+        return self.links + self.nodes + self.titling.sources
+
+
+def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
+    """See that some input does what is asked for."""
+    if options.pages.listed and not any(each.restricts for each in readers):
+        raise UsageError(
+            "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
+            "is none in the input"
+        )
+    if options.pages.fetch and not any(each.fetches for each in readers):
+        raise UsageError(
+            "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs, and there is "
+            "none in the input"
+        )
+
+
+def _sources(named: Any) -> list[Source]:
+    if isinstance(named, SqlSource):
+        return [named]
+    if isinstance(named, list) and named and all(isinstance(each, Source) for each in named):
+        return named
+    return [] if named is None else expand(named)
+
+
+def size_of(sources: list[Source]) -> int | None:
+    """What storing them takes at most, where that can be told: not of what is packed."""
+    each = [source.most_stored for source in sources]
+    return None if None in each else sum(most or 0 for most in each)
+
+
+def threads_for(sources: list[Source], most: int) -> int:
+    """As many threads as there is work for, where its size is known: DuckDB starts them all."""
+    if any(s.path is None or s.is_pipe or s.is_directory for s in sources):
+        return most
+    return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
+
+
+# -- from inputs to the files ----------------------------------------------------------
+
+
+_Stored = tuple[dict[str, Any], dict[str, Entry]]
+
+
+def store(
+    links: Any,
+    output: str | os.PathLike[str] | None,
+    options: IngestOptions,
+    resources: Resources,
+    progress: Progress,
+) -> Store:
+    """Store ``links``: names of files, a query, or what is in memory.
+
+    Raises what :func:`cocite.ingest` raises.
+    """
+    request = StoreRequest.of(links, options, resources.memory)
+    home, path = place_for(output, size_of(request.links + request.nodes), resources.memory)
+    with (
+        Staging(path, "graph", overwrite=options.overwrite) as draft,
+        report_to(os.fspath(options.report or ""), options.overwrite) as reported,
+    ):
+        facts, stored = _store_inputs(draft.path, request, resources, reported, progress)
+        draft.publish(Manifest("graph", facts, stored))
+    labels = links.labels if isinstance(links, ObjectInput) else None
+    return replace(Store.open(path, "graph"), home=home, labels=labels)
+
+
+def _store_inputs(
+    directory: Path,
+    request: StoreRequest,
+    resources: Resources,
+    report: Reported,
+    progress: Progress,
+) -> _Stored:
+    """Write the graph's files into ``directory``; returns the facts of the manifest, and them.
+    ``report`` is called with links that lead nowhere.
+    """
+    disk.make_own_folder(work := directory / "work")
+    links, options, titling = request.links, request.options, request.titling
+    if not (request.nodes or titling.any or request.excluded is not None):
+        few = resources.up_to(threads_for(links, resources.threads))
+        stored = store_integers(directory, links, options, few, progress)
+        if stored is not None:
+            return _with_rows(stored.facts, stored.found, stored.found), stored.files
+    from cocite.io.tables import Tables  # DuckDB: only those who need it wait for it
+
+    titling.open(work, options.called)
+    sources, spare = request.sources, database_memory(resources.memory)
+    threads = threads_for(sources, resources.threads)
+    with Tables(work, sources, spare, threads, weighted=bool(options.weight)) as tables:
+        titling.read(tables, progress)
+        job = partial(
+            Job,
+            scratch=work / "input",
+            progress=progress,
+            titles=titling.met,
+            threads=resources.threads,
+            memory=resources.memory,
+            report=report,
+        )
+        of_links = load_all(tables, job, links, 2, options)
+        read = of_links + load_all(tables, job, request.nodes, 1, options.for_nodes())
+        check_some(read)
+        merged = tables.trim()
+        more = {"merged_names": merged} if merged else {}
+        if options.normalize_urls:
+            progress("normalizing URLs", 0, 0)
+            which = f"regexp_matches(name, {literal(IS_WEB)})"
+            more["normalized_urls"] = tables.rename(options.called, which).names
+        if request.excluded is not None:
+            tables.leave_out(list(map(options.called, request.excluded)))
+        facts, files = store_links(directory, tables, options, progress)
+        of_titles, titles = titling.store(directory, tables)
+    return _with_rows(facts, of_links, read) | more | of_titles, files | titles
+
+
+def _with_rows(facts: dict[str, Any], of_links: list[Found], read: list[Found]) -> dict[str, Any]:
+    """The facts with what was read."""
+    dropped = facts["dropped"] | {"bad_rows": sum(found.bad for found in read)}
+    rows = sum(found.rows for found in of_links)
+    return facts | {"dropped": dropped, "rows": rows, "sources": facts_of(read)}
+
+
+def place_for(
+    output: str | os.PathLike[str] | None, nbytes: int | None, memory: int
+) -> tuple[Temporary | None, Path]:
+    """Return where the graph goes: as named, or into a directory that goes with it."""
+    if output is not None:
+        return None, Path(os.fspath(output))
+    home = Temporary(nbytes, memory)
+    return home, home.path / "graph"
+
+
+# -- loading ---------------------------------------------------------------------------
 
 
 def load_all(
@@ -123,12 +328,12 @@ def _groups(
 
 def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
     bad = found.bad
-    if bad > found.rows and options.skip_bad_rows != "all":
+    if bad > found.rows and options.bad_rows != "all":
         raise InputError(
             f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: this may be no "
             "list of links, or one that is to be read in another way. The first is "
-            f"{found.examples[0]}. To leave them out all the same: --skip-all-bad-rows "
-            "(skip_bad_rows='all')"
+            f"{found.examples[0]}. To leave them out all the same: --bad-rows all "
+            "(bad_rows='all')"
         )
 
 
@@ -235,120 +440,59 @@ def _report(found: Found, value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-# -- inputs ------------------------------------------------------------------------------
-
-
-_THREAD_BYTES = 1 << 18
-"""Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
-
-
-class Query(NamedTuple):
-    """What is asked of a database in the place of files, as users say it."""
-
-    sql: str | None
-    database: str | None
-    table: str | None
-
-    def source(
-        self, inputs: Any, memory: int, of_files: dict[str, tuple[str, str]]
-    ) -> SqlSource | None:
-        """It as an input, None if there is none; raises :class:`~cocite.errors.UsageError` if there
-        are ``inputs``, too, or options ``of_files`` that are not what they usually are.
-        """
-        if self == (None, None, None):
-            return None
-        if inputs is not None:
-            raise UsageError(
-                "links are either in files or given by a database (--sql, --database): leave one "
-                'of the two out. A query reads files itself, as in --sql "select src, dst from '
-                "'a.parquet'\""
-            )
-        refuse_given("what a database gives", of_files)
-        return SqlSource.checked(self.sql, self.database, self.table, memory)
-
-
-def database_in(inputs: Any) -> str | None:
-    """The database that stands in the place of files, if the only input is one."""
-    if isinstance(inputs, list | tuple) and len(inputs) == 1:
-        inputs = inputs[0]
-    if not isinstance(inputs, str | os.PathLike) or os.path.isdir(inputs):
-        return None
-    text = os.fspath(inputs)
-    return text if isinstance(text, str) and database_named(text) is not None else None
-
-
-class Inputs(NamedTuple):
-    """The files that are read: of links, of names of nodes, of titles."""
-
-    links: list[Source]
-    nodes: list[Source]
-    titles: list[Source]
-
-    @classmethod
-    def checked(
-        cls, links: Any, nodes: Any, titles: Any, options: ReadOptions, memory: int
-    ) -> Inputs:
-        """Those that are named, each of a kind that there is a reader for; ``memory`` is what
-        DuckDB may take for titles in a database of its own.
-        """
-        found = cls(_sources(links), _sources(nodes), title_sources(titles, memory))
-        if sum(source.is_stdin for source in found.all) > 1:
-            raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
-        readers: list[FormatReader] = []
-        for sources, wanted in ((found.links, 2), (found.nodes, 1)):
-            for source in sources:
-                if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
-                    readers.append(reader_of(source, options, wanted))
-                    source.evict()
-        if not any(source.is_pipe for source in found.links):
-            _check_request(readers[: len(found.links)], options)
-        return found
-
-    @property
-    def all(self) -> list[Source]:
-        """All of them."""
-        return self.links + self.nodes + self.titles
-
-
-def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
-    """See that some input does what is asked for."""
-    if options.pages.listed and not any(each.restricts for each in readers):
-        raise UsageError(
-            "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
-            "is none in the input"
-        )
-    if options.pages.fetch and not any(each.fetches for each in readers):
-        raise UsageError(
-            "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs, and there is "
-            "none in the input"
-        )
-
-
-def _sources(named: Any) -> list[Source]:
-    if isinstance(named, SqlSource):
-        return [named]
-    if isinstance(named, list) and named and all(isinstance(each, Source) for each in named):
-        return named
-    return [] if named is None else expand(named)
-
-
-def size_of(sources: list[Source]) -> int | None:
-    """What storing them takes at most, where that can be told: not of what is packed."""
-    each = [source.most_stored for source in sources]
-    return None if None in each else sum(most or 0 for most in each)
-
-
-def threads_for(sources: list[Source], most: int) -> int:
-    """As many threads as there is work for, where its size is known: DuckDB starts them all."""
-    if any(s.path is None or s.is_pipe or s.is_directory for s in sources):
-        return most
-    return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
-
-
 # -- options --------------------------------------------------------------------------
 
 
-def weight_of(weight_column: str | int | None, count_duplicates: bool) -> str:
+def read_options(options: IngestOptions, given: ObjectInput | None = None) -> ReadOptions:
+    """Return what readers go by, of links in memory if these are ``given``; raise
+    :class:`UsageError` for options that do not go together.
+    """
+    chosen = split(options.columns)
+    weight = _weight_of(options.weight_column, options.count_duplicates)
+    if len(chosen) not in (0, 2):
+        raise UsageError(
+            f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
+        )
+    sides = checked_sides(options.bipartite, options.sides)
+    if given is not None:  # whose columns are chosen already
+        if sides is not None and given.undirected:
+            raise refuse_undirected(given.what)
+        if given.weighted and options.count_duplicates:
+            raise UsageError(
+                f"{given.what} has weights, and count_duplicates makes some: leave one of the two "
+                "out"
+            )
+        chosen, weight = (), "w" if given.weighted else ""
+    pages = PageOptions(
+        links=options.links,
+        tags=split(options.link_tags),
+        site=options.site or "",
+        canonical=not options.ignore_canonical,
+        external=options.keep_external,
+        listed=os.fspath(options.pages or ""),
+        fetch=options.fetch,
+        delay=options.delay,
+    )
+    return ReadOptions(
+        delimiter=options.delimiter,
+        header=options.header,
+        columns=chosen,
+        comment=options.comment,
+        bad_rows=options.bad_rows,
+        weight=weight,
+        input_format=options.input_format.lower(),
+        undirected=options.undirected or (given is not None and given.undirected),
+        pages=pages,
+        namespaces=_numbers_of(options.namespaces),
+        normalize_urls=options.normalize_urls,
+        sheet=options.sheet,
+        sides=sides,
+        keep_self_loops=options.keep_self_loops,
+        count_duplicates=options.count_duplicates,
+    )
+
+
+def _weight_of(weight_column: str | int | None, count_duplicates: bool) -> str:
     """The column of weights, "" for none."""
     weight = "" if weight_column is None else str(weight_column).strip()
     if weight_column is not None and not weight:
@@ -367,17 +511,10 @@ def split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
     return tuple(column.strip() for column in each)
 
 
-def numbers_of(namespaces: str | Iterable[str | int]) -> tuple[int, ...]:
+def _numbers_of(namespaces: str | Iterable[str | int]) -> tuple[int, ...]:
     """Numbers of namespaces, each once."""
     each = split(namespaces)
     strange = [text for text in each if not text.isdecimal() or len(text) > 9]
     if strange:
         raise UsageError(f"namespaces has {strange[0]!r}; it is numbers, such as 0,14")
     return tuple(dict.fromkeys(map(int, each)))
-
-
-def refuse_given(what: str, options: dict[str, tuple[str, str]]) -> None:
-    """See that options of files are what they usually are, for ``what`` is no file."""
-    for title, (value, usual) in options.items():
-        if value != usual:
-            raise UsageError(f"{title} is for files: leave it out for {what}")

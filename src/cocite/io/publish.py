@@ -23,17 +23,14 @@ sending.py   stores that are made here and sent there, as one publication
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import xxhash
 
 from cocite.errors import CociteError, Damaged, NotAStore, OutputExists
-from cocite.io.remote import Remote, adopted, cache_folder, is_url, name_of
+from cocite.io.remote import Remote, adopted, cache_folder, name_of
 from cocite.storage.manifest import MANIFEST, Manifest
 
 P = ParamSpec("P")
@@ -125,28 +122,3 @@ def _stated(manifest: bytes) -> tuple[str, set[str]]:
             f"a manifest that is to be replaced cannot be read: {error}. Remove it, and what is "
             "beside it"
         ) from error
-
-
-def sent(kind: str, opened: Callable[[Path], Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Have a function that makes a store of a ``kind`` at its ``output`` take a URL there, too.
-    What it returns then is what is ``opened`` from the copy that stays here.
-    """
-
-    def decorate(make: Callable[P, R]) -> Callable[P, R]:
-        signature = inspect.signature(make)
-
-        @wraps(make)
-        def made(*given: P.args, **options: P.kwargs) -> R:
-            bound = signature.bind_partial(*given, **options)
-            output = bound.arguments.get("output")
-            if not is_url(output):
-                return make(*given, **options)
-            sending = Sending(output, kind, bool(bound.arguments.get("overwrite")))
-            bound.arguments |= {"output": sending.path, "overwrite": True}
-            make(*bound.args, **bound.kwargs)
-            found: R = opened(sending.send())
-            return found
-
-        return made
-
-    return decorate

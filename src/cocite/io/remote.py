@@ -7,7 +7,7 @@
     PLACE/copies/DIGEST.out/    an output that is to be sent (``io/publish.py``); DIGEST is of its
     URL
 
-The place is that of compiled kernels (``compiled/cache.py``), which nobody else can write to;
+The place is the user's cache (``storage/user_cache.py``), which nobody else can write to;
 ``COCITE_COPIES`` names another, where that disk is too small. The manifest is read first: it says
 what files there are, how large, and with which checksums; so what is copied is bounded before it
 is, and compared after it. Names in a manifest lead nowhere else (``storage/arrays.py``). A copy has
@@ -26,7 +26,6 @@ has a size that is known before, and nothing more than that is read.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -38,7 +37,6 @@ from typing import Any, BinaryIO, TypeGuard
 
 import xxhash
 
-from cocite.compiled.cache import VARIABLE, fault_of, place
 from cocite.errors import CociteError, Damaged, NotAStore, ResourceError, StoreError, UsageError
 from cocite.extras import need
 from cocite.resources import format_size
@@ -46,6 +44,7 @@ from cocite.storage import disk
 from cocite.storage.arrays import checksum
 from cocite.storage.atomic import staged_file
 from cocite.storage.manifest import MANIFEST, Manifest, kind_of
+from cocite.storage.user_cache import VARIABLE, fault_of, place
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://.+")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -206,7 +205,7 @@ def cache_folder() -> Path:
         if fault := fault_of(found):
             raise StoreError(f"{COPIES} is not used: {fault}. Name another directory")
     else:
-        written = place().written
+        written = place().folder
         if written is None:
             raise StoreError(f"there is no private directory for copies; {VARIABLE} names one")
         found = written / "copies"
@@ -227,7 +226,7 @@ class Copy:
     read: bool
 
 
-def cached_copies() -> list[Copy]:
+def list_remote_cache() -> list[Copy]:
     """The copies that are there, the one used last first. Raises as :func:`cache_folder`."""
     found = []
     for path in _held(cache_folder()):
@@ -236,7 +235,7 @@ def cached_copies() -> list[Copy]:
     return sorted(found, key=lambda copy: (-copy.used, copy.url))
 
 
-def remove_copies() -> list[Copy]:
+def clear_remote_cache() -> list[Copy]:
     """Remove the copies that nobody reads; returns them."""
     gone = []
     for path in _held(cache_folder()):
@@ -325,7 +324,7 @@ def _cached(url: str, whole: Path) -> Iterator[None]:
         path = whole.parent.with_name(f"{whole.parent.name}.lock")
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_SH)
+            _flock(lock, "LOCK_SH")
             yield
             os.pwrite(lock, bare(url).encode(), 0)
             os.utime(lock)
@@ -343,7 +342,7 @@ def _alone(path: Path) -> Iterator[None]:
     """One process at a time; it ends with the process."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _flock(descriptor, "LOCK_EX")
         yield
     finally:
         os.close(descriptor)
@@ -406,13 +405,20 @@ def unread(path: Path) -> Iterator[bool]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _flock(descriptor, "LOCK_EX", "LOCK_NB")
         except BlockingIOError:
             yield False
         else:
             yield True
     finally:
         os.close(descriptor)
+
+
+def _flock(descriptor: int, *flags: str) -> None:
+    """Lock an open file as ``flock`` does, which Windows has not."""
+    import fcntl
+
+    fcntl.flock(descriptor, sum(getattr(fcntl, flag) for flag in flags))
 
 
 def _used(path: Path) -> float:

@@ -3,8 +3,9 @@
     number the names -> leave pages out -> sort by (destination, source) -> drop duplicates -> write
 
 Self-loops are dropped unless asked for, duplicates always; both are counted, and a node that is
-named only by such a link is still a node. Weights of duplicates are added, the smallest first; or
-the weight of a link is how often it was read, which takes a second pass over the sorted links.
+named only by such a link is still a node. Weights of duplicates are added one after the other in
+float64, the smallest first, and stored as float32, so that the bytes depend on the input alone: not
+on threads, on memory, or on where the stream is cut. Or a link's weight is how often it was read.
 
 Memory beyond DuckDB's: 4 bytes a node for the out-degrees, and a few pieces.
 """
@@ -12,13 +13,15 @@ Memory beyond DuckDB's: 4 bytes a node for the out-degrees, and a few pieces.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, write_weights
+from cocite.errors import InputError
+from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, WeightFacts
 from cocite.graph.excluded import nothing_left
 from cocite.graph.name_files import joined_names, write_text_names
 from cocite.graph.names import BY_NAME, VALUES
@@ -31,7 +34,11 @@ if TYPE_CHECKING:
 
 _ROWS = 1 << 20
 
-_Piece = TypeVar("_Piece", NDArray[Any], tuple[NDArray[Any], NDArray[Any]])
+_LARGEST = float(np.finfo(np.float32).max)
+
+_Weights = NDArray[np.float64] | None
+_Pieces = Iterator[tuple[NDArray[np.uint64], _Weights]]
+"""Ascending keys, destination * 2**32 + source, with weights if there are any."""
 
 
 def store_links(
@@ -48,14 +55,9 @@ def store_links(
     kind = "dense" if dense else "integers" if tables.integers else "text"
     progress("sorting the links", 0, 0)
     read = tables.sort(dense, options.undirected)
-    keys = _counted(tables.link_keys(), "writing the links", read, progress)
-    edges, loops, files = _write_links(directory, keys, count, options.keep_self_loops)
-    weights = {}
-    if tables.weighted or options.count_duplicates:
-        found = tables.weighted_links() if tables.weighted else _ones(tables, options.undirected)
-        pairs = _counted(found, "writing the weights", read, progress)
-        weights["weights"], entry = write_weights(directory, pairs, options.keep_self_loops)
-        files |= entry
+    weighted = tables.weighted or options.count_duplicates
+    pieces = _counted(tables.links(), "writing the links", read, progress)
+    edges, loops, weights, files = _write_links(directory, pieces, count, options, weighted)
     progress("storing the names", 0, 0)
     files |= _write_names(directory, tables, kind, count)
     facts = graph_facts(count, edges, kind, options, read - edges - loops, loops) | weights
@@ -84,82 +86,102 @@ def graph_facts(
     }
 
 
-def _ones(
-    tables: Tables, undirected: bool
-) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64]]]:
-    """The keys in ascending order, each with 1; both ways of a self-loop are one link, so that each
-    counts half.
-    """
-    for keys in tables.link_keys():
-        loop = keys >> np.uint64(32) == keys & np.uint64(0xFFFFFFFF)
-        yield keys, np.where(loop & undirected, 0.5, 1.0)
-
-
-def _counted(
-    pieces: Iterator[_Piece], stage: str, total: int, progress: Progress
-) -> Iterator[_Piece]:
-    """``pieces``, arrays or tuples of equally long ones, with their rows told to ``progress``."""
+def _counted(pieces: _Pieces, stage: str, total: int, progress: Progress) -> _Pieces:
+    """``pieces``, with their rows told to ``progress``."""
     done = 0
     progress(stage, 0, total)
-    for piece in pieces:
-        yield piece
-        done += len(piece[0] if isinstance(piece, tuple) else piece)
+    for keys, weights in pieces:
+        yield keys, weights
+        done += keys.size
         progress(stage, done, total)
 
 
 def _write_links(
-    directory: Path, keys: Iterator[NDArray[np.uint64]], nodes: int, keep_self_loops: bool
-) -> tuple[int, int, dict[str, Entry]]:
-    """Stream ascending keys into the three arrays; returns edges, self-loops dropped, entries.
+    directory: Path, pieces: _Pieces, nodes: int, options: ReadOptions, weighted: bool
+) -> tuple[int, int, dict[str, Any], dict[str, Entry]]:
+    """Stream ascending keys into the arrays; returns edges, self-loops dropped, facts of weights,
+    entries.
 
     A self-loop that is dropped is counted as often as it was read, so that rows = edges +
-    duplicates + self-loops (twice the rows of an undirected graph).
+    duplicates + self-loops (twice the rows of an undirected graph). Of duplicates that are counted
+    both ways of a self-loop are one link.
     """
     from cocite.kernels.links import add_counts
 
     degrees = np.zeros(nodes, np.uint32)
-    edges, loops = 0, 0
-    next_node = 0
-    previous = np.empty(0, np.uint64)
-    with (
-        ArrayWriter(directory / OFFSETS, np.uint64) as offsets,
-        ArrayWriter(directory / SOURCES, np.uint32) as sources,
-    ):
-        for piece in keys:
-            destination = (piece >> np.uint64(32)).astype(np.uint32)
-            source = (piece & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-            keep = _changes(piece, previous)
-            if not keep_self_loops:
-                loop = source == destination
-                loops += int(loop.sum())
-                keep &= ~loop
-            previous = piece[-1:]
-            destination, source = destination[keep], source[keep]
-            if source.size:
-                last = int(destination[-1])
-                for low in range(next_node, last + 1, _ROWS):
-                    reached = np.arange(low, min(low + _ROWS, last + 1), dtype=np.uint32)
-                    begins = np.searchsorted(destination, reached).astype(np.uint64)
-                    offsets.write(begins + np.uint64(edges))
-                next_node = last + 1
-                sources.write(source)
-                add_counts(source, degrees)
-                edges += source.size
+    edges = loops = next_node = 0
+    facts = WeightFacts()
+    kinds = {OFFSETS: np.uint64, SOURCES: np.uint32} | ({WEIGHTS: np.float32} if weighted else {})
+    with ExitStack() as stack:
+        out = {n: stack.enter_context(ArrayWriter(directory / n, k)) for n, k in kinds.items()}
+        for keys, counts, added in _distinct(pieces):
+            destination = (keys >> np.uint64(32)).astype(np.uint32)
+            source = (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+            loop = source == destination
+            sums = added
+            if options.count_duplicates:
+                sums = counts.astype(np.float64)
+                sums[loop] /= 1 + options.undirected
+            if not options.keep_self_loops:
+                loops += int(counts[loop].sum())
+                destination, source = destination[~loop], source[~loop]
+                sums = None if sums is None else sums[~loop]
+            if not source.size:
+                continue
+            last = int(destination[-1])
+            for low in range(next_node, last + 1, _ROWS):
+                reached = np.arange(low, min(low + _ROWS, last + 1), dtype=np.uint32)
+                begins = np.searchsorted(destination, reached).astype(np.uint64)
+                out[OFFSETS].write(begins + np.uint64(edges))
+            next_node = last + 1
+            out[SOURCES].write(source)
+            add_counts(source, degrees)
+            edges += source.size
+            if sums is not None:
+                values = _stored(sums)
+                out[WEIGHTS].write(values)
+                facts.add(values)
         for low in range(next_node, nodes + 1, _ROWS):
-            offsets.write(np.full(min(_ROWS, nodes + 1 - low), edges, np.uint64))
-    with ArrayWriter(directory / DEGREES, np.uint32) as out:
-        out.write(degrees)
-    files = {OFFSETS: offsets.finished, SOURCES: sources.finished, DEGREES: out.finished}
-    return edges, loops, files
+            out[OFFSETS].write(np.full(min(_ROWS, nodes + 1 - low), edges, np.uint64))
+    with ArrayWriter(directory / DEGREES, np.uint32) as out[DEGREES]:
+        out[DEGREES].write(degrees)
+    files = {name: writer.finished for name, writer in out.items()}
+    return edges, loops, {"weights": facts.to_json()} if weighted else {}, files
 
 
-def _changes(piece: NDArray[np.uint64], previous: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Where a value differs from the one before it, which for the first is in ``previous``."""
-    changes = np.ones(piece.size, bool)
-    changes[1:] = piece[1:] != piece[:-1]
-    if previous.size and piece.size:
-        changes[0] = piece[0] != previous[0]
-    return changes
+def _distinct(
+    pieces: _Pieces,
+) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64], _Weights]]:
+    """Each key once, how often it is there, and the sum of its weights; the last of a piece waits
+    for the next.
+    """
+    from cocite.kernels.links import sum_runs
+
+    key, count = np.empty(0, np.uint64), 0
+    total: _Weights = np.empty(0, np.float64)
+    for piece, weights in pieces:
+        keys = np.concatenate([key, piece])
+        starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+        counts = np.diff(starts, append=keys.size)
+        counts[0] += count - key.size
+        sums: _Weights = None
+        if weights is not None and total is not None:
+            sums = np.empty(starts.size)
+            sum_runs(starts, np.concatenate([total, weights]), sums)
+        yield keys[starts[:-1]], counts[:-1], None if sums is None else sums[:-1]
+        key, count = keys[-1:], int(counts[-1])
+        total = None if sums is None else sums[-1:]
+    if key.size:
+        yield key, np.array([count]), total
+
+
+def _stored(sums: NDArray[np.float64]) -> NDArray[np.float32]:
+    if sums.max() > _LARGEST:
+        raise InputError(
+            f"the weights of one link's duplicates add up to {sums.max():g}; {_LARGEST:g} is the "
+            "most that can be stored. Make all weights smaller"
+        )
+    return sums.astype(np.float32)
 
 
 def _write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict[str, Entry]:

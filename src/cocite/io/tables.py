@@ -3,25 +3,18 @@
     part(a, b)   what readers found, names or integers; a alone of inputs that name nodes
     raw(a, b)    links as read, names or integers         dropped once numbered; w if weighted
     names(name)  distinct names in the order of numbering; the row number is the id
-    titles(title) of the names, in their order, if there are any; on the way titled(place, name,
-                 title) as read
-    excluded(name)  names that are left out, with their links, if any are
+    titles(title) of the names, in their order; on the way titled(place, name, title) as read
+    excluded(name)  names that are left out, with their links
     links(key)   destination * 2**32 + source, ascending; duplicates still in it; with weights w,
                  ascending among duplicates, so that their sum is always the same
 
-DuckDB does what it is good at: reading Parquet and clean text, the dictionary, the joins and the
-sorts, all of them spilling under one memory limit. It is locked to the directories of its inputs
-and loads no extensions. The result is streamed out as NumPy arrays, a piece at a time.
+The dictionary, the joins and the sorts spill under one memory limit. DuckDB is locked to the
+directories of its inputs and loads no extensions. The result is streamed out as NumPy arrays.
 
-Names are numbered by their sort key, then by name (bytes). The key of a name that is a URL
-(``scheme://...``) is its SURT form: the host's labels reversed, the port, ")", and the rest, so
-that a site's pages, and a domain's hosts, stand side by side. Any other name is its own key.
-Of a table with two sides (``graph/sides.py``) the left one comes first.
-
-What the tables of ``ingest`` are asked, and how they go out: a piece at a time, as NumPy arrays.
-
-A question that is interrupted is a KeyboardInterrupt; memory or disk that do not suffice are told
-with what there is of them.
+Names are numbered by their sort key, then by name (bytes). The key of a name that is a URL is its
+SURT form: the host's labels reversed, the port, ")", and the rest, so that a site's pages, and a
+domain's hosts, stand side by side. Any other name is its own key. Of a table with two sides
+(``graph/sides.py``) the left one comes first.
 """
 
 from __future__ import annotations
@@ -71,104 +64,6 @@ def unwritable(directory: Path, error: Exception) -> ResourceError:
     )
 
 
-class Streams:
-    """An open database, and what is streamed out of its tables (``io/tables.py``)."""
-
-    def __init__(self, database: duckdb.DuckDBPyConnection, directory: Path) -> None:
-        self._db, self._directory = database, directory
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._db.close()
-
-    def _run(self, query: str) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = self._execute(query, lambda result: result.fetchall())
-        return rows
-
-    def _execute(
-        self,
-        query: str,
-        fetch: Callable[[duckdb.DuckDBPyConnection], Any],
-        values: Sequence[str] = (),
-    ) -> Any:
-        try:
-            return fetch(self._db.execute(query, list(values)))
-        except (duckdb.InterruptException, RuntimeError) as error:
-            if "interrupt" in str(error).lower():
-                raise KeyboardInterrupt from error
-            raise
-        except duckdb.OutOfMemoryException as error:
-            raise ResourceError(
-                f"the links do not fit the memory given, even spilling to disk: {error}. Give "
-                "more with --memory"
-            ) from error
-        except NO_ROOM as error:
-            raise unwritable(self._directory, error) from error
-
-    def _stream(self, table: str, column: str, piece: int) -> Iterator[NDArray[Any]]:
-        return (values for (values,) in self._stream_rows(table, (column,), piece))
-
-    def _stream_rows(
-        self, table: str, columns: tuple[str, ...], piece: int
-    ) -> Iterator[tuple[NDArray[Any], ...]]:
-        count = int(self._run(f"SELECT count(*) FROM {table}")[0][0])
-        for low in range(0, count, piece):
-            values = self._execute(
-                f"SELECT {', '.join(columns)} FROM {table} "
-                f"WHERE rowid >= {low} AND rowid < {low + piece}",
-                lambda result: result.fetchnumpy(),
-            )
-            found = tuple(np.asarray(values[column]) for column in columns)
-            if len(found[0]) != min(piece, count - low):
-                raise InputError(f"table {table} lost rows at {low}: a fault of cocite, report it")
-            yield found
-
-    def link_keys(self) -> Iterator[NDArray[np.uint64]]:
-        """The keys in ascending order, piece by piece."""
-        return self._stream("links", "key", _PIECE)
-
-    def weighted_links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64]]]:
-        """The keys in ascending order with their weights, piece by piece."""
-        return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
-
-    def integer_names(self) -> Iterator[NDArray[np.uint64]]:
-        """The names in order of id, as integers."""
-        return self._stream("names", "name", _PIECE)
-
-    def text_names(self) -> Iterator[list[str]]:
-        """The names in order of id, as text, in pieces whose length a block of names divides."""
-        return (piece.tolist() for piece in self._stream("names", "name", NAMES_PIECE))
-
-    def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
-        """The ids in the order of their names' bytes."""
-        self._run("CREATE TABLE by_name AS SELECT rowid::UINTEGER AS id FROM names ORDER BY name")
-        return self._stream("by_name", "id", _PIECE)
-
-    def sort_hashes(self, pieces: Iterator[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint64]]:
-        """Sort the names' hashes, given in order of id: pieces of hash * 2**32 + id."""
-        self._run("CREATE TABLE hashes(key UBIGINT)")
-        base = 0
-        for hashes in pieces:
-            ids = np.arange(base, base + hashes.size, dtype=np.uint64)
-            self._db.register("piece", {"key": (hashes.astype(np.uint64) << np.uint64(32)) | ids})
-            self._run("INSERT INTO hashes SELECT key FROM piece")
-            self._db.unregister("piece")
-            base += hashes.size
-        self._run("CREATE TABLE by_hash AS SELECT key FROM hashes ORDER BY key")
-        self._run("DROP TABLE hashes")
-        return self._stream("by_hash", "key", _PIECE)
-
-
-# -- tables ------------------------------------------------------------------------------
-
-
 _log = logging.getLogger("cocite")
 MAX_NODES = 2**32 - 1
 """Ids are uint32 and the largest one means "none"."""
@@ -207,7 +102,7 @@ class TitleTable(NamedTuple):
     strangers: list[str]
 
 
-class Tables(Streams):
+class Tables:
     """One run's database; ``directory`` must be private to it and is emptied by its owner."""
 
     def __init__(
@@ -234,13 +129,81 @@ class Tables(Streams):
             )
         except NO_ROOM as error:
             raise unwritable(directory, error) from error
-        super().__init__(database, directory)
+        self._db, self._directory = database, directory
         self._parts: list[str] = []
         self._node_parts: list[str] = []
         self._left_out = False
         self._mark = ""
         self.weighted = weighted
         self.integers = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._db.close()
+
+    def _run(self, query: str) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._execute(query, lambda result: result.fetchall())
+        return rows
+
+    def _insert(self, table: str, **columns: NDArray[Any]) -> None:
+        """Append rows to a table."""
+        self._db.register("piece", columns)
+        self._run(f"INSERT INTO {table} SELECT {', '.join(columns)} FROM piece")
+        self._db.unregister("piece")
+
+    def _rewrite(self, part: str, query: str) -> None:
+        """Put what a query says in the place of a table."""
+        self._run(f"CREATE TABLE other AS {query}")
+        self._run(f"DROP TABLE {part}")
+        self._run(f"ALTER TABLE other RENAME TO {part}")
+
+    def _count(self, table: str) -> int:
+        return int(self._run(f"SELECT count(*) FROM {table}")[0][0])
+
+    def _execute(
+        self,
+        query: str,
+        fetch: Callable[[duckdb.DuckDBPyConnection], Any],
+        values: Sequence[str] = (),
+    ) -> Any:
+        try:
+            return fetch(self._db.execute(query, list(values)))
+        except (duckdb.InterruptException, RuntimeError) as error:
+            if "interrupt" in str(error).lower():
+                raise KeyboardInterrupt from error
+            raise
+        except duckdb.OutOfMemoryException as error:
+            raise ResourceError(
+                f"the links do not fit the memory given, even spilling to disk: {error}. Give "
+                "more with --memory"
+            ) from error
+        except NO_ROOM as error:
+            raise unwritable(self._directory, error) from error
+
+    def _stream(self, table: str, column: str, piece: int) -> Iterator[NDArray[Any]]:
+        return (values for (values,) in self._stream_rows(table, (column,), piece))
+
+    def _stream_rows(
+        self, table: str, columns: tuple[str, ...], piece: int
+    ) -> Iterator[tuple[NDArray[Any], ...]]:
+        count = self._count(table)
+        for low in range(0, count, piece):
+            values = self._execute(
+                f"SELECT {', '.join(columns)} FROM {table} "
+                f"WHERE rowid >= {low} AND rowid < {low + piece}",
+                lambda result: result.fetchnumpy(),
+            )
+            found = tuple(np.asarray(values[column]) for column in columns)
+            if len(found[0]) != min(piece, count - low):
+                raise InputError(f"table {table} lost rows at {low}: a fault of cocite, report it")
+            yield found
 
     # -- loading ------------------------------------------------------------------
 
@@ -269,9 +232,7 @@ class Tables(Streams):
         self._run("CREATE TABLE excluded (name VARCHAR)")
         for low in range(0, len(names), NAMES_PIECE):
             piece = np.array(list(map(trimmed, names[low : low + NAMES_PIECE])), object)
-            self._db.register("piece", {"name": piece})
-            self._run("INSERT INTO excluded SELECT name FROM piece")
-            self._db.unregister("piece")
+            self._insert("excluded", name=piece)
         self._left_out = True
 
     def rename(self, normal: Callable[[str], str], which: str) -> Renamed:
@@ -285,23 +246,20 @@ class Tables(Streams):
         self._run("CREATE TABLE renamed (name VARCHAR, other VARCHAR)")
         for piece in self._stream("looked_at", "name", NAMES_PIECE):
             others = np.array([normal(name) for name in piece], object)
-            self._db.register("piece", {"name": piece.astype(object), "other": others})
-            self._run("INSERT INTO renamed SELECT name, other FROM piece WHERE name != other")
-            self._db.unregister("piece")
+            other = others != piece
+            self._insert("renamed", name=piece.astype(object)[other], other=others[other])
         self._run("DROP TABLE looked_at")
         count, others = self._run("SELECT count(*), count(DISTINCT other) FROM renamed")[0]
         merged = count - others
         if count:
             own = "SELECT name FROM renamed"
             there = f"SELECT name FROM ({every}) WHERE name IN (SELECT other FROM renamed)"
-            merged += self._run(f"SELECT count(*) FROM ({there} EXCEPT {own})")[0][0]
+            merged += self._count(f"({there} EXCEPT {own})")
         for part, ends in columns if count else ():
             other = ", ".join(f"coalesce({c}_.other, p.{c}) AS {c}" for c in ends)
             weight = ", p.w" if self.weighted and ends == "ab" else ""
             joins = " ".join(f"LEFT JOIN renamed {c}_ ON {c}_.name = p.{c}" for c in ends)
-            self._run(f"CREATE TABLE other AS SELECT {other}{weight} FROM {part} p {joins}")
-            self._run(f"DROP TABLE {part}")
-            self._run(f"ALTER TABLE other RENAME TO {part}")
+            self._rewrite(part, f"SELECT {other}{weight} FROM {part} p {joins}")
         self._run("DROP TABLE renamed")
         return Renamed(int(count), int(merged))
 
@@ -330,19 +288,14 @@ class Tables(Streams):
             mark += ":"
         weight = ", w" if self.weighted else ""
         for part in list(self._parts):
-            self._run(
-                f"CREATE TABLE marked AS SELECT '{mark}' || a::VARCHAR AS a, b::VARCHAR AS b"
-                f"{weight} FROM {part}"
-            )
-            self._run(f"DROP TABLE {part}")
-            self._run(f"ALTER TABLE marked RENAME TO {part}")
+            marked = f"'{mark}' || a::VARCHAR AS a, b::VARCHAR AS b{weight}"
+            self._rewrite(part, f"SELECT {marked} FROM {part}")
         self._mark = mark
         return mark
 
     def marked(self) -> int:
         """How many of the names have the mark, once they are numbered."""
-        named = f"SELECT count(*) FROM names WHERE starts_with(name, '{self._mark}')"
-        return int(self._run(named)[0][0])
+        return self._count(f"names WHERE starts_with(name, '{self._mark}')")
 
     # -- numbering and sorting ------------------------------------------------------
 
@@ -364,7 +317,7 @@ class Tables(Streams):
             self._run(f"CREATE TABLE every AS SELECT name FROM {every}")
             every = f"every WHERE {self._stays('name')}"
         self._run(f"CREATE TABLE names AS SELECT name FROM {every} ORDER BY {order}")
-        count = int(self._run("SELECT count(*) FROM names")[0][0])
+        count = self._count("names")
         if count > MAX_NODES:
             raise ResourceError(
                 f"the links name {count:,} nodes; a graph can have {MAX_NODES:,} (ids are uint32)"
@@ -381,13 +334,13 @@ class Tables(Streams):
         if not self._left_out:
             return None
         links = self._run(f"DELETE FROM raw WHERE NOT ({self._stays('a')} AND {self._stays('b')})")
-        nodes = self._run(f"SELECT count(*) FROM every WHERE NOT {self._stays('name')}")
-        strangers = "FROM excluded WHERE name NOT IN (SELECT name::VARCHAR FROM every)"
-        unknown = self._run(f"SELECT count(*) {strangers}")
-        first = self._run(f"SELECT name {strangers} ORDER BY rowid LIMIT 1")
+        nodes = self._count(f"every WHERE NOT {self._stays('name')}")
+        strangers = "excluded WHERE name NOT IN (SELECT name::VARCHAR FROM every)"
+        unknown = self._count(strangers)
+        first = self._run(f"SELECT name FROM {strangers} ORDER BY rowid LIMIT 1")
         self._run("DROP TABLE every")
         example = str(first[0][0]) if first else None
-        return LeftOut(int(nodes[0][0]), int(links[0][0]), int(unknown[0][0]), example)
+        return LeftOut(nodes, int(links[0][0]), unknown, example)
 
     def dense(self, count: int) -> bool:
         """Whether the names are the integers 0 to count - 1, so that a name is its id."""
@@ -425,7 +378,7 @@ class Tables(Streams):
         self._run("DROP TABLE raw")
         self._run(f"CREATE TABLE links AS SELECT key{weight} FROM keys ORDER BY key{weight}")
         self._run("DROP TABLE keys")
-        return int(self._run("SELECT count(*) FROM links")[0][0])
+        return self._count("links")
 
     # -- titles ---------------------------------------------------------------------
 
@@ -443,16 +396,12 @@ class Tables(Streams):
         self._run(
             "CREATE TABLE firsts AS SELECT name, min(place) AS place FROM titled GROUP BY name"
         )
-        others = "SELECT count(*) FROM titled t JOIN firsts f ON f.name = t.name "
+        others = "titled t JOIN firsts f ON f.name = t.name "
         others += "JOIN titled o ON o.place = f.place WHERE o.title <> t.title"
-        unknown = "FROM firsts f ANTI JOIN names n ON n.name::VARCHAR = f.name"
-        strangers = self._run(f"SELECT name {unknown} ORDER BY place LIMIT 3")
-        kept = TitleTable(
-            int(self._run("SELECT count(*) FROM firsts")[0][0]),
-            int(self._run(f"SELECT count(*) {unknown}")[0][0]),
-            int(self._run(others)[0][0]),
-            [str(row[0]) for row in strangers],
-        )
+        unknown = "firsts f ANTI JOIN names n ON n.name::VARCHAR = f.name"
+        strangers = self._run(f"SELECT name FROM {unknown} ORDER BY place LIMIT 3")
+        names, without, more = map(self._count, ("firsts", unknown, others))
+        kept = TitleTable(names, without, more, [str(row[0]) for row in strangers])
         self._run(
             "CREATE TABLE titles AS SELECT coalesce(t.title, '') AS title FROM names n "
             "LEFT JOIN firsts f ON f.name = n.name::VARCHAR "
@@ -465,6 +414,39 @@ class Tables(Streams):
     def titles(self) -> Iterator[list[str]]:
         """The titles in order of id, "" for none, in pieces as of names."""
         return (piece.tolist() for piece in self._stream("titles", "title", NAMES_PIECE))
+
+    # -- what goes out ------------------------------------------------------------
+
+    def links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64] | None]]:
+        """The keys in ascending order with their weights, if there are any, piece by piece."""
+        if not self.weighted:
+            return ((key, None) for key in self._stream("links", "key", _PIECE))
+        return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
+
+    def integer_names(self) -> Iterator[NDArray[np.uint64]]:
+        """The names in order of id, as integers."""
+        return self._stream("names", "name", _PIECE)
+
+    def text_names(self) -> Iterator[list[str]]:
+        """The names in order of id, as text, in pieces whose length a block of names divides."""
+        return (piece.tolist() for piece in self._stream("names", "name", NAMES_PIECE))
+
+    def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
+        """The ids in the order of their names' bytes."""
+        self._run("CREATE TABLE by_name AS SELECT rowid::UINTEGER AS id FROM names ORDER BY name")
+        return self._stream("by_name", "id", _PIECE)
+
+    def sort_hashes(self, pieces: Iterator[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint64]]:
+        """Sort the names' hashes, given in order of id: pieces of hash * 2**32 + id."""
+        self._run("CREATE TABLE hashes(key UBIGINT)")
+        base = 0
+        for hashes in pieces:
+            ids = np.arange(base, base + hashes.size, dtype=np.uint64)
+            self._insert("hashes", key=(hashes.astype(np.uint64) << np.uint64(32)) | ids)
+            base += hashes.size
+        self._run("CREATE TABLE by_hash AS SELECT key FROM hashes ORDER BY key")
+        self._run("DROP TABLE hashes")
+        return self._stream("by_hash", "key", _PIECE)
 
 
 def _places(sources: list[Source]) -> list[str]:

@@ -1,13 +1,10 @@
 """Titles while a graph is made: read, given to the nodes that there are, and counted.
 
 Titles come from tables that are given for them, from what is in memory (a mapping of names to
-titles, pairs, or a table with two columns), and from readers of links that meet some on their way
-(``io/readers/contract.py``); those that are given go first, and the first one of a node stands.
-Those of names that no node has are counted.
-
-Of a table in memory the columns are name and title that are chosen, or whose titles say so, such as
-``name`` and ``title``; else the first two. Of a data frame with one column, and of a series, names
-are the index. Rows without a name or a title are passed over.
+titles, pairs, or a table with two columns), and from readers of links that meet some on their way;
+those that are given go first, and the first one of a node stands. Those of names that no node has
+are counted. Of a data frame with one column, and of a series, names are the index. Rows without a
+name or a title are passed over.
 
 Cost: a pass over the titles; some microseconds for one in memory, and a table is turned into lists.
 """
@@ -16,20 +13,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cocite.errors import InputError, UsageError
+from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.extras import need
-from cocite.graph.name_files import text_of, write_titles
+from cocite.graph.name_files import write_titles
+from cocite.graph.names import text_of
+from cocite.io.database import database_named
 from cocite.io.object_kinds import kind_of_object, split_objects
 from cocite.io.objects import is_missing
-from cocite.io.readers import ReadOptions, Source
+from cocite.io.readers import NameTable, ReadOptions, Source, expand, reader_of
 from cocite.io.readers.contract import Progress, TitleFile
-from cocite.io.readers.titles import TitlesFound, check_titles, read_titles, title_places
+from cocite.io.readers.formats import PARQUET, TEXT, reader_at
+from cocite.io.readers.sql import SqlSource
+from cocite.io.readers.tables import TITLES, places_of
 from cocite.storage import Entry
 
 if TYPE_CHECKING:
@@ -37,59 +37,64 @@ if TYPE_CHECKING:
 
 _BEHIND = 1 << 40
 """The place of the first title that is not out of a table."""
+_DATABASES = ("SQLite", "DuckDB", "PostgreSQL")
 
 
 class Titling:
-    """The titles of one run; its files are in ``work``."""
+    """The titles of one run: those that are ``given`` as for :func:`cocite.ingest`, with the
+    ``columns`` of tables, and those that readers of links meet. ``sources`` are files and databases
+    of them.
+
+    Raises :class:`UsageError` for what holds no titles, or columns that are none, and
+    :class:`~cocite.errors.UnrecognizedInput` for what is no table.
+    """
 
     def __init__(
-        self,
-        sources: list[Source],
-        columns: tuple[str, ...],
-        options: ReadOptions,
-        work: Path,
-        called: Callable[[str], str] = str,
-        pairs: Iterable[tuple[str, str]] = (),
+        self, given: Any, columns: tuple[str, ...], options: ReadOptions, memory: int
     ) -> None:
-        """``pairs`` are names and titles that are in memory."""
-        self._sources, self._columns, self._options = sources, columns, options
-        self._pairs = pairs
-        self._given = TitleFile(work / "titles.given", called=called)
-        self.met = TitleFile(work / "titles.met", _BEHIND, called)
-        """Takes the titles that readers of links meet."""
-        self._read: list[TitlesFound] = []
-
-    @staticmethod
-    def checked(
-        sources: list[Source], columns: tuple[str, ...], options: ReadOptions
-    ) -> tuple[str, ...]:
-        """The columns; raises :class:`UsageError` for those that are none, or for no table, and
-        :class:`~cocite.errors.UnrecognizedInput` for what is no table.
-        """
+        files, pairs = split_titles(given, columns)
+        self.sources = title_sources(files, memory)
+        self.any = bool(self.sources) or pairs is not None
+        self._pairs = pairs or ()
+        self._read: list[dict[str, Any]] = []
         if len(columns) not in (0, 2):
             raise UsageError(
                 f"title_columns is {','.join(columns)}; it takes two, name and title, as in 1,2"
             )
-        if columns and not sources:
+        if columns and not self.any:
             raise UsageError(
                 "title_columns (--title-columns) are those of a table of titles: give that, too "
                 "(--titles)"
             )
-        for source in sources:
+        for source in self.sources:
             if not source.is_pipe:
-                check_titles(source, options)
-        return columns
+                _check(source, options)
+        columns = columns if self.sources else ()
+        self._options = ReadOptions(
+            columns=columns, comment=options.comment, bad_rows=options.bad_rows
+        )
+
+    def open(self, work: Path, called: Callable[[str], str]) -> None:
+        """Keep titles in files in ``work``; nodes are ``called`` as that says."""
+        self._given = TitleFile(work / "titles.given", called=called)
+        self.met = TitleFile(work / "titles.met", _BEHIND, called)
+        """Takes the titles that readers of links meet."""
 
     def read(self, tables: Tables, progress: Progress) -> None:
         """Read the tables."""
         with self._given, tables.reading() as database:
             for name, title in self._pairs:
                 self._given.add(name, title)
-            for source in self._sources:
-                found = read_titles(
-                    source, self._columns, self._options, database, self._given, progress
+            for source in self.sources:
+                _check(source, self._options)
+                before = self._given.count, self._given.empty
+                table = NameTable(
+                    source, TITLES, self._options, database=database, progress=progress
                 )
-                self._read.append(found)
+                for name, title in table:
+                    self._given.add(name, title)
+                without = self._given.empty - before[1] + table.without
+                self._read.append(_facts(table, self._given.count - before[0], without))
 
     def store(self, directory: Path, tables: Tables) -> tuple[dict[str, Any], dict[str, Entry]]:
         """Write the titles of the nodes that ``tables`` has numbered; returns what the manifest
@@ -99,8 +104,8 @@ class Titling:
             pass
         files = [file for file in (self._given, self.met) if file.count]
         if not files:
-            if self._sources:
-                raise InputError(f"{self._sources[0].label} has no title")
+            if self.sources:
+                raise InputError(f"{self.sources[0].label} has no title")
             return {}, {}
         kept = tables.load_titles(files)
         known = kept.names - kept.unknown
@@ -116,18 +121,68 @@ class Titling:
             "unknown": kept.unknown,
             "others": kept.others,
             "strangers": kept.strangers,
-            "sources": [self._reported(found) for found in self._read],
+            "sources": self._read,
         }
         return {"titles": facts}, write_titles(directory, tables.titles())
 
-    @staticmethod
-    def _reported(found: TitlesFound) -> dict[str, Any]:
-        """As of an input of links: its base name, not where it lay on this machine."""
-        name = Path(found.file).name
-        return asdict(found) | {
-            "file": name,
-            "read_as": found.describe().replace(found.file, name, 1),
-        }
+
+def _check(source: Source, options: ReadOptions) -> None:
+    """Raises :class:`UnrecognizedInput` for what is no table; ``options`` are those of links."""
+    readable = reader_at(TEXT), reader_at(PARQUET.reader)
+    known = isinstance(source, SqlSource)
+    if not known and reader_of(source, options.for_nodes(), 1) not in readable:
+        raise UnrecognizedInput(
+            f"{source.label} is no table of names and titles: text with tabs or commas, Parquet, "
+            "or a table of a database"
+        )
+
+
+def _facts(table: NameTable, titles: int, without: int) -> dict[str, Any]:
+    """How a table was read and what was found, as the manifest holds it: with its base name, not
+    where it lay on this machine.
+    """
+    name = Path(table.file).name
+    kind = f"a table of {table.delimiter}" if table.delimiter in _DATABASES else table.separated
+    text = f"{name}: {titles:,} title{'s' * (titles != 1)}, {kind}"
+    place, other = table.places
+    if table.header:
+        text += f", of column {table.header[other]!r} for the names in {table.header[place]!r}"
+    elif table.width > 2 or table.places != (0, 1):
+        text += f", of column {other + 1} for the names in {place + 1}"
+    if table.header or table.width > 2:
+        text += " (if others are: --title-columns NAME,TITLE)"
+    rows = f"{without:,} row{'s' * (without > 1)}"
+    return {
+        "file": name,
+        "format": table.delimiter,
+        "header": list(table.header),
+        "columns": table.width,
+        "taken": list(table.places),
+        "titles": titles,
+        "without": without,
+        "bad_rows": dict(table.bad_rows),
+        "examples": table.examples,
+        "read_as": text + (f", {rows} without a title" if without else ""),
+    }
+
+
+def title_sources(named: Any, memory: int) -> list[Source]:
+    """Files and databases of titles, in the order in which they are named; ``memory`` is what
+    DuckDB may take.
+    """
+    if named is None:
+        return []
+    each = [named] if isinstance(named, str | os.PathLike) else list(named)
+    texts = [os.fspath(one) if isinstance(one, str | os.PathLike) else "" for one in each]
+    if not any(database_named(text) for text in texts):
+        return expand(each)
+    found: list[Source] = []
+    for one, text in zip(each, texts, strict=True):
+        if database_named(text) is None:
+            found += expand([one])
+        else:
+            found.append(SqlSource.checked(None, text, None, memory))
+    return found
 
 
 # -- in memory ---------------------------------------------------------------------------
@@ -174,7 +229,7 @@ def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:
     if isinstance(titles, np.ndarray):
         return titles.tolist()  # type: ignore[no-any-return]
     named, cells = _columns(titles)
-    first, second = title_places(named, columns)
+    (first, second), _ = places_of(TITLES, "the table of titles", named, columns)
     return zip(cells[first](), cells[second](), strict=True)
 
 

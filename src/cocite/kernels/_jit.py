@@ -1,154 +1,205 @@
-"""The decorators of kernels, and when Numba is loaded for them: not before something is compiled.
+"""Kernels by Numba: for the build, and for those who debug kernels (``COCITE_JIT=1``).
 
-``@kernel`` is for what Python calls, ``@helper`` for pieces of kernels, ``@shared`` for both.
-``prefetch``, ``prefetch_at``, ``word_at``, ``long_at``, ``leading_zeros`` and ``ones`` are what
-only the compiler can do. What stands behind all of them is in ``kernels/_numba.py``.
+The three decorators, the prefetch hint, words by their address, and the bits of a word.
 
-Loading Numba takes longer than most questions. So what is decorated waits (:class:`Later`), and is
-run, when called, from the object code that is kept (``compiled/native.py``). Numba takes over, for
-all kernels and for good, when one is called of which nothing is kept for its types; when calls have
-taken as long as loading it does (``CALLS``: a call takes some 20 microseconds more without it);
-when another thread than the first calls one, as in servers and builds, which go on for longer, but
-not those of work that makes few calls (``brief``); or when it is there anyway. It is the same
-machine code either way.
+Unsigned integers need care: Numba promotes ``uint32 op uint32`` to ``uint64`` and
+``uint64 op int literal`` to ``float64``. Kernels therefore keep their constants typed
+and write the truncation out where 32 bits are meant.
 """
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
-from cocite.compiled import native
+import numba
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
-CALLS = 10_000
-"""Calls without Numba, before it is worth to be loaded."""
+from cocite.kernels._signature import Variables
 
-_lock = threading.RLock()
-_waiting: list[Later] = []
+_LITERALS = types.IntegerLiteral, types.BooleanLiteral
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
-class Later:
-    """What Numba is to make of a function by one of its decorators, once it is loaded."""
-
-    calls = 0
-    """Of all in this process, without Numba."""
-    loaded = False
-    """Whether Numba is there."""
-    briefs = 0
-    """Pieces of work under way whose threads go without Numba, too."""
-
-    def __init__(self, decorator: str, function: Any = None) -> None:
-        """Without a function it is what ``_numba`` has under that name."""
-        self._decorator, self._function, self._built = decorator, function, None
-        self._found: dict[tuple[str, ...], native.Native | None] = {}
-        if function is not None:
-            self.__name__, self.__doc__ = function.__name__, function.__doc__
-            self.__module__ = function.__module__
-        _waiting.append(self)
-
-    @property
-    def made(self) -> Any:
-        """What Numba makes of it."""
-        load_numba()
-        return self._built
-
-    def __call__(self, *args: Any) -> Any:
-        if self._built is None and self._function is not None and _at_first():
-            found = self._native(args)
-            if found is not None:
-                Later.calls += 1
-                return found(args)
-        return self.made(*args)
-
-    def _native(self, args: tuple[Any, ...]) -> native.Native | None:
-        kinds = native.kinds(args)
-        if kinds is None:
-            return None
-        if kinds not in self._found:
-            where = f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
-            ours = self.__module__.startswith("cocite.kernels.") and self._decorator != "helper"
-            with _lock:
-                if kinds not in self._found:  # by another thread, while this one waited
-                    self._found[kinds] = native.load(where, kinds) if ours else None
-        return self._found[kinds]
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.made, name)
+def kernel(*cases: Any, **choices: tuple[str, ...]) -> Any:
+    """Compile when called, release the interpreter lock."""
+    return _declared(cases, choices, {})
 
 
-def _at_first() -> bool:
-    """Whether Numba is not there, and not yet worth to be loaded."""
-    alone = Later.briefs > 0 or threading.current_thread() is threading.main_thread()
-    return alone and Later.calls < CALLS and "numba" not in sys.modules
-
-
-@contextmanager
-def brief() -> Iterator[None]:
-    """For work of a few calls in threads, which are not worth to load Numba for."""
-    with _lock:
-        Later.briefs += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            Later.briefs -= 1
-
-
-def load_numba() -> None:
-    """Have Numba make all that waits, and stand in its place in the modules of kernels."""
-    with _lock:
-        if Later.loaded:
-            return
-        from cocite.kernels import _numba
-
-        _numba.know(Later)
-        for each in _waiting:
-            made = getattr(_numba, each._decorator)
-            each._built = made if each._function is None else made(each._function)
-        Later.loaded = True
-        for name, module in list(sys.modules.items()):
-            if name.startswith("cocite.kernels."):
-                for key, value in list(vars(module).items()):
-                    if type(value) is Later:
-                        setattr(module, key, value._built)
-
-
-def _decorated(decorator: str, function: Any) -> Any:
-    with _lock:
-        if not Later.loaded and "numba" not in sys.modules and native.is_enabled():
-            return Later(decorator, function)
-        load_numba()
-        from cocite.kernels import _numba
-
-        return getattr(_numba, decorator)(function)
-
-
-def kernel(function: Any) -> Any:
-    """Compile on first use, keep on disk, release the interpreter lock."""
-    return _decorated("kernel", function)
-
-
-def shared(function: Any) -> Any:
+def shared(*cases: Any, **choices: tuple[str, ...]) -> Any:
     """A helper that Python calls, too."""
-    return _decorated("shared", function)
+    return _declared(cases, choices, {"forceinline": True})
 
 
 def helper(function: Any) -> Any:
-    """A piece of kernels: always compiled into its caller, which saves passing the arrays.
+    """A piece of kernels: always compiled into its caller, which saves passing the arrays."""
+    return without_entry(_njit(function, forceinline=True))
 
-    Python cannot call it: see ``shared``.
+
+def without_entry(compiled: Any) -> Any:
+    """Compile without an entry for Python, in three quarters of the time: only kernels call it."""
+    compiled.targetoptions["no_cpython_wrapper"] = True
+    # What is compiled has no entry: its dispatcher must not find it.
+    compiled.add_overload = lambda found: compiled.overloads.update(
+        {tuple(found.signature.args): found}
+    )
+    return compiled
+
+
+def _declared(cases: Any, choices: dict[str, tuple[str, ...]], options: dict[str, Any]) -> Any:
+    """A kernel that says which ``variables`` its annotations have, for the build."""
+    if len(cases) == 1 and callable(cases[0]):
+        return _known(cases[0], Variables((), {}), options)
+    return lambda function: _known(function, Variables(cases, choices), options)
+
+
+def _known(function: Any, variables: Variables, options: dict[str, Any]) -> Any:
+    compiled = _njit(function, **options)
+    compiled.variables = variables
+    return compiled
+
+
+def _njit(function: Any, **options: Any) -> Any:
+    """Numba's decorator, but that a literal argument is one of its type.
+
+    A variable that begins as 0 is a literal to Numba until its next value is seen, and a helper
+    that takes it would be compiled once for 0 and once for integers.
     """
-    return _decorated("helper", function)
+    compiled = numba.njit(**_OPTIONS, **options)(function)
+    resolve = compiled.get_call_template
+
+    def resolve_plain(args: Any, kws: Any) -> Any:
+        plain = (types.unliteral(a) if isinstance(a, _LITERALS) else a for a in args)
+        return resolve(tuple(plain), kws)
+
+    compiled.get_call_template = resolve_plain
+    return compiled
 
 
-prefetch: Any = Later("prefetch")
-prefetch_at: Any = Later("prefetch_at")
-word_at: Any = Later("word_at")
-long_at: Any = Later("long_at")
-leading_zeros: Any = Later("leading_zeros")
-ones: Any = Later("ones")
+def _hint(builder: Any, address: Any) -> None:
+    byte_pointer = ir.PointerType(ir.IntType(8))
+    number = ir.IntType(32)
+    hint = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(ir.VoidType(), [byte_pointer, number, number, number]),
+        "llvm.prefetch.p0",
+    )
+    # read, keep in all cache levels, data
+    flags = [number(0), number(3), number(1)]
+    builder.call(hint, [builder.bitcast(address, byte_pointer), *flags])
+
+
+@intrinsic
+def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    signature = types.void(array, types.uint64)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        view = context.make_array(sig.args[0])(context, builder, args[0])
+        address = builder.gep(view.data, [args[1]])
+        _hint(builder, address)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@numba.njit(inline="always")
+def prefetch(array: Any, index: Any) -> None:
+    """Ask for the cache line of ``array[index]``; a hint, never a fault."""
+    _prefetch(array, index)
+
+
+prefetch = cast(Any, prefetch)
+
+
+@intrinsic
+def _prefetch_at(typing_context: Any, address: Any, index: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        words = builder.inttoptr(args[0], ir.PointerType(ir.IntType(32)))
+        _hint(builder, builder.gep(words, [args[1]]))
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.uint64), codegen
+
+
+@numba.njit(inline="always")
+def prefetch_at(address: Any, index: Any) -> None:
+    """The same of the word that ``word_at`` reads."""
+    _prefetch_at(address, index)
+
+
+prefetch_at = cast(Any, prefetch_at)
+
+
+@intrinsic
+def _word_at(typing_context: Any, address: Any, index: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        words = builder.inttoptr(args[0], ir.PointerType(ir.IntType(32)))
+        return builder.load(builder.gep(words, [args[1]]))
+
+    return types.uint32(types.uint64, types.uint64), codegen
+
+
+@numba.njit(inline="always")
+def word_at(address: Any, index: Any) -> Any:
+    """The uint32 number ``index`` from ``address`` on, both uint64.
+
+    For kernels that read a number of mapped files, which is not known when they are compiled: files
+    of different numbers would be different types. Who calls them keeps the files mapped.
+    """
+    return _word_at(address, index)
+
+
+word_at = cast(Any, word_at)
+
+
+@intrinsic
+def _long_at(typing_context: Any, address: Any, offset: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        where = builder.add(args[0], args[1])
+        return builder.load(builder.inttoptr(where, ir.PointerType(ir.IntType(64))), align=1)
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@numba.njit(inline="always")
+def long_at(address: Any, offset: Any) -> Any:
+    """The uint64 that begins ``offset`` bytes behind ``address``, both uint64; on no boundary."""
+    return _long_at(address, offset)
+
+
+long_at = cast(Any, long_at)
+
+
+@intrinsic
+def _ones(typing_context: Any, word: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), codegen
+
+
+@numba.njit(inline="always")
+def ones(word: Any) -> Any:
+    """How many bits of a uint64 are 1."""
+    return _ones(word)
+
+
+ones = cast(Any, ones)
+
+
+@intrinsic
+def _leading_zeros(typing_context: Any, word: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), codegen
+
+
+@numba.njit(inline="always")
+def leading_zeros(word: Any) -> Any:
+    """How many bits above the highest one of a uint64; 64 of 0."""
+    return _leading_zeros(word)
+
+
+leading_zeros = cast(Any, leading_zeros)

@@ -29,11 +29,10 @@ Source: Yu et al. 2011, 4.2.1, Algorithm 2; Cuthill, McKee 1969; Chan, George 19
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from cocite.kernels._jit import kernel, prefetch
+from cocite.kernels._kernel import kernel, prefetch
+from cocite.kernels._types import *
 
 TILE, LINE, AHEAD = 128, 16, 12
 """Rows turned at a time; single values of a cache line; rows asked for ahead. As measured."""
@@ -43,9 +42,9 @@ FIRST, COLUMN, LOW, HIGH, SHIFT = range(5)
 from LOW to HIGH, and the node that column 0 of ``lower`` stands for."""
 
 
-@kernel
+@kernel(T=("F32", "F64"))
 def multiply(
-    offsets: Any, sources: Any, weights: Any, dense: Any, low: Any, high: Any, out: Any
+    offsets: I64s, sources: U32s, weights: Ts, dense: Ts2, low: I64, high: I64, out: OutTs2
 ) -> None:
     """out[i, low:high] = the weighted sum of the rows of ``dense`` that row i links to."""
     width = high - low
@@ -68,8 +67,8 @@ def multiply(
             link += 1
 
 
-@kernel
-def transpose(rows: Any, low: Any, high: Any, out: Any) -> None:
+@kernel(T=("F32", "F64"))
+def transpose(rows: Ts2, low: I64, high: I64, out: OutTs2) -> None:
     """out[a, i] = rows[i, a] for the columns a from ``low`` to ``high``."""
     for begin in range(low, high, TILE):
         end = min(begin + TILE, high)
@@ -78,16 +77,16 @@ def transpose(rows: Any, low: Any, high: Any, out: Any) -> None:
                 out[a, i] = rows[i, a]
 
 
-@kernel
+@kernel(T=("F32", "F64"))
 def add_shared(
-    row_offsets: Any,
-    row_nodes: Any,
-    row_weights: Any,
-    column_offsets: Any,
-    columns: Any,
-    column_weights: Any,
-    excess: Any,
-    panel: Any,
+    row_offsets: I64s,
+    row_nodes: U32s,
+    row_weights: Ts,
+    column_offsets: I64s,
+    columns: U32s,
+    column_weights: Ts,
+    excess: Ts,
+    panel: OutTs2,
 ) -> None:
     """panel[l, i] += sum of excess[v] w_i[v] w_l[v] over the loose nodes v that row i links to.
 
@@ -105,10 +104,10 @@ def add_shared(
                 panel[row, i] += weight * column_weights[place]
 
 
-@kernel
+@kernel(T=("F32", "F64"))
 def settle(
-    panel: Any, old: Any, upper: Any, lower: Any, where: Any, single: Any, factors: Any
-) -> Any:
+    panel: OutTs2, old: Ts2, upper: OutTs2, lower: OutTs2, where: I64s, single: U8s, factors: Ts
+) -> F64:
     """new = (1 - omega) old + omega decay panel, on and above the diagonal, and mirrored.
 
     ``old`` and ``upper`` hold columns of the block at COLUMN, ``lower`` the block's rows; they may
@@ -142,18 +141,21 @@ def settle(
         for i in range(width):
             for l in range(begin, min(begin + TILE, where[HIGH], first + i + 1)):  # noqa: E741
                 lower[i, l - shift] = panel[l, i]
-    return np.float64(changes.max())
+    largest = changes[0]
+    for i in range(1, width):
+        largest = max(largest, changes[i])
+    return np.float64(largest)
 
 
-@kernel
+@kernel(T=("F32", "F64"))
 def subtract_shared(
-    row_offsets: Any,
-    row_nodes: Any,
-    column_offsets: Any,
-    columns: Any,
-    owners: Any,
-    turned: Any,
-    panel: Any,
+    row_offsets: I64s,
+    row_nodes: U32s,
+    column_offsets: I64s,
+    columns: U32s,
+    owners: I64s,
+    turned: Ts2,
+    panel: OutTs2,
 ) -> None:
     """panel[l, i] -= sum of turned[owner of w, i] over the common in-neighbors w of l and i."""
     for i in range(panel.shape[1]):
@@ -165,17 +167,17 @@ def subtract_shared(
                     panel[columns[place], i] -= value
 
 
-@kernel
+@kernel(T=("F32", "F64"))
 def combine_shared(
-    row_offsets: Any,
-    row_nodes: Any,
-    spread: Any,
-    first: Any,
-    sizes: Any,
-    parts: Any,
-    decay: Any,
-    scores: Any,
-) -> Any:
+    row_offsets: I64s,
+    row_nodes: U32s,
+    spread: tuple[I64s, U32s, U8s],
+    first: I64,
+    sizes: Ts,
+    parts: Ts2,
+    decay: F64,
+    scores: OutTs2,
+) -> F64:
     """The block's PSimRank scores on and above the diagonal, mirrored, from the ``parts`` F:
 
     decay * (common + F[l, i] + F[i, l]) / (size_l + size_i - common)
@@ -206,8 +208,15 @@ def combine_shared(
 
 @kernel
 def partial_sums(
-    offsets: Any, sources: Any, scores: Any, low: Any, high: Any, decay: Any, partial: Any, out: Any
-) -> Any:
+    offsets: I64s,
+    sources: U32s,
+    scores: F64s2,
+    low: I64,
+    high: I64,
+    decay: F64,
+    partial: OutF64s,
+    out: OutF64s2,
+) -> F64:
     """One row after another of the partial-sums iteration; returns the largest change.
 
     ``partial`` holds the sums of u's in-neighbors' rows, once for all v; out[u, v] is their mean
@@ -237,7 +246,9 @@ def partial_sums(
 
 
 @kernel
-def reverse_cuthill_mckee(offsets: Any, neighbors: Any, starts: Any, seen: Any, out: Any) -> None:
+def reverse_cuthill_mckee(
+    offsets: I64s, neighbors: I64s, starts: I64s, seen: OutU8s, out: OutI64s
+) -> None:
     """Fill ``out`` (int64[n]) with the nodes in their new order.
 
     ``neighbors`` are sorted by ascending degree within a node; ``starts`` are all nodes, by

@@ -30,7 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from cocite.kernels._jit import helper, kernel, leading_zeros
+from cocite.kernels._kernel import helper, kernel, leading_zeros
+from cocite.kernels._types import *
 
 UNARY, GAMMA, DELTA, ZETA, NIBBLE, GOLOMB = range(6)
 CODES = {
@@ -252,7 +253,9 @@ def _report(
 
 
 @kernel
-def decode(words: Any, rules: Any, state: Any, begins: Any, links: Any, parts: Any) -> Any:
+def decode(
+    words: U64s, rules: I64s, state: OutI64s, begins: OutI64s, links: OutU32s, parts: OutU32s
+) -> I64:
     """Go on reading lists from ``words`` (uint64, two words of zeros behind the last bit).
 
     ``links`` uint32 has the lists of the nodes state[FIRST] up to state[NEXT], of which the list

@@ -31,7 +31,9 @@ from typing import Any
 
 import numpy as np
 
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
+from cocite.kernels.links import sort_ids
 from cocite.kernels.neighbors import score
 
 DAMAGED = -1
@@ -130,17 +132,24 @@ def _read_off(sums: Any, touched: Any, count: Any, nodes: Any, values: Any, used
                 sums[node] = 0.0
                 used += 1
         return
-    touched[:count].sort()
+    sort_ids(touched[:count])
     for i in range(count):
         nodes[used], values[used] = touched[i], sums[touched[i]]
         sums[touched[i]] = 0.0
         used += 1
 
 
-@kernel
+@kernel(T=("F32", "F64"))
 def spread(
-    links: Any, first: Any, scores: Any, rates: Any, room: Any, sums: Any, cut: Any, out: Any
-) -> Any:
+    links: tuple[U64s, U32s],
+    first: U64,
+    scores: F64s,
+    rates: F64s,
+    room: tuple[OutU32s, OutU64s, OutU64s, OutF64s, OutBools],
+    sums: tuple[OutF64s, OutU32s],
+    cut: OutU64s2,
+    out: tuple[OutU64s, OutU32s, OutTs],
+) -> tuple[I64, I64]:
     """The rows of sources ``first``, ``first + 1``, ...: who holds how much of each one's score.
 
     ``links`` is (offsets, neighbors), who passes on to whom; ``scores`` float64[nodes]; ``rates``
@@ -183,7 +192,7 @@ def _common(first: Any, second: Any) -> Any:
 
 
 @kernel
-def total(values: Any) -> Any:
+def total(values: F32s) -> F64:
     """The sum of a list, in order."""
     found = 0.0
     for i in range(values.size):
@@ -192,7 +201,7 @@ def total(values: Any) -> Any:
 
 
 @kernel
-def totals(offsets: Any, values: Any, out: Any) -> None:
+def totals(offsets: U64s, values: F32s, out: OutF64s) -> None:
     """out[i] = the sum of row i of ``values``, in order: ``total`` of each."""
     for i in range(out.size):
         found = 0.0
@@ -202,7 +211,7 @@ def totals(offsets: Any, values: Any, out: Any) -> None:
 
 
 @kernel
-def pair(first: Any, first_values: Any, second: Any, second_values: Any) -> Any:
+def pair(first: U32s, first_values: F32s, second: U32s, second_values: F32s) -> F64:
     """The sum of min**2 / max over the features that two ascending lists share."""
     found = 0.0
     i = j = 0
@@ -221,8 +230,14 @@ def pair(first: Any, first_values: Any, second: Any, second_values: Any) -> Any:
 
 @kernel
 def gather(
-    features: Any, values: Any, offsets: Any, holders: Any, held: Any, sums: Any, used: Any
-) -> Any:
+    features: U32s,
+    values: F32s,
+    offsets: U64s,
+    holders: U32s,
+    held: F32s,
+    sums: OutF64s,
+    used: OutU32s,
+) -> I64:
     """Add up what ``features`` with ``values`` have in common with each of their holders.
 
     The holders of feature f are ``holders[offsets[f] : offsets[f + 1]]``, and ``held`` their
@@ -254,7 +269,7 @@ def gather(
 
 
 @kernel
-def normalize(sums: Any, own: Any, used: Any, count: Any, node: Any) -> None:
+def normalize(sums: OutF64s, own: F64s, used: U32s, count: I64, node: U32) -> None:
     """Divide the sums of ``used`` by the roots of the products of what each scores with itself and
     ``node`` does; ``own`` is float64[nodes].
     """
@@ -264,8 +279,15 @@ def normalize(sums: Any, own: Any, used: Any, count: Any, node: Any) -> None:
 
 @kernel
 def settle(
-    sums: Any, used: Any, count: Any, node: Any, weight: Any, totals: Any, touched: Any, have: Any
-) -> Any:
+    sums: OutF64s,
+    used: U32s,
+    count: I64,
+    node: U32,
+    weight: F64,
+    totals: OutF64s2,
+    touched: OutU32s,
+    have: I64,
+) -> I64:
     """Add the sums, in grains, to the totals, ``node`` left out, and set them back to 0.
 
     As ``kernels/totals.py`` has it, for scores that are exact. Returns the new ``have``.
@@ -293,14 +315,14 @@ def _row(offsets: Any, node: Any) -> Any:
 
 @kernel
 def mark(
-    offsets: Any,
-    nodes: Any,
-    values: Any,
-    starts: Any,
-    holders: Any,
-    held: Any,
-    whole: Any,
-    mutual: Any,
+    offsets: U64s,
+    nodes: U32s,
+    values: OutF32s,
+    starts: U64s,
+    holders: U32s,
+    held: OutF32s,
+    whole: OutF64s2,
+    mutual: OutF64s2,
 ) -> None:
     """Turn the values of one-sided entries negative, and sum up every list.
 
@@ -343,8 +365,14 @@ def _shares(first: Any, second: Any, form: Any, mutual: Any) -> Any:
 
 @kernel
 def gather_rows(
-    listed: Any, values: Any, holders: Any, form: Any, mutual: Any, sums: Any, used: Any
-) -> Any:
+    listed: U32s,
+    values: F32s,
+    holders: tuple[U64s, U32s, F32s],
+    form: I64,
+    mutual: Bool,
+    sums: OutF64s2,
+    used: OutU32s,
+) -> I64:
     """Add up what everybody's list has in common with one, itself included.
 
     ``listed`` and ``values`` are the list; ``holders`` (offsets, nodes, values) says in whose lists
@@ -379,15 +407,15 @@ def gather_rows(
 
 @kernel
 def pair_rows(
-    first: Any,
-    first_values: Any,
-    second: Any,
-    second_values: Any,
-    first_norm: Any,
-    second_norm: Any,
-    form: Any,
-    mutual: Any,
-) -> Any:
+    first: U32s,
+    first_values: F32s,
+    second: U32s,
+    second_values: F32s,
+    first_norm: F64,
+    second_norm: F64,
+    form: I64,
+    mutual: Bool,
+) -> F64:
     """The score in grains of two ascending lists and their norms, by minima or products."""
     common = 0.0
     i = j = 0
@@ -404,7 +432,14 @@ def pair_rows(
 
 
 @kernel
-def compare(listed: Any, values: Any, lists: Any, form: Any, mutual: Any, out: Any) -> None:
+def compare(
+    listed: U32s,
+    values: F32s,
+    lists: tuple[I64s, U32s, F32s, F64s],
+    form: I64,
+    mutual: Bool,
+    out: OutF64s,
+) -> None:
     """The scores in grains of one list with some others: ``out`` float64[lists].
 
     ``lists`` is (offsets int64[lists + 1], nodes, values, norms float64[lists + 1]), the last norm

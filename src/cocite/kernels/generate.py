@@ -45,7 +45,9 @@ from typing import Any
 
 import numpy as np
 
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
+from cocite.kernels.links import sort_ids
 from cocite.kernels.random import draw, node_at, pick, place_of
 
 LEVELS, CELLS = 48, 64
@@ -98,7 +100,7 @@ def _law(law: Any, bits: Any) -> Any:
 
 
 @kernel
-def heavy_tailed(key: Any, law: Any, out: Any) -> None:
+def heavy_tailed(key: U64, law: F64s2, out: OutF64s) -> None:
     """One value of the law for each of ``out.size`` things: float64."""
     for i in range(out.size):
         out[i] = _law(law, draw(key, i))
@@ -142,7 +144,7 @@ def _anywhere(node: Any, plan: Any) -> Any:
 
 
 @kernel
-def in_degrees(first: Any, starts: Any, law: Any, keys: Any, plan: Any, out: Any) -> Any:
+def in_degrees(first: I64, starts: U32s, law: F64s2, keys: U64s, plan: I64s, out: OutU32s2) -> I64:
     """In-degrees of the pages from ``first`` on: uint32[pages, 2], all and those from outside.
 
     ``starts`` uint32[hosts + 1], ``law`` of the in-degrees, ``keys`` uint64[KEYS], ``plan``
@@ -254,7 +256,7 @@ def _has(ascending: Any, node: Any) -> Any:
 def _sort(links: Any) -> None:
     for i in range(1, links.size):
         if links[i] < links[i - 1]:
-            links.sort()
+            sort_ids(links)
             break
 
 
@@ -329,7 +331,14 @@ def _from_anywhere(node: Any, known: Any, keys: Any, plan: Any, out: Any) -> Non
 
 @kernel
 def in_links(
-    first: Any, pages: Any, starts: Any, topics: Any, order: Any, keys: Any, plan: Any, out: Any
+    first: I64,
+    pages: U32s2,
+    starts: U32s,
+    topics: U32s,
+    order: U32s,
+    keys: U64s,
+    plan: I64s,
+    out: OutU32s,
 ) -> None:
     """The in-links of the pages from ``first`` on, page behind page, ascending, into ``out``.
 
@@ -387,8 +396,15 @@ def _put_number(out: Any, at: Any, number: Any, digits: Any) -> Any:
 
 @kernel
 def names(
-    first: Any, starts: Any, keys: Any, domains: Any, tops: Any, digits: Any, ends: Any, out: Any
-) -> Any:
+    first: I64,
+    starts: U32s,
+    keys: U64s,
+    domains: I64s,
+    tops: U8s2,
+    digits: I64s,
+    ends: OutU64s,
+    out: OutU8s,
+) -> I64:
     """Names of ``ends.size`` pages from ``first`` on, one behind the other; returns their bytes.
 
     ``tops`` uint8[number, width]: top-level domains, zeros behind them; ``domains``
@@ -433,8 +449,15 @@ def names(
 
 @kernel
 def labels(
-    first: Any, starts: Any, topics: Any, order: Any, branches: Any, text: Any, ends: Any, out: Any
-) -> Any:
+    first: I64,
+    starts: U32s,
+    topics: U32s,
+    order: U32s,
+    branches: I64,
+    text: U8s,
+    ends: U64s,
+    out: OutU8s,
+) -> I64:
     """Labels of the pages whose names are ``text`` and ``ends``; returns their bytes.
 
     A topic is the three digits of its leaf's number to the base ``branches``. ``out`` has room for

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
 from cocite.kernels.text import (
     COMMENT,
     DELIMITER,
@@ -111,7 +112,7 @@ def _other_end(text: Any, i: Any, delimiter: Any, runs: Any) -> Any:
 
 
 @kernel
-def read_pairs(text: Any, rules: Any, sources: Any, targets: Any, told: Any) -> Any:
+def read_pairs(text: U8s, rules: I64s, sources: OutU32s, targets: OutU32s, told: OutI64s) -> I64:
     """Read whole lines of ``text`` (uint8, which ends with LF); returns how many links they are, or
     -1 if some row is not plain.
 
@@ -157,7 +158,7 @@ def read_pairs(text: Any, rules: Any, sources: Any, targets: Any, told: Any) -> 
 
 
 @kernel
-def deal(rows: Any, entries: Any, first: Any, cursors: Any, out: Any) -> None:
+def deal(rows: U32s, entries: U32s, first: U64, cursors: OutU64s, out: OutU32s) -> None:
     """Lay every entry into its row, of the rows ``first``, ``first + 1``, ...
 
     ``rows`` and ``entries`` uint32[links]; ``cursors`` uint64, one a row, says where the next entry
@@ -173,7 +174,7 @@ def deal(rows: Any, entries: Any, first: Any, cursors: Any, out: Any) -> None:
 
 
 @kernel
-def distinct(offsets: Any, sources: Any, first: Any, keep_loops: Any, ends: Any) -> Any:
+def distinct(offsets: U64s, sources: OutU32s, first: U64, keep_loops: Bool, ends: OutU64s) -> I64:
     """Drop what is twice in a row, and self-loops unless ``keep_loops``; returns how many entries
     were self-loops that were dropped.
 

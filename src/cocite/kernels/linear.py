@@ -53,9 +53,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.kernels._jit import helper, kernel, shared
+from cocite.kernels._kernel import helper, kernel, shared
+from cocite.kernels._types import *
 
 MOST_LEVELS = 128
 """Steps forward at most; what is left there is in the bound as well."""
@@ -65,8 +65,8 @@ OVERFLOW = -1
 class Rows(NamedTuple):
     """``offsets`` uint64[nodes + 1] and ``neighbors`` uint32[links]."""
 
-    offsets: NDArray[np.uint64]
-    neighbors: NDArray[np.uint32]
+    offsets: U64s
+    neighbors: U32s
 
 
 class RunSpace(NamedTuple):
@@ -77,11 +77,11 @@ class RunSpace(NamedTuple):
     float64[any], level l from ``starts[l]`` to ``starts[l + 1]`` (int64[MOST_LEVELS + 2]).
     """
 
-    values: NDArray[np.float64]
-    lists: NDArray[np.uint32]
-    nodes: NDArray[np.uint32]
-    amounts: NDArray[np.float64]
-    starts: NDArray[np.int64]
+    values: OutF64s2
+    lists: OutU32s2
+    nodes: OutU32s
+    amounts: OutF64s
+    starts: OutI64s
 
 
 @helper
@@ -92,7 +92,7 @@ def bounds(rows: Any, node: Any) -> Any:
 
 
 @shared
-def in_vain(rows: Any, threshold: Any, target: Any) -> Any:
+def in_vain(rows: Rows, threshold: F64, target: F64) -> Bool:
     """Whether a lower threshold brings a bound no nearer to its target: if each link of each level
     leaves out the threshold, that is little of it, and the rest lies behind the last level.
     """
@@ -112,7 +112,9 @@ def spread(rows: Any, begin: Any, end: Any, share: Any, values: Any, found: Any,
 
 
 @kernel
-def forward(rows: Any, table: Any, node: Any, decay: Any, threshold: Any, space: Any) -> Any:
+def forward(
+    rows: Rows, table: F32s2, node: I64, decay: F64, threshold: F64, space: RunSpace
+) -> tuple[I64, F64, I64]:
     """Fill the levels of ``space``; returns (last level, bound, links read), or OVERFLOW as the
     level if the space is too small.
     """
@@ -169,8 +171,8 @@ def _pull(rows: Any, decay: Any, old: Any, new: Any, found: Any) -> Any:
 
 @kernel
 def backward(
-    rows: Any, columns: Any, table: Any, level: Any, decay: Any, floor: Any, space: Any
-) -> Any:
+    rows: Rows, columns: Rows, table: F32s2, level: I64, decay: F64, floor: F64, space: RunSpace
+) -> tuple[I64, I64, F64, I64]:
     """The row of scores from the levels up to ``level``; entries that cost up to ``floor`` are left
     out. ``columns`` are the same links as ``rows`` by their other end.
 
@@ -228,8 +230,15 @@ def backward(
 
 @kernel
 def deposit(
-    space: Any, here: Any, size: Any, grains: Any, node: Any, totals: Any, touched: Any, count: Any
-) -> Any:
+    space: RunSpace,
+    here: I64,
+    size: I64,
+    grains: F64,
+    node: I64,
+    totals: OutF64s2,
+    touched: OutU32s,
+    count: I64,
+) -> I64:
     """Add the row that ``backward`` left to a query's totals, but for ``node`` itself, in grains
     (``grains`` is what a score of 1 counts here), and set the space back to 0.
 
@@ -257,7 +266,7 @@ _SHARPER = 8.0
 
 
 @kernel
-def average(rows: Any, values: Any, decay: Any, out: Any) -> None:
+def average(rows: Rows, values: F64s, decay: F64, out: OutF64s) -> None:
     """out[v] = decay * mean of ``values`` over the row of v, 0 for an empty one (all float64)."""
     for node in range(out.size):
         begin, end = bounds(rows, node)
@@ -268,7 +277,9 @@ def average(rows: Any, values: Any, decay: Any, out: Any) -> None:
 
 
 @kernel
-def peaks(rows: Any, columns: Any, first: Any, floor: Any, space: Any, out: Any) -> None:
+def peaks(
+    rows: Rows, columns: Rows, first: I64, floor: F64, space: RunSpace, out: OutF64s2
+) -> None:
     """Bounds of peak(1, w), peak(2, w), ... for w = first, first + 1, ...
 
     ``out`` float64[nodes, J] receives them. Runs backward from w, leaving out entries up to
@@ -361,7 +372,9 @@ def _square(rows: Any, table: Any, node: Any, tune: Any, space: Any, levels: Any
 
 
 @kernel
-def residuals(rows: Any, table: Any, nodes: Any, tune: Any, space: Any, out: Any) -> None:
+def residuals(
+    rows: Rows, table: F32s2, nodes: U32s, tune: F64s, space: RunSpace, out: OutF64s2
+) -> None:
     """S'(v, v) for v in ``nodes`` (uint32): ``out`` float64[nodes, 3] gets what is found, the most
     that is missing, and a guess at it; zeros for a node with an empty row.
 

@@ -6,21 +6,71 @@ from typing import Any
 
 import numpy as np
 
-from cocite.kernels._jit import kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
 
 _ONE32, _ONE64 = np.uint32(1), np.uint64(1)
 _SHIFT = np.uint64(32)
 
+_SHORT, _DEPTH = 24, 128
+"""Items that are sorted by insertion; room for the ends of parts that wait."""
 
-@kernel
-def add_counts(nodes: Any, counts: Any) -> None:
+
+@helper
+def sort_ids(ids: Any) -> None:
+    """Sort an array in place: quicksort, and insertion where few are left.
+
+    Numba's own ``sort`` needs its runtime.
+    """
+    waiting = np.empty(_DEPTH, np.int64)
+    depth, low, high = 0, 0, ids.size - 1
+    while True:
+        while high - low >= _SHORT:
+            middle = (low + high) >> 1
+            if ids[middle] < ids[low]:
+                ids[middle], ids[low] = ids[low], ids[middle]
+            if ids[high] < ids[low]:
+                ids[high], ids[low] = ids[low], ids[high]
+            if ids[high] < ids[middle]:
+                ids[high], ids[middle] = ids[middle], ids[high]
+            pivot, i, j = ids[middle], low, high
+            while i <= j:
+                while ids[i] < pivot:
+                    i += 1
+                while pivot < ids[j]:
+                    j -= 1
+                if i <= j:
+                    ids[i], ids[j] = ids[j], ids[i]
+                    i += 1
+                    j -= 1
+            if j - low > high - i:  # the larger part waits: it is at most log2(size) deep
+                waiting[depth], waiting[depth + 1] = low, j
+                low = i
+            else:
+                waiting[depth], waiting[depth + 1] = i, high
+                high = j
+            depth += 2
+        for i in range(low + 1, high + 1):
+            value, j = ids[i], i - 1
+            while j >= low and value < ids[j]:
+                ids[j + 1] = ids[j]
+                j -= 1
+            ids[j + 1] = value
+        if depth == 0:
+            return
+        depth -= 2
+        low, high = waiting[depth], waiting[depth + 1]
+
+
+@kernel(T=("U32", "U64"))
+def add_counts(nodes: Ts, counts: OutTs) -> None:
     """Add one to ``counts[v]`` (uint32) for every occurrence of v in ``nodes`` (uint32)."""
     for i in range(nodes.size):
         counts[nodes[i]] += _ONE32
 
 
 @kernel
-def sum_runs(starts: Any, values: Any, out: Any) -> None:
+def sum_runs(starts: I64s, values: F64s, out: OutF64s) -> None:
     """Sum each run of ``values`` (float64) in its order; ``starts`` (int64) says where runs begin,
     and ``out`` (float64) is as long as it.
     """
@@ -33,28 +83,15 @@ def sum_runs(starts: Any, values: Any, out: Any) -> None:
 
 
 @kernel
-def collect(offsets: Any, neighbors: Any, shares: Any, out: Any) -> None:
-    """out[i] = the sum of ``shares`` (float64[nodes]) over the neighbors of row i.
-
-    ``offsets`` uint64[rows + 1], ``out`` float64[rows].
-    """
-    for i in range(out.size):
-        gathered = 0.0
-        for link in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
-            gathered += shares[neighbors[link]]
-        out[i] = gathered
-
-
-@kernel
 def turn(
-    offsets: Any,
-    neighbors: Any,
-    weights: Any,
-    row: Any,
-    first: Any,
-    cursors: Any,
-    out: Any,
-    out_weights: Any,
+    offsets: U64s,
+    neighbors: U32s,
+    weights: F32s,
+    row: U64,
+    first: U64,
+    cursors: OutU64s,
+    out: OutU32s,
+    out_weights: OutF32s,
 ) -> None:
     """Append each of some rows' nodes to the rows of its neighbors.
 
@@ -79,7 +116,11 @@ def turn(
 
 
 @kernel
-def merge(ins: Any, outs: Any, merged: Any) -> Any:
+def merge(
+    ins: tuple[U64s, U32s, F32s],
+    outs: tuple[U64s, U32s, F32s],
+    merged: tuple[U64s, OutU32s, OutF32s],
+) -> Bool:
     """Merge two ascending rows of each node into one, equal ones with the first row's first.
 
     Each of the three is (offsets, neighbors, weights): offsets uint64[rows + 1] of some rows,
@@ -113,7 +154,7 @@ def merge(ins: Any, outs: Any, merged: Any) -> Any:
 
 
 @kernel
-def admit(pairs: Any, links: Any, left: Any, wanted: Any, out: Any) -> Any:
+def admit(pairs: U64s, links: U8s, left: OutI64s, wanted: I64, out: OutBools) -> I64:
     """Mark in ``out`` (bool) which of ``pairs`` (uint64) are hidden, until ``wanted`` links are.
 
     Greedy, in the order that is given: a pair, linked either way, is hidden if both of its pages

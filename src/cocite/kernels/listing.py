@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import GRAINS, NEVER
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
 from cocite.kernels.totals import estimate, ordered_ends
 
 _FEW = 4
@@ -99,7 +100,7 @@ def _values(times: Any, worth: Any, values: Any) -> None:
 
 
 @kernel
-def _bet(values: Any, first: Any, last: Any, level: Any, ends: Any, means: Any) -> None:
+def _bet(values: F64s2, first: F64, last: F64, level: F64, ends: OutF64s, means: OutF64s) -> None:
     """As ``confidence._bet``; where all values are one, that is the end."""
     ends[:] = first
     means[:] = first

@@ -32,7 +32,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import NOWHERE
-from cocite.kernels._jit import helper, kernel, prefetch
+from cocite.kernels._kernel import helper, kernel, prefetch
+from cocite.kernels._types import *
 
 DAMAGED = -1
 _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
@@ -41,7 +42,9 @@ _SHIFT, _LOW = np.uint32(16), np.uint32(0xFFFF)
 
 
 @kernel
-def list_groups(winners: Any, ring: Any, begins: Any, cells: Any, group: Any, at: Any) -> Any:
+def list_groups(
+    winners: U32s, ring: I64, begins: OutU32s, cells: OutU32s2, group: OutU32s, at: U64
+) -> U64:
     """List the groups of one ring from word ``at`` of ``group`` on.
 
     ``winners`` uint32[nodes]; ``begins`` uint32[the graph's nodes] is scratch; column ``ring`` of
@@ -71,7 +74,7 @@ def list_groups(winners: Any, ring: Any, begins: Any, cells: Any, group: Any, at
 
 
 @kernel
-def list_pairs(pairs: Any, begins: Any, cells: Any, group: Any) -> Any:
+def list_pairs(pairs: U32s2, begins: OutU32s, cells: OutU32s, group: OutU32s) -> U64:
     """List the groups of one ring of some winners, a block's, from the beginning of ``group``.
 
     ``pairs`` uint32[k, 2]: winner, counted from the block's first node, and node, nodes ascending;
@@ -101,7 +104,7 @@ def list_pairs(pairs: Any, begins: Any, cells: Any, group: Any) -> Any:
 
 
 @kernel
-def name_from(group: Any, first: Any) -> None:
+def name_from(group: OutU32s, first: U32) -> None:
     """Add ``first`` to the winners of groups: to count from the graph's first node on."""
     at = _ZERO64
     while at < group.size:
@@ -110,7 +113,7 @@ def name_from(group: Any, first: Any) -> None:
 
 
 @kernel
-def name_winners(group: Any, wanted: Any) -> None:
+def name_winners(group: OutU32s, wanted: U32s) -> None:
     """Name the winners of some groups by their number among ``wanted``, uint32[m], ascending;
     NOWHERE for one that is not wanted.
     """
@@ -135,7 +138,7 @@ def _cell(words: Any, blob: Any, node: Any, ring: Any) -> Any:
 
 
 @kernel
-def carry_over(words: Any, blob: Any, ids: Any, cells: Any, group: Any) -> Any:
+def carry_over(words: U32s, blob: U64s, ids: U32s, cells: OutU32s2, group: OutU32s) -> I64:
     """The groups of a sample in other ids, without the nodes that are gone.
 
     ``ids`` uint32[old nodes] is where each node has gone, NOWHERE if it is gone, which is also what
@@ -176,7 +179,7 @@ def carry_over(words: Any, blob: Any, ids: Any, cells: Any, group: Any) -> Any:
 
 
 @kernel
-def masks(words: Any, blobs: Any, node: Any, others: Any, out: Any) -> Any:
+def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> Bool:
     """What ``node`` shares with each of ``others`` uint32[h] in every sample of a shard.
 
     ``out`` uint16[samples, h]. Returns whether the shard is sound.
@@ -200,7 +203,7 @@ def masks(words: Any, blobs: Any, node: Any, others: Any, out: Any) -> Any:
 
 
 @kernel
-def common(words: Any, blobs: Any, nodes: Any, first: Any, second: Any, out: Any) -> Any:
+def common(words: U32s, blobs: U64s2, nodes: U32, first: U64, second: U64, out: OutU32s2) -> Bool:
     """The winners of the groups that hold both nodes; ``out`` uint32[samples, length], NOWHERE
     where none does, their number ``nodes`` where the winner is gone. Returns whether the shard is
     sound.
@@ -223,8 +226,15 @@ def common(words: Any, blobs: Any, nodes: Any, first: Any, second: Any, out: Any
 
 @kernel
 def gather(
-    words: Any, blobs: Any, whom: Any, table: Any, sums: Any, marks: Any, used: Any, count: Any
-) -> Any:
+    words: U32s,
+    blobs: U64s2,
+    whom: U32s,
+    table: U64s2,
+    sums: OutU64s2,
+    marks: OutU32s,
+    used: OutU32s,
+    count: I64,
+) -> I64:
     """Add up what all nodes share with one over the samples of a shard.
 
     ``whom`` uint32[2] is the node and the number of the shard's first sample, counted from 1.
@@ -274,7 +284,7 @@ def gather(
 
 
 @kernel
-def unmark(marks: Any, used: Any, count: Any) -> None:
+def unmark(marks: OutU32s, used: U32s, count: I64) -> None:
     """Set the marks of the nodes ``used[:count]`` back to 0."""
     for i in range(count):
         marks[used[i]] = _ZERO32
@@ -283,8 +293,8 @@ def unmark(marks: Any, used: Any, count: Any) -> None:
 # -- heard -------------------------------------------------------------------------------
 
 
-@kernel
-def add(ids: Any, codes: Any, table: Any, sums: Any, used: Any, count: Any) -> Any:
+@kernel(T=("U8", "U16"))
+def add(ids: U32s, codes: Ts2, table: U64s2, sums: OutU64s2, used: OutU32s, count: I64) -> I64:
     """Add up one shard: ``ids`` uint32[h], each once, ``codes`` uint8 or uint16 [h, samples].
 
     ``table`` uint64[codes, 2] holds the worth of each code and its square; ``sums`` uint64[nodes,

@@ -36,16 +36,17 @@ Koenig 2010, *b-bit minwise hashing*, with hashes of winners in the place of the
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from cocite.constants import GRAINS, ONE
-from cocite.kernels._jit import helper, kernel, prefetch
+from cocite.kernels._kernel import JIT, helper, kernel, prefetch
+from cocite.kernels._types import *
 from cocite.kernels.random import draw
+
+if JIT:
+    from cocite.kernels._vectors import agree, count_in, differ, spread
 
 LINE, BLOCK = 16, 512
 """Words of a plane, and nodes of a block."""
@@ -53,81 +54,10 @@ _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
 _ZERO64, _ONE64, _LINE64 = np.uint64(0), np.uint64(1), np.uint64(LINE)
 _WORD, _LOW5, _LOW9, _NINE, _FIVE = (np.uint64(v) for v in (64, 31, 511, 9, 5))
 _ROUNDING = 2.0**-45
-_SPREAD = 32
-_BITS32, _BITS64 = ir.IntType(32), ir.IntType(64)
-_PLANE = ir.VectorType(_BITS32, LINE)
-_FOUND = ir.VectorType(_BITS64, _SPREAD)
-
-
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any, vector: Any) -> Any:
-    data = context.make_array(kind)(context, builder, array).data
-    if at is not None:
-        data = builder.gep(data, [at])
-    return builder.bitcast(data, vector.as_pointer())
-
-
-def _splat(builder: Any, value: Any, vector: Any) -> Any:
-    one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(_BITS32, 0))
-    zeros = ir.Constant(ir.VectorType(_BITS32, vector.count), None)
-    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
-
-
-@intrinsic
-def _differ(typing_context: Any, into: Any, words: Any, at: Any, same: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        target = _pointer(context, builder, sig.args[0], args[0], None, _PLANE)
-        plane = builder.load(
-            _pointer(context, builder, sig.args[1], args[1], args[2], _PLANE), align=4
-        )
-        apart = builder.xor(plane, _splat(builder, args[3], _PLANE))
-        builder.store(builder.or_(builder.load(target, align=4), apart), target, align=4)
-        return context.get_dummy_value()
-
-    return types.void(into, words, types.uint64, types.uint32), codegen
-
-
-@intrinsic
-def _agree(typing_context: Any, into: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        target = _pointer(context, builder, sig.args[0], args[0], None, _PLANE)
-        builder.store(builder.not_(builder.load(target, align=4)), target, align=4)
-        return context.get_dummy_value()
-
-    return types.void(into), codegen
-
-
-@intrinsic
-def _count_in(typing_context: Any, plane: Any, at: Any, carry: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        target = _pointer(context, builder, sig.args[0], args[0], args[1], _PLANE)
-        rest = _pointer(context, builder, sig.args[2], args[2], None, _PLANE)
-        old, new = builder.load(target, align=4), builder.load(rest, align=4)
-        builder.store(builder.xor(old, new), target, align=4)
-        builder.store(builder.and_(old, new), rest, align=4)
-        return context.get_dummy_value()
-
-    return types.void(plane, types.uint64, carry), codegen
-
-
-@intrinsic
-def _spread(typing_context: Any, found: Any, at: Any, bits: Any, worth: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        target = _pointer(context, builder, sig.args[0], args[0], args[1], _FOUND)
-        chosen = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), _SPREAD))
-        value = _splat(builder, args[3], _FOUND)
-        part = builder.select(chosen, value, ir.Constant(_FOUND, None))
-        builder.store(builder.add(builder.load(target, align=8), part), target, align=8)
-        return context.get_dummy_value()
-
-    return types.void(found, types.uint64, types.uint32, types.uint64), codegen
-
-
-differ, agree = cast(Any, _differ), cast(Any, _agree)
-count_in, spread = cast(Any, _count_in), cast(Any, _spread)
 
 
 @kernel
-def sketch(winners: Any, key: Any, ring: Any, planes: Any) -> None:
+def sketch(winners: U32s, key: U64, ring: I64, planes: OutU32s4) -> None:
     """Put the sketches of one ring into ``planes`` uint32[blocks, length, bits, LINE], all zero."""
     bits = np.uint64(planes.shape[2])
     for node in range(winners.size):
@@ -173,7 +103,7 @@ def _prefetch(words: Any, blobs: Any, node: Any) -> None:
 
 
 @kernel
-def masks(words: Any, blobs: Any, node: Any, others: Any, out: Any) -> None:
+def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> None:
     """The rings in which ``node`` matches each of ``others`` uint32[h], in every sample of a shard;
     ``out`` uint16[samples, h].
     """
@@ -186,7 +116,7 @@ def masks(words: Any, blobs: Any, node: Any, others: Any, out: Any) -> None:
 
 
 @kernel
-def add(words: Any, blobs: Any, node: Any, others: Any, table: Any, sums: Any) -> None:
+def add(words: U32s, blobs: U64s2, node: U64, others: U32s, table: U64s2, sums: OutU64s2) -> None:
     """Add what ``node`` shares with each of ``others`` in the samples of a shard to ``sums``.
 
     ``others`` uint32[h]; ``sums`` uint64[h, 2]; ``table`` as in ``kernels/minhash.py``.
@@ -202,7 +132,7 @@ def add(words: Any, blobs: Any, node: Any, others: Any, table: Any, sums: Any) -
 
 
 @kernel
-def tally(words: Any, blobs: Any, node: Any, done: Any, levels: Any) -> None:
+def tally(words: U32s, blobs: U64s2, node: U64, done: U64, levels: OutU32s4) -> None:
     """Add the matches of ``node`` with all nodes in the samples of a shard to ``levels``.
 
     ``levels`` uint32[blocks, length, bits of the number of samples, LINE]; ``done`` samples are in
@@ -214,7 +144,7 @@ def tally(words: Any, blobs: Any, node: Any, done: Any, levels: Any) -> None:
         for ring in range(length):
             for bit in range(bits):
                 mine[sample, ring, bit] = _ZERO32 - _bit(words, blobs[sample], node, ring, bit)
-    carry, flat, most = np.empty(LINE, np.uint32), levels.reshape(-1), np.uint64(levels.shape[2])
+    carry, most = np.empty(LINE, np.uint32), np.uint64(levels.shape[2])
     for block in range(np.uint64(levels.shape[0])):
         for ring in range(length):
             first = (block * length + ring) * most
@@ -226,7 +156,7 @@ def tally(words: Any, blobs: Any, node: Any, done: Any, levels: Any) -> None:
                 agree(carry)
                 reach, at = done + sample + _ONE64, first * _LINE64
                 while reach > _ZERO64:
-                    count_in(flat, at, carry)
+                    count_in(levels, at, carry)
                     reach >>= _ONE64
                     at += _LINE64
 
@@ -237,7 +167,7 @@ def _units(total: Any, scale: Any, shift: Any, factor: Any) -> Any:
 
 
 @kernel
-def unbiased(sums: Any, samples: Any, chance: Any, whole: Any, out: Any) -> None:
+def unbiased(sums: U64s2, samples: F64, chance: F64, whole: F64, out: OutF64s2) -> None:
     """Fill ``out`` float64[h, 2] with x in grains and the variance of its mean.
 
     ``sums`` uint64[h, 2] are those of y and of its square, in fixed point; ``whole`` is W,
@@ -255,15 +185,15 @@ def unbiased(sums: Any, samples: Any, chance: Any, whole: Any, out: Any) -> None
 
 @kernel
 def settle(
-    levels: Any,
-    weights: Any,
-    terms: Any,
-    node: Any,
-    least: Any,
-    totals: Any,
-    touched: Any,
-    have: Any,
-) -> Any:
+    levels: U32s4,
+    weights: U64s,
+    terms: F64s,
+    node: I64,
+    least: F64,
+    totals: OutF64s2,
+    touched: OutU32s,
+    have: I64,
+) -> I64:
     """Add the scores of all nodes but ``node`` that are at least ``least`` grains to the totals.
 
     ``weights`` uint64[length] are those of the rings, in fixed point; ``terms`` float64[4] is the

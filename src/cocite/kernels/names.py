@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
 
 BLOCK = 16
 """Names a block: a lookup decodes at most so many."""
@@ -35,7 +36,7 @@ def _put(value: Any, out: Any, at: Any) -> Any:
 
 
 @kernel
-def encode(text: Any, ends: Any, out: Any, blocks: Any) -> Any:
+def encode(text: U8s, ends: U64s, out: OutU8s, blocks: OutU64s) -> I64:
     """Front-code names ``text[ends[i-1]:ends[i]]``; the first one begins a block.
 
     ``out`` uint8 needs ``text.size + 6 * ends.size`` bytes; ``blocks`` uint64[ceil(names/BLOCK)]
@@ -103,7 +104,7 @@ def _next_name(data: Any, at: Any, stop: Any, name: Any, before: Any) -> Any:
 
 
 @kernel
-def decode(data: Any, blocks: Any, ids: Any, out: Any, ends: Any) -> Any:
+def decode(data: U8s, blocks: U64s, ids: U32s, out: OutU8s, ends: OutU64s) -> I64:
     """Write the names of ``ids`` one behind the other; ``ends[i]`` is where name i ends.
 
     Returns the bytes needed, or -1 for damaged data. Names beyond ``out.size`` are measured but not
@@ -132,7 +133,7 @@ def _lower(byte: Any) -> Any:
 
 
 @kernel
-def distances(data: Any, blocks: Any, count: Any, wanted: Any, out: Any) -> None:
+def distances(data: U8s, blocks: U64s, count: I64, wanted: U8s, out: OutI32s) -> None:
     """Edit distance from ``wanted`` (uint8, 1 to 64 bytes) to each of the ``count`` names.
 
     ``out`` int32[count]; ASCII case is ignored. Insertions, deletions and replacements cost

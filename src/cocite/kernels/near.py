@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
 from cocite.kernels.totals import top
 
 _ONE32 = np.float32(1)
@@ -49,21 +50,25 @@ def _holds(offsets: Any, neighbors: Any, node: Any) -> Any:
 
 
 @kernel
-def weigh(offsets: Any, members: Any, widest: Any, first: Any, last: Any, worths: Any) -> None:
+def weigh(
+    offsets: U64s, members: U32s, max_degree: I64, first: I64, last: I64, worths: OutF64s
+) -> None:
     """``worths`` float64[nodes], of pages ``first`` to ``last`` - 1: what each tells, by its
     ``members`` and itself.
 
-    That is log(nodes / their number), and 0 if they are more than ``widest`` (int64).
+    That is log(nodes / their number), and 0 if they are more than ``max_degree`` (int64).
     """
     nodes = worths.size
     for x in range(first, last):
         begin, end = _row(offsets, x)
         size = end - begin + (0 if _holds(offsets, members, x) else 1)
-        worths[x] = np.log(np.float64(nodes) / np.float64(size)) if size <= widest else 0.0
+        worths[x] = np.log(np.float64(nodes) / np.float64(size)) if size <= max_degree else 0.0
 
 
 @kernel
-def norms(offsets: Any, neighbors: Any, worths: Any, first: Any, last: Any, out: Any) -> None:
+def norms(
+    offsets: U64s, neighbors: U32s, worths: F64s, first: I64, last: I64, out: OutF64s
+) -> None:
     """``out`` float64[nodes], of pages ``first`` to ``last`` - 1: what the neighbors of each and
     itself tell, in all.
     """
@@ -244,15 +249,15 @@ def _list_of(
 
 @kernel
 def closest(
-    ins: Any,
-    outs: Any,
-    by_in: Any,
-    by_out: Any,
-    sides: Any,
-    first: Any,
-    room: Any,
-    out: Any,
-) -> Any:
+    ins: tuple[U64s, U32s],
+    outs: tuple[U64s, U32s],
+    by_in: tuple[F64s, F64s],
+    by_out: tuple[F64s, F64s],
+    sides: I64,
+    first: I64,
+    room: tuple[OutF64s, OutF64s2, OutU32s, OutU32s, OutU32s, OutF64s2, OutU64s, OutF64s],
+    out: tuple[OutU64s, OutU32s, OutF32s],
+) -> I64:
     """The lists of pages ``first``, ``first + 1``, ...; returns how many entries they have.
 
     ``ins`` and ``outs`` are (offsets, neighbors); ``by_in`` and ``by_out`` (worths, norms) of
@@ -273,8 +278,15 @@ def closest(
 
 @kernel
 def closest_of(
-    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, pages: Any, room: Any, out: Any
-) -> Any:
+    ins: tuple[U64s, U32s],
+    outs: tuple[U64s, U32s],
+    by_in: tuple[F64s, F64s],
+    by_out: tuple[F64s, F64s],
+    sides: I64,
+    pages: U32s,
+    room: tuple[OutF64s, OutF64s2, OutU32s, OutU32s, OutU32s, OutF64s2, OutU64s, OutF64s],
+    out: tuple[OutU64s, OutU32s, OutF32s],
+) -> I64:
     """As ``closest``, of the ``pages`` (uint32) that are named, in their order."""
     counts, nodes, values = out
     used = 0
@@ -288,8 +300,15 @@ def closest_of(
 
 @kernel
 def reaching(
-    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, pages: Any, room: Any, out: Any
-) -> Any:
+    ins: tuple[U64s, U32s],
+    outs: tuple[U64s, U32s],
+    by_in: tuple[F64s, F64s],
+    by_out: tuple[F64s, F64s],
+    sides: I64,
+    pages: U32s,
+    room: tuple[OutF64s, OutF64s2, OutU32s, OutU32s, U32s, F64s2, U64s, F64s],
+    out: tuple[F32s, OutBools, OutU32s],
+) -> I64:
     """Find who is near enough to some ``pages`` (uint32): those v with near(v, page) of
     ``floors[v]`` or more, rounded as in a list, for any of them.
 
@@ -315,8 +334,15 @@ def reaching(
 
 @kernel
 def fallen(
-    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, pages: Any, room: Any, out: Any
-) -> Any:
+    ins: tuple[U64s, U32s],
+    outs: tuple[U64s, U32s],
+    by_in: tuple[F64s, F64s],
+    by_out: tuple[F64s, F64s],
+    sides: I64,
+    pages: U32s,
+    room: tuple[OutF64s, OutF64s2, OutU32s, OutU32s, U32s, F64s2, U64s, F64s],
+    out: tuple[F32s, U64s, U32s, OutBools],
+) -> Bool:
     """Mark who has some of the ``pages`` (uint32) in its list that is not near enough any more: v
     with near(v, page) below ``floors[v]``, rounded as in a list.
 

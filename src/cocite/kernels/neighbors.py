@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import GRAINS
-from cocite.kernels._jit import helper, kernel, prefetch
+from cocite.kernels._kernel import helper, kernel, prefetch
+from cocite.kernels._types import *
 
 DAMAGED = -1
 """Returned where links point outside of themselves."""
@@ -82,7 +83,7 @@ def _norm(offsets: Any, sums: Any, node: Any, power: Any) -> Any:
 
 
 @kernel
-def norms(offsets: Any, neighbors: Any, columns: Any, first: Any, out: Any) -> Any:
+def norms(offsets: U64s, neighbors: U32s, columns: U64s, first: I64, out: OutF64s2) -> Bool:
     """The sums of w and w * w over the rows of nodes ``first``, ``first + 1``, ...; ``out``:
     float64[rows, 2]. Returns whether the links are sound.
     """
@@ -107,15 +108,15 @@ def norms(offsets: Any, neighbors: Any, columns: Any, first: Any, out: Any) -> A
 
 @kernel
 def pair(
-    offsets: Any,
-    neighbors: Any,
-    columns: Any,
-    sums: Any,
-    first: Any,
-    second: Any,
-    power: Any,
-    form: Any,
-) -> Any:
+    offsets: U64s,
+    neighbors: U32s,
+    columns: U64s,
+    sums: F64s2,
+    first: I64,
+    second: I64,
+    power: I64,
+    form: I64,
+) -> F64:
     """The score of two nodes (int64) in grains, or DAMAGED; ``sums`` holds the norms of all."""
     nodes = np.int64(columns.size - 1)
     left, left_end = _begin(offsets, first), _end(offsets, first)
@@ -141,7 +142,7 @@ def pair(
 
 
 @kernel
-def shared(offsets: Any, neighbors: Any, node: Any, others: Any, out: Any) -> Any:
+def shared(offsets: U64s, neighbors: U32s, node: I64, others: U32s, out: OutI64s) -> Bool:
     """How many different neighbors ``node`` shares with each of ``others``; ``out``: int64[h].
 
     A row may name a neighbor twice. Each of the shorter row is searched for in the longer one.
@@ -182,15 +183,15 @@ def shared(offsets: Any, neighbors: Any, node: Any, others: Any, out: Any) -> An
 
 @kernel
 def gather(
-    offsets: Any,
-    neighbors: Any,
-    columns: Any,
-    members: Any,
-    node: Any,
-    power: Any,
-    values: Any,
-    used: Any,
-) -> Any:
+    offsets: U64s,
+    neighbors: U32s,
+    columns: U64s,
+    members: U32s,
+    node: I64,
+    power: I64,
+    values: OutF64s2,
+    used: OutU32s,
+) -> I64:
     """Add up the worth of the neighbors that ``node`` (int64) shares with everybody, itself
     included, in ascending order of the neighbors.
 
@@ -226,14 +227,14 @@ def gather(
 
 @kernel
 def normalize(
-    values: Any,
-    used: Any,
-    count: Any,
-    node: Any,
-    offsets: Any,
-    sums: Any,
-    power: Any,
-    form: Any,
+    values: OutF64s2,
+    used: U32s,
+    count: I64,
+    node: I64,
+    offsets: U64s,
+    sums: F64s2,
+    power: I64,
+    form: I64,
 ) -> None:
     """Turn the common worths of ``used[:count]`` with ``node`` (int64) into grains; its own is 0.
 

@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
 
 _FAR = 16
 """How many times longer a row is when it is searched instead of gone through."""
 
 
 @kernel
-def gather(offsets: Any, neighbors: Any, weights: Any, values: Any, out: Any) -> None:
+def gather(offsets: U64s, neighbors: U32s, weights: F64s, values: F64s, out: OutF64s) -> None:
     """out[i] = the sum of weight times ``values`` (float64[nodes]) over the neighbors of i."""
     if weights.size == 0:
         for i in range(out.size):
@@ -38,7 +39,9 @@ def gather(offsets: Any, neighbors: Any, weights: Any, values: Any, out: Any) ->
 
 
 @kernel
-def turn_rows(offsets: Any, neighbors: Any, begins: Any, sources: Any, links: Any) -> None:
+def turn_rows(
+    offsets: U64s, neighbors: U32s, begins: OutU64s, sources: OutU32s, links: OutI64s
+) -> None:
     """The same links by their other end, ascending: ``sources`` (uint32), and ``links`` (uint32 or
     int64), which link of the rows each was. ``begins`` (uint64[nodes + 1]) is filled, too.
     """
@@ -70,7 +73,9 @@ def _place(neighbors: Any, begin: Any, end: Any, node: Any) -> Any:
 
 
 @kernel
-def meet(offsets: Any, neighbors: Any, a: Any, b: Any, worth: Any, counts: Any, out: Any) -> None:
+def meet(
+    offsets: U64s, neighbors: U32s, a: I64s, b: I64s, worth: F64s, counts: OutI64s2, out: OutF64s
+) -> None:
     """What the rows of a[k] and b[k] share, for every k.
 
     ``counts`` int64[pairs, 2]: how many neighbors both have, and how many of these are neither of
@@ -104,7 +109,9 @@ def meet(offsets: Any, neighbors: Any, a: Any, b: Any, worth: Any, counts: Any, 
 
 
 @kernel
-def reachable(offsets: Any, neighbors: Any, source: Any, distances: Any, queue: Any) -> Any:
+def reachable(
+    offsets: U64s, neighbors: U32s, source: I64, distances: OutI32s, queue: OutU32s
+) -> I64:
     """Breadth first from ``source``: how many nodes ``queue`` (uint32[nodes]) lists then.
 
     ``distances`` (int32[nodes]) of these are filled; all are -1 before.

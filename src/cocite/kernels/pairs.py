@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import NEVER, NOWHERE
-from cocite.kernels._jit import helper, kernel, leading_zeros, prefetch_at, word_at
+from cocite.kernels._kernel import helper, kernel, leading_zeros, prefetch_at, word_at
+from cocite.kernels._types import *
 from cocite.kernels.runs import DAMAGED, unpack
 from cocite.kernels.totals import estimate
 
@@ -139,7 +140,7 @@ def _unpack_sample(row: Any, member: Any, joined: Any, places: Any, less: Any) -
 
 
 @kernel
-def meeting_times(table: Any, nodes: Any, first: Any, second: Any, out: Any) -> Any:
+def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU8s2) -> I64:
     """tau of each pair in every sample, NEVER if none.
 
     ``table`` has rows of 4 as in ``kernels/trees.py``, or of 6, packed, as in ``kernels/runs.py``,
@@ -180,7 +181,7 @@ def meeting_times(table: Any, nodes: Any, first: Any, second: Any, out: Any) -> 
 
 
 @kernel
-def estimates(times: Any, weights: Any, known: Any, out: Any) -> None:
+def estimates(times: U8s2, weights: U64s2, known: I64s, out: OutF64s2) -> None:
     """Grains and variances, ``out`` float64[pairs, 2], from ``times`` uint8[samples, pairs].
 
     ``weights`` uint64[256, 2] holds what each time is worth and its square, fixed-point; ``known``

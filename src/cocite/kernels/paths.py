@@ -39,7 +39,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import NEVER, NOWHERE
-from cocite.kernels._jit import helper, kernel, prefetch
+from cocite.kernels._kernel import helper, kernel, prefetch
+from cocite.kernels._types import *
 
 _DAMAGED = np.int64(-1)
 _ENDED = np.int64(0xFFFFFFFF)
@@ -56,7 +57,7 @@ _LOW3, _LOW4 = np.uint32(7), np.uint32(15)
 
 
 @kernel
-def note_step(head: Any, at: Any, step: Any, steps: Any, out: Any) -> None:
+def note_step(head: U32s, at: U32s, step: U8, steps: OutU8s, out: OutU32s) -> None:
     """Note the points ``at`` that the walks of ``head`` have reached (uint32[tokens] both) in
     ``out``, and in ``steps`` (uint8[nodes]) that those walks have made ``step`` of their own.
     """
@@ -66,7 +67,7 @@ def note_step(head: Any, at: Any, step: Any, steps: Any, out: Any) -> None:
 
 
 @kernel
-def seat_others(position: Any, member: Any, joined: Any, place: Any) -> None:
+def seat_others(position: OutU32s, member: OutU32s, joined: OutU8s, place: U32) -> None:
     """Give the nodes without a position the places from ``place`` on, each a tree of its own."""
     for node in range(position.size):
         if position[node] == NOWHERE:
@@ -77,7 +78,7 @@ def seat_others(position: Any, member: Any, joined: Any, place: Any) -> None:
 
 
 @kernel
-def lay_steps(member: Any, steps: Any, first: Any, seated: Any, begin: Any) -> None:
+def lay_steps(member: U32s, steps: U8s, first: OutU32s, seated: OutU8s, begin: OutU32s) -> None:
     """Say where each walk's own points go, place after place.
 
     Fills ``first`` uint32[nodes], by node; ``seated`` uint8[nodes], the steps by place; ``begin``
@@ -94,7 +95,7 @@ def lay_steps(member: Any, steps: Any, first: Any, seated: Any, begin: Any) -> N
 
 
 @kernel
-def lay_points(steps: Any, first: Any, noted: Any, cursors: Any, out: Any) -> None:
+def lay_points(steps: U8s, first: U32s, noted: U32s, cursors: OutI64s, out: OutU32s) -> None:
     """Move the points ``noted`` step after step, each step by ascending node, to their places.
 
     ``cursors`` int64[length] says where in ``noted`` each step begins, and moves on.
@@ -142,7 +143,7 @@ def _own_point(words: Any, blob: Any, place: Any, step: Any) -> Any:
 
 
 @kernel
-def follow_paths(words: Any, blobs: Any, node: Any, out: Any) -> Any:
+def follow_paths(words: U32s, blobs: U64s2, node: U32, out: OutU32s2) -> Bool:
     """The walk of ``node`` in every sample of a shard: ``out`` uint32[samples, length], NOWHERE
     behind its end. Returns whether the shard is sound.
     """
@@ -173,7 +174,7 @@ _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 
 
 @kernel
-def list_children(forward: Any, begin: Any, child: Any) -> Any:
+def list_children(forward: U32s, begin: OutU32s, child: OutU32s) -> U32:
     """Fill ``begin`` (uint32[nodes + 1]) and ``child`` (uint32[nodes] at most) from ``forward``.
 
     Returns how many children there are: the nodes with an in-link.
@@ -202,7 +203,9 @@ def _move(words: Any, blob: Any, node: Any) -> Any:
 
 
 @kernel
-def meeting_times(words: Any, blobs: Any, nodes: Any, node: Any, others: Any, out: Any) -> Any:
+def meeting_times(
+    words: U32s, blobs: U64s2, nodes: U32, node: U32, others: U32s, out: OutU8s2
+) -> Bool:
     """The step at which the walk of ``node`` first meets that of each of ``others`` uint32[h], 255
     if never; ``out`` uint8[samples, h]. ``nodes`` is how many there are.
 
@@ -227,7 +230,7 @@ def meeting_times(words: Any, blobs: Any, nodes: Any, node: Any, others: Any, ou
 
 
 @kernel
-def follow(words: Any, blobs: Any, nodes: Any, node: Any, out: Any) -> Any:
+def follow(words: U32s, blobs: U64s2, nodes: U32, node: U32, out: OutU32s2) -> Bool:
     """The walk of ``node`` in every sample of a shard: ``out`` uint32[samples, length], NOWHERE
     behind its end. Returns whether the shard is sound.
     """
@@ -254,8 +257,8 @@ def _add(node: Any, weight: Any, sums: Any, used: Any, count: Any) -> Any:
 
 @kernel
 def gather(
-    words: Any, blobs: Any, node: Any, weights: Any, sums: Any, used: Any, count: Any
-) -> Any:
+    words: U32s, blobs: U64s2, node: U32, weights: U64s2, sums: OutU64s2, used: OutU32s, count: I64
+) -> I64:
     """Add up the weights of all relatives of ``node`` over the samples of a shard.
 
     Arguments and result as for ``trees_lookup.gather``. A sound sample has a node at most once on

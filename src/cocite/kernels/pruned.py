@@ -23,18 +23,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
 
 
-class Rows(NamedTuple):
+class PrunedRows(NamedTuple):
     """Row v is ``columns`` (uint32, ascending) and ``values`` from ``begin[v]`` (int64) on,
     ``count[v]`` (int64) of them.
     """
 
-    begin: Any
-    count: Any
-    columns: Any
-    values: Any
+    begin: OutI64s
+    count: OutI64s
+    columns: OutU32s
+    values: OutTs
 
 
 class Chains(NamedTuple):
@@ -44,13 +45,13 @@ class Chains(NamedTuple):
     link, or -1. All int64 but for ``columns`` (uint32) and ``values``.
     """
 
-    first: Any
-    last: Any
-    following: Any
-    begin: Any
-    count: Any
-    columns: Any
-    values: Any
+    first: OutI64s
+    last: OutI64s
+    following: OutI64s
+    begin: OutI64s
+    count: OutI64s
+    columns: OutU32s
+    values: OutTs
 
 
 @helper
@@ -59,20 +60,20 @@ def _add(columns: Any, values: Any, low: Any, high: Any, weight: Any, out: Any) 
         out[columns[place]] += weight * values[place]
 
 
-@kernel
+@kernel(T=("F32", "F64"))
 def gather(
-    offsets: Any,
-    sources: Any,
-    weights: Any,
-    old: Any,
-    cursor: Any,
-    lower: Any,
-    chains: Any,
-    out: Any,
+    offsets: I64s,
+    sources: U32s,
+    weights: Ts,
+    old: PrunedRows,
+    cursor: I64s,
+    lower: PrunedRows,
+    chains: Chains,
+    out: OutTs2,
 ) -> None:
     """out[i] = the weighted sum of the rows of S that row i links to, as they are now.
 
-    ``old`` and ``lower`` are :class:`Rows`, ``chains`` :class:`Chains`, ``cursor`` int64[n].
+    ``old`` and ``lower`` are :class:`PrunedRows`, ``chains`` :class:`Chains`, ``cursor`` int64[n].
     """
     for i in range(out.shape[0]):
         out[i, :] = 0
@@ -89,8 +90,8 @@ def gather(
             _add(old.columns, old.values, cursor[a], high, weight, out[i])
 
 
-@kernel
-def scatter(sums: Any, offsets: Any, rows: Any, weights: Any, out: Any) -> None:
+@kernel(T=("F32", "F64"))
+def scatter(sums: Ts2, offsets: I64s, rows: U32s, weights: Ts, out: OutTs2) -> None:
     """out[i, l] = sum over a of sums[i, a] W[l, a] for the columns l of ``out``; W is given by
     columns, rows ascending.
     """
@@ -107,16 +108,16 @@ def scatter(sums: Any, offsets: Any, rows: Any, weights: Any, out: Any) -> None:
                     out[i, row] += value * weights[place]
 
 
-@kernel
+@kernel(T=("F32", "F64"))
 def add_loose(
-    row_offsets: Any,
-    row_nodes: Any,
-    row_weights: Any,
-    column_offsets: Any,
-    columns: Any,
-    column_weights: Any,
-    excess: Any,
-    out: Any,
+    row_offsets: I64s,
+    row_nodes: U32s,
+    row_weights: Ts,
+    column_offsets: I64s,
+    columns: U32s,
+    column_weights: Ts,
+    excess: Ts,
+    out: OutTs2,
 ) -> None:
     """out[i, l] += sum of excess[v] w_i[v] w_l[v] over the loose nodes v that row i links to."""
     for i in range(out.shape[0]):
@@ -130,8 +131,10 @@ def add_loose(
                 out[i, column] += weight * column_weights[place]
 
 
-@kernel
-def settle_pruned(rows: Any, first: Any, old: Any, single: Any, factors: Any) -> Any:
+@kernel(T=("F32", "F64"))
+def settle_pruned(
+    rows: OutTs2, first: I64, old: PrunedRows, single: U8s, factors: Ts
+) -> tuple[F64, F64, I64]:
     """rows = (1 - omega) old + omega decay rows, or 0 where decay rows is below the threshold.
 
     So up to the diagonal, and 0 beyond it.
@@ -167,8 +170,8 @@ def settle_pruned(rows: Any, first: Any, old: Any, single: Any, factors: Any) ->
     return change, dropped, kept
 
 
-@kernel
-def pack(rows: Any, first: Any, low: Any, lower: Any) -> Any:
+@kernel(T=("F32", "F64"))
+def pack(rows: Ts2, first: I64, low: I64, lower: PrunedRows) -> I64:
     """Put the non-zeros of a block's ``rows`` into ``lower`` from ``low`` on; returns the end."""
     at = low
     for i in range(rows.shape[0]):
@@ -182,8 +185,8 @@ def pack(rows: Any, first: Any, low: Any, lower: Any) -> Any:
     return at
 
 
-@kernel
-def hang(rows: Any, first: Any, low: Any, links: Any, chains: Any) -> Any:
+@kernel(T=("F32", "F64"))
+def hang(rows: Ts2, first: I64, low: I64, links: I64, chains: Chains) -> tuple[I64, I64]:
     """Put the block's values below the diagonal into the chains of their columns, from the place
     ``low`` and the number of links ``links`` on; returns their new ends.
     """
@@ -207,8 +210,8 @@ def hang(rows: Any, first: Any, low: Any, links: Any, chains: Any) -> Any:
     return at, link
 
 
-@kernel
-def advance(old: Any, end: Any, cursor: Any) -> None:
+@kernel(T=("F32", "F64"))
+def advance(old: PrunedRows, end: I64, cursor: OutI64s) -> None:
     """Move the cursors of the rows below ``end`` on to their first column from ``end`` on."""
     for a in range(end):
         last = old.begin[a] + old.count[a]
@@ -216,8 +219,8 @@ def advance(old: Any, end: Any, cursor: Any) -> None:
             cursor[a] += 1
 
 
-@kernel
-def unite(lower: Any, chains: Any, out: Any) -> None:
+@kernel(T=("F32", "F64"))
+def unite(lower: PrunedRows, chains: Chains, out: PrunedRows) -> None:
     """Rows of the whole matrix: each one's lower part, then its chain."""
     at = 0
     for row in range(out.begin.size):

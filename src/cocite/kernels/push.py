@@ -61,7 +61,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import GRAINS
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
 
 DAMAGED, DONE, MORE = -1, 0, 1
 """What became of a call: links that point outside of themselves, the end, or more to do."""
@@ -73,7 +74,9 @@ _ONE64 = np.uint64(1)
 
 
 @kernel
-def start(source: Any, damping: Any, tolerance: Any, values: Any, used: Any, state: Any) -> None:
+def start(
+    source: I64, damping: F64, tolerance: F64, values: OutF64s2, used: OutU32s, state: OutF64s
+) -> None:
     """Give all of the residual to ``source`` (int64); the first sweep begins with it."""
     values[source, 1] = 1.0
     used[0] = np.uint32(source)
@@ -134,8 +137,14 @@ def _hand_on(
 
 @kernel
 def spread(
-    offsets: Any, neighbors: Any, weights: Any, reach: Any, values: Any, used: Any, state: Any
-) -> Any:
+    offsets: U64s,
+    neighbors: U32s,
+    weights: F32s,
+    reach: I64,
+    values: OutF64s2,
+    used: OutU32s,
+    state: OutF64s,
+) -> I64:
     """Push nodes that were never pushed, once each, in the order in which they were reached, until
     more than ``reachable`` (int64) are or none is left. Returns DONE or DAMAGED.
     """
@@ -167,8 +176,14 @@ def spread(
 
 @kernel
 def push(
-    offsets: Any, neighbors: Any, weights: Any, limit: Any, values: Any, used: Any, state: Any
-) -> Any:
+    offsets: U64s,
+    neighbors: U32s,
+    weights: F32s,
+    limit: I64,
+    values: OutF64s2,
+    used: OutU32s,
+    state: OutF64s,
+) -> I64:
     """Push until the error is within the tolerance, or about ``limit`` links were read.
 
     ``weights`` float32[links], or empty if every link of a node counts the same. Returns DONE, MORE
@@ -218,7 +233,7 @@ def push(
 
 
 @kernel
-def finish(values: Any, used: Any, state: Any) -> Any:
+def finish(values: OutF64s2, used: U32s, state: F64s) -> F64:
     """Turn the estimates of ``used`` into grains, residuals to 0; returns the error's bound.
 
     ``state[REACHED]`` is how many nodes were reached.
@@ -233,11 +248,13 @@ def finish(values: Any, used: Any, state: Any) -> Any:
     return bound
 
 
-# -- proximity ---------------------------------------------------------------------------
+# -- ppr-symmetric -----------------------------------------------------------------------
 
 
 @kernel
-def finish_symmetric(damping: Any, degrees: Any, values: Any, used: Any, reached: Any) -> Any:
+def finish_symmetric(
+    damping: F64, degrees: F64s, values: OutF64s2, used: U32s, reached: I64
+) -> F64:
     """Turn the estimates of ``used[:reached]`` into grains, residuals to 0.
 
     ``values`` float64[nodes, 2] holds estimates and residuals, ``degrees`` float64[nodes]. Returns
@@ -269,15 +286,15 @@ TOO_MANY = -1
 
 @kernel
 def reachable(
-    offsets: Any,
-    neighbors: Any,
-    node: Any,
-    other: Any,
-    distances: Any,
-    found: Any,
-    most: Any,
-    out: Any,
-) -> Any:
+    offsets: U64s,
+    neighbors: U32s,
+    node: I64,
+    other: U8s,
+    distances: OutU8s,
+    found: OutU32s,
+    most: I64,
+    out: OutI64s2,
+) -> I64:
     """Count the neighborhoods of ``node`` (int64) for k = 1, ..., length.
 
     ``distances`` uint8[nodes] is 0 everywhere and gets the marks; they stay if ``other`` is empty.

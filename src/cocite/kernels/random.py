@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.kernels._jit import helper, kernel, shared
+from cocite.kernels._kernel import helper, kernel, shared
+from cocite.kernels._types import *
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)
@@ -52,7 +53,7 @@ def mix(value: Any) -> Any:
 
 
 @kernel
-def draw_key(seed: Any, sample: Any, step: Any) -> Any:
+def draw_key(seed: U64, sample: U64, step: U64) -> U64:
     """The 64-bit key of one step of one sample; a walk draws with it at every node."""
     key = mix(np.uint64(seed) + GOLDEN)
     key = mix(key ^ (np.uint64(sample) * GOLDEN + _ONE))
@@ -60,13 +61,13 @@ def draw_key(seed: Any, sample: Any, step: Any) -> Any:
 
 
 @shared
-def draw(key: Any, node: Any) -> Any:
+def draw(key: U64, node: U64) -> U64:
     """64 random bits for ``node`` under ``key``."""
     return mix(key + np.uint64(node) * GOLDEN)
 
 
 @shared
-def pick(bits: Any, count: Any) -> Any:
+def pick(bits: U64, count: U64) -> U64:
     """A uniform number below ``count`` from 64 random bits: their product's high word.
 
     ``count`` must be below 2**32. The bias is below count / 2**64.
@@ -86,7 +87,7 @@ def _inverse_odd(value: Any) -> Any:
 
 
 @kernel
-def make_order(key: Any, bits: Any, out: Any) -> None:
+def make_order(key: U64, bits: U64, out: OutU32s) -> None:
     """Fill ``out`` (uint32[ORDER_WORDS]) with the order of ``key`` on ``bits``-bit words."""
     mask = np.uint32((_ONE << np.uint64(bits)) - _ONE)
     out[_MASK] = mask
@@ -99,7 +100,7 @@ def make_order(key: Any, bits: Any, out: Any) -> None:
 
 
 @shared
-def place_of(order: Any, node: Any) -> Any:
+def place_of(order: U32s, node: U32) -> U32:
     """Where ``node`` stands in the order: uint32, unique to it."""
     mask, shift = order[_MASK], order[_SHIFT]
     value = np.uint32((np.uint32(node) ^ order[_KEYS]) * order[_TIMES]) & mask
@@ -110,7 +111,7 @@ def place_of(order: Any, node: Any) -> Any:
 
 
 @shared
-def node_at(order: Any, place: Any) -> Any:
+def node_at(order: U32s, place: U32) -> U32:
     """The word at ``place``: the inverse of :func:`place_of`. May exceed the nodes."""
     mask, shift = order[_MASK], order[_SHIFT]
     value = np.uint32(place)
@@ -135,7 +136,7 @@ def empty_order() -> NDArray[np.uint32]:
 
 
 @kernel
-def pair_keys(seed: Any, pairs: Any, out: Any) -> None:
+def pair_keys(seed: U64, pairs: U64s, out: OutU64s) -> None:
     """64 random bits for each of ``pairs`` (uint64: the smaller id * 2**32 + the larger), ``out``.
 
     A link and the one that leads back are one pair, so that they are hidden together.

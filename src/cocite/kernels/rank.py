@@ -25,7 +25,7 @@ Cost: a pass over the core's links a sweep, about a nanosecond a link where ids 
 Source: block sweeps after Haveliwala, *Efficient computation of PageRank*, 3; lumping of dangling
 nodes after Lee, Golub, Zenios 2003.
 
-PageRank's kernels for reduced rank extrapolation: what several sweeps in a row say of their end.
+Reduced rank extrapolation: the limit that several sweeps in a row point to.
 
 Six iterates x0 ... x5 of a linear iteration have five steps u[j] = x[j + 1] - x[j]. With the
 numbers c of sum 1 that make the combination of the steps, sum of c[j] u[j], least, the same
@@ -44,7 +44,8 @@ from typing import Any
 
 import numpy as np
 
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
 
 NO_NODE = np.uint32(0xFFFFFFFF)
 """The core number of a node that is not in the core."""
@@ -63,30 +64,24 @@ STRIP = np.uint64(1023)
 """Rows of a strip, less one: sums are made strip by strip."""
 
 
-@kernel
-def count_links(in_links: Any, begin: Any, end: Any, taken: Any, first: Any, out: Any) -> None:
-    """Count links number ``begin`` to ``end`` into ``out`` (uint32), if their row is ``taken``
-    (uint8), for the sources from ``first`` on.
+@helper
+def _counted(weights: Any, link: Any) -> Any:
+    if weights is None:
+        return _ONE32
+    return np.float64(weights[link])
 
-    ``in_links`` has the offsets of these rows, and all links.
+
+@kernel({"W": "F32s", "D": "F64"}, {"W": "None", "D": "U32"})
+def add_links(
+    in_links: tuple[U64s, U32s, W], begin: U64, end: U64, taken: U8s, first: U64, out: OutDs
+) -> None:
+    """Count links number ``begin`` to ``end`` into ``out``, if their row is ``taken`` (uint8), for
+    the sources from ``first`` on.
+
+    ``in_links`` has the offsets of these rows, all links, and their weights, which are added to
+    ``out`` (float64) in order of destination; with None for the weights, links are counted in
+    ``out`` (uint32).
     """
-    in_offsets, in_sources, _ = in_links
-    width = np.uint64(out.size)
-    link = begin
-    for row in range(taken.size):
-        stop = in_offsets[np.uint64(row) + _ONE64]
-        stop = end if stop > end else stop
-        if taken[row]:
-            for at in range(link, stop):
-                slot = np.uint64(in_sources[at]) - first
-                if slot < width:
-                    out[slot] += _ONE32
-        link = stop
-
-
-@kernel
-def add_weights(in_links: Any, begin: Any, end: Any, taken: Any, first: Any, out: Any) -> None:
-    """``count_links`` for weights, which are added to ``out`` (float64) in order of destination."""
     in_offsets, in_sources, in_weights = in_links
     width = np.uint64(out.size)
     link = begin
@@ -97,12 +92,12 @@ def add_weights(in_links: Any, begin: Any, end: Any, taken: Any, first: Any, out
             for at in range(link, stop):
                 slot = np.uint64(in_sources[at]) - first
                 if slot < width:
-                    out[slot] += np.float64(in_weights[at])
+                    out[slot] += _counted(in_weights, at)
         link = stop
 
 
 @kernel
-def number_core(degrees: Any, count: Any, number: Any) -> Any:
+def number_core(degrees: U32s, count: U32, number: OutU32s) -> U32:
     """Number the nodes that link to any and are not GONE, from ``count`` on; returns the next."""
     for node in range(number.size):
         if degrees[node] == _ZERO32 or degrees[node] == GONE:
@@ -113,8 +108,13 @@ def number_core(degrees: Any, count: Any, number: Any) -> Any:
     return count
 
 
-@kernel
-def compact(in_links: Any, number: Any, core: Any, loops: Any) -> Any:
+@kernel(T=("F32", "U8"))
+def compact(
+    in_links: tuple[U64s, U32s, F32s],
+    number: U32s,
+    core: tuple[OutU64s, OutU32s, OutF32s],
+    loops: OutTs,
+) -> U64:
     """Write the core's links, renumbered and in the order of their sums.
 
     ``core`` is (rows uint64[rows + 1], which begin with 0, links uint32, weights); ``loops`` (of a
@@ -159,7 +159,12 @@ def compact(in_links: Any, number: Any, core: Any, loops: Any) -> Any:
 
 
 @kernel
-def compact_tails(in_links: Any, degrees: Any, number: Any, tails: Any) -> Any:
+def compact_tails(
+    in_links: tuple[U64s, U32s, F32s],
+    degrees: U32s,
+    number: U32s,
+    tails: tuple[OutU64s, OutU32s, OutF32s],
+) -> U64:
     """The same for links from the core to dangling nodes (*tails*), in order of id."""
     in_offsets, in_sources, in_weights = in_links
     rows, links, weights = tails
@@ -179,9 +184,9 @@ def compact_tails(in_links: Any, degrees: Any, number: Any, tails: Any) -> Any:
     return lost
 
 
-@kernel
+@kernel({"D": "F64", "C": "F32"}, {"D": "U32", "C": "U8"})
 def describe(
-    number: Any, strengths: Any, leaving: Any, loops: Any, where: Any, damping: Any, facts: Any
+    number: U32s, strengths: Ds, leaving: Ds, loops: Cs, where: F64s, damping: F64, facts: OutF64s2
 ) -> None:
     """Fill ``facts`` (float64[core, FACTS]) for some nodes, whose part the first three and
     ``where`` are; ``leaving`` is what of their strength goes to dangling nodes.
@@ -196,16 +201,16 @@ def describe(
             facts[row, REACH] = out + lost
 
 
-@kernel
-def contribute(number: Any, strengths: Any, values: Any, factor: Any, z: Any) -> None:
+@kernel(D=("U32", "F64"), T=("F32", "F64"))
+def contribute(number: U32s, strengths: Ds, values: F64s, factor: F64, z: OutTs) -> None:
     """z = factor * value / strength for those of some nodes that are in the core."""
     for node in range(number.size):
         if number[node] != NO_NODE:
             z[number[node]] = factor * values[node] / np.float64(strengths[node])
 
 
-@kernel
-def weigh(z: Any, facts: Any, first: Any, sums: Any) -> None:
+@kernel(T=("F32", "F64"))
+def weigh(z: Ts, facts: F64s2, first: U64, sums: OutF64s2) -> None:
     """Add the mass of some rows of the core, ``first`` and on, and their teleport, to ``sums``
     float64[2, 2].
 
@@ -236,8 +241,16 @@ def _added(start: Any, links: Any, weights: Any, begin: Any, end: Any, z: Any) -
     return gathered
 
 
-@kernel
-def sweep(core: Any, at: Any, so_far: Any, z: Any, facts: Any, damping: Any, sums: Any) -> None:
+@kernel(W=("None", "F32s"), T=("F32", "F64"))
+def sweep(
+    core: tuple[U64s, U32s, W],
+    at: tuple[U64, U64, U64],
+    so_far: F64s,
+    z: OutTs,
+    facts: F64s2,
+    damping: F64,
+    sums: OutF64s,
+) -> None:
     """Gauss-Seidel over some rows of the core, ``z`` (float32 or 64) in place.
 
     ``core`` has the ends of these rows behind the begin of the first; ``at`` is the number of the
@@ -266,8 +279,8 @@ def sweep(core: Any, at: Any, so_far: Any, z: Any, facts: Any, damping: Any, sum
     sums[0], sums[1], sums[3] = change, reach, mass
 
 
-@kernel
-def collect(core: Any, begin: Any, end: Any, z: Any, sums: Any) -> None:
+@kernel(W=("None", "F32s"), T=("F32", "F64"))
+def collect(core: tuple[U64s, U32s, W], begin: U64, end: U64, z: Ts, sums: OutF64s) -> None:
     """Add links number ``begin`` to ``end`` to the ``sums`` (float64) of their rows."""
     rows, links, weights = core
     for i in range(sums.size):
@@ -277,8 +290,8 @@ def collect(core: Any, begin: Any, end: Any, z: Any, sums: Any) -> None:
         begin = stop
 
 
-@kernel
-def gather_tails(tails: Any, degrees: Any, z: Any, sums: Any) -> None:
+@kernel(W=("None", "F32s"), T=("F32", "F64"))
+def gather_tails(tails: tuple[U64s, U32s, W], degrees: U32s, z: Ts, sums: OutF64s) -> None:
     """``sums`` (float64[nodes]): what dangling nodes get by ``z``, 0 for all others."""
     rows, links, weights = tails
     begin = tail = np.uint64(0)
@@ -292,8 +305,10 @@ def gather_tails(tails: Any, degrees: Any, z: Any, sums: Any) -> None:
         sums[i] = gathered
 
 
-@kernel
-def gather_rows(core: Any, number: Any, loops: Any, z: Any, sums: Any) -> None:
+@kernel({"W": "F32s", "C": "F32"}, {"W": "None", "C": "U8"})
+def gather_rows(
+    core: tuple[U64s, U32s, W], number: U32s, loops: Cs, z: F64s, sums: OutF64s
+) -> None:
     """``sums`` (float64[nodes]): what the nodes of the core get by ``z``; others are left alone."""
     rows, links, weights = core
     begin = row = np.uint64(0)
@@ -306,9 +321,9 @@ def gather_rows(core: Any, number: Any, loops: Any, z: Any, sums: Any) -> None:
             begin = end
 
 
-@kernel
+@kernel(D=("U32", "F64"), T=("F32", "F64"))
 def expand(
-    number: Any, strengths: Any, degrees: Any, z: Any, sums: Any, damping: Any, y: Any
+    number: U32s, strengths: Ds, degrees: U32s, z: Ts, sums: F64s, damping: F64, y: OutF64s
 ) -> None:
     """y of some nodes from the core's z and what dangling nodes get: ``y`` (float64) holds their
     teleport and receives the result.
@@ -323,18 +338,7 @@ def expand(
 
 
 @kernel
-def advance(degrees: Any, sums: Any, following: Any) -> None:
-    """Power iteration for some nodes: adds ``sums`` to ``following`` (float64), which holds what
-    comes from elsewhere; nodes that are GONE get 0.
-
-    With z = damping * x / strength it receives G x.
-    """
-    for i in range(following.size):
-        following[i] = 0.0 if degrees[i] == GONE else following[i] + sums[i]
-
-
-@kernel
-def residual(degrees: Any, sums: Any, rest: Any, total: Any) -> None:
+def residual(degrees: U32s, sums: F64s, rest: F64s, total: OutF64s) -> None:
     """Add |sums + rest| over those of some nodes that are not GONE to ``total[0]``.
 
     With z = damping * x / strength and rest = teleport - x that is the L1 residual of x.
@@ -353,8 +357,8 @@ BEFORE = 5
 """Iterates that are looked at besides the last one."""
 
 
-@kernel
-def products(before: Any, z: Any, facts: Any, found: Any) -> None:
+@kernel(T=("F32", "F64"))
+def products(before: tuple[Ts, Ts, Ts, Ts, Ts], z: Ts, facts: F64s2, found: OutF64s2) -> None:
     """Write the products of the steps of some rows, each with each, to ``found`` float64[BEFORE,
     BEFORE], below the diagonal and on it. ``before`` has the iterates before ``z``, oldest first.
     """
@@ -389,8 +393,8 @@ def products(before: Any, z: Any, facts: Any, found: Any) -> None:
     found[4, 0], found[4, 1], found[4, 2], found[4, 3], found[4, 4] = p40, p41, p42, p43, p44
 
 
-@kernel
-def combine(before: Any, z: Any, shares: Any) -> None:
+@kernel(T=("F32", "F64"))
+def combine(before: tuple[Ts, Ts, Ts, Ts, Ts], z: OutTs, shares: F64s) -> None:
     """Replace some rows of ``z`` by the combination of the iterates after the first, in these
     ``shares`` (float64[BEFORE]). What would be negative is 0, to which the truth is nearer.
     """

@@ -19,11 +19,10 @@ Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from cocite.kernels._jit import kernel
+from cocite.kernels._kernel import kernel
+from cocite.kernels._types import *
 from cocite.kernels.rank import NO_NODE
 
 TAIL, LEFT_OUT = np.uint32(0xFFFFFFFE), np.uint32(0xFFFFFFFF)
@@ -40,9 +39,16 @@ _SHIFT, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 _LAST = np.uint32(1 << 31)
 
 
-@kernel
+@kernel(T=("F32", "U8"))
 def deal_rows(
-    in_links: Any, at: Any, codes: Any, counts: Any, above: Any, below: Any, outer: Any, loops: Any
+    in_links: tuple[U64s, U32s, F32s],
+    at: tuple[U64, U64, U64, U64],
+    codes: U32s,
+    counts: OutU64s,
+    above: tuple[OutU64s, OutU32s, OutF32s],
+    below: tuple[OutU64s, OutU32s, OutF32s],
+    outer: tuple[OutU64s, OutF32s],
+    loops: OutTs,
 ) -> None:
     """Deal the links that lead to rows of a block, of some links, to the four kinds.
 
@@ -97,7 +103,14 @@ def deal_rows(
 
 
 @kernel
-def deal_tails(in_links: Any, at: Any, codes: Any, counts: Any, inner: Any, outer: Any) -> None:
+def deal_tails(
+    in_links: tuple[U64s, U32s, F32s],
+    at: tuple[U64, U64, U64, U64],
+    codes: U32s,
+    counts: OutU64s,
+    inner: tuple[OutU64s, OutU32s, OutF32s],
+    outer: tuple[OutU64s, OutF32s],
+) -> None:
     """``deal_rows`` for links that lead to dangling nodes; ``inner`` has a row for each node."""
     in_offsets, in_sources, in_weights = in_links
     link, end, here, first = at
@@ -131,7 +144,7 @@ def deal_tails(in_links: Any, at: Any, codes: Any, counts: Any, inner: Any, oute
 
 
 @kernel
-def rename(keys: Any, begin: Any, stop: Any, number: Any, lost: Any) -> Any:
+def rename(keys: OutU64s, begin: U64, stop: U64, number: U32s, lost: OutU64s) -> U64:
     """Give the sources of sorted ``keys`` their ``number``, from key ``begin`` on and below
     ``stop``; returns the key to go on with. ``lost[0]`` counts those that have none.
     """
@@ -147,7 +160,7 @@ def rename(keys: Any, begin: Any, stop: Any, number: Any, lost: Any) -> Any:
 
 
 @kernel
-def arrange_weights(keys: Any, weights: Any, out: Any) -> None:
+def arrange_weights(keys: U64s, weights: F32s, out: OutF32s) -> None:
     """The ``weights`` of sorted ``keys`` where ``scan.arrange`` puts their targets."""
     at, source = np.uint64(0), np.uint64(0)
     for i in range(keys.size):
@@ -159,8 +172,8 @@ def arrange_weights(keys: Any, weights: Any, out: Any) -> None:
         at += _ONE64
 
 
-@kernel
-def push_weighted(words: Any, weights: Any, begin: Any, x: Any, stop: Any, into: Any) -> Any:
+@kernel(T=("F32", "F64"))
+def push_weighted(words: U32s, weights: F32s, begin: U64, x: Ts, stop: U64, into: OutF64s) -> U64:
     """``scan.push`` with ``weights`` (float32) beside the words; sums of one lane."""
     at, size = begin, np.uint64(words.size)
     while at < size:
@@ -178,7 +191,7 @@ def push_weighted(words: Any, weights: Any, begin: Any, x: Any, stop: Any, into:
 
 
 @kernel
-def spread(number: Any, first: Any, place: Any, sums: Any) -> None:
+def spread(number: U32s, first: U64, place: U64, sums: OutF64s) -> None:
     """Move the sums of a block's rows, which lie in its first entries, to their nodes', for
     some nodes (``number`` is their part, ``place`` the first of them); 0 for all others.
 

@@ -14,11 +14,10 @@ Cost: 2 to 3 ns a node and lane each. Source: 001, section 2.3.1 (Algorithm 3, l
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from cocite.kernels._jit import kernel
+from cocite.kernels._kernel import kernel
+from cocite.kernels._types import *
 from cocite.kernels.random import draw, node_at, place_of
 
 _TILE = 128
@@ -27,7 +26,7 @@ _PAD = 16
 
 
 @kernel
-def places(orders: Any, first: Any, rows: Any) -> None:
+def places(orders: U32s2, first: U32, rows: OutU32s2) -> None:
     """Fill ``rows`` (uint32[nodes of a range, lanes]) for the nodes from ``first`` on.
 
     ``orders`` uint32[lanes, ORDER_WORDS].
@@ -47,7 +46,7 @@ def places(orders: Any, first: Any, rows: Any) -> None:
 
 
 @kernel
-def places_of(orders: Any, nodes: Any, rows: Any) -> None:
+def places_of(orders: U32s2, nodes: U32s, rows: OutU32s2) -> None:
     """The same for any ``nodes`` (uint32[n]), in the place of a range."""
     lanes = np.uint64(orders.shape[0])
     tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)
@@ -63,7 +62,7 @@ def places_of(orders: Any, nodes: Any, rows: Any) -> None:
 
 
 @kernel
-def winners(orders: Any, rows: Any, first: Any, out: Any) -> None:
+def winners(orders: U32s2, rows: U32s2, first: U64, out: OutU32s2) -> None:
     """Put the nodes at the places in ``rows`` (a range of nodes, from ``first`` on) into ``out``.
 
     ``out`` uint32[lanes, nodes], all of it; ``orders`` as for ``places``, of its lanes.
@@ -82,7 +81,7 @@ def winners(orders: Any, rows: Any, first: Any, out: Any) -> None:
 
 
 @kernel
-def match(winners: Any, node: Any, key: Any, bits: Any, ring: Any, masks: Any) -> None:
+def match(winners: U32s, node: I64, key: U64, bits: U64, ring: U16, masks: OutU16s) -> None:
     """Set bit ``ring`` (uint16) of the ``masks`` uint16[nodes] of all whose winner is that of
     ``node``; or where ``bits`` (uint64) are not 0, whose winner has the same hash of so many.
     """

@@ -39,7 +39,8 @@ from typing import Any
 
 import numpy as np
 
-from cocite.kernels._jit import helper, kernel, long_at, ones, prefetch_at, word_at
+from cocite.kernels._kernel import helper, kernel, long_at, ones, prefetch_at, word_at
+from cocite.kernels._types import *
 
 REST = np.uint64(13)
 """Bits of the rest."""
@@ -155,7 +156,7 @@ def _alone_end(met: Any, at: Any) -> Any:
 
 
 @kernel
-def count_runs(member: Any, joined: Any, met: Any) -> Any:
+def count_runs(member: U32s, joined: U8s, met: OutU8s) -> I64:
     """How many runs there are; ``met`` uint8[nodes] receives who is a member."""
     met[:] = _ZERO8
     count, at = 0, 0
@@ -206,7 +207,14 @@ def _place(directory: Any, node: Any) -> Any:
 
 @kernel
 def pack(
-    member: Any, joined: Any, met: Any, bits: Any, directory: Any, order: Any, runs: Any, first: Any
+    member: U32s,
+    joined: U8s,
+    met: U8s,
+    bits: U64s,
+    directory: OutU32s,
+    order: OutU32s,
+    runs: OutU32s,
+    first: OutU32s,
 ) -> None:
     """Fill ``directory``, ``order`` and ``runs``, uint32, all zeros before.
 
@@ -252,7 +260,7 @@ def pack(
 
 
 @kernel
-def unpack(sample: Any, member: Any, joined: Any) -> Any:
+def unpack(sample: U64s, member: OutU32s, joined: OutU8s) -> I64:
     """The members of a sample and their labels, as ``trees.lay_out`` has them, uint32 and
     uint8[nodes], from its row of ``kernels/runs.py``. Returns how many there are, or DAMAGED if the
     runs are not those of so many nodes.

@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import GRAINS, NEVER, ONE, UNFINISHED
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
 from cocite.kernels.listing import offer, sort, tell
 from cocite.kernels.runs import (
     REST,
@@ -181,7 +182,7 @@ def _outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any) -> 
 
 
 @kernel
-def spread(table: Any, node: Any, weights: Any, changes: Any, marks: Any) -> Any:
+def spread(table: U64s2, node: U32, weights: U64s2, changes: OutU64s2, marks: OutU8s) -> I64:
     """Add the weights of all relatives of ``node`` over the samples of ``table``.
 
     ``weights`` uint64[16, 2] holds the weight of each meeting time, never 0, and of its square;
@@ -205,7 +206,7 @@ def _next_block(block: Any, blocks: Any, marks: Any, eights: Any) -> Any:
 
 
 @kernel
-def collect(changes: Any, marks: Any, eights: Any, used: Any) -> Any:
+def collect(changes: OutU64s2, marks: OutU8s, eights: U64s, used: OutU32s) -> I64:
     """Make ``changes`` the sums, and list in ``used`` the nodes that have one; returns how many.
 
     ``marks`` are zeros then, and the last row of ``changes``; ``eights`` are the same as uint64.
@@ -320,7 +321,7 @@ def _report(row: Any, here: Any, run: Any, other: Any, turns: Any, rights: Any, 
 
 
 @kernel
-def meeting_times(table: Any, node: Any, others: Any, out: Any) -> Any:
+def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
     """tau(node, other) in every sample, NEVER if none.
 
     ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns SOUND, or the number of a sample that
@@ -329,7 +330,7 @@ def meeting_times(table: Any, node: Any, others: Any, out: Any) -> Any:
     samples, hits = table.shape[0], others.size
     asked, runs = np.empty(hits + 1, np.uint64), np.empty(hits + 1, np.uint64)
     asked[hits] = node
-    for i in range(hits):  # as one assignment it would not run without Numba
+    for i in range(hits):  # one assignment would need Numba's runtime
         asked[i] = others[i]
     ranks, turns = np.empty((2, hits + 1), np.uint64), np.empty((2, 16, 2), np.uint64)
     _fetch(table, -1, asked, ranks)
@@ -361,7 +362,9 @@ def meeting_times(table: Any, node: Any, others: Any, out: Any) -> Any:
 
 
 @kernel
-def _best(scratch: Any, samples: Any, floor: Any, ids: Any, grains: Any) -> Any:
+def _best(
+    scratch: tuple[OutU64s, OutU8s, U64s], samples: F64, floor: F64, ids: OutU32s, grains: OutF64s
+) -> tuple[I64, I64]:
     """The best of the sums, best first, as ``settle`` and ``top`` pick them: ``ids`` uint32[k] and
     ``grains`` float64[k]. Sets all of the scratch back to 0; returns how many there are, and how
     many nodes were summed up.
@@ -399,8 +402,15 @@ def _best(scratch: Any, samples: Any, floor: Any, ids: Any, grains: Any) -> Any:
 
 @kernel
 def answer(
-    table: Any, node: Any, weights: Any, worth: Any, scratch: Any, numbers: Any, ids: Any, out: Any
-) -> Any:
+    table: U64s2,
+    node: U32,
+    weights: U64s2,
+    worth: F64s2,
+    scratch: tuple[OutU64s, OutU8s, U64s, OutU64s],
+    numbers: F64s,
+    ids: OutU32s,
+    out: OutF64s2,
+) -> tuple[I64, I64, I64]:
     """The best k of ``node``, each with score, standard error and interval.
 
     ``table`` is that of ``spread``; ``scratch`` is uint64[nodes + 1] and the marks of

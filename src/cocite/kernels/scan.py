@@ -34,15 +34,15 @@ Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
-from cocite.kernels._jit import helper, kernel, prefetch
+from cocite.kernels._kernel import JIT, helper, kernel, prefetch
+from cocite.kernels._types import *
+
+if JIT:
+    from cocite.kernels._vectors import row_max, row_min, row_sum
 
 SUM, MIN, MAX = np.uint8(0), np.uint8(1), np.uint8(2)
 
@@ -55,58 +55,12 @@ _AHEAD = np.uint64(16)
 _WIDE = 4
 """Rows of more lanes than this are asked for ahead: for narrow ones it costs more than it saves."""
 
-
-Combine = Callable[[Any, Any, Any, bool], Any]
-
-
-def _add(builder: Any, old: Any, new: Any, floating: bool) -> Any:
-    return builder.fadd(old, new) if floating else builder.add(old, new)
-
-
-def _smaller(builder: Any, old: Any, new: Any, floating: bool) -> Any:
-    compare = builder.fcmp_ordered if floating else builder.icmp_unsigned
-    return builder.select(compare("<", new, old), new, old)
-
-
-def _larger(builder: Any, old: Any, new: Any, floating: bool) -> Any:
-    compare = builder.fcmp_ordered if floating else builder.icmp_unsigned
-    return builder.select(compare(">", new, old), new, old)
-
-
-def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any, lanes: int) -> Any:
-    """A pointer to ``lanes`` elements of ``array`` from ``index`` on."""
-    data = context.make_array(kind)(context, builder, array).data
-    vector = ir.VectorType(context.get_data_type(kind.dtype), lanes)
-    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
-
-
-def _row_operation(combine: Combine) -> Any:
-    def operation(
-        typing_context: Any, into: Any, at: Any, rows: Any, source: Any, lanes: Any
-    ) -> Any:
-        signature = types.void(into, types.uint64, rows, types.uint64, lanes)
-
-        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            wide, narrow, count = sig.args[0], sig.args[2], sig.args[4].count
-            target = _vector_at(context, builder, wide, args[0], args[1], count)
-            origin = _vector_at(context, builder, narrow, args[2], args[3], count)
-            # A row need not lie on a boundary of its own size.
-            old = builder.load(target, align=wide.dtype.bitwidth // 8)
-            new = builder.load(origin, align=narrow.dtype.bitwidth // 8)
-            if wide.dtype != narrow.dtype:
-                new = builder.fpext(new, old.type)
-            result = combine(builder, old, new, isinstance(wide.dtype, types.Float))
-            builder.store(result, target, align=wide.dtype.bitwidth // 8)
-            return context.get_dummy_value()
-
-        return signature, codegen
-
-    return intrinsic(operation)
-
-
-row_sum = cast(Any, _row_operation(_add))
-row_min = cast(Any, _row_operation(_smaller))
-row_max = cast(Any, _row_operation(_larger))
+LANES = [
+    {"T": name, "D": name, "W": f"tuple[{', '.join([name] * lanes)}]"}
+    for name, most in (("U32", 16), ("F64", 8))
+    for lanes in (1, most)
+]
+"""A value a node, or a row of 64 bytes."""
 
 
 @helper
@@ -120,9 +74,9 @@ def _fold(fold: Any, into: Any, at: Any, rows: Any, source: Any, lanes: Any) -> 
         row_max(into, at, rows, source, lanes)
 
 
-@kernel
+@kernel(*LANES)
 def pull(
-    in_offsets: Any, in_sources: Any, x: Any, start: Any, fold: Any, identity: Any, out: Any
+    in_offsets: U64s, in_sources: U32s, x: Ts, start: Ts, fold: U8, identity: W, out: OutTs
 ) -> None:
     """Scan the rows of one range of destinations.
 
@@ -150,8 +104,8 @@ def pull(
             out[here + np.uint64(lane)] = row[lane]
 
 
-@kernel
-def push(words: Any, begin: Any, x: Any, stop: Any, fold: Any, identity: Any, into: Any) -> Any:
+@kernel(*LANES, {"T": "F32", "D": "F64", "W": "tuple[F64]"})
+def push(words: U32s, begin: U64, x: Ts, stop: U64, fold: U8, identity: W, into: OutDs) -> U64:
     """Scan the links of ``words`` (uint32) from ``begin`` on whose sources are below ``stop``.
 
     ``into`` holds the block's accumulators. Returns where the next source's word is.
@@ -177,7 +131,9 @@ def push(words: Any, begin: Any, x: Any, stop: Any, fold: Any, identity: Any, in
 
 
 @kernel
-def pair(in_offsets: Any, in_sources: Any, link: Any, row: Any, first: Any, keys: Any) -> None:
+def pair(
+    in_offsets: U64s, in_sources: U32s, link: U64, row: U64, first: U64, keys: OutU64s
+) -> None:
     """Fill ``keys`` uint64 with (source, target) of the links from number ``link`` on.
 
     ``row`` is the node that the first of them leads to; targets count from node ``first``.
@@ -191,7 +147,7 @@ def pair(in_offsets: Any, in_sources: Any, link: Any, row: Any, first: Any, keys
 
 
 @kernel
-def arrange(keys: Any, words: Any) -> Any:
+def arrange(keys: U64s, words: OutU32s) -> U64:
     """Write sorted ``keys`` (uint64[links]) as a stream of words (uint32[2 * links], or more).
 
     Returns how many words it takes.

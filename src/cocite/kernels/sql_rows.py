@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
 from cocite.kernels.text import C1, TURN, is_integer, wide_fault
 
 SKIPPED, TEXT, INTEGER = range(3)
@@ -193,7 +194,7 @@ def _end(text: Any, i: Any) -> Any:
 
 
 @kernel
-def rows(text: Any, take: Any, out: Any, bad: Any, tally: Any) -> Any:
+def rows(text: U8s, take: U8s, out: OutU8s, bad: OutI64s2, tally: OutI64s) -> I64:
     """Write the rows of ``text`` (uint8), which begins with one, to ``out`` (uint8[text.size +
     take.size]).
 

@@ -27,7 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._types import *
 
 NO_UTF8, TURN, C1 = range(1, 4)
 """What :func:`wide_fault` may find."""
@@ -373,7 +374,7 @@ def _keep(bad: Any, at: Any, line: Any, begin: Any, end: Any, reason: Any) -> No
 
 
 @kernel
-def normalize(text: Any, rules: Any, out: Any, bad: Any, tally: Any) -> Any:
+def normalize(text: U8s, rules: I64s, out: OutU8s, bad: OutI64s2, tally: OutI64s) -> I64:
     """Clean the whole lines of ``text`` (uint8) into ``out`` (uint8[text.size + 1] or more).
 
     ``bad`` int64[b, BAD_FIELDS] receives the first b bad rows of this piece; ``tally`` goes

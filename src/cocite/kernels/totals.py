@@ -54,7 +54,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import GRAINS, ONE
-from cocite.kernels._jit import helper, kernel, shared
+from cocite.kernels._kernel import helper, kernel, shared
+from cocite.kernels._types import *
 
 _TOTALS_ROUNDING = 2.0**-45
 """A variance below this is the rounding of the weights."""
@@ -62,7 +63,7 @@ _ZERO64 = np.uint64(0)
 
 
 @shared
-def estimate(total: Any, squares: Any, samples: Any) -> Any:
+def estimate(total: U64, squares: U64, samples: F64) -> tuple[F64, F64]:
     """(grains, variance of the mean) from the fixed-point sums of one node."""
     scale = samples * ONE
     grains = np.rint(np.float64(total) * (GRAINS / scale))
@@ -77,15 +78,15 @@ def estimate(total: Any, squares: Any, samples: Any) -> Any:
 
 @kernel
 def settle(
-    sums: Any,
-    used: Any,
-    count: Any,
-    samples: Any,
-    weight: Any,
-    totals: Any,
-    touched: Any,
-    have: Any,
-) -> Any:
+    sums: OutU64s2,
+    used: U32s,
+    count: I64,
+    samples: F64,
+    weight: F64,
+    totals: OutF64s2,
+    touched: OutU32s,
+    have: I64,
+) -> I64:
     """Add the estimates of a part to the totals, and set its sums back to 0.
 
     ``sums`` uint64[nodes, 2], of which the nodes ``used[:count]`` are not 0; ``samples`` and
@@ -108,15 +109,15 @@ def settle(
 
 @kernel
 def settle_scaled(
-    sums: Any,
-    used: Any,
-    factors: Any,
-    samples: Any,
-    weight: Any,
-    totals: Any,
-    touched: Any,
-    have: Any,
-) -> Any:
+    sums: OutU64s2,
+    used: U32s,
+    factors: F64s,
+    samples: F64,
+    weight: F64,
+    totals: OutF64s2,
+    touched: OutU32s,
+    have: I64,
+) -> I64:
     """As ``settle``, each estimate times the factor of its node; ``factors``: float64[count]."""
     for i in range(factors.size):
         node, factor = used[i], factors[i]
@@ -135,8 +136,14 @@ def settle_scaled(
 
 @kernel
 def settle_exact(
-    values: Any, used: Any, count: Any, weight: Any, totals: Any, touched: Any, have: Any
-) -> Any:
+    values: OutF64s2,
+    used: U32s,
+    count: I64,
+    weight: F64,
+    totals: OutF64s2,
+    touched: OutU32s,
+    have: I64,
+) -> I64:
     """Add the scores of a part that have no variance to the totals, and set them back to 0.
 
     ``values`` float64[nodes, 2] has them in grains in its first column, for the nodes
@@ -180,7 +187,9 @@ def _sift_down(heap: Any, size: Any, totals: Any) -> None:
 
 
 @kernel
-def top(totals: Any, touched: Any, count: Any, floor: Any, nodes: Any, best: Any) -> Any:
+def top(
+    totals: OutF64s2, touched: U32s, count: I64, floor: F64, nodes: OutU32s, best: OutF64s2
+) -> I64:
     """The best hits of at least ``floor`` grains, best first; sets the totals back to 0.
 
     ``nodes`` uint32[k] and ``best`` float64[k, 2] (grains, variance) receive them. Returns how
@@ -225,7 +234,7 @@ _MOST = 1e200
 
 
 @kernel
-def moments(values: Any, means: Any, spreads: Any) -> None:
+def moments(values: F64s2, means: OutF64s, spreads: OutF64s) -> None:
     """The mean of every column of ``values`` float64[samples, hits], and its sum of squares about
     it; the same whatever stands beside it. Both float64[hits].
     """
@@ -244,7 +253,7 @@ def moments(values: Any, means: Any, spreads: Any) -> None:
 
 
 @kernel
-def _set_stakes(values: Any, stakes: Any) -> None:
+def _set_stakes(values: F64s2, stakes: OutF64s2) -> None:
     """The stakes on each value, one after another, both float64[samples, hits]."""
     samples, hits = values.shape
     total, spread = np.full(hits, 0.5 * _IMAGINED), np.full(hits, 0.25 * _IMAGINED)
@@ -259,7 +268,9 @@ def _set_stakes(values: Any, stakes: Any) -> None:
 
 
 @kernel
-def _bet(values: Any, stakes: Any, means: Any, caps: Any, wealth: Any, most: Any) -> None:
+def _bet(
+    values: F64s2, stakes: F64s2, means: F64s, caps: F64s, wealth: OutF64s, most: OutF64s
+) -> None:
     """Fill ``most`` with the largest wealth on the way; ``wealth`` is where it ends."""
     samples, hits = values.shape
     for h in range(hits):
@@ -273,7 +284,7 @@ def _bet(values: Any, stakes: Any, means: Any, caps: Any, wealth: Any, most: Any
 
 
 @kernel
-def _scale(values: Any, origin: Any, reach: Any, scaled: Any, means: Any) -> None:
+def _scale(values: F64s2, origin: F64, reach: F64, scaled: OutF64s2, means: OutF64s) -> None:
     """Put values on a scale from 0 to 1; their means there."""
     samples, hits = values.shape
     means[:] = 0.0
@@ -288,7 +299,7 @@ def _scale(values: Any, origin: Any, reach: Any, scaled: Any, means: Any) -> Non
 
 @kernel
 def ordered_ends(
-    values: Any, origin: Any, reach: Any, level: Any, ends: Any, averages: Any
+    values: F64s2, origin: F64, reach: F64, level: F64, ends: OutF64s, averages: OutF64s
 ) -> None:
     """The ends up to which means are given up, from ``origin`` on, by bets one after another.
 
@@ -321,7 +332,13 @@ def ordered_ends(
 
 @kernel
 def mixed_ends(
-    support: Any, counts: Any, origin: Any, reach: Any, level: Any, ends: Any, averages: Any
+    support: F64s,
+    counts: F64s2,
+    origin: F64,
+    reach: F64,
+    level: F64,
+    ends: OutF64s,
+    averages: OutF64s,
 ) -> None:
     """The same by bets that are all alike.
 

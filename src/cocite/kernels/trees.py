@@ -50,7 +50,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import NEVER, NOWHERE
-from cocite.kernels._jit import helper, kernel, prefetch_at, word_at
+from cocite.kernels._kernel import helper, kernel, prefetch_at, word_at
+from cocite.kernels._types import *
 
 DAMAGED = -1
 _ZERO32, _ONE32, _TWO32, _THREE32 = np.uint32(0), np.uint32(1), np.uint32(2), np.uint32(3)
@@ -62,7 +63,9 @@ _MARK = np.uint8(MARK)
 
 
 @kernel
-def lay_out(parent: Any, label: Any, extent: Any, position: Any, member: Any, joined: Any) -> Any:
+def lay_out(
+    parent: U32s, label: U8s, extent: U32s, position: OutU32s, member: OutU32s, joined: OutU8s
+) -> U32:
     """Fill ``position`` (uint32[nodes]), ``member`` and ``joined`` (first p entries).
 
     ``position[v]`` is NOWHERE for a node that met nobody. Returns p, the number of members.
@@ -85,7 +88,7 @@ def lay_out(parent: Any, label: Any, extent: Any, position: Any, member: Any, jo
 
 
 @kernel
-def mark(wanted: Any, position: Any, member: Any, joined: Any) -> None:
+def mark(wanted: U32s, position: U32s, member: OutU32s, joined: OutU8s) -> None:
     """Mark the places of the nodes ``wanted`` in what ``lay_out`` has filled, and name them there
     by their number among these.
     """
@@ -97,7 +100,9 @@ def mark(wanted: Any, position: Any, member: Any, joined: Any) -> None:
 
 
 @kernel
-def select(member: Any, joined: Any, state: Any, out_member: Any, out_joined: Any) -> Any:
+def select(
+    member: U32s, joined: U8s, state: OutI64s, out_member: OutU32s, out_joined: OutU8s
+) -> I64:
     """The places of ``member`` and ``joined`` that are marked, without the others between them.
 
     They are a stretch of a sample; ``state`` int64[4], zeros at first, goes on from one stretch to
@@ -131,7 +136,7 @@ def select(member: Any, joined: Any, state: Any, out_member: Any, out_joined: An
 
 
 @kernel
-def pack_labels(joined: Any, out: Any) -> None:
+def pack_labels(joined: U8s, out: OutU8s) -> None:
     """Two labels a byte, the first in the low half; ``out``: uint8[(joined.size + 1) // 2]."""
     size = joined.size
     for i in range(size // 2):
@@ -141,7 +146,9 @@ def pack_labels(joined: Any, out: Any) -> None:
 
 
 @kernel
-def carry_over(words: Any, blob: Any, ids: Any, position: Any, member: Any, joined: Any) -> Any:
+def carry_over(
+    words: U32s, blob: U64s, ids: U32s, position: OutU32s, member: OutU32s, joined: OutU8s
+) -> I64:
     """A sample's layout in other ids, without the nodes that are gone.
 
     ``words`` and ``blob``, a row, are those of ``kernels/trees.py``; ``ids`` uint32[old
@@ -260,7 +267,7 @@ def _turns_left(labels: Any, here: Any, far: Any, turns: Any) -> Any:
 
 
 @kernel
-def meeting_times(table: Any, node: Any, others: Any, out: Any) -> Any:
+def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
     """tau(node, other) in every sample, NEVER if none.
 
     ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns SOUND, or the number of a sample that
@@ -326,7 +333,9 @@ def fetch_places(table: Any, begin: Any, end: Any, node: Any) -> None:
 
 
 @kernel
-def gather(table: Any, node: Any, weights: Any, sums: Any, used: Any, count: Any) -> Any:
+def gather(
+    table: U64s2, node: U32, weights: U64s2, sums: OutU64s, used: OutU32s, count: I64
+) -> I64:
     """Add up the weights of all relatives of ``node`` over the samples of ``table``.
 
     ``weights`` uint64[16, 2] holds the weight of each meeting time, never 0, and of its square.

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import GRAINS, NOWHERE, ONE, UNFINISHED
-from cocite.kernels._jit import helper, kernel, prefetch_at, word_at
+from cocite.kernels._kernel import helper, kernel, prefetch_at, word_at
+from cocite.kernels._types import *
 from cocite.kernels.listing import offer, sort, tell
 from cocite.kernels.trees import AT_ONCE, SOUND, fetch_places, label_at, meeting_times
 
@@ -39,7 +40,9 @@ def _add(member: Any, value: Any, sums: Any, used: Any, count: Any) -> Any:
 
 
 @kernel
-def _gather(table: Any, node: Any, weights: Any, sums: Any, used: Any, progress: Any) -> Any:
+def _gather(
+    table: U64s2, node: U32, weights: U64s2, sums: OutU64s, used: OutU32s, progress: OutU64s
+) -> I64:
     """As ``trees.gather``, without squares: ``sums`` uint64[nodes]. ``progress`` is the last
     of ``answer``'s scratch. Returns SOUND, or the number of a sample that points outside of itself.
     """
@@ -102,7 +105,9 @@ def _gather(table: Any, node: Any, weights: Any, sums: Any, used: Any, progress:
 
 
 @kernel
-def _best(sums: Any, used: Any, count: Any, samples: Any, floor: Any, ids: Any, grains: Any) -> Any:
+def _best(
+    sums: OutU64s, used: U32s, count: I64, samples: F64, floor: F64, ids: OutU32s, grains: OutF64s
+) -> I64:
     """The best of some sums, best first, as ``settle`` and ``top`` pick them: ``ids`` uint32[k] and
     ``grains`` float64[k]. Sets the sums back to 0; returns how many there are.
     """
@@ -126,8 +131,15 @@ def _best(sums: Any, used: Any, count: Any, samples: Any, floor: Any, ids: Any, 
 
 @kernel
 def answer(
-    table: Any, node: Any, weights: Any, worth: Any, scratch: Any, numbers: Any, ids: Any, out: Any
-) -> Any:
+    table: U64s2,
+    node: U32,
+    weights: U64s2,
+    worth: F64s2,
+    scratch: tuple[OutU64s, OutU32s, OutU64s],
+    numbers: F64s,
+    ids: OutU32s,
+    out: OutF64s2,
+) -> tuple[I64, I64, I64]:
     """The best k of ``node``, each with score, standard error and interval.
 
     ``table`` and ``weights`` are those of ``gather``; ``worth`` float64[2, 256] is by meeting time

@@ -36,7 +36,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import GRAINS, NOWHERE, ONE
-from cocite.kernels._jit import helper, kernel, word_at
+from cocite.kernels._kernel import helper, kernel, word_at
+from cocite.kernels._types import *
 from cocite.kernels.runs import inner_of, label_of, number_of, rank_of, run_at, size_of, starts_at
 from cocite.kernels.totals import estimate, top
 from cocite.kernels.trees import label_at
@@ -403,15 +404,15 @@ def _raised(heap: Any, size: Any, mean: Any) -> Any:
 
 @kernel
 def related_many(
-    table: Any,
-    weights: Any,
-    nodes: Any,
-    floor: Any,
-    who: Any,
-    scratch: Any,
-    ids: Any,
-    best: Any,
-) -> Any:
+    table: U64s2,
+    weights: U64s2,
+    nodes: U32s,
+    floor: F64,
+    who: tuple[Bools, U32s],
+    scratch: tuple[OutU64s2, OutU32s, OutF64s2, OutU32s],
+    ids: OutU32s2,
+    best: OutF64s3,
+) -> I64:
     """The best k of each of ``nodes``, as ``totals.top`` has them for one.
 
     ``weights`` uint64[17, 2] are those of ``trees.gather``, and 0 for UNMET; ``nodes`` are

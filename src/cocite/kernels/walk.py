@@ -56,7 +56,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import NOWHERE
-from cocite.kernels._jit import helper, kernel, prefetch
+from cocite.kernels._kernel import helper, kernel, prefetch
+from cocite.kernels._types import *
 from cocite.kernels.random import draw, node_at, pick, place_of
 
 _BATCH = 64
@@ -72,7 +73,7 @@ membership test costs as much as scanning some 128 links (``python -m benchmarks
 
 
 @kernel
-def start(at: Any, head: Any, parent: Any, label: Any, extent: Any) -> None:
+def start(at: OutU32s, head: OutU32s, parent: OutU32s, label: OutU8s, extent: OutU32s) -> None:
     """One token a node, nobody met: fills all five arrays (length: nodes)."""
     for node in range(at.size):
         at[node] = np.uint32(node)
@@ -84,7 +85,7 @@ def start(at: Any, head: Any, parent: Any, label: Any, extent: Any) -> None:
 
 @kernel
 def step_uniform(
-    in_offsets: Any, in_sources: Any, at: Any, key: Any, out: Any, first: Any, last: Any
+    in_offsets: U64s, in_sources: U32s, at: U32s, key: U64, out: OutU32s, first: U32, last: U32
 ) -> None:
     """Move each token at a node of the block [first, last) to a uniformly drawn in-neighbor.
 
@@ -149,7 +150,7 @@ def _argmin_by_scan(in_sources: Any, first: Any, last: Any, order: Any) -> Any:
 
 @kernel
 def step_argmin(
-    in_offsets: Any, in_sources: Any, at: Any, order: Any, out: Any, first: Any, last: Any
+    in_offsets: U64s, in_sources: U32s, at: U32s, order: U32s, out: OutU32s, first: U32, last: U32
 ) -> None:
     """Move each token at a node of the block [first, last) to its in-neighbor with the smallest
     place in ``order``; ``out`` as for ``step_uniform``.
@@ -184,8 +185,15 @@ def step_argmin(
 
 @kernel
 def meet(
-    arrived: Any, at: Any, head: Any, owner: Any, parent: Any, label: Any, extent: Any, step: Any
-) -> Any:
+    arrived: U32s,
+    at: OutU32s,
+    head: OutU32s,
+    owner: OutU32s,
+    parent: OutU32s,
+    label: OutU8s,
+    extent: OutU32s,
+    step: U8,
+) -> U32:
     """Merge the tokens that arrived at one node; returns how many live on.
 
     ``arrived`` uint32[t] is where tokens 0..t-1 moved to; ``at`` and ``head`` (their first t
@@ -243,7 +251,7 @@ _SLACK = 1.0 + 2.0**-40
 
 
 @kernel
-def share(offsets: Any, neighbors: Any, weights: Any, by_node: Any, out: Any) -> None:
+def share(offsets: U64s, neighbors: U32s, weights: F32s, by_node: Bool, out: OutU32s) -> None:
     """Fill ``out`` (uint32[links]) with the running shares of the links of each row."""
     for i in range(offsets.size - 1):
         begin, end = offsets[i], offsets[np.uint64(i) + _WEIGHTED_WALK_ONE64]
@@ -271,14 +279,14 @@ def _at_share(shares: Any, begin: Any, end: Any, value: Any) -> Any:
 
 @kernel
 def step_weighted(
-    in_offsets: Any,
-    in_sources: Any,
-    shares: Any,
-    at: Any,
-    key: Any,
-    out: Any,
-    first: Any,
-    last: Any,
+    in_offsets: U64s,
+    in_sources: U32s,
+    shares: U32s,
+    at: U32s,
+    key: U64,
+    out: OutU32s,
+    first: U32,
+    last: U32,
 ) -> None:
     """Move each token at a node of the block [first, last) to an in-neighbor drawn by weight.
 
@@ -350,14 +358,14 @@ def _first_to_ring(
 
 @kernel
 def step_clock(
-    in_offsets: Any,
-    in_sources: Any,
-    weights: Any,
-    by_node: Any,
-    at: Any,
-    key: Any,
-    out: Any,
-    block: Any,
+    in_offsets: U64s,
+    in_sources: U32s,
+    weights: F32s,
+    by_node: Bool,
+    at: U32s,
+    key: U64,
+    out: OutU32s,
+    block: U32s,
 ) -> None:
     """Move each token at a node of ``block`` (uint32[2]: first, end) to the in-neighbor whose
     clock rings first; ``out`` as for ``step_weighted``.

@@ -38,7 +38,8 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import NOWHERE
-from cocite.kernels._jit import helper, kernel, prefetch
+from cocite.kernels._kernel import helper, kernel, prefetch
+from cocite.kernels._types import *
 
 _BATCH = 64
 _AHEAD = 16
@@ -51,7 +52,7 @@ _ONE32 = np.uint32(1)
 
 
 @kernel
-def make_home(cuts: Any, home: Any) -> None:
+def make_home(cuts: U32s, home: OutU32s) -> None:
     """Fill ``home`` (uint32): its first word a shift, then a bucket for every number >> shift.
 
     ``cuts`` uint32[buckets + 1] ascends from 0; bucket b is [cuts[b], cuts[b + 1]). The bucket in
@@ -109,7 +110,7 @@ def _rewind(starts: Any) -> None:
 
 
 @kernel
-def deal(rows: Any, cuts: Any, home: Any, starts: Any, out: Any) -> None:
+def deal(rows: U32s2, cuts: U32s, home: U32s, starts: OutU32s, out: OutU32s2) -> None:
     """Sort ``rows`` by the bucket of their first word, stably; ``starts`` uint32[buckets + 1]."""
     starts[:] = 0
     for i in range(rows.shape[0]):
@@ -123,7 +124,7 @@ def deal(rows: Any, cuts: Any, home: Any, starts: Any, out: Any) -> None:
 
 
 @kernel
-def deal_records(rows: Any, cuts: Any, home: Any, starts: Any, out: Any) -> None:
+def deal_records(rows: U32s2, cuts: U32s, home: U32s, starts: OutU32s, out: OutU32s2) -> None:
     """Sort records by their bucket, two a block; ``starts`` uint32[2 * blocks + 1]."""
     starts[:] = 0
     for i in range(rows.shape[0]):
@@ -140,7 +141,7 @@ def deal_records(rows: Any, cuts: Any, home: Any, starts: Any, out: Any) -> None
 
 
 @kernel
-def begin(first: Any, at: Any, standing: Any) -> None:
+def begin(first: U32, at: OutU32s, standing: OutU32s2) -> None:
     """One token at every node of the block; ``at`` and ``standing`` have its length."""
     for i in range(at.size):
         node = np.uint32(first + np.uint32(i))
@@ -150,7 +151,9 @@ def begin(first: Any, at: Any, standing: Any) -> None:
 
 
 @kernel
-def merge(rows: Any, cursor: Any, ends: Any, more: Any, tree: Any, out: Any) -> Any:
+def merge(
+    rows: U32s2, cursor: OutI64s, ends: I64s, more: Bools, tree: OutU64s, out: OutU32s2
+) -> I64:
     """Merge runs of tokens into ``out`` by ascending head; returns how many came.
 
     Run r has ``rows[cursor[r] : ends[r]]`` (both int64, advanced) in memory and more to come if
@@ -189,7 +192,9 @@ def merge(rows: Any, cursor: Any, ends: Any, more: Any, tree: Any, out: Any) -> 
 
 
 @kernel
-def meet(rows: Any, first: Any, standing: Any, at: Any, live: Any, records: Any) -> Any:
+def meet(
+    rows: U32s2, first: U32, standing: OutU32s2, at: OutU32s, live: I64, records: OutU32s2
+) -> tuple[I64, I64]:
     """Let tokens arrive, by ascending head; returns (how many live, how many records).
 
     ``standing`` uint32[nodes of the block, 2] has the head and the members of the token at each
@@ -197,11 +202,10 @@ def meet(rows: Any, first: Any, standing: Any, at: Any, live: Any, records: Any)
     another writes a record: itself, whom it met, how many members that one had before.
     """
     count, size = 0, rows.shape[0]
-    flat = standing.reshape(-1)
     for low in range(0, size, _BATCH):
         high = min(low + _BATCH, size)
         for i in range(low, high):
-            prefetch(flat, np.uint64(2) * np.uint64(rows[i, 0] - first))
+            prefetch(standing, np.uint64(2) * np.uint64(rows[i, 0] - first))
         for i in range(low, high):
             node = np.int64(rows[i, 0] - first)
             if standing[node, 0] == NOWHERE:
@@ -219,17 +223,18 @@ def meet(rows: Any, first: Any, standing: Any, at: Any, live: Any, records: Any)
 
 
 @kernel
-def leave(at: Any, moved: Any, first: Any, standing: Any, rows: Any, roots: Any) -> Any:
+def leave(
+    at: U32s, moved: U32s, first: U32, standing: OutU32s2, rows: OutU32s2, roots: OutU32s2
+) -> tuple[I64, I64]:
     """Take the tokens at ``at`` off their nodes; returns (how many go on, how many roots).
 
     A token goes on to ``moved`` as a row. One that moved NOWHERE has ended: if it has
     met another it is the root of a tree, and a record.
     """
     gone, ended, size = 0, 0, at.size
-    flat = standing.reshape(-1)
     for i in range(size):
         if i + _AHEAD < size:
-            prefetch(flat, np.uint64(2) * np.uint64(at[i + _AHEAD] - first))
+            prefetch(standing, np.uint64(2) * np.uint64(at[i + _AHEAD] - first))
         node = np.int64(at[i] - first)
         head, members = standing[node, 0], standing[node, 1]
         standing[node, 0] = NOWHERE
@@ -246,7 +251,9 @@ def leave(at: Any, moved: Any, first: Any, standing: Any, rows: Any, roots: Any)
 
 
 @kernel
-def settle(rows: Any, first: Any, step: Any, parent: Any, extent: Any, label: Any) -> None:
+def settle(
+    rows: U32s2, first: U32, step: U8, parent: OutU32s, extent: OutU32s, label: OutU8s
+) -> None:
     """Enter records of nodes of this block, and of roots, as ``trees.lay_out`` knows them."""
     for i in range(rows.shape[0]):
         node = np.int64(rows[i, 0] - first)
@@ -257,7 +264,7 @@ def settle(rows: Any, first: Any, step: Any, parent: Any, extent: Any, label: An
 
 
 @kernel
-def receive(rows: Any, first: Any, parent: Any, extent: Any, label: Any) -> None:
+def receive(rows: U32s2, first: U32, parent: OutU32s, extent: OutU32s, label: OutU8s) -> None:
     """Enter messages: a node whose position is known is its own parent, its extent the position."""
     for i in range(rows.shape[0]):
         node = np.int64(rows[i, 0] - first)
@@ -267,7 +274,7 @@ def receive(rows: Any, first: Any, parent: Any, extent: Any, label: Any) -> None
 
 
 @kernel
-def place(first: Any, cursor: Any, parent: Any, extent: Any, position: Any) -> Any:
+def place(first: U32, cursor: U32, parent: U32s, extent: U32s, position: OutU32s) -> U32:
     """Fill ``position`` (uint32, the block's nodes); ``cursor`` is where the next tree begins.
 
     A node that met nobody has parent NOWHERE and extent 1. Returns the cursor behind the block.
@@ -290,7 +297,7 @@ def place(first: Any, cursor: Any, parent: Any, extent: Any, position: Any) -> A
 
 
 @kernel
-def reply(rows: Any, first: Any, step: Any, position: Any) -> None:
+def reply(rows: OutU32s2, first: U32, step: U8, position: U32s) -> None:
     """Turn records whose parents lie in this block into messages to their nodes, in place."""
     for i in range(rows.shape[0]):
         rows[i, 1] = np.uint32(position[np.int64(rows[i, 1] - first)] + rows[i, 2])
@@ -298,7 +305,7 @@ def reply(rows: Any, first: Any, step: Any, position: Any) -> None:
 
 
 @kernel
-def places(first: Any, node: Any, position: Any, label: Any, rows: Any) -> Any:
+def places(first: U32, node: I64, position: U32s, label: U8s, rows: OutU32s2) -> tuple[I64, I64]:
     """Write the places of the block's nodes from the ``node``-th on; returns (rows, next node)."""
     count = 0
     while node < position.size and count < rows.shape[0]:
@@ -312,7 +319,7 @@ def places(first: Any, node: Any, position: Any, label: Any, rows: Any) -> Any:
 
 
 @kernel
-def collect(rows: Any, first: Any, member: Any, label: Any) -> None:
+def collect(rows: U32s2, first: U32, member: OutU32s, label: OutU8s) -> None:
     """Put places where they belong, in the range of positions that begins with ``first``."""
     size = rows.shape[0]
     for i in range(size):
@@ -327,7 +334,7 @@ def collect(rows: Any, first: Any, member: Any, label: Any) -> None:
 
 
 @kernel
-def begin_batch(head: Any, members: Any) -> None:
+def begin_batch(head: OutU32s, members: OutU32s) -> None:
     """A token for every node."""
     for node in range(head.size):
         head[node] = np.uint32(node)
@@ -335,7 +342,9 @@ def begin_batch(head: Any, members: Any) -> None:
 
 
 @kernel
-def deal_batch(at: Any, cuts: Any, home: Any, starts: Any, standing: Any, index: Any) -> None:
+def deal_batch(
+    at: U32s, cuts: U32s, home: U32s, starts: OutU32s, standing: OutU32s, index: OutU32s
+) -> None:
     """Sort nodes by their block, stably: ``standing[i]`` is ``at[index[i]]``, block b's are those
     from ``starts[b]`` to ``starts[b + 1]``. ``cuts`` and ``home`` are as in
     ``kernels/walk_blocks.py``.
@@ -357,7 +366,7 @@ def deal_batch(at: Any, cuts: Any, home: Any, starts: Any, standing: Any, index:
 
 
 @kernel
-def gather(moved: Any, index: Any, arrived: Any) -> None:
+def gather(moved: U32s, index: U32s, arrived: OutU32s) -> None:
     """Back from the order of blocks to that of heads."""
     for i in range(moved.size):
         arrived[index[i]] = moved[i]
@@ -365,15 +374,15 @@ def gather(moved: Any, index: Any, arrived: Any) -> None:
 
 @kernel
 def meet_batch(
-    arrived: Any,
-    at: Any,
-    head: Any,
-    members: Any,
-    owner: Any,
-    records: Any,
-    first: Any,
-    live: Any,
-) -> Any:
+    arrived: U32s,
+    at: OutU32s,
+    head: OutU32s,
+    members: OutU32s,
+    owner: OutU32s,
+    records: OutU32s2,
+    first: I64,
+    live: I64,
+) -> tuple[I64, I64]:
     """Merge tokens that arrived at one node; returns (how many live on, how many records).
 
     Looks at tokens ``first`` to ``first + records.shape[0]`` of those that moved to ``arrived``;
@@ -417,7 +426,7 @@ def meet_batch(
 
 
 @kernel
-def end(head: Any, members: Any, records: Any) -> Any:
+def end(head: U32s, members: U32s, records: OutU32s2) -> I64:
     """Behind the last step: a record for every root; returns how many."""
     count = 0
     for i in range(head.size):

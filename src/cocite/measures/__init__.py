@@ -10,9 +10,9 @@ from cocite.measures.cocitation import COCITATION, COUPLING
 from cocite.measures.companion import COMPANION
 from cocite.measures.default import NEIGHBOURHOOD
 from cocite.measures.measure import Component, Measure
-from cocite.measures.meeting_weight import BY, AskValue, By
+from cocite.measures.meeting_weight import MEETING_WEIGHT, AskValue, By
 from cocite.measures.pagesim import PAGESIM
-from cocite.measures.ppr import PPR, PROXIMITY
+from cocite.measures.ppr import PPR, PPR_SYMMETRIC
 from cocite.measures.prank import PRANK
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.settings import (
@@ -24,22 +24,22 @@ from cocite.measures.settings import (
     SEED,
     PartSettings,
     Setting,
-    Value,
     WholeSettings,
 )
 from cocite.measures.simrank import COMPACT_SIMRANK, SIMRANK
-from cocite.measures.snn import SHARED_NEAREST
-from cocite.measures.tfidf import TEXT
+from cocite.measures.snn import SNN
+from cocite.measures.tfidf import TFIDF
 from cocite.measures.xjaccard import XJACCARD
+from cocite.options.core import Value
 
 __all__ = [
-    "BY",
     "DECAY",
     "DEFAULT",
     "HUBS",
     "IN_SHARE",
     "LENGTH",
     "MEASURES",
+    "MEETING_WEIGHT",
     "SAMPLES",
     "SEED",
     "AskValue",
@@ -68,11 +68,11 @@ MEASURES: dict[str, Measure] = {
         PAGESIM,
         COCITATION,
         COUPLING,
-        SHARED_NEAREST,
-        PROXIMITY,
+        SNN,
+        PPR_SYMMETRIC,
         PPR,
         COMPANION,
-        TEXT,
+        TFIDF,
     )
 }
 

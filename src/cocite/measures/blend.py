@@ -12,7 +12,7 @@ What stands in parentheses is the component's own: settings of its index or of i
 ``direction``, its ``layout``. All else is chosen for the blend, and reaches every component that
 has a setting of that name; what is not chosen is each component's default. A blend that has a name,
 such as ``neighbourhood``, stands for its components: its weight is shared out among them, and what
-stands in its parentheses is for all of them that can take it. ``text`` takes no direction.
+stands in its parentheses is for all of them that can take it. ``tfidf`` takes no direction.
 
 A blend is symmetric, within [0, 1], or monotone in the decay if all its components are.
 
@@ -43,7 +43,8 @@ from cocite.constants import added
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS, NO_LINKS
 from cocite.measures.measure import Component, Measure, Takes
-from cocite.measures.settings import PartSettings, Setting, Value, WholeSettings
+from cocite.measures.settings import PartSettings, Setting, WholeSettings
+from cocite.options.core import Value
 
 PREFIX = "blend:"
 _TERM = re.compile(
@@ -77,7 +78,7 @@ class Blend(Measure):
                 for own in part.free(self._same_kind(part.measure, settings))
                 if own.name == name
             ]
-            if all(value == values[0] for value in values) and setting.told(values[0]):
+            if all(value == values[0] for value in values) and setting.listed(values[0]):
                 found[name] = values[0]
         return WholeSettings(found)
 

@@ -13,11 +13,11 @@ up to 100 rounds, or until a changes by 1e-10 in all. Authorities of a vicinity 
 
 Convention: in-links; ``out`` has all links turned round, so that hubs take the place of
 authorities. Not symmetric: each page has a vicinity of its own. Nodes outside of it score 0, and
-all do where it has no links. A page other than u with more than ``widest`` links in a direction is
-not passed through that way, as a stop word is not: it stays in the vicinity, and what it leads to
-does not come in by it. That is, unless it is chosen, widest = max(100, sqrt(links of the graph)),
-which was best over four labeled graphs and bounds the slowest questions (``python -m
-benchmarks.widest``). What the paper has beside this needs texts of pages or their hosts and is
+all do where it has no links. A page other than u with more than ``max_degree`` links in a direction
+is not passed through that way, as a stop word is not: it stays in the vicinity, and what it leads
+to does not come in by it. By default max_degree is max(100, sqrt(links of the graph)), which was
+best over four labeled graphs and bounds the slowest questions (``python -m
+benchmarks.max_degree``). What the paper has beside this needs texts of pages or their hosts and is
 left out: links by their order on a page, duplicate pages, the weights of hosts.
 
 Cost: the links of the vicinity, read once, and some 10 ns a link and round; numbers of a vicinity
@@ -34,18 +34,18 @@ from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
 
 
-def _max_degree(links: int) -> int:
+def _default_max_degree(links: int) -> int:
     return max(100, math.isqrt(links))
 
 
-WIDEST = Setting(
-    "widest",
+MAX_DEGREE = Setting(
+    "max_degree",
     0,
     "do not pass through pages that have more links than this; 0: the square root of the number of "
     "links in the graph, 100 at least",
     0,
     2**32 - 1,
-    by_links=_max_degree,
+    by_links=_default_max_degree,
 )
 
 COMPANION = Measure(
@@ -53,6 +53,6 @@ COMPANION = Measure(
     summary="authorities among the pages around a page; not symmetric (Dean, Henzinger)",
     layouts=("links",),
     reader="cocite.index.layouts.links.common:CompanionReader",
-    ask=(WIDEST,),
+    ask=(MAX_DEGREE,),
     symmetric=False,
 )

@@ -1,17 +1,17 @@
 """Neighborhood, the default: the same pages are nearest to both, or they are near themselves.
 
-    score(u, v) = 0.4 * shared-nearest(u, v) + 0.6 * proximity(u, v)
+    score(u, v) = 0.4 * snn(u, v) + 0.6 * ppr-symmetric(u, v)
 
 ``measures/snn.py`` finds what is alike, and says nothing of most pages; ``measures/ppr.py`` reaches
 all that is connected, so that lists are full and pages have answers that few link to, and it tells
 what stands close. Each alone is worse; the share hardly matters, from .3 to .7, as the scores of
-what is alike are ten times those of what is only near. Exact, but for what proximity has not read,
-which intervals contain.
+what is alike are ten times those of what is only near. Exact, but for what ``ppr-symmetric`` has
+not read, which intervals contain.
 
-Links of both directions count. Direction and settings of ``shared-nearest`` are to be chosen;
-proximity has none, as it takes links either way.
+Links of both directions count. Direction and settings of ``snn`` are to be chosen;
+``ppr-symmetric`` has none, as it takes links either way.
 
-Weights: if links have weights, proximity goes by them, and shared-nearest leaves them aside.
+Weights: if links have weights, ``ppr-symmetric`` goes by them, and ``snn`` leaves them aside.
 
 Cost: that of both.
 Source: those of both, added up as blends are (``measures/blend.py``); found by comparing with
@@ -23,13 +23,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cocite.measures.blend import PREFIX, parse_blend
-from cocite.measures.ppr import PROXIMITY
-from cocite.measures.snn import SHARED_NEAREST
+from cocite.measures.ppr import PPR_SYMMETRIC
+from cocite.measures.snn import SNN
 
-_PARTS = {measure.name: measure for measure in (SHARED_NEAREST, PROXIMITY)}
+_PARTS = {measure.name: measure for measure in (SNN, PPR_SYMMETRIC)}
 
 NEIGHBOURHOOD = replace(
-    parse_blend(PREFIX + "0.4*shared-nearest+0.6*proximity(direction=any)", _PARTS),
+    parse_blend(PREFIX + "0.4*snn+0.6*ppr-symmetric(direction=any)", _PARTS),
     name="neighbourhood",
     summary="the same pages are nearest to both, or they are near themselves; the default",
     weighted=True,

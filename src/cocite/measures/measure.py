@@ -14,8 +14,9 @@ from typing import Protocol
 from cocite.engine.weights import Step
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS, NO_LINKS, checked_direction, opposite
-from cocite.measures.meeting_weight import BY, heeds_decay
-from cocite.measures.settings import DECAY, PartSettings, Setting, Value, WholeSettings
+from cocite.measures.meeting_weight import MEETING_WEIGHT, heeds_decay
+from cocite.measures.settings import DECAY, PartSettings, Setting, WholeSettings
+from cocite.options.core import Value
 
 Takes = tuple[Setting[Value], ...]
 """The settings that a measure takes at one time."""
@@ -111,19 +112,20 @@ class Measure:
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
         """All settings of a question, with defaults; raises :class:`UsageError`.
 
-        Of decay and ``by`` only what the answer goes by: ``by`` where it is not decay**t, and no
-        decay where no component heeds it.
+        Of decay and ``meeting_weight`` only what the answer goes by: ``meeting_weight`` where it is
+        not decay**t, and no decay where no component heeds it.
         """
         found = self._filled(self.ask, given)
-        if not any(BY in component.measure.ask for component in self.components):
+        if not any(MEETING_WEIGHT in component.measure.ask for component in self.components):
             return found
-        by = found.get(BY, BY.default)
-        left_out = {BY.name} if by == BY.default else set()
+        by = found.get(MEETING_WEIGHT, MEETING_WEIGHT.default)
+        left_out = {MEETING_WEIGHT.name} if by == MEETING_WEIGHT.default else set()
         if DECAY in found and not any(c.heeds_decay(by) for c in self.components):
             if DECAY.name in given:
                 raise UsageError(
-                    f"decay is {found[DECAY]:g}, and no score depends on it: by says what meetings "
-                    "are worth. Leave one of the two out, or write decay into the other"
+                    f"decay is {found[DECAY]:g}, and no score depends on it: meeting_weight "
+                    "says what meetings are worth. Leave one of the two out, or write decay into "
+                    "the other"
                 )
             left_out.add(DECAY.name)
         return found.only(s for s in self.ask if s.name not in left_out)
@@ -177,10 +179,12 @@ class Component:
         return PartSettings.checked(self.measure.ask, found)
 
     def heeds_decay(self, by: str) -> bool:
-        """Whether a decay that is chosen changes its scores, where ``by`` is what is chosen."""
+        """Whether a decay that is chosen changes its scores, where ``by`` is chosen."""
         if DECAY not in self.free(self.measure.ask):
             return False
-        return BY not in self.measure.ask or heeds_decay(self.fixed.get(BY, by))
+        return MEETING_WEIGHT not in self.measure.ask or heeds_decay(
+            self.fixed.get(MEETING_WEIGHT, by)
+        )
 
     def free(self, settings: Takes) -> Takes:
         """Those of its ``settings`` that are not fixed."""

@@ -3,7 +3,7 @@
     score(u, v) = E f(tau),      f(0) = 1,  f(t) in [0, 1] for t = 1, 2, ...,  f(never) = 0
 
 tau being the step at which the walks of u and v first meet. By default f(t) = decay**t, which makes
-simrank SimRank. ``by`` says another one:
+simrank SimRank. ``meeting_weight`` says another one:
 
     0.8**t, 1/t, t<=3           an expression in t, and in length and decay: + - * / // % **,
                                 comparisons, and, or, not, if, abs, exp, log, max, min, sqrt
@@ -40,10 +40,11 @@ from typing import Any
 
 from cocite.engine.weights import MAX_LENGTH
 from cocite.errors import UsageError
-from cocite.measures.settings import DECAY, LENGTH, PartSettings, Setting, Value
+from cocite.measures.settings import DECAY, LENGTH, PartSettings, Setting
+from cocite.options.core import Value
 
 By = str | Sequence[float] | Callable[[int], float]
-"""What may be given for ``by``: a name or an expression, numbers, or in Python a function of t."""
+"""A ``meeting_weight``: an expression, numbers, or in Python a function of t."""
 AskValue = Value | By
 """What may be given for any setting of a question."""
 
@@ -81,7 +82,7 @@ _VARIABLES = ("t", "length", "decay")
 
 
 class MeetingSetting(Setting[str]):
-    """The setting ``by``: kept as a text, in one way of writing it."""
+    """The setting ``meeting_weight``: kept as a text, in one way of writing it."""
 
     def checked(self, value: object) -> str:
         """The text; raises :class:`UsageError` for what cannot be read."""
@@ -103,8 +104,8 @@ class MeetingSetting(Setting[str]):
         )
 
 
-BY = MeetingSetting(
-    "by",
+MEETING_WEIGHT = MeetingSetting(
+    "meeting_weight",
     "decay ** t",
     "what a meeting after t steps is worth, from 0 to 1, by an expression such as 0.8**t, 1/t or "
     "t<=3; or hitting, which is 1 - steps / (length + 1) for the mean number of steps",
@@ -134,7 +135,7 @@ def weights_of(asked: PartSettings, built: PartSettings) -> MeetingWeights:
     Raises :class:`UsageError` for a function that is not what it must be, so that whoever takes a
     question asks once before it begins.
     """
-    return _weight(asked.get(BY, BY.default), asked[DECAY], built[LENGTH])
+    return _weight(asked.get(MEETING_WEIGHT, MEETING_WEIGHT.default), asked[DECAY], built[LENGTH])
 
 
 def heeds_decay(by: str) -> bool:
@@ -159,30 +160,32 @@ def sampled(by: object, length: int) -> object:
         return [float(by(t)) for t in range(1, length + 1)]
     except Exception as error:
         raise UsageError(
-            f"by is a function, which failed for a step from 1 to {length}: {error}"
+            f"meeting_weight is a function, which failed for a step from 1 to {length}: {error}"
         ) from error
 
 
 @lru_cache(maxsize=256)
 def _weight(by: str, decay: float, length: int) -> MeetingWeights:
-    if by == BY.default:
+    if by == MEETING_WEIGHT.default:
         values = [decay**t for t in range(length + 1)]
         return _padded(values, decay ** (length + 1))
     numbers = numbers_in(by)
     if numbers is not None and numbers < length:
-        raise UsageError(f"by has {numbers} numbers; walks have {length} steps: give one for each")
+        raise UsageError(
+            f"meeting_weight has {numbers} numbers; walks have {length} steps: give one for each"
+        )
     values = [1.0, *(_at(by, t, decay, length) for t in range(1, length + 1))]
     for t, value in enumerate(values):
         if not 0 <= value <= 1:
             raise UsageError(
-                f"by is {by!r}, and so a meeting after {t} step{'s' * (t > 1)} is worth {value:g}; "
-                "it is worth a number from 0 to 1: divide by the largest, or cut it off by "
-                "max(0, min(1, ...))"
+                f"meeting_weight is {by!r}, and so a meeting after {t} step{'s' * (t > 1)} is "
+                f"worth {value:g}; it is worth a number from 0 to 1: divide by the largest, or cut "
+                "it off by max(0, min(1, ...))"
             )
     if not any(values[1:]):
         raise UsageError(
-            f"by is {by!r}, which makes all meetings of walks of {length} steps worth 0: nothing "
-            "would be similar"
+            f"meeting_weight is {by!r}, which makes all meetings of walks of {length} steps worth "
+            "0: nothing would be similar"
         )
     if numbers is not None:
         return _padded(values, 0.0)
@@ -206,7 +209,9 @@ def _at(by: str, t: int, decay: float, length: int) -> float:
         found = str(value)
     except (ArithmeticError, ValueError, TypeError) as error:
         found = str(error)
-    raise UsageError(f"by is {by!r}, which is no number for a meeting after {t} steps: {found}")
+    raise UsageError(
+        f"meeting_weight is {by!r}, which is no number for a meeting after {t} steps: {found}"
+    )
 
 
 def _evaluated(tree: ast.expr, names: dict[str, float]) -> Any:
@@ -251,10 +256,13 @@ def _canonical(text: str) -> str:
 def _joined(numbers: list[float]) -> str:
     if not 1 <= len(numbers) <= MAX_LENGTH:
         raise UsageError(
-            f"by has {len(numbers)} numbers; it has one for each step of a walk, 1 to {MAX_LENGTH}"
+            f"meeting_weight has {len(numbers)} numbers; it has one for each step of a walk, 1 to "
+            f"{MAX_LENGTH}"
         )
     if not all(map(math.isfinite, numbers)):
-        raise UsageError("by has a number that is not finite; a meeting is worth 0 to 1")
+        raise UsageError(
+            "meeting_weight has a number that is not finite; a meeting is worth 0 to 1"
+        )
     return ", ".join(map(repr, numbers)) + "," * (len(numbers) == 1)
 
 
@@ -263,15 +271,17 @@ def _tree(text: str) -> ast.expr:
     """An expression, or a tuple of numbers, of nothing but what is allowed."""
     text = _NAMED.get(text, text)
     if len(text) > _LONGEST * (1 + 2 * ("," in text)):
-        raise UsageError(f"by has {len(text):,} characters; {_LONGEST} are allowed")
+        raise UsageError(f"meeting_weight has {len(text):,} characters; {_LONGEST} are allowed")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"by is {text!r}; it is {BY.allowed}") from error
+        raise UsageError(f"meeting_weight is {text!r}; it is {MEETING_WEIGHT.allowed}") from error
     for each in tree.elts if isinstance(tree, ast.Tuple) else [tree]:
         _check(each, text, variables=() if isinstance(tree, ast.Tuple) else _VARIABLES)
     if isinstance(tree, ast.Tuple) and not tree.elts:
-        raise UsageError(f"by is {text!r}, without a number; it is {BY.allowed}")
+        raise UsageError(
+            f"meeting_weight is {text!r}, without a number; it is {MEETING_WEIGHT.allowed}"
+        )
     return tree
 
 
@@ -294,7 +304,9 @@ def _check(tree: ast.expr, text: str, variables: tuple[str, ...]) -> None:
                 fine = type(node) in _OPERATIONS
         if not fine:
             what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__.lower()
-            raise UsageError(f"by is {text!r}, with {what!r} in it; it is {BY.allowed}")
+            raise UsageError(
+                f"meeting_weight is {text!r}, with {what!r} in it; it is {MEETING_WEIGHT.allowed}"
+            )
 
 
 def _is_float(value: Any) -> bool:

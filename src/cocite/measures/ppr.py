@@ -17,14 +17,14 @@ told apart by how many ways lead there.
 Weights: if links have weights, they are the entries of A.
 
 Convention: the score that is told is never above the truth. It is what a search from u finds that
-reads about ``effort`` links, most of them near u, and more only until it has reached ``reach``
-pages. With e the largest of what is left to hand on by a page over its d, the truth is above it by
+reads about ``max_edges`` links, most of them near u, and more only until ``min_results`` pages are
+found. With e the largest of what is left to hand on by a page over its d, the truth is above it by
 
     sqrt(d(u) d(v)) * e / (1 - damping)     at most,
 
 which intervals contain. What is told is symmetric up to that; the measure is.
 
-Cost: the effort, some 3 ns a link. Exact where all is read.
+Cost: ``max_edges`` links, some 3 ns a link. Exact where all is read.
 Source: Zhou, Bousquet, Lal, Weston, Schoelkopf 2004, *Learning with local and global consistency*,
 for the matrix; Andersen, Chung, Lang 2006, 3, for the search and its bound, as links are taken
 either way.
@@ -80,21 +80,25 @@ PPR = Measure(
 )
 
 
-# -- proximity ---------------------------------------------------------------------------
+# -- ppr-symmetric -----------------------------------------------------------------------
 
 
 FARTHER = replace(DAMPING, default=0.9)
-EFFORT = Setting("effort", 30_000, "about how many links a question reads", 1, 10**12)
-REACH = Setting(
-    "reach", 200, "read on beyond the effort until so many pages are found, or all", 1, 2**32 - 1
+MAX_EDGES = Setting("max_edges", 30_000, "about how many links a question reads", 1, 10**12)
+MIN_RESULTS = Setting(
+    "min_results",
+    200,
+    "read on beyond max_edges until so many pages are found, or all",
+    1,
+    2**32 - 1,
 )
 
-PROXIMITY = Measure(
-    name="proximity",
+PPR_SYMMETRIC = Measure(
+    name="ppr-symmetric",
     summary="how near along links taken either way, hubs divided out; reaches all there is",
     layouts=("links",),
     reader="cocite.index.layouts.links.push:ProximityReader",
-    ask=(FARTHER, EFFORT, REACH),
+    ask=(FARTHER, MAX_EDGES, MIN_RESULTS),
     symmetric=False,
     weighted=True,
     direction="any",

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from cocite.engine.weights import Step
 from cocite.measures.measure import Measure
-from cocite.measures.meeting_weight import BY
+from cocite.measures.meeting_weight import MEETING_WEIGHT
 from cocite.measures.settings import DECAY, IN_SHARE, LENGTH, SAMPLES, SEED
 
 PRANK = Measure(
@@ -36,7 +36,7 @@ PRANK = Measure(
     summary="similar if similar pages link to both, and if they link to similar pages (Zhao et al)",
     layouts=("trees", "packed", "paths"),
     build=(SAMPLES, LENGTH, SEED, IN_SHARE),
-    ask=(DECAY, BY),
+    ask=(DECAY, MEETING_WEIGHT),
     step=Step.UNIFORM,
     direction="both",
     joint=True,

@@ -42,7 +42,7 @@ from __future__ import annotations
 from cocite.engine.weights import Step
 from cocite.measures.evidence import EVIDENCE
 from cocite.measures.measure import Measure
-from cocite.measures.meeting_weight import BY
+from cocite.measures.meeting_weight import MEETING_WEIGHT
 from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
 
 PSIMRANK = Measure(
@@ -50,7 +50,7 @@ PSIMRANK = Measure(
     summary="like simrank, but walks meet as likely as in-links overlap (Fogaras, Racz)",
     layouts=("trees", "packed", "paths"),
     build=(SAMPLES, LENGTH, SEED, HUBS),
-    ask=(DECAY, BY, EVIDENCE),
+    ask=(DECAY, MEETING_WEIGHT, EVIDENCE),
     weighted=True,
     weighted_step=Step.CLOCK,
     step=Step.ARGMIN,

@@ -16,80 +16,35 @@ dictionaries: ``to_json`` on the way out, ``checked`` on the way in.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, Self, TypeVar
+from typing import Self, TypeVar
 
 from cocite.engine.weights import MAX_LENGTH
-from cocite.errors import UsageError
+from cocite.options.core import Option, Value
 
-Value = bool | int | float | str
 Kind = TypeVar("Kind", bound=Value)
 Kind_co = TypeVar("Kind_co", bound=Value, covariant=True)
 Other = TypeVar("Other")
 
 
 @dataclass(frozen=True)
-class Setting(Generic[Kind_co]):
-    """One setting. ``low`` and ``high`` bound a number; ``choices`` lists the words allowed.
+class Setting(Option[Kind_co]):
+    """An option of a measure. Numbers are 0 or more unless ``low`` says otherwise.
 
-    The kind is that of the default: a whole number, a number (its bounds excluded if ``open``), a
-    yes or no, or a word. One that is ``late`` came after indexes without it: manifests and answers
-    name it only where it is not its default, so that what was written before stays as it is.
+    One that is ``late`` came after indexes without it: manifests and answers name it only where it
+    is not its default, so that what was written before stays as it is.
 
     ``by_links`` says what 0 stands for, the default then, in a graph of so many links.
     """
 
-    name: str
-    default: Kind_co
-    text: str
     low: float = 0
-    high: float = math.inf
-    open: bool = False
-    choices: tuple[str, ...] = ()
     late: bool = False
     by_links: Callable[[int], int] | None = None
 
-    def told(self, value: Value) -> bool:
-        """Whether a value is named where settings are listed."""
+    def listed(self, value: Value) -> bool:
+        """Return whether a value is named where settings are listed."""
         return not (self.late and value == self.default)
-
-    def checked(self, value: object) -> Kind_co:
-        """The value as it is stored; raises :class:`UsageError` if it is not allowed."""
-        if self._allows(value):
-            return float(value) if type(self.default) is float else value  # type: ignore[arg-type,return-value]
-        raise UsageError(f"{self.name} is {value!r}; it is {self.allowed}")
-
-    def _allows(self, value: object) -> bool:
-        if type(self.default) is bool:
-            return type(value) is bool
-        if type(self.default) is str:
-            return value in self.choices
-        kinds = (int,) if type(self.default) is int else (int, float)
-        if type(value) not in kinds:
-            return False
-        assert isinstance(value, int | float)
-        if self.open:
-            return self.low < value < self.high
-        return self.low <= value <= self.high
-
-    @property
-    def allowed(self) -> str:
-        """What may stand there, in words."""
-        if type(self.default) is bool:
-            return "true or false"
-        if type(self.default) is str:
-            return " or ".join(self.choices)
-        if type(self.default) is int and self.high == math.inf:
-            return f"a whole number, {self.low:g} or more"
-        if type(self.default) is int:
-            return f"a whole number from {self.low} to {self.high}"
-        if self.high == math.inf:
-            return f"a number, {self.low:g} or more"
-        if self.open:
-            return f"a number between {self.low:g} and {self.high:g}, both excluded"
-        return f"a number from {self.low:g} to {self.high:g}"
 
 
 @dataclass(frozen=True)
@@ -105,7 +60,7 @@ class Settings:
         Raises :class:`UsageError` for a value that is not allowed; other names are left aside.
         """
         found = {s: s.checked(given.get(s.name, s.default)) for s in settings}
-        return cls({s.name: value for s, value in found.items() if s.told(value)})
+        return cls({s.name: value for s, value in found.items() if s.listed(value)})
 
     def __getitem__(self, setting: Setting[Kind]) -> Kind:
         if setting.late and setting.name not in self._values:
@@ -124,7 +79,7 @@ class Settings:
     def changed(self, setting: Setting[Kind], value: object) -> Self:
         """The same with another value; raises :class:`UsageError` if it is not allowed."""
         found = {**self._values, setting.name: setting.checked(value)}
-        if not setting.told(found[setting.name]):
+        if not setting.listed(found[setting.name]):
             del found[setting.name]
         return type(self)(found)
 

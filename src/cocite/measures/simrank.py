@@ -59,7 +59,7 @@ from __future__ import annotations
 from cocite.engine.weights import Step
 from cocite.measures.evidence import EVIDENCE
 from cocite.measures.measure import Measure
-from cocite.measures.meeting_weight import BY
+from cocite.measures.meeting_weight import MEETING_WEIGHT
 from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
 
 SIMRANK = Measure(
@@ -67,7 +67,7 @@ SIMRANK = Measure(
     summary="similar if similar pages link to both (Jeh, Widom)",
     layouts=("trees", "packed", "paths"),
     build=(SAMPLES, LENGTH, SEED, HUBS),
-    ask=(DECAY, BY, EVIDENCE),
+    ask=(DECAY, MEETING_WEIGHT, EVIDENCE),
     weighted=True,
     weighted_step=Step.WEIGHTED,
     step=Step.UNIFORM,
@@ -82,6 +82,6 @@ COMPACT_SIMRANK = Measure(
     summary="nearly simrank: each node keeps one drawn in-link for all steps (Fogaras, Racz)",
     layouts=("compact", "trees", "packed", "paths"),
     build=(SAMPLES, LENGTH, SEED),
-    ask=(DECAY, BY),
+    ask=(DECAY, MEETING_WEIGHT),
     step=Step.COMPACT,
 )

@@ -9,7 +9,7 @@ neighbors of v and v itself,
 which is ``cocitation`` with ``form=jaccard`` and ``idf``, if every page linked to itself: so that a
 link between two pages tells too. The *list* of v is the pages nearest to it, as vector f_v:
 
-    f_v(x) = near(v, x) for the ``nearest`` pages x other than v of the largest near(v, x) > 0
+    f_v(x) = near(v, x) for the ``neighbors`` pages x other than v of the largest near(v, x) > 0
     f_v(v) = 1,        0 for all others
 
 and pages are compared by their lists, in the ``form`` chosen when asking:
@@ -26,13 +26,13 @@ near to the others.
 
 Convention: nearness is rounded to float32 and ties go to the smaller id. Both directions is the
 default, and not the mean of two scores but one score of one list: near(u, v) is the mean over
-in-links and out-links. A page with more than ``widest`` members tells nothing: it weighs 0, as a
-stop word does, which bounds what a list costs. That is, unless it is chosen,
+in-links and out-links. A page with more than ``max_degree`` members tells nothing: it weighs 0, as
+a stop word does, which bounds what a list costs. That is, unless it is chosen,
 
-    widest = max(1000, 4 sqrt(links of the graph))
+    max_degree = max(1000, 4 sqrt(links of the graph))
 
-with which no graph with labels of ``python -m benchmarks.widest`` is judged worse than without a
-limit, and cnr-2000 takes a sixth of the time. A page and itself score 1, and two pages 0 whose
+with which no graph with labels of ``python -m benchmarks.max_degree`` is judged worse than without
+a limit, and cnr-2000 takes a sixth of the time. A page and itself score 1, and two pages 0 whose
 lists have nothing in common.
 
 Cost: a list takes one addition for each member of each neighbor; a question, one for each list
@@ -50,22 +50,24 @@ import math
 from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
 
-NEAREST = Setting("nearest", 50, "how many pages a list of nearest pages holds at most", 1, 65_535)
+NEIGHBORS = Setting(
+    "neighbors", 50, "how many pages a list of nearest pages holds at most", 1, 65_535
+)
 
 
-def _max_degree(links: int) -> int:
+def _default_max_degree(links: int) -> int:
     """By the size of the graph; 1000 in those of up to 62,500 links, where nothing is saved."""
     return max(1000, 4 * math.isqrt(links))
 
 
-WIDEST = Setting(
-    "widest",
+MAX_DEGREE = Setting(
+    "max_degree",
     0,
     "ignore pages that have more links than this; 0: 4 times the square root of the number of "
     "links in the graph, 1000 at least",
     0,
     2**32 - 1,
-    by_links=_max_degree,
+    by_links=_default_max_degree,
 )
 FORM = Setting(
     "form",
@@ -75,11 +77,11 @@ FORM = Setting(
 )
 MUTUAL = Setting("mutual", False, "keep a page in a list only if each is in the other's list")
 
-SHARED_NEAREST = Measure(
-    name="shared-nearest",
+SNN = Measure(
+    name="snn",
     summary="similar if the same pages are nearest to both (Jarvis, Patrick)",
     layouts=("nearest",),
-    build=(NEAREST, WIDEST),
+    build=(NEIGHBORS, MAX_DEGREE),
     ask=(FORM, MUTUAL),
     direction="both",
     directions=("in", "out", "both"),

@@ -38,8 +38,8 @@ MAX_DF = Setting("max_df", 0.5, "leave out words that a larger share of the text
 SHARE = 0.5
 """Of the scores of a blend with another measure, unless one chooses: ``docs/evaluation.md``."""
 
-TEXT = Measure(
-    name="text",
+TFIDF = Measure(
+    name="tfidf",
     summary="the same words are in both texts (TF-IDF, cosine); needs texts",
     layouts=("text",),
     build=(WORDS, MIN_DF, MAX_DF),

@@ -1,16 +1,8 @@
 """PageRank: how important nodes are, by the links to them. Hubs and authorities."""
 
-from cocite.ranking.hits import (
-    Convergence,
-    HubsAuthorities,
-    Residual,
-    StoppingRule,
-    Sweeps,
-    TopOrder,
-    hits,
-    plan_hits,
-)
+from cocite.ranking.hits import HubsAuthorities, hits, plan_hits
 from cocite.ranking.pagerank import Dangling, Ranks, WeightsFile, pagerank, toward_of
+from cocite.ranking.stopping import Convergence, StoppingRule
 from cocite.ranking.vectors import RankRoom, plan_ranks
 
 __all__ = [
@@ -19,10 +11,7 @@ __all__ = [
     "HubsAuthorities",
     "RankRoom",
     "Ranks",
-    "Residual",
     "StoppingRule",
-    "Sweeps",
-    "TopOrder",
     "WeightsFile",
     "hits",
     "pagerank",

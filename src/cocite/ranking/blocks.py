@@ -1,36 +1,27 @@
-"""The links of the core on disk, arranged for sweeps over one block of destinations at a time.
+"""Sweeps over the links of the core, in memory or on disk in blocks of destinations.
+
+In memory (:class:`Resident`), links are by row, in the order in which a row's sum is made. On disk
+(:class:`Blocked`), a block is a range of nodes. In memory are then its rows' sums, as far as they
+are made, and their own contributions z; all else is read in order, as streams in scratch:
 
     inner    between rows of one block    by row: those from rows above, those from rows below
-    outer    from rows of other blocks    by source, as words (``kernels/scan.py``)
+    outer    from rows of other blocks    by source, as words (``engine/arrangement.py``)
 
-and those to the block's dangling nodes, its *tails*, likewise. All are streams in scratch, written
-in one pass over the stored links. Links by source are sorted in *strips*, as many as fit in memory;
-strips are never merged: whoever reads them goes through all those of a block side by side. A row's
-terms still come in order of source, as a strip holds links of consecutive rows, and those of a row
-that is cut ascend from strip to strip.
+and the links to the block's dangling nodes, its *tails*, likewise. Outer links are read by source,
+so that z is read in order too, a window at a time. A row's sum has the order that it has in memory
+(``kernels/rank_blocks.py``), so the ranks are the same to the bit, whatever the blocks.
 
 Blocks are cut so that their nodes and rows, 8 bytes each, take about the same.
 
-Cost: 60 to 100 ns an outer link, 5 an inner one. Disk: 4 bytes an inner link, 8 an outer one at
-most (8 and 16 with weights), 16 a row and 8 a node.
-Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
-
-The core in memory: its links by row, in the order in which a row's sum is made.
-
-The core on disk, in blocks of destinations: one is in memory, all others pass by.
-
-A block is a range of nodes. In memory are its rows' sums, as far as they are made, and their own
-contributions z; all else is read in order. What a row gets from rows of its own block is read by
-row, as in memory; what comes from elsewhere by source, so that z is read in order too, a window at
-a time (``ranking/blocks.py`` makes both). A row's sum has the order that it has in memory
-(``kernels/rank_blocks.py``), so the ranks are the same to the bit, whatever the blocks.
-
-Cost: each block reads all of z once a sweep.
+Cost: arranging takes 60 to 100 ns an outer link, 5 an inner one; each block reads all of z once a
+sweep. Disk: 4 bytes an inner link, 8 an outer one at most (8 and 16 with weights), 16 a row and 8 a
+node.
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -39,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.engine.arrangement import SourceWords, Strip, sorted_links, words_of
 from cocite.ranking.core import Lumped
 from cocite.ranking.vectors import Vector, pieces, scale, stretches
 from cocite.storage import Scratch, Stream, evict
@@ -46,51 +38,100 @@ from cocite.storage import Scratch, Stream, evict
 _ZERO = np.uint64(0)
 
 
-class Resident:
-    """Sweeps over the links of one graph in memory; ``blocked.Blocked`` does the same on disk.
+Rows = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32] | None]
+"""Where the links of each row begin, the rows that they come from, and weights, as kernels take
+them.
+"""
 
-    ``core`` is (rows, links, weights), as ``kernels/rank.py`` has them; ``loops`` the weight of the
-    link that each row of the core has to itself.
+
+class CoreLinks(ABC):
+    """The links of one core, in ``blocks``, for as many sweeps as needed.
+
+    ``loops`` is the weight of the link that each row has to itself; ``sent`` is how many bytes of
+    values blocks have sent each other, where they live apart.
     """
 
-    blocks = 1
-    sent = None
+    blocks: int = 1
+    loops: NDArray[Any]
+    sent: int | None = None
+
+    @abstractmethod
+    def sweep(self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector) -> None:
+        """Gauss-Seidel over all rows, ``z`` in place; what is added to ``sums``: ``rank.sweep``."""
+
+    @abstractmethod
+    def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
+        """(nodes of a block, what their in-neighbors contribute by ``z``): all, or dangling ones.
+
+        The array may be the same for several blocks.
+        """
+
+    def scale(self, z: NDArray[Any], factor: float) -> None:
+        """Multiply all of ``z`` by ``factor``, wherever it is."""
+        scale(z, factor)
+
+    def fetch(self, z: NDArray[Any]) -> None:
+        """Write to ``z`` what the last sweep left, if the values are elsewhere."""
+        return
+
+    def replaced(self, z: NDArray[Any]) -> None:
+        """Note that the caller changed ``z``: the next sweep begins with it."""
+        return
+
+
+def compacted(
+    links: tuple[NDArray[Any], ...],
+    degrees: NDArray[np.uint32],
+    number: NDArray[np.uint32],
+    core: int,
+) -> tuple[Rows, Rows, NDArray[Any], int]:
+    """Write the links of ``core`` rows in the order of their sums.
+
+    ``links`` are (offsets, sources, weights or an empty array) of all nodes. Returns those to rows,
+    those to dangling nodes, the weight of each row's link to itself, and how many links come from
+    nodes outside of the core.
+    """
+    from cocite.kernels import rank
+
+    edges, weighted = int(links[0][-1]), links[2].size > 0
+    loops: NDArray[Any] = np.empty(core, np.float32 if weighted else np.uint8)
+    rows = _room(core, edges, weighted)
+    lost = int(rank.compact(links, number, rows, loops))
+    tails = _room(number.size - core, edges - int(rows[0][-1]), weighted)
+    lost += int(rank.compact_tails(links, degrees, number, tails))
+    to_rows, to_tails = ((*each[:2], each[2] if weighted else None) for each in (rows, tails))
+    return to_rows, to_tails, loops, lost
+
+
+def _room(
+    rows: int, links: int, weighted: bool
+) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32]]:
+    """For so many links, at most: what is not written takes no memory."""
+    begins = np.empty(rows + 1, np.uint64)
+    begins[0] = 0
+    return begins, np.empty(links, np.uint32), np.empty(links * weighted, np.float32)
+
+
+class Resident(CoreLinks):
+    """In memory; ``core`` has the links to its rows."""
 
     def __init__(self, lumped: Lumped) -> None:
-        from cocite.kernels import rank
-
         self._lumped = lumped
-        edges, weighted = lumped.graph.edges, lumped.weighted
         links = lumped.links_of(0, lumped.nodes)
-        self.loops: NDArray[Any] = np.empty(lumped.core, np.float32 if weighted else np.uint8)
-        core = _room(lumped.core, edges, weighted)
-        lost = rank.compact(links, lumped.number, core, self.loops)
-        tails = _room(lumped.nodes - lumped.core, edges - int(core[0][-1]), weighted)
-        lost += rank.compact_tails(links, lumped.degrees, lumped.number, tails)
-        lumped.check_sources(int(lost))
-        self.core, self._tails = (
-            (rows, nodes, weights if weighted else None) for rows, nodes, weights in (core, tails)
+        self.core, self._tails, self.loops, lost = compacted(
+            links, lumped.degrees, lumped.number, lumped.core
         )
+        lumped.check_sources(lost)
         self._so_far = np.zeros(lumped.core)
 
     def sweep(self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector) -> None:
-        """Gauss-Seidel over all rows, ``z`` in place; what is added to ``sums``: ``rank.sweep``."""
+        """One pass over the links."""
         from cocite.kernels import rank
 
         rank.sweep(self.core, (_ZERO, _ZERO, _ZERO), self._so_far, z, facts, damping, sums)
 
-    def scale(self, z: NDArray[Any], factor: float) -> None:
-        """Multiply all of ``z`` by ``factor``."""
-        scale(z, factor)
-
-    def bring(self, z: NDArray[Any]) -> None:
-        """Have ``z`` here as the last sweep left it, which it is."""
-
-    def replaced(self, z: NDArray[Any]) -> None:
-        """Hear that ``z`` is another one, which the next sweep begins with anyway."""
-
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """(nodes, what their in-neighbors contribute by ``z``): of all, or of dangling ones."""
+        """All nodes at once."""
         from cocite.kernels import rank
 
         lumped = self._lumped
@@ -101,29 +142,29 @@ class Resident:
         yield slice(0, lumped.nodes), sums
 
 
-def _room(rows: int, links: int, weighted: bool) -> tuple[NDArray[Any], ...]:
-    """For so many links, at most: what is not written takes no memory."""
-    begins = np.empty(rows + 1, np.uint64)
-    begins[0] = 0
-    return begins, np.empty(links, np.uint32), np.empty(links * weighted, np.float32)
-
-
 # -- arranged ----------------------------------------------------------------------------
 
 
-Strip = tuple[int, int, int]
+_Sides = tuple[Strip, Strip]
+"""A strip of sources below a block, and one of sources above it."""
 
 
 @dataclass(frozen=True)
-class RankBlock:
-    """``nodes`` and, of the core, ``rows``; the strips of outer links, each (begin, where sources
-    above the block begin, end) in the words, and those of links to its tails.
-    """
+class Outer:
+    """The strips of links from rows below a block, and of those from rows above it."""
+
+    below: tuple[Strip, ...]
+    above: tuple[Strip, ...]
+
+
+@dataclass(frozen=True)
+class CoreBlock:
+    """``nodes`` and, of the core, ``rows``; the outer links to them, and those to its tails."""
 
     nodes: slice
     rows: slice
-    strips: tuple[Strip, ...]
-    tails: tuple[Strip, ...]
+    outer: Outer
+    outer_tails: Outer
 
 
 @dataclass(frozen=True)
@@ -144,53 +185,6 @@ class Inner:
     def evict(self, first: int, last: int, begin: int, end: int) -> None:
         """Give back some rows and links."""
         evict(self.rows[first : last + 1], self.links[begin:end], self.weights[begin:end])
-
-
-@dataclass(frozen=True)
-class Outer:
-    """``words`` uint32, and for each the weight of its link, if there are any."""
-
-    words: NDArray[np.uint32]
-    weights: NDArray[np.float32]
-
-    def push(self, begin: int, end: int, z: NDArray[Any], stop: int, into: Vector) -> int:
-        """Add z of the sources below ``stop`` to their targets; returns how far it came."""
-        from cocite.kernels import rank_blocks, scan
-
-        here, last, words = np.uint64(begin), np.uint64(stop), self.words[:end]
-        if self.weights.size:
-            return int(rank_blocks.push_weighted(words, self.weights, here, z, last, into))
-        return int(scan.push(words, here, z, last, scan.SUM, (0.0,), into))
-
-    def evict(self, begin: int, end: int) -> None:
-        """Give back some words."""
-        evict(self.words[begin:end], self.weights[begin:end])
-
-
-@dataclass(frozen=True)
-class Arranged:
-    """All links of the core; ``loops`` is the weight of each row's link to itself."""
-
-    blocks: tuple[RankBlock, ...]
-    upper: Inner
-    lower: Inner
-    tails: Inner
-    outer: Outer
-    outer_tails: Outer
-    loops: NDArray[Any]
-
-
-def arrange(lumped: Lumped) -> Arranged:
-    """Arrange the links of ``lumped``, in as many blocks as its room has.
-
-    Raises :class:`~cocite.errors.Damaged`, :class:`~cocite.errors.ResourceError`.
-    """
-    dealer = _Dealer(lumped)
-    blocks = tuple(dealer.deal(nodes, rows) for nodes, rows in _cut(lumped))
-    lumped.check_sources(dealer.lost)
-    above, below, tails = (draft.finish() for draft in dealer.inner)
-    outer, outer_tails = (draft.finish() for draft in dealer.outer)
-    return Arranged(blocks, above, below, tails, outer, outer_tails, dealer.loops)
 
 
 def _cut(lumped: Lumped) -> list[tuple[slice, slice]]:
@@ -250,23 +244,18 @@ class _OuterDraft:
         self.keys = np.empty(most, np.uint64)
         self.weights = np.empty(most if lumped.weighted else 0, np.float32)
 
-    def append(self, count: int, split: int) -> tuple[tuple[int, int, int], int]:
-        """Sort and write the first ``count`` keys: (begin, where the sources from row ``split`` on
-        begin, end), and how many of them have no number.
+    def append(self, count: int, split: int) -> tuple[Strip, Strip, int]:
+        """Sort and write the first ``count`` keys: the strip of the sources below row ``split``,
+        that of the others, and how many of the sources have no number.
         """
-        keys, weights = self.keys[:count], self.weights[:count]
-        if weights.size:
-            order = np.argsort(keys)
-            keys, weights = keys[order], weights[order]
-        else:
-            keys.sort()
+        keys, weights = sorted_links(self.keys[:count], self.weights[:count])
         lost = self._rename(keys)
         middle = int(np.searchsorted(keys, np.uint64(split << 32))) if not lost else 0
         begin = self._words.size
         self._write(keys[:middle], weights[:middle])
         between = self._words.size
         self._write(keys[middle:], weights[middle:])
-        return (begin, between, self._words.size), lost
+        return (begin, between), (between, self._words.size), lost
 
     def _rename(self, keys: NDArray[np.uint64]) -> int:
         from cocite.kernels import rank_blocks
@@ -280,18 +269,12 @@ class _OuterDraft:
         return int(lost[0])
 
     def _write(self, keys: NDArray[np.uint64], weights: NDArray[np.float32]) -> None:
-        from cocite.kernels import rank_blocks, scan
+        words, beside = words_of(keys, weights)
+        self._words.append(words)
+        self._weights.append(beside)
 
-        words = np.empty(2 * keys.size, np.uint32)
-        count = int(scan.arrange(keys, words))
-        self._words.append(words[:count])
-        if weights.size:
-            beside = np.empty(count, np.float32)
-            rank_blocks.arrange_weights(keys, weights, beside)
-            self._weights.append(beside)
-
-    def finish(self) -> Outer:
-        return Outer(self._words.finish(), self._weights.finish())
+    def finish(self) -> SourceWords:
+        return SourceWords(self._words.finish(), self._weights.finish())
 
 
 class _Dealer:
@@ -306,19 +289,19 @@ class _Dealer:
         kind = np.float32 if lumped.weighted else np.uint8
         self.loops: NDArray[Any] = lumped.scratch.zeros(lumped.core, kind)
 
-    def deal(self, nodes: slice, rows: slice) -> RankBlock:
+    def deal(self, nodes: slice, rows: slice) -> CoreBlock:
         """Deal the links to one block."""
         from cocite.kernels import rank_blocks as kernels
 
         lumped = self._lumped
         codes, counts = self._encoded(nodes, rows), np.zeros(kernels.COUNTS, np.uint64)
         above, below, tails = self.inner
-        kinds = ((kernels.OUTER, self.outer[0]), (kernels.OUTER_TAILS, self.outer[1]))
-        strips: tuple[list[Strip], list[Strip]] = ([], [])
+        full: tuple[list[_Sides], list[_Sides]] = ([], [])
+        kinds = list(zip((kernels.OUTER, kernels.OUTER_TAILS), self.outer, full, strict=True))
         for first, last, begin, end in lumped.stretches(nodes.start, nodes.stop, _stretch(lumped)):
-            for (kind, full), mine in zip(kinds, strips, strict=True):
-                if int(counts[kind]) + end - begin > full.keys.size:
-                    mine.append(self._flush(full, counts, kind, rows))
+            for kind, draft, strips in kinds:
+                if int(counts[kind]) + end - begin > draft.keys.size:
+                    strips.append(self._flush(draft, counts, kind, rows))
             counts[:3], counts[-3:] = 0, [draft.written for draft in self.inner]
             links = lumped.links_of(first, last)
             at = tuple(np.uint64(n) for n in (begin, end, first, nodes.start))
@@ -326,16 +309,15 @@ class _Dealer:
             inner = above.part(rows), below.part(rows)
             kernels.deal_rows(links, at, codes, counts, *inner, to_rows, self.loops[rows])
             kernels.deal_tails(links, at, codes, counts, tails.part(nodes), to_tails)
-            for draft, count in zip(self.inner, counts[:3].tolist(), strict=True):
-                draft.append(count)
-                evict(draft.rows)
+            for rest, count in zip(self.inner, counts[:3].tolist(), strict=True):
+                rest.append(count)
+                evict(rest.rows)
             lumped.rest_links(first, last, begin, end)
             evict(self.loops)
-        for (kind, rest), mine in zip(kinds, strips, strict=True):
-            mine.append(self._flush(rest, counts, kind, rows))
+        for kind, draft, strips in kinds:
+            strips.append(self._flush(draft, counts, kind, rows))
         self.lost += int(counts[kernels.LOST])
-        whole, tail = (tuple(strip for strip in mine if strip[0] < strip[2]) for mine in strips)
-        return RankBlock(nodes, rows, whole, tail)
+        return CoreBlock(nodes, rows, *map(_outer, full))
 
     def _encoded(self, nodes: slice, rows: slice) -> NDArray[np.uint32]:
         """What ``deal`` has for each node of a block."""
@@ -354,11 +336,16 @@ class _Dealer:
 
     def _flush(
         self, draft: _OuterDraft, counts: NDArray[np.uint64], kind: int, rows: slice
-    ) -> Strip:
-        strip, lost = draft.append(int(counts[kind]), rows.start)
+    ) -> _Sides:
+        below, above, lost = draft.append(int(counts[kind]), rows.start)
         counts[kind] = 0
         self.lost += lost
-        return strip
+        return below, above
+
+
+def _outer(strips: list[_Sides]) -> Outer:
+    below, above = (tuple(s for s in side if s[0] < s[1]) for side in zip(*strips, strict=True))
+    return Outer(below, above)
 
 
 def _streams(scratch: Scratch) -> tuple[Stream, Stream]:
@@ -376,23 +363,24 @@ def _stretch(lumped: Lumped) -> int:
 # -- blocked -----------------------------------------------------------------------------
 
 
-class Blocked:
-    """Sweeps over the links of one graph from disk; ``resident.Resident`` does so in memory."""
-
-    sent = None
+class Blocked(CoreLinks):
+    """On disk, all but one block."""
 
     def __init__(self, lumped: Lumped) -> None:
         self._lumped = lumped
-        self._arranged = arrange(lumped)
-        self.loops = self._arranged.loops
-        self.blocks = len(self._arranged.blocks)
+        dealer = _Dealer(lumped)
+        self._blocks = [dealer.deal(nodes, rows) for nodes, rows in _cut(lumped)]
+        lumped.check_sources(dealer.lost)
+        self._upper, self._lower, self._tails = (draft.finish() for draft in dealer.inner)
+        self._outer, self._outer_tails = (draft.finish() for draft in dealer.outer)
+        self.loops, self.blocks = dealer.loops, len(self._blocks)
 
     def sweep(self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector) -> None:
-        """Gauss-Seidel over all rows, ``z`` in place; what is added to ``sums``: ``rank.sweep``."""
+        """Block after block."""
         from cocite.kernels import rank
 
-        lower = self._arranged.lower
-        for block in self._arranged.blocks:
+        lower = self._lower
+        for block in self._blocks:
             rows, mine = block.rows, _copied(z, block.rows)
             so_far = np.zeros(mine.size)
             self._add_others(block, z, mine, so_far)
@@ -417,42 +405,28 @@ class Blocked:
                 evict(facts[first:last])
             _write(mine, z, rows)
 
-    def scale(self, z: NDArray[Any], factor: float) -> None:
-        """Multiply all of ``z`` by ``factor``."""
-        scale(z, factor)
-
-    def bring(self, z: NDArray[Any]) -> None:
-        """Have ``z`` here as the last sweep left it, which it is."""
-
-    def replaced(self, z: NDArray[Any]) -> None:
-        """Hear that ``z`` is another one, which the next sweep begins with anyway."""
-
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """(nodes of a block, what their in-neighbors contribute by ``z``): all, or dangling ones.
-
-        The array is the same for all blocks of one size.
-        """
-        for block in self._arranged.blocks:
+        """Block after block; the array is the same for all blocks of one size."""
+        for block in self._blocks:
             sums, mine = np.zeros(block.nodes.stop - block.nodes.start), _copied(z, block.rows)
             if all_rows:
                 self._gather_rows(block, z, mine, sums)
-            arranged, rows = self._arranged, block.rows
-            self._push(arranged.outer_tails, _below(block.tails), (0, rows.start), z, sums)
-            self._add_inner(arranged.tails, block.nodes, mine, sums)
-            above = rows.stop, self._lumped.core
-            self._push(arranged.outer_tails, _above(block.tails), above, z, sums)
+            words, strips, rows = self._outer_tails, block.outer_tails, block.rows
+            self._push(words, strips.below, slice(0, rows.start), z, sums)
+            self._add_inner(self._tails, block.nodes, mine, sums)
+            self._push(words, strips.above, slice(rows.stop, z.size), z, sums)
             del mine  # or it would be there while the sums are looked at
             yield block.nodes, sums
 
     def _gather_rows(
-        self, block: RankBlock, z: NDArray[Any], mine: NDArray[Any], sums: Vector
+        self, block: CoreBlock, z: NDArray[Any], mine: NDArray[Any], sums: Vector
     ) -> None:
         """What the rows of a block get, at the places of their nodes."""
         from cocite.kernels import rank_blocks
 
         rows, so_far = block.rows, sums[: mine.size]
         self._add_others(block, z, mine, so_far)
-        self._add_inner(self._arranged.lower, rows, mine, so_far)
+        self._add_inner(self._lower, rows, mine, so_far)
         for part in pieces(rows.start, rows.stop, self.loops):
             here = slice(part.start - rows.start, part.stop - rows.start)
             so_far[here] += self.loops[part].astype(np.float64) * mine[here].astype(np.float64)
@@ -463,14 +437,13 @@ class Blocked:
             evict(number[part])
 
     def _add_others(
-        self, block: RankBlock, z: NDArray[Any], mine: NDArray[Any], so_far: Vector
+        self, block: CoreBlock, z: NDArray[Any], mine: NDArray[Any], so_far: Vector
     ) -> None:
         """All of a row's sum that comes before the rows of its own block below it."""
-        arranged, rows = self._arranged, block.rows
-        self._add_inner(arranged.upper, rows, mine, so_far)
-        above = rows.stop, self._lumped.core
-        self._push(arranged.outer, _above(block.strips), above, z, so_far)
-        self._push(arranged.outer, _below(block.strips), (0, rows.start), z, so_far)
+        words, strips, rows = self._outer, block.outer, block.rows
+        self._add_inner(self._upper, rows, mine, so_far)
+        self._push(words, strips.above, slice(rows.stop, z.size), z, so_far)
+        self._push(words, strips.below, slice(0, rows.start), z, so_far)
 
     def _add_inner(self, inner: Inner, rows: slice, mine: NDArray[Any], so_far: Vector) -> None:
         for first, last, begin, end in self._stretches(inner, rows):
@@ -480,35 +453,20 @@ class Blocked:
 
     def _push(
         self,
-        outer: Outer,
-        strips: Sequence[tuple[int, int]],
-        sources: tuple[int, int],
+        words: SourceWords,
+        strips: Sequence[Strip],
+        sources: slice,
         z: NDArray[Any],
         into: Vector,
     ) -> None:
         """Pass z of the ``sources`` on along strips of words, a window of it at a time."""
-        at = [begin for begin, _ in strips]
-        window = max(1, self._lumped.room.window // z.itemsize)
-        for part in pieces(*sources, size=window) if strips else ():
-            for i, (_, end) in enumerate(strips):
-                begin, at[i] = at[i], outer.push(at[i], end, z, part.stop, into)
-                outer.evict(begin, at[i])
-            evict(z[part])
+        words.push(strips, sources, max(1, self._lumped.room.window // z.itemsize), z, into)
 
     def _stretches(self, inner: Inner, rows: slice) -> Iterator[tuple[int, int, int, int]]:
         room, each = self._lumped.room, 8 if self._lumped.weighted else 4
         return stretches(
             inner.rows, rows.start, rows.stop, max(1, room.piece // each), max(1, room.piece // 48)
         )
-
-
-def _above(strips: Sequence[Strip]) -> list[tuple[int, int]]:
-    """Where the words of sources above the block are."""
-    return [(split, end) for _, split, end in strips]
-
-
-def _below(strips: Sequence[Strip]) -> list[tuple[int, int]]:
-    return [(begin, split) for begin, split, _ in strips]
 
 
 def _collect(

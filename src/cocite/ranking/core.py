@@ -39,7 +39,7 @@ class Lumped:
             raise UsageError(f"removals is {removals!r}; it is a whole number, 0 or more")
         self.graph, self.room = graph, room
         self.nodes: int = graph.nodes
-        self.scratch = Scratch.beside(graph.path) if room.blocks else Scratch(None)
+        self.scratch = Scratch.near(graph.path) if room.blocks else Scratch(None)
         weights = graph.in_weights if weighted else None
         self.weighted = weights is not None
         self.weights = NO_WEIGHTS if weights is None else weights
@@ -97,12 +97,6 @@ class Lumped:
 
     # -- what was removed --------------------------------------------------------------
 
-    def gone(self) -> Flags:
-        """Which nodes were removed."""
-        from cocite.kernels import rank
-
-        return np.asarray(self.degrees == rank.GONE)
-
     def removed(self) -> int:
         """How many nodes were removed."""
         parts = self.pieces(self.degrees)
@@ -149,7 +143,6 @@ class Lumped:
         """How many links each node has, or their ``weights``, to nodes that are taken by degree."""
         from cocite.kernels import rank
 
-        counted = rank.add_weights if weights else rank.count_links
         kind = np.dtype(np.float64 if weights else np.uint32)
         found = self.scratch.zeros(self.nodes, kind)
         room = self.room
@@ -160,8 +153,9 @@ class Lumped:
                 flags = taken(self.degrees[first:last])
                 self.rest(self.degrees[first:last])
                 if flags.any():
-                    counted(
-                        self.links_of(first, last),
+                    offsets, sources, values = self.links_of(first, last)
+                    rank.add_links(
+                        (offsets, sources, values if weights else None),
                         np.uint64(begin),
                         np.uint64(end),
                         flags.view(np.uint8),

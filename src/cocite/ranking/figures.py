@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from cocite.graph import Graph
-from cocite.ranking.hits import Convergence, HubsAuthorities
+from cocite.ranking.hits import HubsAuthorities
 from cocite.ranking.pagerank import Ranks
+from cocite.ranking.stopping import Convergence
 from cocite.results import Document, ResultRows
 
 
@@ -30,34 +31,22 @@ class RankDocument(Document):
         """The highest ``k`` of ``found``, of a ``side``; with titles, if the graph has any."""
         how = found.removed, found.blocks, found.weighted, found.convergence
         top = found.top(k, side)
-        return cls(
-            str(graph.path), *how, top, _titles(graph, [node for node, _ in top]), found.sent
-        )
+        return cls(str(graph.path), *how, top, _titles(graph, top), found.sent)
 
     def facts(self) -> dict[str, Any]:
         """The facts of the iteration stand beside the others."""
         facts = super().facts()
-        names = "ended", "top", "titles", "sent"
-        ended, top, titles, sent = (facts.pop(name) for name in names)
+        ended, _, _, sent = (facts.pop(name) for name in ("ended", "top", "titles", "sent"))
         facts |= {} if sent is None else {"bytes_of_values": sent}
-        highest = [{"node": node, "rank": rank} for node, rank in top]
-        if titles is not None:
-            pairs = zip(highest, titles, strict=True)
-            highest = [each | {"title": title or None} for each, title in pairs]
-        return {**facts, **vars(ended), "top": highest}
+        return {**facts, **vars(ended), "top": self._nodes.facts()}
 
     def rows(self) -> ResultRows:
         """A row a node."""
-        rows: list[tuple[Any, ...]] = [(i, *hit) for i, hit in enumerate(self.top, 1)]
-        if self.titles is None:
-            return ResultRows(("place", "node", "rank"), rows)
-        named = [(*row, title or None) for row, title in zip(rows, self.titles, strict=True)]
-        return ResultRows(("place", "node", "rank", "title"), named)
+        return self._nodes.rows()
 
-
-def _titles(graph: Graph, nodes: Sequence[str]) -> Sequence[str] | None:
-    """The titles of some nodes, "" for none; None if the graph has none at all."""
-    return None if graph.titles is None else graph.titles.of(graph.names.ids(nodes))
+    @property
+    def _nodes(self) -> _Nodes:
+        return _Nodes(("node", "rank"), self.top, self.titles)
 
 
 @dataclass(frozen=True)
@@ -78,23 +67,46 @@ class HitsDocument(Document):
         """The highest ``k`` of ``found`` by ``authorities`` or ``hubs``."""
         how = found.sweeps, found.change, found.reason, found.converged
         top = found.top(k, by)
-        return cls(str(graph.path), by, *how, top, _titles(graph, [each[0] for each in top]))
+        return cls(str(graph.path), by, *how, top, _titles(graph, top))
 
     def facts(self) -> dict[str, Any]:
         """A node is named with both of its scores."""
-        titles = ("node", "authority", "hub", *(["title"] if self.titles is not None else []))
         facts = {name: value for name, value in super().facts().items() if name != "titles"}
-        return facts | {"top": [dict(zip(titles, hit, strict=True)) for hit in self._top]}
+        return facts | {"top": self._nodes.facts()}
 
     def rows(self) -> ResultRows:
         """A row a node."""
-        more = ["title"] if self.titles is not None else []
-        rows = [(i, *hit) for i, hit in enumerate(self._top, 1)]
-        return ResultRows(("place", "node", "authority", "hub", *more), rows)
+        return self._nodes.rows()
 
     @property
-    def _top(self) -> Sequence[tuple[Any, ...]]:
+    def _nodes(self) -> _Nodes:
+        return _Nodes(("node", "authority", "hub"), self.top, self.titles)
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """The highest nodes, with values in ``columns``, and their titles, "" for none."""
+
+    columns: tuple[str, ...]
+    top: Sequence[tuple[Any, ...]]
+    titles: Sequence[str] | None
+
+    def facts(self) -> list[dict[str, Any]]:
+        columns, *rows = self._table()
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def rows(self) -> ResultRows:
+        columns, *rows = self._table()
+        return ResultRows(("place", *columns), [(i, *row) for i, row in enumerate(rows, 1)])
+
+    def _table(self) -> list[tuple[Any, ...]]:
         if self.titles is None:
-            return self.top
+            return [self.columns, *self.top]
         pairs = zip(self.top, self.titles, strict=True)
-        return [(*hit, title or None) for hit, title in pairs]
+        return [(*self.columns, "title"), *((*row, title or None) for row, title in pairs)]
+
+
+def _titles(graph: Graph, top: Sequence[tuple[Any, ...]]) -> Sequence[str] | None:
+    """The titles of some nodes, "" for none; None if the graph has none at all."""
+    names = [row[0] for row in top]
+    return None if graph.titles is None else graph.titles.of(graph.names.ids(names))

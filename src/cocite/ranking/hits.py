@@ -17,24 +17,16 @@ Cost: two scans a sweep (``engine/scan.py``), one along in-links and one along o
 made first. Memory: the links twice and 24 bytes a node; with less, links and vectors are on disk,
 and the scores are the same to the bit. Making out-links takes 8 bytes a node and 16 MB at least.
 Source: Kleinberg 1999, *Authoritative sources in a hyperlinked environment*.
-
-When to stop, as a value; and what came of it, as a value.
-
-Rules are joined with ``|``: the first that holds stops the iteration. ``Residual`` is accuracy;
-``Sweeps`` is patience, and stopping for it means *not converged*, which the result says;
-``TopOrder`` is what a search engine needs, an order that no longer changes (Haveliwala, 5).
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cocite.engine.plan import ScanPlan, plan_scan
 from cocite.engine.scan import Fold, Scan
@@ -43,6 +35,8 @@ from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.graph.names import Names
+from cocite.options.rank import RankOptions
+from cocite.ranking.stopping import SweepState, stopping_rule
 from cocite.ranking.vectors import Vector, divide, order_of, pieces, total
 from cocite.resources import Resources
 from cocite.results import Writable
@@ -51,148 +45,7 @@ if TYPE_CHECKING:
     from cocite.io.writers import Target, Types
 
 
-class HitsState(NamedTuple):
-    """What a rule may look at: sweeps made, a bound on the L1 residual, and the top order."""
-
-    sweeps: int
-    residual: float
-    order: NDArray[np.int64] | None
-
-
-@dataclass(frozen=True)
-class Convergence:
-    """How an iteration ended.
-
-    ``residual`` is ||G x - x||_1 of the vector returned, computed anew; ``error_bound`` bounds
-    ||x - x*||_1 and is residual / (1 - damping). ``reason`` names the rule that stopped it.
-    """
-
-    sweeps: int
-    residual: float
-    error_bound: float
-    reason: str
-    converged: bool
-
-
-class StoppingRule(ABC):
-    """A rule; ``a | b`` stops when either does."""
-
-    wants_order = 0
-    """How many of the top nodes' order the rule looks at."""
-
-    def begin(self) -> None:
-        """Forget an earlier run: called before the first sweep."""
-        return
-
-    @abstractmethod
-    def reached(self, state: HitsState) -> str | None:
-        """The reason to stop now, or None."""
-
-    @property
-    def accurate(self) -> bool:
-        """Whether stopping for this rule means that the result is converged."""
-        return True
-
-    def __or__(self, other: StoppingRule) -> StoppingRule:
-        return _Either(self, other)
-
-
-@dataclass(frozen=True)
-class Residual(StoppingRule):
-    """Stop when the L1 residual is at most ``tolerance``: absolute, never times the nodes."""
-
-    tolerance: float = 1e-8
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.tolerance, int | float) and 0 < self.tolerance < 1):
-            raise UsageError(f"tolerance is {self.tolerance!r}; it is a number between 0 and 1")
-
-    def reached(self, state: HitsState) -> str | None:
-        """Whether the bound on the residual is small enough."""
-        return f"residual <= {self.tolerance:g}" if state.residual <= self.tolerance else None
-
-
-@dataclass(frozen=True)
-class Sweeps(StoppingRule):
-    """Stop after ``count`` sweeps, converged or not."""
-
-    count: int
-
-    def __post_init__(self) -> None:
-        if type(self.count) is not int or self.count < 1:
-            raise UsageError(f"sweeps is {self.count!r}; it is a whole number, 1 or more")
-
-    def reached(self, state: HitsState) -> str | None:
-        """Whether that many sweeps were made."""
-        return f"{self.count} sweeps" if state.sweeps >= self.count else None
-
-    @property
-    def accurate(self) -> bool:
-        """Patience is not accuracy."""
-        return False
-
-
-class TopOrder(StoppingRule):
-    """Stop when the order of the top ``k`` nodes has not changed for ``sweeps`` sweeps."""
-
-    def __init__(self, k: int, sweeps: int = 3) -> None:
-        if k < 1 or sweeps < 1:
-            raise UsageError(f"top order of {k} for {sweeps} sweeps; both are 1 or more")
-        self.k, self.sweeps = k, sweeps
-        self.wants_order = k
-        self.begin()
-
-    def __repr__(self) -> str:
-        return f"TopOrder(k={self.k}, sweeps={self.sweeps})"
-
-    def begin(self) -> None:
-        """Forget the order seen last."""
-        self._last: NDArray[np.int64] | None = None
-        self._same = 0
-
-    def reached(self, state: HitsState) -> str | None:
-        """Whether the order stood still for long enough."""
-        assert state.order is not None
-        order = state.order[: self.k]
-        same = self._last is not None and np.array_equal(order, self._last)
-        self._same = self._same + 1 if same else 0
-        self._last = order
-        if self._same < self.sweeps:
-            return None
-        return f"top {self.k} in the same order for {self.sweeps} sweeps"
-
-
-class _Either(StoppingRule):
-    def __init__(self, first: StoppingRule, second: StoppingRule) -> None:
-        self._rules = (first, second)
-        self._accurate = True
-        self.wants_order = max(first.wants_order, second.wants_order)
-
-    def __repr__(self) -> str:
-        return " | ".join(map(repr, self._rules))
-
-    def begin(self) -> None:
-        for rule in self._rules:
-            rule.begin()
-
-    def reached(self, state: HitsState) -> str | None:
-        # Every rule is asked at every sweep: some keep count.
-        reasons = [(rule, rule.reached(state)) for rule in self._rules]
-        for rule, reason in reasons:
-            if reason is not None:
-                self._accurate = rule.accurate
-                return reason
-        return None
-
-    @property
-    def accurate(self) -> bool:
-        return self._accurate
-
-
-# -- hits --------------------------------------------------------------------------------
-
-
-_PATIENCE = 10_000
+_OF_HITS = ("tolerance", "max_sweeps", "until_top_stable", "weighted", "blocks")
 
 
 @dataclass(frozen=True)
@@ -235,12 +88,11 @@ class HubsAuthorities(Writable):
 def hits(
     graph: Graph,
     *,
-    stop: StoppingRule | None = None,
-    weighted: bool = True,
     threads: int | None = None,
     memory: str | int | None = None,
-    blocks: int | None = None,
     progress: Callable[[int, float], None] = lambda sweeps, change: None,
+    options: RankOptions | None = None,
+    **given: Any,
 ) -> HubsAuthorities:
     """Compute hubs and authorities.
 
@@ -248,31 +100,35 @@ def hits(
     ----------
     graph
         The stored graph.
-    stop
-        When to stop; a residual is the change here. By default ``Residual(1e-8)``. After 10,000
-        sweeps it ends in any case.
-    weighted
-        False leaves weights of links aside; without it a graph that has any is refused.
     threads
         At most so many; by default all cores.
     memory
         For the data, beside some 150 MB for Python: bytes, or text such as ``"600MB"``; by default
         half of what is available.
-    blocks
-        Scan in so many blocks from disk, whatever the memory.
     progress
         Called after every sweep with (sweeps, change).
+    options, given
+        ``tolerance``, which is of the change here, ``max_sweeps``, ``until_top_stable``,
+        ``weighted`` and ``blocks`` of :class:`~cocite.options.rank.RankOptions`, as one value or by
+        name. ``weighted=False`` leaves weights of links aside; without it a graph that has any is
+        refused.
 
     Raises
     ------
     UsageError, ResourceError, NotConverged, Damaged
     """
-    if weighted and graph.in_weights is not None:
+    options = RankOptions.of(options, given)
+    others = [name for name in options.changed() if name not in _OF_HITS]
+    if others:
+        raise UsageError(
+            f"hubs and authorities have no {', '.join(others)}; they take {', '.join(_OF_HITS)}"
+        )
+    if options.weighted and graph.in_weights is not None:
         raise UsageError(
             "hubs and authorities let all links count the same, and these have weights: pass "
             "--unweighted (weighted=False)"
         )
-    means = Resources.checked(threads, memory, blocks=blocks)
+    means = Resources.checked(threads, memory, blocks=options.blocks)
     plan_hits(graph, means)
     graph.check()
     ins, outs = links_of(graph, "in"), links_of(graph, "out", means.memory // 2)
@@ -280,7 +136,7 @@ def hits(
     hubs, authorities, before = along.vector(), along.vector(), along.vector()
     for part in pieces(0, graph.nodes, hubs):
         hubs[part] = 1 / graph.nodes
-    rule = (Residual() if stop is None else stop) | Sweeps(_PATIENCE)
+    rule = stopping_rule(options)
     rule.begin()
     reason, sweeps, change = None, 0, math.inf
     while reason is None:
@@ -290,9 +146,9 @@ def hits(
         back(authorities, Fold.SUM, out=hubs)
         _normalize(hubs)
         sweeps, change = sweeps + 1, _distance(authorities, before)
-        order = order_of(authorities, rule.wants_order) if rule.wants_order else None
+        order = order_of(authorities, rule.top) if rule.top else None
         progress(sweeps, change)
-        reason = rule.reached(HitsState(sweeps, change, order))
+        reason = rule.reached(SweepState(sweeps, change, order))
     return HubsAuthorities(hubs, authorities, graph.names, sweeps, change, reason, rule.accurate)
 
 

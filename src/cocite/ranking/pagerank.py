@@ -42,7 +42,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -53,10 +53,12 @@ from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Names
 from cocite.io.opening import open_graph
-from cocite.io.readers import read_columns
+from cocite.io.readers import read_values
+from cocite.options.core import accepts
+from cocite.options.rank import RankOptions
 from cocite.ranking.core import Lumped
-from cocite.ranking.hits import Convergence, Residual, StoppingRule, Sweeps
 from cocite.ranking.solver import System
+from cocite.ranking.stopping import Convergence, stopping_rule
 from cocite.ranking.vectors import Vector, divide, order_of, pieces, plan_ranks, total
 from cocite.resources import budget
 from cocite.results import Writable
@@ -92,7 +94,7 @@ class WeightsFile:
 
     def items(self) -> Iterator[tuple[str, float]]:
         """Every name and its weight; raises :class:`InputError`."""
-        for row, (name, text) in enumerate(read_columns(self.path)):
+        for row, (name, text) in enumerate(read_values(self.path)):
             weight = _weight(text)
             if weight is not None:
                 yield name, weight
@@ -190,11 +192,7 @@ def _pairs(personalization: Weighted | Iterable[str]) -> Iterable[tuple[str, flo
 # -- pagerank ----------------------------------------------------------------------------
 
 
-_PATIENCE = 10_000
-"""Sweeps after which the iteration ends, whatever else it is to stop for."""
-
-
-class Dangling(Enum):
+class Dangling(StrEnum):
     """What happens to the rank of nodes without out-links."""
 
     SPREAD = "spread"
@@ -248,22 +246,16 @@ class Ranks(Writable):
         return list(zip(self.names.names(order), self.values[order].tolist(), strict=True))
 
 
+@accepts(RankOptions)
 def pagerank(
     graph: Any,
     *,
-    damping: float = 0.85,
     personalization: Personalization | None = None,
-    dangling: Dangling | str = Dangling.SPREAD,
-    removals: int = 2,
-    tolerance: float | None = None,
-    max_sweeps: int | None = None,
-    stop: StoppingRule | None = None,
     start: Vector | None = None,
-    precision: str = "double",
-    weighted: bool = True,
     memory: str | int | None = None,
-    blocks: int | None = None,
     progress: Callable[[int, float], None] = lambda sweeps, residual: None,
+    options: RankOptions | None = None,
+    **given: Any,
 ) -> Ranks:
     """Compute the PageRank of every node.
 
@@ -271,73 +263,49 @@ def pagerank(
     ----------
     graph
         A stored graph, or anything else that holds links (:func:`cocite.open_graph`).
-    damping
-        The share of steps that follow a link, in (0, 1).
     personalization
         Where the other steps go: node names with weights (a mapping, or a
         :class:`~cocite.ranking.WeightsFile`), or names alone (equal weights), or float64[nodes] by
         id; non-negative, not all 0, of any sum. By default anywhere.
-    dangling
-        What happens to the rank of nodes without out-links: ``spread``, ``uniform``, ``remove``.
-    removals
-        How often dangling nodes are removed, for ``remove`` only.
-    tolerance
-        The L1 residual at which to stop, ||G x - x||_1, in (0, 1); by default 1e-8. The error of
-        all ranks together is at most this over 1 - damping.
-    max_sweeps
-        How many sweeps to make at most; by default, and in any case, 10,000. Who stops for that has
-        ``convergence.converged`` False.
-    stop
-        When to stop, as a rule, in place of the two before: ``Residual(1e-8)``, ``TopOrder(100)``,
-        or rules joined with ``|``.
     start
         A vector to start from, float64[nodes], such as an earlier result.
-    precision
-        Of the rank vector: ``double``, or ``single`` with half the memory traffic. Sums are
-        always double.
-    weighted
-        Share a node's rank by the weights of its links, if the graph has weights; False leaves them
-        aside.
     memory
         For the data, beside some 170 MB for Python: bytes, or text such as ``"600MB"``; by default
         half of what is available; at least 8 MB. What does not fit is on disk, and goes by block
         after block; the ranks are the same, to the bit.
-    blocks
-        Keep everything on disk but one of so many blocks, even if it fits.
     progress
         Called after every sweep with (sweeps, bound on the L1 residual).
+    options, given
+        The options below, as one value or by name.
+    {options}
 
     Raises
     ------
     UsageError, UnknownNode, ResourceError, Damaged
+
+    Notes
+    -----
+    The error of all ranks together is at most ``tolerance`` over 1 - ``damping``. If the sweeps end
+    before that, ``convergence.converged`` of the result is False.
     """
+    options = RankOptions.of(options, given)
     graph = open_graph(graph, memory=memory)
-    system, where, mode = set_up(
-        graph,
-        damping=damping,
-        personalization=personalization,
-        dangling=dangling,
-        removals=removals,
-        precision=precision,
-        memory=budget(memory),
-        blocks=blocks,
-        weighted=weighted,
-    )
+    system, where, mode = set_up(graph, options, personalization, budget(memory))
     guess = _checked_start(system, start)
-    rule = _rule(tolerance, max_sweeps, stop) | Sweeps(_PATIENCE)
+    rule = stopping_rule(options)
     values, sweeps, reason = system.solve(where, rule, guess, progress)
     share, converged = where, rule.accurate
     if mode is Dangling.UNIFORM and personalization is not None:
         share = teleport(system.lumped, None)
         other, more, _ = system.solve(share, rule, None, progress)
-        _combine(system, damping, values, other)
+        _combine(system, options.damping, values, other)
         sweeps += more
         converged = converged and rule.accurate
     divide(values, total(values))
     residual = system.residual(values, where, share)
     return Ranks(
         values,
-        Convergence(sweeps, residual, residual / (1 - damping), reason, converged),
+        Convergence(sweeps, residual, residual / (1 - options.damping), reason, converged),
         graph.names,
         system.lumped.removed(),
         system.links.blocks,
@@ -347,37 +315,19 @@ def pagerank(
 
 
 def set_up(
-    graph: Graph,
-    *,
-    damping: float,
-    personalization: Personalization | None,
-    dangling: Dangling | str,
-    removals: int,
-    precision: str = "double",
-    memory: int,
-    blocks: int | None = None,
-    weighted: bool = False,
+    graph: Graph, options: RankOptions, personalization: Personalization | None, memory: int
 ) -> tuple[System, Vector, Dangling]:
-    """Check what :func:`pagerank` is given: the system, the teleport (sum 1), the way."""
-    if not 0 < damping < 1:
-        raise UsageError(f"damping is {damping!r}; it is a number between 0 and 1, both excluded")
-    if precision not in ("single", "double"):
-        raise UsageError(f"precision is {precision!r}; it is single or double")
-    try:
-        mode = Dangling(dangling)
-    except ValueError:
-        raise UsageError(
-            f"dangling is {dangling!r}; it is " + ", ".join(m.value for m in Dangling)
-        ) from None
-    weighted = weighted and graph.in_weights is not None
-    room = plan_ranks(graph, memory, weighted, blocks)
+    """Return the system, the teleport (of sum 1), and where the rank of dangling nodes goes."""
+    mode = Dangling(options.dangling)
+    weighted = options.weighted and graph.in_weights is not None
+    room = plan_ranks(graph, memory, weighted, options.blocks)
     graph.check()
     system = System(
         graph,
-        damping,
+        options.damping,
         room=room,
-        removals=removals if mode is Dangling.REMOVE else 0,
-        precision=precision,
+        removals=options.removals if mode is Dangling.REMOVE else 0,
+        precision=options.precision,
         weighted=weighted,
     )
     return system, teleport(system.lumped, personalization), mode
@@ -392,20 +342,6 @@ def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
     mass = (1 - d) * here / (1 - d * there)
     for part in pieces(0, solved.size, solved, uniform):
         solved[part] = (1 - d) * solved[part] + d * mass * uniform[part]
-
-
-def _rule(
-    tolerance: float | None, max_sweeps: int | None, stop: StoppingRule | None
-) -> StoppingRule:
-    """When to stop, by what the caller has given of it."""
-    if stop is not None:
-        if tolerance is not None or max_sweeps is not None:
-            raise UsageError("stop takes the place of tolerance and max_sweeps: give it, or them")
-        if not isinstance(stop, StoppingRule):
-            raise UsageError(f"stop is {stop!r}; it is a rule, such as Residual(1e-8)")
-        return stop
-    rule: StoppingRule = Residual() if tolerance is None else Residual(tolerance)
-    return rule if max_sweeps is None else rule | Sweeps(max_sweeps)
 
 
 def _checked_start(system: System, start: Vector | None) -> Vector | None:

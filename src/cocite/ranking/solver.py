@@ -1,70 +1,47 @@
 """The linear system behind PageRank, (I - damping P') y = p, on one graph, in any memory.
 
 The iteration runs on the core, the nodes with out-links (``ranking/core.py``), in Gauss-Seidel
-sweeps (``kernels/rank.py``). With enough memory its links are there (``ranking/blocks.py``); with
-less, everything is on disk but one block (``ranking/blocks.py``), vectors too. The order of the
-arithmetic is the same in both, so the ranks are, to the bit.
+sweeps (``kernels/rank.py``) over links in memory, on disk (``ranking/blocks.py``) or with workers
+(``ranking/partitions.py``). The order of the arithmetic is the same in all, so the ranks are, to
+the bit.
+
+After every eighth sweep follows reduced rank extrapolation. The sweeps of a web shrink what is left
+of the error slowly in a few directions and fast in all others. So the combination of the last
+iterates whose step is least lies far ahead of the last one (``kernels/rank.py``): on web graphs it
+takes a third to a half of the sweeps away. It cannot spoil anything:
+
+* The error that is certified is that of a sweep, whatever it began with.
+* A combination is never negative.
+* A combination after which eight sweeps have not halved the residual is the last one. From there on
+  it is sweeps alone, which converge. That also happens where steps are nothing but rounding.
+
+Its sums go over pieces of one size in order, and the system of five equations is solved here, so it
+is the same to the bit wherever the vectors lie. It costs five copies and two passes over six
+vectors in eight sweeps, and from the third sweep on the memory of five vectors of the core. With
+workers the conductor fetches the values of the core for it, in six sweeps of eight.
 
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2 (blocks); the core: Lee, Golub,
 Zenios 2003.
-
-What eight sweeps in a row say of their end: reduced rank extrapolation, after every eighth.
-
-The sweeps of a web shrink what is left of the error slowly in a few directions and fast in all
-others. So the combination of the last iterates whose step is least lies far ahead of the last one
-(``kernels/rank.py``): on web graphs it takes a third to a half of the sweeps away.
-
-It cannot spoil anything. The error that is certified is that of a sweep, whatever it began with.
-What is combined is never negative. And a combination after which eight sweeps have not halved the
-residual is the last one: from there on it is sweeps alone, which converge. That is also what
-happens where steps are nothing but rounding.
-
-The sums go over pieces of one size in order, and the system of five equations is solved here,
-so it is the same to the bit wherever the vectors lie.
-
-Cost: five copies and two passes over six vectors in eight sweeps. Memory, from the third sweep
-on: five vectors of the core. Where blocks lie apart, whoever leads them brings the values of the
-core together for it, 8 bytes a node of it in six sweeps of eight.
-
-PageRank by power iteration, on any links: the plain way, for what is built on its scores.
-
-    x = damping * (sum over in-neighbors u of x[u] / out-degree(u))
-        + (1 - damping) + damping * (rank of dangling nodes) / nodes                sum of x = nodes
-
-Convention: what dangling nodes have is spread over all nodes evenly, as ``pagerank`` does by
-default; the mean score is 1, so that a score does not shrink as the graph grows.
-
-Error: the map shrinks vectors of sum 0 by the damping d, so after a step with L1 change c the
-vector is within c d / (1 - d) of the solution, and within 2 nodes d**k after k steps. It ends when
-either is at most 1e-12 * nodes: the mean error of a score is then at most 1e-12.
-
-Cost: log(5e-13) / log(damping) passes over the links at most, 175 for 0.85; 32 bytes a node.
-Source: Haveliwala, *Efficient computation of PageRank*, 2; the bound is Banach's.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from itertools import count, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import NotConverged
 from cocite.graph import Graph
-from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.partitions import BlockedGraph
-from cocite.ranking.blocks import Blocked, Resident
+from cocite.ranking.blocks import Blocked, CoreLinks, Resident
 from cocite.ranking.core import Lumped
-from cocite.ranking.hits import HitsState, StoppingRule
+from cocite.ranking.stopping import StoppingRule, SweepState
 from cocite.ranking.vectors import PIECE, RankRoom, Vector, order_of, pieces, scale, total
 from cocite.storage import evict
-
-if TYPE_CHECKING:
-    from cocite.ranking.partitions import PartitionedLinks
-
 
 _EVERY = 8
 """Sweeps from one extrapolation to the next."""
@@ -197,7 +174,7 @@ class System:
         self._damping = damping
         self._dtype = np.float32 if precision == "single" else np.float64
         self.lumped: Lumped
-        self.links: PartitionedLinks | Blocked | Resident
+        self.links: CoreLinks
         if isinstance(graph, BlockedGraph):
             from cocite.ranking.partitions import PartitionedCore, PartitionedLinks
 
@@ -256,7 +233,7 @@ class System:
             residual = margin * (balance * change + abs(1 - balance) * owed) / size
             yield Sweep(number, residual, lambda: self._whole(z, where))
             if not alone and ahead.wants(number):
-                self.links.bring(z)
+                self.links.fetch(z)
                 if ahead.look(number, residual, z, self._facts):
                     self.links.replaced(z)
 
@@ -274,9 +251,9 @@ class System:
             sweep = next(sweeps)
             reason: str | None = "nothing to iterate"
             if sweep.number > 0:
-                order = order_of(sweep.solution(), rule.wants_order) if rule.wants_order else None
+                order = order_of(sweep.solution(), rule.top) if rule.top else None
                 progress(sweep.number, sweep.residual)
-                reason = rule.reached(HitsState(sweep.number, sweep.residual, order))
+                reason = rule.reached(SweepState(sweep.number, sweep.residual, order))
             if reason is not None:
                 return sweep.solution(), sweep.number, reason
 
@@ -321,41 +298,31 @@ class System:
             rank.expand(*(array[part] for array in arrays), z, sums, self._damping, y[part])
         return y
 
-    # -- a vector looked at -----------------------------------------------------------------
+    # -- the residual of a vector -----------------------------------------------------------------
 
     def dangling_sum(self, values: Vector) -> float:
         """The sum over dangling nodes."""
         return total(values, self.lumped.degrees)
-
-    def step(self, x: Vector, where: Vector, share: Vector) -> Vector:
-        """G x for x with sum 1, a step of power iteration: one pass over all links."""
-        from cocite.kernels import rank
-
-        degrees, following = self.lumped.degrees, self.vector()
-        for part, sums, elsewhere in self._passed_on(x, where, share, following):
-            following[part] = elsewhere
-            rank.advance(degrees[part], sums, following[part])
-        return following
 
     def residual(self, x: Vector, where: Vector, share: Vector) -> float:
         """||G x - x||_1 for x with sum 1: one pass over all links."""
         from cocite.kernels import rank
 
         found = np.zeros(1)
-        for part, sums, elsewhere in self._passed_on(x, where, share, x):
+        for part, sums, elsewhere in self.passed_on(x, where, share):
             rank.residual(self.lumped.degrees[part], sums, elsewhere - x[part], found)
         return float(found[0])
 
-    def _passed_on(
-        self, x: Vector, where: Vector, share: Vector, beside: Vector
+    def passed_on(
+        self, x: Vector, where: Vector, share: Vector
     ) -> Iterator[tuple[slice, Vector, Vector]]:
-        """What G x is the sum of, piece by piece: by links, and from elsewhere. The caller looks at
-        degrees and what is ``beside``.
+        """What G x is the sum of, piece by piece: by links, and from elsewhere. The caller reads
+        degrees and x.
         """
         d, spread = self._damping, self.dangling_sum(x)
         z = self.lumped.contributions(np.float64)
         self._contribute(x, d, z)
-        arrays = self.lumped.degrees, where, share, beside
+        arrays = self.lumped.degrees, where, share, x
         for part, sums in self._gathered(z, arrays, all_rows=True):
             yield part, sums, (1 - d) * where[part] + d * spread * share[part]
 
@@ -377,52 +344,3 @@ def _check_numbers(sweep: int, *sums: float) -> None:
             f"the ranks are no finite numbers after sweep {sweep}: their sums are "
             f"{', '.join(map(str, sums))}. Take double precision, or a start of smaller values"
         )
-
-
-# -- power -------------------------------------------------------------------------------
-
-
-_ACCURACY = 1e-12
-_PIECE = 64 << 20
-"""Bytes of links between two points at which they can be given back, or the work interrupted."""
-
-
-def power_scores(
-    links: Links, degrees: NDArray[np.uint32], damping: float, streaming: bool = False
-) -> NDArray[np.float64]:
-    """Scores of mean 1, float64[nodes].
-
-    Parameters
-    ----------
-    links
-        Of every node, those that pass rank to it.
-    degrees
-        uint32[nodes]: to how many nodes each node passes rank.
-    damping
-        The share of steps that follow a link, in (0, 1).
-    streaming
-        Give the links' pages back as they were read.
-    """
-    from cocite.kernels.links import collect
-
-    nodes = links.nodes
-    cuts = (0, *cut_blocks(links, _PIECE), nodes)
-    dangling = degrees == 0
-    scores, after = np.ones(nodes), np.empty(nodes)
-    shares = np.empty(nodes)
-    enough = _ACCURACY * nodes
-    for _ in range(math.ceil(math.log(_ACCURACY / 2) / math.log(damping))):
-        np.divide(scores, degrees, out=shares, where=~dangling)
-        shares[dangling] = 0
-        for low, high in pairwise(cuts):
-            collect(links.offsets[low : high + 1], links.neighbors, shares, after[low:high])
-            if streaming:
-                links.evict()
-        after *= damping
-        after += 1 - damping + damping * float(scores[dangling].sum()) / nodes
-        np.subtract(after, scores, out=shares)
-        change = float(np.abs(shares, out=shares).sum())
-        scores, after = after, scores
-        if change * damping / (1 - damping) <= enough:
-            break
-    return scores

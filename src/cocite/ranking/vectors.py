@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.links import links_of
-from cocite.resources import format_size, light_memory, own_memory
+from cocite.resources import format_size, own_memory
 from cocite.storage import evict
 
 Vector = NDArray[np.float64]
@@ -127,6 +127,10 @@ LEAST = 8 << 20
 """Memory below which it would be all boundaries."""
 _STREAMS = 12 << 20
 """What the pages take that come along with what is read: six files at a time, 2 MB of each."""
+_TAKEN_STREAMS = 4 << 20
+"""Of that, what is there at once beside a single block, as measured (``python -m
+benchmarks.memory``).
+"""
 _NODE, _WEIGHT_NODE = 166, 15
 """Bytes of a node while everything is in memory, and what weights add to them."""
 _TAKEN_NODE, _TAKEN_LINKING = 47, 84
@@ -154,9 +158,7 @@ class RankRoom:
     taken: int | None = None
 
     def __str__(self) -> str:
-        if not self.blocks:
-            _load_a_kernel()
-        own = own_memory() if self.blocks else light_memory()
+        own = own_memory()
         taken = self.memory if self.taken is None else self.taken
         text = f"{format_size(taken + own)} of memory, which holds "
         if not self.blocks:
@@ -224,17 +226,8 @@ def plan_ranks(
     scratch += (8 + 8 * weighted) * links.edges
     room = min(memory, _memory_of(block) + _BESIDE)
     # Of a single block, nothing is sorted, and no other's contributions pass by.
-    taken = min(room, _memory_of(block)) if count == 1 else None
+    taken = min(room, block + _TAKEN_STREAMS) if count == 1 else None
     return RankRoom(room, count, scratch, taken)
-
-
-def _load_a_kernel() -> None:
-    """So that what the process takes beside the data is known: little, or Numba, too, where kernels
-    have to be compiled. Blocks always need it.
-    """
-    from cocite.kernels import rank
-
-    rank.number_core(np.empty(0, np.uint32), np.uint32(0), np.empty(0, np.uint32))
 
 
 def _memory_of(block: int) -> int:

@@ -27,7 +27,6 @@ Cost: reading up to 64 MB of the source per question, at some GB/s.
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import hashlib
 import itertools
@@ -45,14 +44,14 @@ from typing import TYPE_CHECKING, Any
 import xxhash
 
 from cocite import __version__
-from cocite.compiled.cache import fault_of, private_folder, user_cache
 from cocite.errors import CociteError, InputError, StoreError, UsageError
 from cocite.graph import Graph
-from cocite.io.database import Address, database_named
+from cocite.io.database import Address, database_named, file_of_titles
 from cocite.measures import DEFAULT
 from cocite.resources import Resources
 from cocite.storage import FORMAT_VERSION, Store, disk, kind_of, staged_file
 from cocite.storage.atomic import is_private, is_still, lock
+from cocite.storage.user_cache import fault_of, private_folder, user_cache
 
 if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
@@ -227,8 +226,8 @@ class _Work:
         return folder, _fault_of(folder)
 
     def _way(self) -> dict[str, Any]:
-        exclude = sorted(set(self.reading.get("exclude") or ()))
-        return self.reading | ({"exclude": exclude} if exclude else {})
+        exclude = sorted(set(self.reading.get("exclude_nodes") or ()))
+        return self.reading | ({"exclude_nodes": exclude} if exclude else {})
 
     def state(self) -> dict[str, Any]:
         """What changes if the source does, or what is made of it."""
@@ -330,13 +329,13 @@ def _name_of(options: BuildOptions) -> str:
     """What an index of these options is called: the same whenever they are the same."""
     from cocite.index.plan import BuildOptions  # who asks what is cached does not wait for it
 
-    def told(of: BuildOptions) -> str:
+    def fingerprint_of(of: BuildOptions) -> str:
         found = [of.measure.name, of.direction, of.settings.to_json(), of.unweighted]
         return json.dumps(found, sort_keys=True)
 
-    if told(options) == told(BuildOptions.checked(DEFAULT)):
+    if fingerprint_of(options) == fingerprint_of(BuildOptions.checked(DEFAULT)):
         return INDEX
-    return f"{INDEX}-{hashlib.sha256(told(options).encode()).hexdigest()[:12]}"
+    return f"{INDEX}-{hashlib.sha256(fingerprint_of(options).encode()).hexdigest()[:12]}"
 
 
 # -- sources and their fingerprints -----------------------------------------------------------
@@ -448,8 +447,6 @@ def _titles(named: Sequence[str]) -> list[list[str]]:
 
     Raises :class:`UsageError` for a server, whose tables change without a trace.
     """
-    from cocite.io.readers.titles import file_of_titles
-
     found = []
     for name in named:
         whole, file = file_of_titles(name)
@@ -552,6 +549,8 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
 
 def _locked(folder: Path, progress: Progress) -> int:
     """Make the folder if it is not there, writable by this user alone; open and lock it."""
+    import fcntl
+
     while True:
         for each in reversed((folder, *folder.parents)):
             if not each.exists():

@@ -131,7 +131,7 @@ def why_zero(index: Index, a: str, b: str, settings: Mapping[str, Any]) -> str:
             ids = index.nodes.ids([a, b])
             known = int(index.stored.freshness.knowing(int(ids[0]), ids[1:])[0])
             said[name] = f"their walks do not meet in any of {known:,} samples of {name}"
-        elif name in ("ppr", "proximity"):
+        elif name in ("ppr", "ppr-symmetric"):
             said[name] = _unreached(a, b, name, index.similarity(a, b, **settings).high)
         elif name == "companion":
             said[name] = f"{b} is not among the pages around {a}"

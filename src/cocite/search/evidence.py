@@ -1,7 +1,7 @@
 """Evidence (``measures/evidence.py``): what a part says, times what shared neighbors tell.
 
 An index of walks holds no links, so this reads the graph that the newest samples were drawn from,
-as refined answers do; a graph asked without an index has its links at hand. In the direction
+as refined answers do; an index with an unseen node has its links at hand. In the direction
 ``both`` each part goes by its own links. Scores are grains that are rounded once more, the same for
 a pair and for all of a node; errors and values of samples are scaled alike.
 

@@ -1,178 +1,146 @@
-"""Other orders of a list: by PageRank, or by the score times it.
+"""Which nodes may be hits: those with a prefix, those of a list, those of other sites.
 
-    score             the most similar first
-    score*pagerank    the largest product first
-    pagerank          the most important first
+In a bipartite graph, only nodes of the side of the query node. Filters apply to everything that a
+query touched, before the best are picked, so k hits are the best k that pass. A *site* is what
+stands between ``scheme://`` and the next slash of a name that is a URL, whichever the scheme; names
+that are no URLs have none.
 
-of the ``candidates`` that score best. Who orders by importance needs similarity only to tell what
-is related at all, so fewer samples do (000). Ties keep the order of scores.
-
-PageRank is that of the index's graph, computed by ``ranking/pagerank.py`` with its defaults when it
-is first asked for and kept with the index: seconds for some million links, 8 bytes a node. Or it is
-read from what ``cocite rank -o`` wrote: an array by id (``.npy``), which is mapped, or a table of
-names, some microseconds a node.
-
-Source: Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the
-web graph*, 4.
+Cost: a binary search for a prefix, and a sorted membership test of the nodes touched.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from cocite.errors import InputError, UsageError
-from cocite.index import StoredIndex
-from cocite.search.source import find_graph
-from cocite.search.stages import Reasoned, check_number
+from cocite.constants import GRAINS
+from cocite.errors import UsageError
+from cocite.graph.names import Names
+from cocite.index.layouts.reader import QueryScratch
+from cocite.options.query import FilterOptions
 
-ORDERS = ("score", "score*pagerank", "pagerank")
-DEFAULT_ORDER = "score"
-_LEAST, _TIMES = 100, 4
-_ROWS = 1 << 14
-_MAKING = threading.Lock()
-"""Ranks are made once, whatever threads ask for them."""
-RanksLike = str | os.PathLike[str] | NDArray[np.float64] | None
-Ranks = NDArray[np.float64]
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
+Ids = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
-class Order:
-    """How a list is ordered: ``by`` what, out of how many ``candidates``, and which of these are
-    looked at: the ``k`` that are shown, and what may belong among them.
+class Filter:
+    """``only`` and ``never`` are ascending ids, or None for no such condition; ``within`` is the
+    range of the ids that may be hits, None for all: the side of a bipartite graph.
     """
 
-    by: str
-    candidates: int
-    k: int
-    looked: slice
+    only: tuple[Ids, ...] = ()
+    never: tuple[Ids, ...] = ()
+    within: range | None = None
 
     @classmethod
     def checked(
-        cls, by: str, candidates: int | None, ranks: RanksLike, k: int, offset: int
-    ) -> Order:
-        """Raises :class:`UsageError`. By default max(100, 4 * (k + offset)) are candidates."""
-        if by not in ORDERS:
-            raise UsageError(f"order is {by!r}; it is " + " or ".join(ORDERS))
-        end = offset + k
-        if by == DEFAULT_ORDER:
-            for name, value in (("candidates", candidates), ("ranks", ranks)):
-                if value is not None:
-                    raise UsageError(
-                        f"{name} go with an order by PageRank: choose {' or '.join(ORDERS[1:])}, "
-                        f"or leave {name} out"
-                    )
-            return cls(by, end + 1, k, slice(offset, end + 1))
-        if candidates is not None:
-            check_number("candidates", candidates, 1)
-        found = max(_LEAST, _TIMES * end) if candidates is None else int(candidates)
-        # A candidate that is not shown may have the larger product.
-        return cls(by, found, k, slice(offset, end if by == "pagerank" else None))
-
-
-class Ordered(Reasoned):
-    """An index whose lists may have other orders."""
-
-    def pageranks(self, nodes: Iterable[object], ranks: RanksLike = None) -> list[float]:
-        """The PageRanks of some nodes, by which lists are ordered.
-
-        Parameters
-        ----------
-        nodes
-            Names of nodes.
-        ranks
-            A file that ``cocite rank -o`` wrote, or float64[nodes] by id. By default the PageRank
-            of the index's graph is computed, once.
-
-        Raises
-        ------
-        UnknownNode
-            If no node has a name.
-        InputError
-            For a file that does not hold a rank of every node.
-        NotAStore, UsageError
-            If the graph is needed and not found, or another one.
+        cls,
+        names: Names,
+        nodes: Sequence[int],
+        options: FilterOptions,
+    ) -> Filter:
+        """The filter of a question about ``nodes``; raises :class:`UnknownNode`. Of several, none
+        may be a hit.
         """
-        found: list[float] = self._ranked(self.nodes.ids(list(nodes)), ranks).tolist()
-        return found
+        only: list[Ids] = []
+        never: list[Ids] = []
+        prefix, exclude_prefix = options.prefix, options.exclude_prefix
+        among = options.only
+        if prefix is not None:
+            only.append(names.with_prefix(prefix))
+        if among is not None:
+            if isinstance(among, str):
+                raise UsageError("among is one text; give a list of names")
+            only.append(np.unique(names.ids(list(among))))
+        if exclude_prefix is not None:
+            never.append(names.with_prefix(exclude_prefix))
+        if options.exclude_same_site:
+            sites = (site_of(names.stored.name(node)) for node in nodes)
+            never += [ids for site in sites for ids in pages_of(names, site)]
+        if len(nodes) > 1:
+            never.append(np.unique(np.array(nodes, np.uint32)))
+        within = None
+        if names.sides is not None and nodes:
+            names.sides.check_alike(nodes, names.names(np.array(nodes, np.uint32)))
+            within = names.sides.side_of(nodes[0])
+        return cls(tuple(only), tuple(never), within)
 
-    def _ranked(self, ids: NDArray[np.uint32], ranks: RanksLike) -> Ranks:
-        """float64[h]: the ranks of some nodes. An index that keeps some pages only has other ids
-        than the graph.
+    def on_side_of(self, names: Names, node: int) -> Filter:
+        """The same of the side of a node alone, if there are two."""
+        return self if names.sides is None else replace(self, within=names.sides.side_of(node))
+
+    @property
+    def empty(self) -> bool:
+        """Whether all nodes pass."""
+        return not self.only and not self.never and self.within is None
+
+    def best(
+        self, scratch: QueryScratch, k: int, min_score: float
+    ) -> tuple[Ids, NDArray[np.float64]]:
+        """The best ``k`` of the nodes touched that pass and score ``min_score`` or more, and above
+        0; the scratch is zero again.
+
+        Returns uint32[h] and float64[h, 2], grains and variances: by grains descending, then by id
+        ascending.
         """
-        found: Ranks = self._ranks(ranks)[self._stored.in_graph(ids)]
-        return found
+        from cocite.kernels import totals
 
-    def _ranks(self, ranks: RanksLike) -> Ranks:
-        """float64[nodes of the graph]: those given, or those of the graph."""
-        if ranks is not None and not isinstance(ranks, str | os.PathLike):
-            return _checked(ranks, self._stored.graph_nodes, "ranks")
-        kept: dict[str, Ranks] = self.__dict__.setdefault("_kept_ranks", {})
-        key = "" if ranks is None else str(Path(ranks).absolute())
-        with _MAKING:
-            if key not in kept:
-                kept[key] = self._computed() if ranks is None else _read(Path(ranks), self._stored)
-        return kept[key]
+        self._apply(scratch)
+        floor, most = floor_of(min_score), min(k, scratch.have)
+        ids, best = np.empty(most, np.uint32), np.empty((most, 2))
+        found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
+        return ids[:found], best[:found]
 
-    def _computed(self) -> Ranks:
-        from cocite.ranking import pagerank
-
-        graph = find_graph(self._stored, self._graph)
-        graph.check()
-        return pagerank(graph, memory=self.means.memory).values
-
-    def _places(
-        self, order: Order, ids: NDArray[np.uint32], scores: ArrayLike, ranks: RanksLike
-    ) -> NDArray[np.intp]:
-        """Which of the candidates are looked at, in their order; ``ids`` are in that of scores."""
-        if order.by == DEFAULT_ORDER:
-            return np.arange(ids.size)[order.looked]
-        values = self._ranked(ids, ranks)
-        if order.by != "pagerank":
-            values = values * np.asarray(scores, np.float64)
-        return np.argsort(-values, kind="stable")[order.looked]
+    def _apply(self, scratch: QueryScratch) -> None:
+        """Forget the nodes touched that do not pass."""
+        if self.empty:
+            return
+        touched = scratch.touched[: scratch.have]
+        keep = np.ones(touched.size, bool)
+        if self.within is not None:
+            keep = (touched >= self.within.start) & (touched < self.within.stop)
+        for ids in self.only:
+            keep &= _among(touched, ids)
+        for ids in self.never:
+            keep &= ~_among(touched, ids)
+        scratch.totals[touched[~keep]] = 0
+        kept = touched[keep]
+        scratch.touched[: kept.size] = kept
+        scratch.have = kept.size
 
 
-def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:
-    found = np.asarray(values)
-    if found.shape != (nodes,) or found.dtype.kind != "f":
-        raise InputError(
-            f"{name}: found {found.dtype}{list(found.shape)}; it is a number for each of {nodes:,} "
-            "nodes, as cocite rank -o writes them"
-        )
-    if not (np.isfinite(found).all() and (found >= 0).all()):
-        raise InputError(f"{name}: a rank is a finite number, 0 or more")
-    return found.astype(np.float64, copy=False)
+def floor_of(min_score: float) -> float:
+    """The least score of a hit, in grains."""
+    return max(1.0, float(np.rint(min_score * GRAINS)))
 
 
-def _read(path: Path, stored: StoredIndex) -> Ranks:
-    """float64[nodes of the graph]: the ranks in a file, of the nodes of the index at least."""
-    from cocite.ranking import WeightsFile
+def _among(nodes: Ids, ids: Ids) -> NDArray[np.bool_]:
+    """Which of ``nodes`` are in the ascending ``ids``."""
+    if ids.size == 0:
+        return np.zeros(nodes.size, bool)
+    places = np.minimum(np.searchsorted(ids, nodes), ids.size - 1)
+    found: NDArray[np.bool_] = ids[places] == nodes
+    return found
 
-    names, nodes = stored.names, stored.graph_nodes
-    if path.suffix == ".npy":
-        try:
-            return _checked(np.load(path, mmap_mode="r", allow_pickle=False), nodes, str(path))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path} cannot be read: {error}") from error
-    found, rows = np.full(nodes, np.nan), WeightsFile(path).items()
-    while piece := list(islice(rows, _ROWS)):
-        if stored.wanted is not None:  # the others of the graph are no nodes here
-            piece = [row for row in piece if row[0] in names]
-        ids = names.ids([name for name, _ in piece])
-        found[stored.in_graph(ids)] = [weight for _, weight in piece]
-    own = stored.in_graph(np.arange(stored.nodes, dtype=np.uint32))
-    missing = np.flatnonzero(np.isnan(found[own]))
-    if missing.size:
-        raise InputError(
-            f"{path} has no rank of {missing.size:,} nodes, such as {names.name(int(missing[0]))!r}"
-            ". Write it from the graph of the index: cocite rank GRAPH -o FILE"
-        )
+
+def site_of(name: str) -> tuple[str, str]:
+    """The scheme of an URL, with ``://``, and its host; raises :class:`UsageError`."""
+    match = _URL.match(name)
+    if match is None:
+        raise UsageError(f"{name!r} is no URL: it has no site that could be left out")
+    return name[: match.start(1)], match[1]
+
+
+def pages_of(names: Names, site: tuple[str, str]) -> list[Ids]:
+    """The ids of the pages of a site, by scheme and by what follows the host."""
+    scheme, host = site
+    schemes = {scheme, "http://", "https://"}
+    found = [names.with_prefix(f"{s}{host}{end}") for s in sorted(schemes) for end in "/?#"]
+    bare = (names.find(scheme + host) for scheme in sorted(schemes))
+    found.append(np.array(sorted(i for i in bare if i is not None), np.uint32))
     return found

@@ -23,9 +23,10 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (Definition 4).
 from __future__ import annotations
 
 import html
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +91,78 @@ def scores_of(best: NDArray[np.float64]) -> tuple[list[float], list[float]]:
     return (best[:, 0] / GRAINS).tolist(), errors
 
 
+# -- tables ------------------------------------------------------------------------------
+
+
+_PIECE = 1 << 14
+"""Rows that are given to writers at a time."""
+
+
+class NodeTable(Writable):
+    """An answer that is a table with columns of names and of numbers."""
+
+    _named: ClassVar[tuple[str, ...]]
+    """The columns of names."""
+
+    @abstractmethod
+    def _columns(self) -> dict[str, Any]:
+        """The columns by their titles, lists or arrays."""
+
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame``."""
+        from cocite.extras import need
+
+        return need("pandas", "a table of pandas", "pandas").DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """Return a ``polars.DataFrame``, with names as in :meth:`to_arrow`."""
+        from cocite.extras import need
+
+        return need("polars", "a table of polars", "polars").DataFrame(self._plain())
+
+    def to_arrow(self) -> Any:
+        """Return a ``pyarrow.Table``. Names that are neither text nor whole numbers become text."""
+        from cocite.extras import need
+
+        return need("pyarrow", "an Arrow table", "arrow").table(self._plain())
+
+    def to_markdown(self) -> str:
+        """Return a table of Markdown, in which names that are URLs are links."""
+        from cocite.results import ResultRows, markdown
+
+        columns = self._columns()
+        return markdown(ResultRows(list(columns), zip(*columns.values(), strict=True)))
+
+    def _plain(self) -> dict[str, Any]:
+        """The columns, with names as text where they are of several types, or of another."""
+        columns = self._columns()
+        for title in self._named:
+            if set(map(type, columns[title])) not in ({str}, {int}):
+                columns[title] = list(map(str, columns[title]))
+        return columns
+
+    def _types(self) -> Types:
+        return self._types_of(self._plain())
+
+    def _types_of(self, columns: dict[str, Any]) -> Types:
+        types = dict.fromkeys(columns, "DOUBLE")
+        types |= {title: "INTEGER" for title in ("rank",) if title in columns}
+        types |= {title: "VARCHAR" for title in ("title",) if title in columns}
+        for title in self._named:
+            whole = len(columns[title]) and type(columns[title][0]) is int
+            types[title] = "BIGINT" if whole else "VARCHAR"
+        return types
+
+    def _write(self, target: Target) -> None:
+        columns = self._plain()
+        types, rows = self._types_of(columns), len(columns[self._named[0]])
+        pieces = (
+            columns_of({t: each[low : low + _PIECE] for t, each in columns.items()}, types)
+            for low in range(0, max(1, rows), _PIECE)
+        )
+        target.write_table(pieces, types)
+
+
 # -- hits --------------------------------------------------------------------------------
 
 
@@ -100,13 +173,20 @@ _BAR = "#4c8bc9"
 _LINKS = ("http://", "https://")
 
 
-class Hits(list[Hit], Writable):
-    """Hits in their order: a list, and a table."""
+class Hits(list[Hit], NodeTable):
+    """Hits in their order: a list, and a table of rank, node, score, stderr, low, high."""
 
-    def __init__(self, hits: Iterable[Hit] = (), certain: int | Callable[[], int] = 0) -> None:
-        """``certain`` is :attr:`certain_ranks`, or finds it."""
+    _named = ("node",)
+
+    def __init__(
+        self,
+        hits: Iterable[Hit] = (),
+        certain: int | Callable[[], int] = 0,
+        release: Callable[[], None] | None = None,
+    ) -> None:
+        """``certain`` is :attr:`certain_ranks`, or finds it by samples that ``release`` lets go."""
         super().__init__(hits)
-        self._certain = certain
+        self._certain, self._release = certain, release
 
     @property
     def certain_ranks(self) -> int:
@@ -117,12 +197,18 @@ class Hits(list[Hit], Writable):
 
         So it does not depend on ``k``, and an exact list without ties is certain as a whole.
         Ranks of exact scores are certain where intervals lie above those of all hits behind them.
-        The same holds for refined scores, for ``together="least"``, and for products with
+        The same holds for refined scores, for ``aggregate="min"``, and for products with
         PageRank; by PageRank alone the order of the candidates is certain.
         """
         if not isinstance(self._certain, int):
-            self._certain = self._certain()
+            self._certain, self._release = self._certain(), None
         return self._certain
+
+    def without_samples(self) -> Hits:
+        """Return this list without its samples, which :attr:`certain_ranks` then reads anew."""
+        if self._release is not None:
+            self._release()
+        return self
 
     def _leading(self, places: range) -> int:
         """How many of the first hits at some places are certain."""
@@ -144,39 +230,6 @@ class Hits(list[Hit], Writable):
             return super().__getitem__(place)
         places = range(len(self))[place]
         return Hits(super().__getitem__(place), partial(self._leading, places))
-
-    def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame`` with a row a hit: rank, node, score, stderr, low, high."""
-        from cocite.extras import need
-
-        return need("pandas", "a table of pandas", "pandas").DataFrame(self._columns())
-
-    def to_polars(self) -> Any:
-        """The same as a ``polars.DataFrame``."""
-        from cocite.extras import need
-
-        columns = _of_one_type(self._columns(), "node")
-        return need("polars", "a table of polars", "polars").DataFrame(columns)
-
-    def to_arrow(self) -> Any:
-        """The same as a ``pyarrow.Table``. Names that are neither text nor whole numbers are text
-        in it.
-        """
-        from cocite.extras import need
-
-        return need("pyarrow", "an Arrow table", "arrow").table(
-            _of_one_type(self._columns(), "node")
-        )
-
-    def to_markdown(self) -> str:
-        """The same as a table of Markdown, in which names that are URLs are links."""
-        return _markdown(self._columns())
-
-    def _types(self) -> Types:
-        return _types_of(_of_one_type(self._columns(), "node"))
-
-    def _write(self, target: Target) -> None:
-        _write(target, _of_one_type(self._columns(), "node"))
 
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {"rank": list(range(1, len(self) + 1))}
@@ -209,46 +262,17 @@ class Hits(list[Hit], Writable):
         )
 
 
-class HitLists(list[Hits], Writable):
-    """The hits of several nodes, each asked for itself: lists in the order of ``nodes``, and a
-    table.
+class HitLists(list[Hits], NodeTable):
+    """The hits of several nodes, each queried for itself: lists in the order of ``nodes``, and a
+    table of node, rank, related, score, stderr, low, high. Of several nodes together ``node`` is
+    the list.
     """
+
+    _named = ("node", "related")
 
     def __init__(self, nodes: Sequence[Any], lists: Iterable[Hits]) -> None:
         super().__init__(lists)
         self.nodes = list(nodes)
-
-    def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame`` with a row a hit: node, rank, related, score, stderr, low, high.
-        Of several nodes asked together ``node`` is the list.
-        """
-        from cocite.extras import need
-
-        return need("pandas", "a table of pandas", "pandas").DataFrame(self._columns())
-
-    def to_polars(self) -> Any:
-        """The same as a ``polars.DataFrame``."""
-        from cocite.extras import need
-
-        columns = _of_one_type(self._columns(), "node", "related")
-        return need("polars", "a table of polars", "polars").DataFrame(columns)
-
-    def to_arrow(self) -> Any:
-        """The same as a ``pyarrow.Table``, with names as in :meth:`Hits.to_arrow`."""
-        from cocite.extras import need
-
-        columns = _of_one_type(self._columns(), "node", "related")
-        return need("pyarrow", "an Arrow table", "arrow").table(columns)
-
-    def to_markdown(self) -> str:
-        """The same as a table of Markdown, as :meth:`Hits.to_markdown`."""
-        return _markdown(self._columns())
-
-    def _types(self) -> Types:
-        return _types_of(_of_one_type(self._columns(), "node", "related"))
-
-    def _write(self, target: Target) -> None:
-        _write(target, _of_one_type(self._columns(), "node", "related"))
 
     def _columns(self) -> dict[str, list[Any]]:
         pairs = list(zip(self.nodes, self, strict=True))
@@ -271,35 +295,6 @@ class HitLists(list[Hits], Writable):
         pairs = list(zip(self.nodes, self, strict=True))[:_LISTS_SHOWN]
         tables = (f"<p><b>{_name(node)}</b></p>{hits._repr_html_()}" for node, hits in pairs)
         return "".join(tables) + _more(len(self), _LISTS_SHOWN, "lists")
-
-
-def _of_one_type(columns: dict[str, list[Any]], *titles: str) -> dict[str, list[Any]]:
-    """The columns, with names as text where they are of several types, or of another."""
-    for title in titles:
-        types = set(map(type, columns[title]))
-        if types not in ({str}, {int}):
-            columns[title] = list(map(str, columns[title]))
-    return columns
-
-
-def _markdown(columns: dict[str, list[Any]]) -> str:
-    from cocite.results import ResultRows, markdown
-
-    return markdown(ResultRows(list(columns), zip(*columns.values(), strict=True)))
-
-
-def _types_of(columns: dict[str, list[Any]]) -> Types:
-    """Of all columns, by their titles; of names by what they are."""
-    types = {"rank": "INTEGER", "title": "VARCHAR"}
-    for title in ("node", "related"):
-        whole = columns.get(title, []) and all(type(name) is int for name in columns[title])
-        types[title] = "BIGINT" if whole else "VARCHAR"
-    return {title: types.get(title, "DOUBLE") for title in columns}
-
-
-def _write(target: Target, columns: dict[str, list[Any]]) -> None:
-    types = _types_of(columns)
-    target.write_table([columns_of(columns, types)], types)
 
 
 def _row(rank: int, hit: Hit, most: float) -> str:
@@ -339,9 +334,9 @@ def _bar(hit: Hit, most: float) -> str:
     if _interval(hit):
         ends = f"M{low} 3V{_HEIGHT - 3}M{high} 3V{_HEIGHT - 3}M{low} {middle}H{high}"
         line = f'<path d="{ends}" stroke="currentColor" stroke-width="1.2" fill="none"/>'
-    told = ", ".join(filter(None, (f"{hit.score:.4f}", _interval(hit))))
+    label = ", ".join(filter(None, (f"{hit.score:.4f}", _interval(hit))))
     return (
-        f'<svg width="{_WIDTH + 2}" height="{_HEIGHT}" role="img" aria-label="{told}">'
+        f'<svg width="{_WIDTH + 2}" height="{_HEIGHT}" role="img" aria-label="{label}">'
         f'<rect x="0" y="2" width="{score}" height="{_HEIGHT - 4}" fill="{_BAR}"/>{line}</svg>'
     )
 

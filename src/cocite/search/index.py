@@ -1,336 +1,245 @@
-"""The index as its users see it: asking for a pair, and for the nodes related to one.
+"""The index as its users see it: which nodes are related to one, how similar two are, and why.
 
-Asking for pairs: one, or many at once.
+An :class:`Index` checks questions and hands out results. It holds a
+:class:`~cocite.search.searcher.Searcher`, which answers by node ids:
+
+    Scorer      scores by node ids             Explainer   the reasons of a score
+    Intervals   errors, and certain ranks      Refiner     better scores from the graph
+    Lister      lists from all of these        PageRanks   other orders of lists
+
+If samples are on other machines, each question goes to an index that scores by what these report
+(``search/remote/``).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cocite.constants import GRAINS
 from cocite.errors import UsageError
-from cocite.measures import AskValue, WholeSettings
-from cocite.resources import checked_threads
-from cocite.search.filters import DEFAULT_ORDER, Order, RanksLike
-from cocite.search.hits import Hit, HitLists, Hits, Score, scores_of
-from cocite.search.intervals import DEFAULT_BOUND, certain_prefix, checked_confidence
-from cocite.search.scorer import DEFAULT_TOGETHER, Filter, checked_together, floor_of
-from cocite.search.stages import DEFAULT_CONFIDENCE, DEFAULT_K, check_number, from_the_others
-from cocite.search.unseen import Drafting
+from cocite.graph.name_files import Titles
+from cocite.graph.names import Names
+from cocite.index import StoredIndex
+from cocite.index.stored import Lost
+from cocite.measures import AskValue, Value
+from cocite.options.core import accepts
+from cocite.options.query import (
+    DEFAULT_AGGREGATE,
+    DEFAULT_K,
+    DEFAULT_REASONS,
+    QueryOptions,
+    ScoreOptions,
+)
+from cocite.resources import Resources, checked_threads
+from cocite.search.explainer import Why, WhyTogether
+from cocite.search.filters import Filter
+from cocite.search.hits import Hit, HitLists, Hits, Score
+from cocite.search.intervals import ListDraws, checked_confidence
+from cocite.search.query import Query, RanksLike, check_number, checked_aggregate
+from cocite.search.scorer import Scorer
+from cocite.search.searcher import Searcher
+from cocite.search.source import GivenGraph
 
 if TYPE_CHECKING:
     from cocite.search.batch.run import BatchReport
     from cocite.search.pairs import Progress, Similarities
-    from cocite.search.refine.candidates import Level
+    from cocite.search.refine.candidates import Refiner
     from cocite.search.related_graph import RelatedGraph
+    from cocite.search.remote.index import Answered, RemoteShards
+    from cocite.search.unseen import LinksLike, UnseenNode
 
 
-Ids = NDArray[np.uint32]
-
-
-class Comparing(Drafting):
-    """An index that is asked how similar nodes are."""
-
-    @from_the_others
-    def similarity(
-        self,
-        a: object,
-        b: object,
-        *,
-        refine: bool = False,
-        target_error: float | None = None,
-        confidence: float = DEFAULT_CONFIDENCE,
-        bound: str = DEFAULT_BOUND,
-        **settings: AskValue,
-    ) -> Score:
-        """How similar two nodes are.
-
-        Parameters
-        ----------
-        a, b
-            Names of nodes.
-        refine, target_error
-            As in :meth:`related`. Where ``related(a)`` computes the score of ``b`` (SimRank,
-            XJaccard) this is the same; where it takes more samples, it stops as soon as the list is
-            settled, and a pair when its own error is reached.
-        confidence
-            The probability with which the interval holds the true score, in (0, 1).
-        bound
-            Where the interval comes from: ``betting``, ``bernstein`` or ``theorem5``
-            (``search/intervals.py``).
-        settings
-            What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``). For
-            measures of walks ``by`` says what a meeting after t steps is worth, from 0 to 1: a
-            function of t, numbers for t = 1, 2, ..., an expression such as ``"t <= 3"``, or
-            ``"hitting"`` (``measures/meeting_weight.py``). For ``simrank`` and ``psimrank``
-            ``evidence="geometric"`` or ``"exponential"`` takes scores times what the neighbors
-            that pages share tell (``measures/evidence.py``); it reads the graph.
-
-        Returns
-        -------
-        Score
-            ``score``, its ``stderr``, and its interval from ``low`` to ``high``.
-
-        Raises
-        ------
-        UnknownNode
-            If no node has the name.
-        UsageError
-            For a setting that the measure does not have, or a value that is not allowed.
-        """
-        asked = self._queried(settings)
-        checked_confidence(confidence, bound)
-        first, second = self._pair_of(a, b)
-        level = self._level(asked, refine, target_error, confidence, bound)
-        return self._score(first, second, asked, level, confidence, bound)
-
-    def similarities(
-        self,
-        a: Any,
-        b: Any = None,
-        *,
-        ids: bool = False,
-        threads: int | None = None,
-        progress: Progress = lambda stage, done, total: None,
-        refine: bool = False,
-        target_error: float | None = None,
-        confidence: float = DEFAULT_CONFIDENCE,
-        bound: str = DEFAULT_BOUND,
-        **settings: AskValue,
-    ) -> Similarities:
-        """How similar the nodes of many pairs are: :meth:`similarity` of each, to the bit.
-
-        Of an index of trees (``trees``, ``packed``, ``paths``) some million pairs are asked
-        together, sample by sample; else one after another, on several threads.
-
-        Parameters
-        ----------
-        a, b
-            Names of nodes, two columns of equal length: lists, arrays, or columns of pandas, polars
-            or Arrow. Or ``a`` alone: a table of two columns, an array (pairs, 2), or rows of two.
-        ids
-            What is given are the numbers of nodes, from 0 on, and not their names.
-        threads
-            How many blocks of pairs at a time; by default as many as the index was opened with.
-        progress
-            Called with (``"scoring"``, done, total), in pairs.
-        refine, target_error, confidence, bound, settings
-            As for :meth:`similarity`.
-
-        Returns
-        -------
-        Similarities
-            Arrays ``score``, ``stderr``, ``low`` and ``high``, a :class:`Score` for each pair, and
-            a table of a, b and these: ``to_pandas()``, ``to_polars()``, ``to_arrow()``,
-            ``write("pairs.parquet")``.
-
-        Raises
-        ------
-        UnknownNode, UsageError
-            For names that no node has, before any work is done, and as :meth:`similarity`.
-        """
-        from cocite.search.pairs import Similarities, columns_of_pairs, ids_of
-
-        columns = columns_of_pairs(a, b)
-        first, second = (
-            ids_of(self.nodes, column, title, ids)
-            for column, title in zip(columns, "ab", strict=True)
-        )
-        sides = self.nodes.sides
-        if sides is not None:
-            for place in np.flatnonzero((first < sides.left) != (second < sides.left))[:1].tolist():
-                pair = int(first[place]), int(second[place])
-                sides.check_alike(pair, self.nodes.names(np.array(pair)))
-        count = self.means.threads if threads is None else checked_threads(threads)
-        level = refine, target_error
-        found = self._scores(first, second, level, confidence, bound, count, progress, settings)
-        return Similarities(*columns, *found)
-
-    @from_the_others
-    def _scores(
-        self,
-        first: Ids,
-        second: Ids,
-        refined: tuple[bool, float | None],
-        confidence: float,
-        bound: str,
-        threads: int,
-        progress: Progress,
-        settings: dict[str, AskValue],
-    ) -> NDArray[np.float64]:
-        """float64[4, pairs]: scores, errors, and the ends of intervals of pairs, by their ids."""
-        from cocite.search.pairs import blocks_of, scores_of_pairs, together
-
-        asked = self._queried(settings)
-        checked_confidence(confidence, bound)
-        level = self._level(asked, *refined, confidence, bound)
-        by_samples = not (level and self.refiner)
-        blocks = blocks_of(self, asked, first.size, threads) if by_samples else 0
-
-        def one(a: int, b: int) -> Score:
-            return self._score(a, b, asked, level, confidence, bound)
-
-        block = partial(together, self, asked, confidence, bound) if blocks else None
-        return scores_of_pairs(first, second, one, block, blocks, threads, progress)
-
-    def _score(
-        self,
-        first: int,
-        second: int,
-        asked: WholeSettings,
-        level: Level | None,
-        confidence: float,
-        bound: str,
-    ) -> Score:
-        """What is said of one pair."""
-        if level and self.refiner and first != second:
-            return Score(*next(self.refiner.pair(first, second, asked, level).rows()))
-        scores, errors = self._estimate(first, second, asked)
-        others = np.array([second], np.uint32)
-        ((low, high),) = self._intervals((first,), others, scores, asked, [confidence], bound)
-        return Score(scores[0], errors[0], low[0], high[0])
-
-    def _level(
-        self,
-        asked: WholeSettings,
-        refine: bool,
-        target: float | None,
-        confidence: float,
-        bound: str,
-        above: float | None = None,
-    ) -> Level | None:
-        """How far to refine; None for not at all."""
-        if not refine and target is None:
-            return None
-        from cocite.search.evidence import refuse_evidence
-        from cocite.search.refine.candidates import Level
-
-        if self._stored.drafted:
-            raise UsageError(
-                "refined answers are of pages that are in the graph: leave refine out for a draft"
-            )
-
-        refuse_evidence(self._stored.parts, asked)
-        level = Level.checked(target, confidence, above)
-        if bound != DEFAULT_BOUND and self.refiner:
-            raise UsageError(
-                f"refined answers have intervals of their own, not by {bound}: leave the bound out"
-            )
-        return level
-
-
-# -- index -------------------------------------------------------------------------------
-
-
-class Index(Comparing):
+class Index:
     """Answers questions on one graph by one measure. Safe to share between threads."""
+
+    def __init__(
+        self,
+        stored: StoredIndex,
+        means: Resources,
+        graph: GivenGraph = None,
+        *,
+        remote: RemoteShards | None = None,
+    ) -> None:
+        """``means`` and ``graph`` are for what reads the graph; ``remote`` are remote samples."""
+        self.means, self.given, self.remote = means, graph, remote
+        self._searcher = Searcher(stored, means, graph)
+        self._answered: Answered | None = None
+        self._whole: Index | None = None
 
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value}" for name, value in self.settings.items())
         return (
-            f"Index({str(self._stored.store.path)!r}, measure={self.measure!r}, "
+            f"Index({str(self.stored.store.path)!r}, measure={self.measure!r}, "
             f"direction={self.direction!r}, nodes={len(self.nodes)}{settings})"
         )
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of servers of samples, if there are any."""
+        if self.remote is not None:
+            self.remote.close()
+
+    # -- what it is ----------------------------------------------------------------------
+
+    @property
+    def stored(self) -> StoredIndex:
+        """The directory behind it."""
+        return self.now.stored
+
+    @property
+    def measure(self) -> str:
+        """The measure's name."""
+        return self.now.stored.measure.name
+
+    @property
+    def direction(self) -> str:
+        """Which links it looks at: ``in``, ``out`` or ``both``."""
+        return self.now.stored.direction
+
+    @property
+    def settings(self) -> dict[str, Value]:
+        """What it was built with, such as ``samples``, ``length`` and ``seed``."""
+        return self.now.stored.settings.to_json()
+
+    @property
+    def samples(self) -> int | None:
+        """How many independent samples every estimate is the mean of, those that answer; None if
+        scores are exact.
+        """
+        return self.stored.samples if self.remote is None else self.remote.samples
+
+    @property
+    def lost(self) -> tuple[Lost, ...]:
+        """The files of samples that are missing or damaged: the others answer.
+
+        The logger ``cocite`` warns when an index is opened that has some, and when a question finds
+        one.
+        """
+        return self.stored.lost
+
+    @property
+    def answered(self) -> Answered | None:
+        """How many remote samples answered: this question, or the last one of this thread."""
+        return self._answered if self.remote is None else self.remote.answered
+
+    @property
+    def nodes(self) -> Names:
+        """The names of the nodes: ``len``, ``in``, iteration, ``complete``, ``suggest``."""
+        return self._searcher.nodes
+
+    @property
+    def titles(self) -> Titles | None:
+        """The titles of the nodes; None if the graph had none."""
+        return self.now.stored.titles
+
+    def titles_of(self, names: Sequence[str]) -> list[str] | None:
+        """The titles of nodes by their names, "" for none; None if the graph had none at all."""
+        titles = self.titles
+        return None if titles is None else titles.of(self.nodes.ids(list(names)))
+
+    @property
+    def refiner(self) -> Refiner | None:
+        """What gives refined answers; None if scores are exact anyway."""
+        return self.now.refiner
+
+    # -- who answers ---------------------------------------------------------------------
+
+    @property
+    def now(self) -> Searcher:
+        """What answers now: without what questions have found to be damaged."""
+        return self._searcher.now
+
+    @property
+    def scorer(self) -> Scorer:
+        """What scores nodes by their ids now."""
+        return self.now.scorer
+
+    def _over(self, searcher: Searcher) -> Index:
+        found = copy(self)
+        found._searcher = searcher
+        return found
+
+    def for_related(self, node: object) -> Index:
+        """The index that answers :meth:`related` of ``node``: itself, unless samples are remote."""
+        return self if self.remote is None else self._answering(rows=self.now.ids_of(node))
+
+    def for_similarity(self, a: object, b: object) -> Index:
+        """The same for :meth:`similarity`."""
+        return self if self.remote is None else self._answering(pairs=(self.now.pair_of(a, b),))
+
+    def for_why(self, nodes: Sequence[object], b: object) -> Index:
+        """The same for :meth:`why` and :meth:`why_together`."""
+        if self.remote is None:
+            return self
+        other = self.nodes.id(b)
+        pairs = tuple((node, other) for node in self.now.ids_of(list(nodes)) if node != other)
+        return self._answering(pairs=pairs or ((other, other),), ways=True)
+
+    def _answering(self, **request: Any) -> Index:
+        from cocite.index.layouts.messages import ShardRequest
+
+        assert self.remote is not None
+        scorer, answered = self.remote.ask(self.scorer, ShardRequest(**request))
+        found = self._over(self.now.over(scorer))
+        found.remote, found._whole, found._answered = None, self, answered
+        return found
 
     def first(self, samples: int) -> Index:
         """The same index with its first samples only, as if it had been built with so many.
 
-        Raises :class:`~cocite.errors.UsageError` if it has fewer, or none.
+        Of remote samples those of the shards that are least busy. Raises
+        :class:`~cocite.errors.UsageError` if it has fewer, or none.
         """
-        return Index(self.stored.first(samples), self.means, self._graph)
+        if self.remote is None:
+            return Index(self.stored.first(samples), self.means, self.given)
+        found = copy(self)
+        found.remote = self.remote.first(samples)
+        return found
 
-    def one_question(self) -> Index:
-        """What a single question is asked of, all of it: itself, but where samples are elsewhere
-        and others may answer the next (``search/remote/``).
-        """
-        return self
+    # -- related nodes -------------------------------------------------------------------
 
-    @from_the_others
+    @accepts(QueryOptions)
     def related(
         self,
         node: object,
         k: int = DEFAULT_K,
         *,
-        together: str = DEFAULT_TOGETHER,
-        offset: int = 0,
-        min_score: float = 0.0,
-        min_confidence: float | None = None,
-        prefix: str | None = None,
-        exclude_prefix: str | None = None,
-        among: Iterable[object] | None = None,
-        other_sites: bool = False,
-        order: str = DEFAULT_ORDER,
-        candidates: int | None = None,
-        ranks: RanksLike = None,
-        refine: bool = False,
-        target_error: float | None = None,
-        confidence: float = DEFAULT_CONFIDENCE,
-        bound: str = DEFAULT_BOUND,
-        **settings: AskValue,
+        options: QueryOptions | None = None,
+        **given: AskValue,
     ) -> Hits:
-        """The nodes most related to ``node``, itself left out; or to several together.
+        """Return the nodes most related to ``node``, itself left out; or to several together.
+
+        The answer is a list of :class:`Hit`, by score descending, then by node id ascending, or in
+        the ``order`` given; and a table: ``to_pandas()``, ``to_polars()``, ``to_arrow()``. Raises
+        :class:`UnknownNode`, and :class:`UsageError` for a value that is not allowed.
 
         Parameters
         ----------
         node
-            The name of a node, or a list of names: these are asked together, and none is a hit.
+            The name of a node, or a list of names, which are combined; none of them is a hit.
         k
-            How many hits at most, 1 or more.
-        together
-            How several nodes are asked together: ``mean`` gives a hit the mean of what it scores
-            with each of them, ``least`` the least of it.
-        offset
-            How many hits to skip first. Pages of one list fit together; but not with ``refine`` by
-            samples, which refines the first ``k + offset`` for each page anew.
-        min_score
-            Leave out hits with a lower score. Nodes whose score is 0 are never hits.
-        min_confidence
-            List only hits above ``min_score``, with this probability, such as 0.95. A few meetings
-            prove a score above 0.
-        prefix, exclude_prefix
-            Only nodes whose name begins like this, or none of them.
-        among
-            Only these nodes, by name.
-        other_sites
-            No pages of the node's own site, the host in its URL.
-        order
-            What comes first: ``score``, ``score*pagerank`` (the product), or ``pagerank``.
-        candidates
-            How many of the best by score an order by PageRank is made of, by default
-            max(100, 4 * (k + offset)).
-        ranks
-            The PageRanks: a file that ``cocite rank -o`` wrote, or float64[nodes] by id. By default
-            they are computed from the graph when they are first needed, which takes seconds for
-            some million links (:meth:`pageranks` tells them).
-        refine
-            Give better scores than the samples alone (``search/refine/candidates.py``). With
-            simrank, scores are computed, and their intervals always hold. With other measures that
-            have samples, the best hits get more of them, and their intervals hold all at once.
-        target_error
-            How far off a refined score may be, by default 0.001. If that would cost too much, or if
-            more samples would not change the list, it stops before; the ``error_bound`` of a score
-            says how far off it may be. Turns on ``refine``.
-        confidence
-            The probability with which each interval holds the true score, in (0, 1).
-        bound
-            Where the interval comes from: ``betting``, ``bernstein`` or ``theorem5``
-            (``search/intervals.py``). Refined answers take the first only.
-        settings
-            What the measure takes when asking, such as ``decay=0.6`` or ``by="t <= 3"``, as for
+            How many hits at most. Pages of one list fit together; but with ``refine`` by samples
+            each page refines the first ``k + offset`` hits anew.
+        options, given
+            The options below, as one value or by name. Other keyword arguments are what the measure
+            takes when asking, such as ``decay=0.6`` or ``meeting_weight="t <= 3"``, as for
             :meth:`similarity`.
+        {options}
 
         Returns
         -------
         Hits
-            A list of :class:`Hit`, and a table: ``to_pandas()``, ``to_polars()``, ``to_arrow()``,
-            and what a notebook shows. By score descending, then by node id ascending; or in the
-            ``order`` asked for.
+            A list of :class:`Hit`, by score descending, then by node id ascending, or in the
+            ``order`` given; nodes whose score is 0 are never hits. And a table: ``to_pandas()``,
+            ``to_polars()``, ``to_arrow()``.
 
         Raises
         ------
@@ -339,119 +248,23 @@ class Index(Comparing):
         UsageError
             For a value that is not allowed.
         """
-        check_number("k", k, 1)
-        check_number("offset", offset, 0)
-        if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
-            raise UsageError(f"min_score is {min_score!r}; it is a number, 0 or more")
-        checked_confidence(confidence, bound)
-        if min_confidence is not None:
-            checked_confidence(min_confidence, bound, "min_confidence")
-        checked_together(together)
-        listed = Order.checked(order, candidates, ranks, int(k), int(offset))
-        most = listed.candidates
-        asked, nodes = self._queried(settings), self._ids_of(node)
-        chosen = Filter.checked(
-            self.nodes,
-            nodes,
-            prefix=prefix,
-            exclude_prefix=exclude_prefix,
-            among=among,
-            other_sites=other_sites,
-        )
-        level = self._level(asked, refine, target_error, confidence, bound, min_confidence)
-        if level and self.refiner:
-            if len(nodes) > 1:
-                raise UsageError(
-                    "refined answers are of one node; ask for each of several, or leave refine out"
-                )
-            found = self.refiner.top(nodes[0], most, min_score, chosen, asked, level)
-            found = found.taken(self._places(listed, found.ids, found.scores, ranks))
-            ids, (scores, errors, low, high) = found.ids, found.columns()
-            ends = [(low, high)]
-            if min_confidence is not None:
-                ends.append(((found.low if found.least is None else found.least).tolist(), high))
-            return self._hits(listed, ids, scores, errors, ends, min_score, None, ranks)
-        levels = [confidence] if min_confidence is None else [confidence, min_confidence]
-        plain = chosen.empty and min_confidence is None and (order, offset) == (DEFAULT_ORDER, 0)
-        if plain and bound == "betting":
-            told = self._at_once(nodes[0], most, min_score, confidence, asked)
-            if told is not None:
-                scores, errors, low, high = told.rows.T.tolist()
-                ends, count = [(low, high)], told.certain
-                return self._hits(listed, told.ids, scores, errors, ends, min_score, count, ranks)
-        if len(nodes) > 1:
-            ids, grains = self.best_together(nodes, together, most, min_score, chosen, asked)
-            places = self._places(listed, ids, grains, ranks)
-            ids, scores = ids[places], (grains[places] / GRAINS).tolist()
-            errors, ends = self.held_together(nodes, together, ids, scores, asked, levels, bound)
-        else:
-            ids, best = self.top(nodes[0], most, min_score, chosen, asked)
-            places = self._places(listed, ids, best[:, 0], ranks)
-            ids, (scores, errors) = ids[places], scores_of(best[places])
-            ends = self._intervals(nodes, ids, scores, asked, levels, bound)
-        by_samples = None
-        if self._sampled and not (len(nodes) > 1 and together == "least"):
-            by_samples = partial(self._certain_by_samples, nodes, ids, asked, confidence, bound)
-        return self._hits(listed, ids, scores, errors, ends, min_score, by_samples, ranks)
+        options = QueryOptions.of(options, given)
+        query = Query.checked(k, options)
+        searcher = self.now
+        checked, nodes = searcher.stored.ask_settings(options.settings), searcher.ids_of(node)
+        chosen = Filter.checked(self.nodes, nodes, options)
+        query.level = searcher.level(checked, options, options.min_confidence)
+        if self.remote is not None:
+            searcher = self.for_related(node)._searcher
 
-    def _hits(
-        self,
-        listed: Order,
-        ids: NDArray[np.uint32],
-        scores: list[float],
-        errors: list[float],
-        ends: list[tuple[list[float], list[float]]],
-        min_score: float,
-        leading: int | Callable[[], int] | None,
-        ranks: RanksLike,
-    ) -> Hits:
-        """The hits that are shown, with the first ends; without those that by the others may not be
-        better. ``leading`` is or finds how many steps from each hit to the next are certain; by
-        the ends if None, as it is for other orders.
-        """
-        (low, high), *others = ends
-        k, shown = listed.k, ids[: listed.k]
-        hits = list(map(Hit, self.nodes.names(shown), scores, errors, low, high))
-        hits = self._titled(hits, shown)
+        def certain(draws: ListDraws, confidence: float, bound: str) -> int:
+            return searcher.attempt(lambda s: s.intervals.certain_ranks(draws, confidence, bound))
 
-        def certain() -> int:
-            if listed.by == "pagerank":
-                return k
-            lows, highs = np.array(low), np.array(high)
-            if listed.by != DEFAULT_ORDER:
-                rank = self._ranked(ids, ranks)
-                count = certain_prefix(lows * rank, highs * rank)
-            elif leading is None:
-                count = certain_prefix(lows, highs)
-            else:
-                count = leading if isinstance(leading, int) else leading()
-            # The last hit of all has no next one.
-            whole = 0 < ids.size <= k and count == ids.size - 1
-            return count + (whole and round(low[-1] * GRAINS) >= floor_of(min_score))
+        def question(now: Searcher) -> Hits:
+            refiner = now.refiner if query.level else None
+            return now.lister.hits(nodes, query, chosen, checked, refiner, certain)
 
-        if not others:
-            return Hits(hits, lambda: min(certain(), len(hits)))
-        ((least, _),) = others
-        clear = [place for place in range(len(hits)) if least[place] > min_score]
-        return Hits((hits[i] for i in clear), lambda: sum(i < certain() for i in clear))
-
-    def _titled(self, hits: list[Hit], ids: NDArray[np.uint32]) -> list[Hit]:
-        """The hits with the titles of their pages, if the graph has any."""
-        if self.titles is None:
-            return hits
-        return [hit.titled(title) for hit, title in zip(hits, self.titles.of(ids), strict=True)]
-
-    @from_the_others
-    def _certain_by_samples(
-        self,
-        nodes: tuple[int, ...],
-        ids: NDArray[np.uint32],
-        asked: WholeSettings,
-        confidence: float,
-        bound: str,
-    ) -> int:
-        """How many of the first hits are certain to score more than the next."""
-        return self._leading(nodes, ids, asked, confidence, bound) if ids.size else 0
+        return searcher.attempt(question)
 
     def related_many(
         self,
@@ -461,41 +274,34 @@ class Index(Comparing):
         threads: int | None = None,
         **options: Any,
     ) -> HitLists:
-        """:meth:`related` for each of ``nodes``, on all cores: its very answers, in their order.
+        """Return :meth:`related` of each of ``nodes``, to the bit and in their order, on all cores.
 
-        Parameters
-        ----------
-        nodes
-            Names; for an item that is a list of names these are asked together.
-        k, options
-            As for :meth:`related`.
-        threads
-            How many questions at a time; by default as many as the index was opened with.
-
-        Returns
-        -------
-        HitLists
-            A list of :class:`Hits` for each of the nodes, and a table.
-
-        Raises
-        ------
-        UnknownNode
-            Before any work is done.
-        UsageError
+        An item that is a list of names is one query, of these together. ``threads`` is how many
+        queries run at a time, by default as many as the index was opened with. If one finds a shard
+        of samples to be damaged, all run again without it, so all answers are of the same
+        samples. Raises :class:`UnknownNode` before any work is done, and :class:`UsageError`.
         """
-        from cocite.search.several import related_many
+        from cocite.search.pairs import related_many
 
-        def ask(index: Index, node: object) -> Hits:
-            return index.related(node, k, **options)
+        if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
+            raise UsageError(f"nodes is {nodes!r}; give a list of names")
+        names = list(nodes)
+        count = self.means.threads if threads is None else checked_threads(threads)
+        whole = self if self._whole is None else self._whole
+        for node in names:
+            whole._searcher.ids_of(node)  # an unknown node raises before anything is computed
 
-        return related_many(self, nodes, ask, threads)
+        def ask(searcher: Searcher, node: object) -> Hits:
+            return whole._over(searcher).related(node, k, **options).without_samples()
+
+        return related_many(names, count, lambda: whole.now, ask)
 
     def related_graph(self, node: object, k: int = DEFAULT_K, **options: Any) -> RelatedGraph:
-        """The neighbourhood of ``node`` as a graph: itself, its hits, and links from each of these
-        to those of its own ``k`` hits that are there.
+        """Return the neighborhood of ``node`` as a graph: itself, its hits, and links from each of
+        these to those of its own ``k`` hits that are there.
 
-        Arguments are those of :meth:`related`, and so is what it raises. The graph has
-        ``write("near.gexf")`` (``.graphml``, ``.dot``), ``to_networkx()`` and ``to_text("dot")``.
+        Arguments are those of :meth:`related`. The graph has ``write("near.gexf")`` (``.graphml``,
+        ``.dot``), ``to_networkx()`` and ``to_text("dot")``.
         """
         from cocite.search.related_graph import RelatedGraph
 
@@ -509,4 +315,239 @@ class Index(Comparing):
         """
         from cocite.search.batch.run import related_all
 
-        return related_all(self.now, output, k, **options)
+        if self.remote is not None:
+            self.remote.refuse("all nodes", "cocite related-all --cluster spreads its nodes")
+        return related_all(self, output, k, **options)
+
+    def pageranks(self, nodes: Iterable[object], ranks: RanksLike = None) -> list[float]:
+        """Return the PageRanks of some nodes, by which lists are ordered.
+
+        ``ranks`` is a file that ``cocite rank -o`` wrote, or float64[nodes] by id. By default the
+        PageRank of the index's graph is computed, once. Raises :class:`UnknownNode`,
+        :class:`InputError` for a file without a rank of every node, and :class:`NotAStore` or
+        :class:`UsageError` if the graph is not found, or is another one.
+        """
+        found: list[float] = self.now.ranks.of(self.nodes.ids(list(nodes)), ranks).tolist()
+        return found
+
+    # -- pairs ---------------------------------------------------------------------------
+
+    @accepts(ScoreOptions)
+    def similarity(
+        self, a: object, b: object, *, options: ScoreOptions | None = None, **given: AskValue
+    ) -> Score:
+        """Return how similar two nodes are.
+
+        The answer has the ``score``, its ``stderr``, and its interval from ``low`` to ``high``.
+        Raises :class:`UnknownNode`, and :class:`UsageError` for a value that is not allowed.
+
+        Parameters
+        ----------
+        a, b
+            Names of nodes.
+        options, given
+            The options below, as one value or by name. Where ``related(a)`` computes the score of
+            ``b`` (SimRank, XJaccard) a refined score is the same; where it takes more samples, a
+            list stops when it is settled, and a pair when its own error is reached.
+
+            Other keyword arguments are what the measure takes when asking, such as ``decay=0.6``
+            (``cocite measures``). For measures of walks ``meeting_weight`` weighs a meeting after t
+            steps, from 0 to 1: a function of t, numbers for t = 1, 2, ..., an expression
+            such as ``"t <= 3"``, or ``"hitting"`` (``measures/meeting_weight.py``). For
+            ``simrank`` and ``psimrank`` ``evidence="geometric"`` or ``"exponential"`` multiplies
+            scores by the evidence of the neighbors that nodes share (``measures/evidence.py``); it
+            reads the graph.
+        {options}
+
+        Returns
+        -------
+        Score
+            ``score``, its ``stderr``, and its interval from ``low`` to ``high``.
+
+        Raises
+        ------
+        UnknownNode
+            If no node has the name.
+        UsageError
+            For a setting that the measure does not have, or a value that is not allowed.
+        """
+        options = ScoreOptions.of(options, given)
+        searcher = self.now
+        checked = searcher.stored.ask_settings(options.settings)
+        confidence, bound = options.confidence, options.bound
+        checked_confidence(confidence, bound)
+        pair = searcher.pair_of(a, b)
+        level = searcher.level(checked, options)
+        searcher = self.for_similarity(a, b)._searcher
+        return searcher.attempt(lambda now: now.score(pair, checked, level, confidence, bound))
+
+    def similarities(
+        self,
+        a: Any,
+        b: Any = None,
+        *,
+        ids: bool = False,
+        threads: int | None = None,
+        progress: Progress = lambda stage, done, total: None,
+        options: ScoreOptions | None = None,
+        **given: AskValue,
+    ) -> Similarities:
+        """Return how similar the nodes of many pairs are: :meth:`similarity` of each, to the bit.
+
+        ``a`` and ``b`` are two columns of names: lists, arrays, or columns of pandas, polars or
+        Arrow. Or ``a`` alone is a table of two columns, an array (pairs, 2), or rows of two. With
+        ``ids`` they are the numbers of nodes, from 0 on. ``threads`` is how many blocks of pairs
+        run at a time, by default as many as the index was opened with; ``progress`` is called with
+        (``"scoring"``, done, total), in pairs. The others are as for :meth:`similarity`.
+
+        The answer has arrays ``score``, ``stderr``, ``low`` and ``high``, a :class:`Score` for each
+        pair, and a table of these with ``a`` and ``b``. Raises :class:`UnknownNode` and
+        :class:`UsageError`, for names that no node has before any work is done.
+        """
+        from cocite.search import pairs as many
+
+        if self.remote is not None:
+            self.remote.refuse("many pairs", "cocite.open without a cluster; or ask for one pair")
+        columns = many.columns_of_pairs(a, b)
+        pairs = many.ids_of_pairs(self.nodes, columns, numbers=ids)
+        count = self.means.threads if threads is None else checked_threads(threads)
+        searcher, options = self.now, ScoreOptions.of(options, given)
+        checked = searcher.stored.ask_settings(options.settings)
+        confidence, bound = options.confidence, options.bound
+        checked_confidence(confidence, bound)
+        level = searcher.level(checked, options)
+
+        def question(now: Searcher) -> Any:
+            def one(first: int, second: int) -> Score:
+                return now.score((first, second), checked, level, confidence, bound)
+
+            by_samples = None
+            if not (level and now.refiner):
+                by_samples = partial(
+                    now.intervals.of_pairs, settings=checked, confidence=confidence, bound=bound
+                )
+            blocks = now.scorer.pair_blocks(pairs[0].size, checked, count) if by_samples else 0
+            return many.scores_of_pairs(*pairs, one, by_samples, blocks, count, progress)
+
+        return many.Similarities(*columns, *searcher.attempt(question))
+
+    # -- reasons -------------------------------------------------------------------------
+
+    def why(
+        self,
+        a: object,
+        b: object,
+        k: int = DEFAULT_REASONS,
+        *,
+        graph: GivenGraph = None,
+        **settings: AskValue,
+    ) -> Why:
+        """Return why two nodes are similar: the pages that their score comes from.
+
+        ``k`` is how many reasons at most; the others are summed up. ``graph`` is the graph that the
+        index was built from, opened or as a path, if it is not where it was then: the layout
+        ``trees`` holds when walks meet and not where. Of an index that was refreshed, it may be
+        several of those that its samples were drawn from. ``settings`` are as for
+        :meth:`similarity`.
+
+        The answer has the ``score``; its ``reasons``, by share descending, then by node id
+        ascending; how many ``others`` there are and the ``rest``, their share; and what is
+        ``unplaced``, as its samples' graph is not given. Raises :class:`UnknownNode`,
+        :class:`UsageError` also for a graph that is not the index's, :class:`NotAStore` if the
+        graph is needed and not found, and :class:`Damaged` if graph and index do not fit.
+        """
+        check_number("k", k, 1)
+        checked = self.now.stored.ask_settings(settings)
+        pair = self.now.pair_of(a, b)
+        searcher = self.for_why([a], b)._searcher
+        return searcher.attempt(lambda now: now.explainer.why(pair, k, checked, graph))
+
+    def why_together(
+        self,
+        nodes: Sequence[object],
+        b: object,
+        k: int = DEFAULT_REASONS,
+        *,
+        aggregate: str = DEFAULT_AGGREGATE,
+        graph: GivenGraph = None,
+        **settings: AskValue,
+    ) -> WhyTogether:
+        """Return why ``b`` is related to several nodes together: what each of them adds, and the
+        pages that this comes from.
+
+        ``k`` is how many reasons at most, for each of ``nodes``; each node counts once.
+        ``aggregate`` is ``mean`` or ``min``, as in :meth:`related`, ``graph`` and ``settings`` as
+        in :meth:`why`. The answer has the ``score``, as :meth:`related` has it, and ``pages``: for
+        each node its own score, its share, and why. The shares of ``mean`` are equal parts of the
+        scores; with ``least`` the node that scores least has all. Raises as :meth:`why`, and
+        :class:`UsageError` if ``b`` is one of ``nodes``.
+        """
+        check_number("k", k, 1)
+        checked_aggregate(aggregate)
+        searcher = self.now
+        checked, ids = searcher.stored.ask_settings(settings), searcher.ids_of(list(nodes))
+        other = self.nodes.id(b)
+        if other in ids:
+            raise UsageError(f"{b!r} is asked itself, so it is no hit; name another node last")
+        if self.nodes.sides is not None:
+            self.nodes.sides.check_alike((*ids, other), (*nodes, b))
+        searcher = self.for_why(nodes, b)._searcher
+        return searcher.attempt(
+            lambda now: now.explainer.why_together(ids, other, k, aggregate, checked, graph)
+        )
+
+    # -- nodes that are not in the graph -------------------------------------------------
+
+    def with_draft(
+        self,
+        out: LinksLike = (),
+        into: LinksLike = (),
+        *,
+        name: str | None = None,
+        skip_unknown: bool = False,
+    ) -> Index:
+        """Return the index as if one page more, its last node, had been in the graph.
+
+        It answers all that an index does, under the name of the draft. A draft has no text: where
+        an index compares texts, its scores are lower by their share, and the log says so.
+
+        ``out`` are names of pages that it links to, ``into`` of those that link to it; where the
+        index goes by weights, pairs of a name and a weight, or a mapping, if weights are not 1.
+        ``name`` is by default ``draft``; with a URL ``exclude_same_site`` knows its site. With
+        ``skip_unknown`` links with pages that are not in the graph are left out.
+
+        Raises :class:`UsageError` for names that no node has, or where no link is left; if a node
+        is called ``name``; and for an index that keeps some pages only. Raises :class:`NotAStore`
+        if the graph is not found, for all but ``cocitation``, ``coupling``, ``ppr``,
+        ``ppr-symmetric`` and ``companion``.
+        """
+        from cocite.search.unseen import UnseenNode
+
+        return self.with_unseen(UnseenNode.of(out, into), name=name, skip_unknown=skip_unknown)
+
+    def with_unseen(
+        self, draft: UnseenNode, *, name: str | None = None, skip_unknown: bool = False
+    ) -> Index:
+        """As :meth:`with_draft`, of a draft that was read."""
+        now = self.now
+        stored = now.unseen.added(draft, now.nodes, name=name, skip_unknown=skip_unknown)
+        return Index(stored, self.means, self.given)
+
+    def related_to(
+        self,
+        out: LinksLike = (),
+        into: LinksLike = (),
+        k: int = DEFAULT_K,
+        *,
+        name: str | None = None,
+        skip_unknown: bool = False,
+        **options: Any,
+    ) -> list[Hit]:
+        """Return the nodes most related to a page that is not in the graph, by its links.
+
+        Arguments are those of :meth:`with_draft`, which serves several questions of the same page,
+        and those of :meth:`related`, all but ``refine``.
+        """
+        index = self.with_draft(out, into, name=name, skip_unknown=skip_unknown)
+        draft = index.nodes.name(len(index.nodes) - 1)
+        return index.related(draft, k, **options)

@@ -31,6 +31,12 @@ compared from the first on and the first comparison that fails ends it, so a wro
 first wrong one to be made, and no failure has to be shared among them. Which hits stand next to
 each other is what the samples say, too; the failure is that of two nodes chosen beforehand.
 
+Of several query nodes combined by ``mean`` the values of each sample are averaged over the nodes:
+samples say more of a mean than of each of its scores. For ``least`` intervals come from those of
+the pairs: the least of their lower ends, and the least of their upper ends. The lower end is wrong
+only if that of the truly least pair is; the upper end if any upper end is, so these hold with a
+failure of 1 / nodes of the one allowed. The standard error is that of the pair that scores least.
+
 Source: Waudby-Smith, Ramdas 2024; Maurer, Pontil 2009, theorem 4; Fogaras, Racz, *Scaling
 link-based similarity search*, 4, theorems 5 and 6.
 """
@@ -38,24 +44,34 @@ link-based similarity search*, 4, theorems 5 and 6.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cocite.constants import GRAINS
+from cocite.deadline import check
 from cocite.errors import UsageError
-from cocite.index.layouts.reader import Span
+from cocite.index.layouts.reader import PairEvidence, SampledReader, Span
+from cocite.measures import WholeSettings
+from cocite.options.query import BOUNDS, DEFAULT_BOUND
+from cocite.search.hits import Score, scores_of
+from cocite.search.scorer import Ids, Nodes, Scorer
 
-BOUNDS = ("betting", "bernstein", "theorem5")
-DEFAULT_BOUND = "betting"
 _FEW = 4
 """Hits whose order is looked at first; then twice as many at a time."""
+_AT_ONCE, _PAIRS_AT_ONCE = 256, 512
+"""Hits, and pairs, whose samples are looked at in one piece."""
+_CACHED = 1 << 16
+"""Values of samples that a list of hits carries at most."""
 _ROUNDING = 4e-12
 """What sums of values may be off by, and scores, which are whole grains of 1e-12."""
 
 Floats = NDArray[np.float64]
+Ends = list[tuple[list[float], list[float]]]
+"""The lower and the upper ends of some intervals, for each confidence."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +116,255 @@ class Draws:
         apart = self.values[:, :-1] - self.most[:, 1:]
         limits = self.span.least - self.span.most, self.span.most - self.span.beyond
         return Draws(apart, apart, Span(limits[0], limits[0], limits[1]), known, self.alike)
+
+
+def joined(
+    found: Sequence[tuple[Floats, Floats]],
+    span: Span,
+    known: NDArray[np.int64] | None,
+    alike: int | None,
+) -> Draws:
+    """Return the sums over all parts, in the samples that all parts have, of the values of each and
+    of the most that these may stand for.
+    """
+    shared = min(len(values) for values, _ in found)
+    values, most = found[0][0][-shared:], found[0][1][-shared:]
+    for more, greatest in found[1:]:
+        values, most = values + more[-shared:], most + greatest[-shared:]
+    return Draws(values, most, span, known, alike)
+
+
+class ListDraws:
+    """The samples of a list of hits: its intervals and its certain ranks look at the same."""
+
+    def __init__(self, nodes: Nodes, ids: Ids, settings: WholeSettings) -> None:
+        self.nodes, self.ids, self.settings = nodes, ids, settings
+        self._most = _CACHED
+        self._first: tuple[Intervals, int, Draws] | None = None
+
+    def release(self) -> None:
+        """Read samples anew from now on."""
+        self._most, self._first = 0, None
+
+    def of(self, intervals: Intervals, begin: int, end: int) -> Draws:
+        """Return those of the hits from ``begin`` to ``end``."""
+        part, first = self.ids[begin:end], self._first
+        if begin == 0 and first is not None and first[:2] == (intervals, part.size):
+            return first[2]
+        found = intervals.draws(self.nodes, part, self.settings)
+        if begin == 0 and found.values.size <= self._most:
+            self._first = intervals, part.size, found
+        return found
+
+
+class Intervals:
+    """From the samples of a scorer to the ends of intervals and certain ranks."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self.scorer = scorer
+
+    def draws(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Draws:
+        """Return what the samples of all parts together say of ``nodes``, in the mean, and others
+        that are none of them.
+        """
+        span, found = Span(0.0, 0.0, 0.0), []
+        for reader in self.scorer.sampling(settings):
+            own, weight = reader.part.ask_settings(settings), reader.part.weight
+            span, share = span.plus(reader.span(own), weight), weight / len(nodes)
+            for node in nodes:
+                values, most = reader.values(node, others, own)
+                found.append((values, most) if share == 1 else (share * values, share * most))
+        freshness = self.scorer.stored.freshness
+        known = None if freshness.since is None else self._knowing(nodes, others)
+        return joined(found, span, known, freshness.alike)
+
+    def of_pair(
+        self, pair: tuple[int, int], settings: WholeSettings, confidence: float, bound: str
+    ) -> Score:
+        """Return the score of a pair, or of a node and itself, with its interval."""
+        first, second = pair
+        scores, errors = self.scorer.pair(first, second, settings)
+        room, others = np.zeros((1, 2, 1)), np.array([second], np.uint32)
+        if first != second:
+            room = self._room(ListDraws((first,), others, settings), [confidence], bound)
+        room += self.scorer.certified((first,), others, settings).T
+        same = np.array([first == second])
+        low, high = self.rounded(room, np.array(scores), same, settings)
+        return Score(scores[0], errors[0], float(low[0, 0]), float(high[0, 0]))
+
+    def of_list(
+        self, draws: ListDraws, scores: list[float], confidences: Sequence[float], bound: str
+    ) -> Ends:
+        """Return the ends of the intervals of a list, for each confidence; none of its hits is a
+        query node.
+        """
+        room = self._room(draws, confidences, bound)
+        room += self.scorer.certified(draws.nodes, draws.ids, draws.settings).T
+        same = np.zeros(draws.ids.size, bool)
+        low, high = self.rounded(room, np.array(scores), same, draws.settings)
+        return list(zip(low.tolist(), high.tolist(), strict=True))
+
+    def of_mean(
+        self, draws: ListDraws, scores: list[float], confidences: Sequence[float], bound: str
+    ) -> tuple[list[float], Ends]:
+        """Return the standard errors of the hits of several nodes, and the ends of intervals."""
+        errors, size = np.zeros(draws.ids.size), draws.ids.size
+        for begin in range(0, size if self.scorer.sampled else 0, _AT_ONCE):
+            part = slice(begin, begin + _AT_ONCE)
+            errors[part] = errors_of(draws.of(self, begin, begin + _AT_ONCE))
+        return errors.tolist(), self.of_list(draws, scores, confidences, bound)
+
+    def of_least(
+        self, draws: ListDraws, confidences: Sequence[float], bound: str
+    ) -> tuple[list[float], Ends]:
+        """Return the same of hits that score the least of their scores with several nodes."""
+        nodes, ids, settings = draws.nodes, draws.ids, draws.settings
+        pairs = np.array(
+            [[self.scorer.pair(node, other, settings) for other in ids.tolist()] for node in nodes]
+        ).reshape(len(nodes), ids.size, 2)
+        shared = [1 - (1 - confidence) / len(nodes) for confidence in confidences]
+        levels = [*confidences, *shared]
+        ends = np.array(
+            [
+                self.of_list(ListDraws((node,), ids, settings), row.tolist(), levels, bound)
+                for node, row in zip(nodes, pairs[:, :, 0], strict=True)
+            ]
+        )
+        low, high = ends[:, : len(shared), 0].min(axis=0), ends[:, len(shared) :, 1].min(axis=0)
+        least = pairs[:, :, 0].argmin(axis=0)
+        errors = pairs[least, np.arange(ids.size), 1].tolist()
+        return errors, list(zip(low.tolist(), high.tolist(), strict=True))
+
+    def of_pairs(
+        self, first: Ids, second: Ids, settings: WholeSettings, confidence: float, bound: str
+    ) -> Floats:
+        """Return float64[4, pairs] of different nodes: scores, errors, and the ends of intervals.
+
+        All readers must answer for many pairs at once (``Reader.pairs_from``).
+        """
+        scorer = self.scorer
+        grains, variances = np.zeros(first.size), np.zeros(first.size)
+        reported: list[tuple[float, PairEvidence]] = []
+        span = Span(0.0, 0.0, 0.0)
+        for reader in scorer.reading(settings):
+            check()
+            own, weight = reader.part.ask_settings(settings), reader.part.weight
+            found = reader.pairs(first, second, own)
+            grains += weight * found.estimates[:, 0]
+            variances += weight * weight * found.estimates[:, 1]
+            reported.append((weight, found))
+        for sampled in scorer.sampling(settings):
+            own = sampled.part.ask_settings(settings)
+            span = span.plus(sampled.span(own), sampled.part.weight)
+        scorer.check(grains.tolist())
+        scores, errors = map(np.array, scores_of(np.column_stack((np.rint(grains), variances))))
+        freshness, room = scorer.stored.freshness, np.zeros((1, 2, first.size))
+        known = None if freshness.since is None else freshness.knowing(first, second)
+        for begin in range(0, first.size, _PAIRS_AT_ONCE):
+            check()
+            some = slice(begin, begin + _PAIRS_AT_ONCE)
+            values = [_weighed(weight, each.values(some)) for weight, each in reported]
+            knowing = None if known is None else known[some]
+            draws = joined(values, span, knowing, freshness.alike)
+            _, below, above = around(draws, confidence, bound)
+            room[0, 0, some], room[0, 1, some] = np.maximum(0.0, below), np.maximum(0.0, above)
+        low, high = self.rounded(room, scores, np.zeros(first.size, bool), settings)
+        return np.stack((scores, errors, low[0], high[0]))
+
+    def rounded(
+        self,
+        room: Floats,
+        scores: Floats,
+        same: NDArray[np.bool_],
+        settings: WholeSettings,
+    ) -> tuple[Floats, Floats]:
+        """Return the ends of intervals, float64[confidences, h] both, in whole grains, outwards.
+
+        They reach ``room`` float64[confidences, 2, h] below and above ``scores``; ``same`` marks
+        those of a node and itself.
+        """
+        scorer = self.scorer
+        room = np.ceil(room * GRAINS)
+        middle = np.rint(scores * GRAINS)
+        most = np.full(scores.size, np.inf)
+        if all(reader.unit for reader in scorer.readers):
+            most = np.maximum(middle, GRAINS)
+        if len(scorer.sampled) == len(scorer.readers):
+            most[~same] = math.ceil(scorer.largest(settings) * GRAINS)
+        low = np.maximum(0.0, middle - room[:, 0])
+        # An estimate may be below 0, what it estimates is not.
+        high = np.maximum(low, np.minimum(middle + room[:, 1], most))
+        scorer.check(high.ravel().tolist())  # a value that is no number reaches every upper end
+        return low / GRAINS, high / GRAINS
+
+    def certain_ranks(self, draws: ListDraws, confidence: float, bound: str) -> int:
+        """Return how many of the first hits of a list certainly score more than the next."""
+        nodes, ids, settings = draws.nodes, draws.ids, draws.settings
+        scorer = self.scorer
+        for begin in range(0, ids.size - 1, _AT_ONCE):
+            check()
+            end = begin + _AT_ONCE + 1
+            part = ids[begin:end]
+            room = scorer.certified(nodes, part, settings)
+            doubt = room[:-1, 0] + room[1:, 1]
+            for reader in scorer.readers:  # what is not sampled is the same in every sample
+                if not isinstance(reader, SampledReader):
+                    doubt += np.diff(scorer.exact(reader, nodes, part, settings))
+            sure = leading_certain(draws.of(self, begin, end), confidence, bound, doubt)
+            if sure < part.size - 1:
+                return begin + sure
+        return max(0, ids.size - 1)
+
+    def _room(self, draws: ListDraws, confidences: Sequence[float], bound: str) -> Floats:
+        """Return float64[confidences, 2, h]: how far the truth may be below what the samples say,
+        and above it.
+        """
+        size = draws.ids.size
+        found = np.zeros((len(confidences), 2, size))
+        if not self.scorer.sampled:
+            return found
+        for begin in range(0, size, _AT_ONCE):
+            check()
+            part = slice(begin, begin + _AT_ONCE)
+            some = draws.of(self, begin, begin + _AT_ONCE)
+            offset = self._separate(draws.nodes, draws.ids[part], draws.settings)
+            for level, confidence in enumerate(confidences):
+                _, below, above = around(some, confidence, bound)
+                found[level][0, part] = np.maximum(0.0, below + offset)
+                found[level][1, part] = np.maximum(0.0, above - offset)
+        return found
+
+    def _separate(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Floats | float:
+        """Return float64[h]: how far scores are above the means of the samples that all parts have,
+        and that know all ``nodes``.
+
+        Each score is estimated from all samples of a part that know the pair. These are more where
+        parts have lost different samples, or nodes came at different times.
+        """
+        lost = len({reader.part.freshness.held.size for reader in self.scorer.sampled}) > 1
+        if not lost and (len(nodes) == 1 or self.scorer.stored.freshness.since is None):
+            return 0.0
+        shared, found = self._knowing(nodes, others).tolist(), np.zeros(others.size)
+        for reader in self.scorer.sampling(settings):
+            share = reader.part.weight / len(nodes)
+            for node in nodes:
+                values, _ = reader.values(node, others, reader.part.ask_settings(settings))
+                own = reader.part.freshness.knowing(node, others).tolist()
+                for row, (mine, all_) in enumerate(zip(own, shared, strict=True)):
+                    offset = values[-mine:, row].mean() - values[-all_:, row].mean()
+                    found[row] += share * offset
+        return found
+
+    def _knowing(self, nodes: Nodes, others: Ids) -> NDArray[np.int64]:
+        """Return int64[h]: how many samples know all ``nodes`` and each of some others."""
+        each = [self.scorer.stored.freshness.knowing(node, others) for node in nodes]
+        least: NDArray[np.int64] = np.min(each, axis=0)
+        return least
+
+
+def _weighed(weight: float, values: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    least, most = values
+    return (least, most) if weight == 1 else (weight * least, weight * most)
 
 
 def checked_confidence(confidence: float, bound: str, name: str = "confidence") -> None:

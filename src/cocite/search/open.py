@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cocite.graph import Graph
 from cocite.index import StoredIndex
-from cocite.measures import By, Value
+from cocite.options.build import IndexOptions, RefreshOptions
+from cocite.options.core import accepts
 from cocite.resources import Resources
 from cocite.search.index import Index
+from cocite.search.query import DEFAULT_DEADLINE
 from cocite.search.source import GivenGraph
-from cocite.search.stages import DEFAULT_DEADLINE
 from cocite.storage import kind_of
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def open_index(
     With a ``cluster`` (``local:N`` for N nodes on this machine, ``HOST:PORT``, ``auto``) its
     samples answer from there, in so many ``shards``, two a node by default, each on ``replicas``
     nodes, all of which see ``path``. An answer is made of what has come by the ``deadline``, in
-    seconds, and :attr:`~cocite.search.remote.index.SpreadIndex.answered` says of how many samples.
+    seconds, and :attr:`~cocite.Index.answered` says of how many samples.
     Close it (``with``, ``close()``) when done.
 
     Raises
@@ -80,7 +81,7 @@ def open_index(
         if kind_of(source) == "graph" or (isinstance(source, str) and is_links(source)):
             found = find_or_make(source, threads=threads, memory=memory)
             path, graph, held = found.index, graph or found.graph, found.temporary
-    stored = StoredIndex.open(path, verify=verify).sound(_COMPARED)
+    stored = StoredIndex.open(path, verify=verify).validated(_COMPARED)
     if held is not None:  # a temporary index goes with the last object that was made of it
         stored = type(stored)(replace(stored.store, home=held))
     means = Resources.checked(threads, memory)
@@ -91,33 +92,18 @@ def open_index(
     return Index(stored, means, graph)
 
 
+@accepts(IndexOptions)
 def build(
     graph: Any,
     output: str | os.PathLike[str] | None = None,
     *,
-    measure: str | None = None,
-    direction: str | None = None,
-    layout: str | None = None,
     settings: SettingsLike | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
-    shard: int | None = None,
-    blocks: int | None = None,
-    external: bool = False,
-    overwrite: bool = False,
-    restart: bool = False,
-    unweighted: bool = False,
-    refine: bool = False,
-    by: By | None = None,
-    numbers: range | None = None,
-    keep: Iterable[object] | None = None,
-    keep_prefix: str | Sequence[str] | None = None,
-    texts: str | os.PathLike[str] | None = None,
-    texts_share: float | None = None,
     cluster: str | Cluster | None = None,
-    via: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-    **given: Value,
+    options: IndexOptions | None = None,
+    **given: Any,
 ) -> Index:
     """Build an index of ``graph`` in the directory ``output``, and open it.
 
@@ -131,63 +117,13 @@ def build(
         The directory to make, or a URL that fsspec writes, where the index comes when it is whole
         (``io/publish.py``). A build that was interrupted is resumed. By default a temporary
         one, which goes with the last object that was made of it.
-    measure
-        Such as ``"psimrank"``, ``"cocitation"`` or ``"ppr"``; ``cocite measures`` lists them all.
-        By default ``neighbourhood``, which has an answer for every node that has a link.
-        Or a weighted mean of several: ``"blend:0.6*psimrank+0.4*cocitation(idf=true)"``.
-    direction
-        Which links count: ``in`` (two pages are similar if similar pages link to them), ``out``
-        (if they link to similar pages), ``both`` together, or ``any``: links are taken either way.
-        By default what the measure says (``cocite measures --format json``).
-    layout
-        How the index is stored, for a measure that has a choice.
     settings
         A file that says what the index is made of, such as :func:`tune` writes
         (``index/settings.py``), or the ``settings`` of its result. What is given beside it
         goes before it, but for another measure.
-    given
-        What the measure takes: ``samples``, ``length``, ``seed``, ... (``cocite measures``).
-        Equal seeds give equal samples, whatever the threads, memory, blocks and shards.
     threads, memory
         By default all cores, and half of the memory that is available. The index is opened with
         the same.
-    shard
-        Save after so many samples; a build that was interrupted goes on from there. By default 16,
-        fewer for large graphs.
-    blocks
-        Cut the graph into so many blocks and keep one of them in memory at a time; by default as
-        many as the memory requires, mostly one.
-    external
-        Keep everything but one block in files, so that memory does not grow with the graph. By
-        default only if the memory does not suffice otherwise.
-    overwrite
-        Replace ``output`` if it is an index; the old one answers until the new one is complete.
-    restart
-        Throw away an unfinished build that had other settings, and begin again.
-    unweighted
-        Ignore the weights of links. By default they are used, if there are any; a measure that
-        cannot use them is refused.
-    refine
-        Prepare refined answers of simrank (``related(..., refine=True)``), in 24 bytes a node.
-        Otherwise that is done when the first one is asked for.
-    by
-        What a meeting after t steps is worth where a question does not say, for measures of walks:
-        a function of t, numbers, an expression or a name (:meth:`Index.related`).
-    numbers
-        Draw the samples with these numbers, such as ``range(100, 200)``, instead of the first ones:
-        :func:`merge` joins indexes that were built so, anywhere. Each answers alone, too.
-    keep, keep_prefix
-        Names of the pages to keep, and beginnings of names, one or more: only these can be asked,
-        and be hits. Walks go over the whole graph all the same, so their scores are what they would
-        be, and the index is smaller in proportion. Names that the graph does not have are left out,
-        of which the logger ``cocite`` warns. For layouts ``trees``,
-        ``packed``, ``minhash`` and ``sketch``.
-    texts, texts_share
-        The texts of the pages: a folder or a tar archive with a file a page, or a table of names
-        and texts. Scores are then those of ``measure`` and of ``text`` added up, with the share
-        ``texts_share`` for the latter, by default 0.5; a ``measure`` that names ``text`` says so
-        itself. Texts of no page are left out, of which the logger ``cocite`` warns. A build takes
-        the extra ``texts`` (``pip install '.[texts]'`` in a clone); asking does not.
     cluster
         Draw the samples on the nodes of a cluster: ``"local:4"`` (so many nodes on this machine),
         ``"HOST:PORT"`` of its head node, ``"auto"``, or one that is connected. ``threads`` and
@@ -195,54 +131,45 @@ def build(
         the smallest node, and half of its memory. Nodes see graph and output by their paths, or
         ``graph`` is a URL that fsspec reads, of which each node keeps a copy. The extra
         ``cluster``.
-    via
-        Where nodes do not see the output: the URL of a folder by which the shards come; beside an
-        output that is a URL by default.
     progress
         Called with (done, total), in samples for measures that have them.
+    options, given
+        The options below, as one value or by name. Other keyword arguments are settings of the
+        measure, such as ``samples``, ``length`` and ``seed`` (``cocite measures``). Equal seeds
+        give equal samples, whatever the threads, memory, blocks and shards.
+    {options}
 
     Raises
     ------
     UsageError, OutputExists, Busy, ResourceError
     """
-    from cocite.index.build import GraphReport, IndexBuild
+    from cocite.index.build import IndexBuild
     from cocite.index.cluster import of_nodes, spread_on
-    from cocite.index.plan import Keep
+    from cocite.index.reports import GraphReport
     from cocite.index.settings import chosen_options
     from cocite.io.publish import Sending
     from cocite.io.remote import is_url
     from cocite.storage.spool import Temporary
 
     url, graph = _graph_of(graph, memory=memory, threads=threads)
-    options = chosen_options(
-        settings,
-        measure,
-        direction,
-        layout,
-        given,
-        unweighted=unweighted,
-        refine=refine,
-        numbers=numbers,
-        by=by,
-        keep=Keep.checked(keep, keep_prefix),
-        texts=texts,
-        texts_share=texts_share,
-    )
-    means = Resources.checked(threads, memory, shard, blocks, external)
-    home = Temporary(_size(graph, options.samples), means.memory) if output is None else None
+    chosen = IndexOptions.of(options, given)
+    built = chosen_options(settings, chosen)
+    means = Resources.checked(threads, memory, chosen.shard, chosen.blocks, chosen.external)
+    home = Temporary(_size(graph, built.samples), means.memory) if output is None else None
     place = home.path / "index" if home else Path(os.fspath(output or ""))
-    sending = Sending(output, "index", overwrite) if is_url(output) else None
-    again: dict[str, Any] = {"overwrite": overwrite, "restart": restart}
+    sending = Sending(output, "index", chosen.overwrite) if is_url(output) else None
+    again: dict[str, Any] = {"overwrite": chosen.overwrite, "restart": chosen.restart}
+    via = chosen.staging_url
     if sending is not None:
         place, again["overwrite"], again["elsewhere"] = sending.path, True, True
         via = via or (f"{sending.url}.building" if cluster is not None else None)
     with spread_on(cluster, url, via) as spread:
         each = of_nodes(spread, means, threads, memory)
-        with IndexBuild(graph, place, options, each, **again, spread=spread) as work:
+        with IndexBuild(graph, place, built, each, **again, spread=spread) as work:
             work.run(progress)
-            options = work.options
+            built = work.options
     place = place if sending is None else sending.send()
-    for said in GraphReport.of(graph, options).lines(graph, options):
+    for said in GraphReport.of(graph, built).lines(graph, built):
         _log.info(said)
     return Index(_opened(place, graph, home), means)
 
@@ -326,21 +253,18 @@ def merge(
     return Index(StoredIndex.open(place if sending is None else sending.send()), means)
 
 
+@accepts(RefreshOptions)
 def refresh(
     index: str | os.PathLike[str],
     graph: Any,
     *,
-    share: float = 0.1,
-    date: str | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
-    restart: bool = False,
-    texts: str | os.PathLike[str] | None = None,
-    again: bool = False,
     verify: bool = True,
     cluster: str | None = None,
-    via: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    options: RefreshOptions | None = None,
+    **given: Any,
 ) -> Index:
     """Draw some samples of an index anew, from ``graph`` as it is now; open what comes of it.
 
@@ -357,41 +281,36 @@ def refresh(
     graph
         A stored graph, or anything else that holds links (:func:`open_graph`), with weights if the
         index's has some.
-    share
-        How many of the samples are drawn anew, above 0, at most 1, rounded up to whole ones.
-    date
-        The day that ``graph`` is of, such as ``"2026-11-21"``; by default today.
     threads, memory
         As for :func:`build`.
-    restart
-        Throw away an unfinished refresh that had another graph, share or date, and begin again.
-    texts
-        The texts of the pages as they are now, as for :func:`build`, of an index that compares
-        them. Without them pages keep the words that the index has of them, and their weights, and
-        pages that are new have none.
-    again
-        Refresh an index also from the graph that its newest samples are of already. By default it
-        stays as it is then, so that a refresh that was killed can be repeated, however far it came.
     verify
         Compare what is read of the index, and of a graph that is given as a path, with its
         checksums.
-    cluster, via
+    cluster
         As for :func:`build`: nodes draw what is drawn anew, this machine carries over what stays.
     progress
         Called with (done, total), as for :func:`build`.
+    options, given
+        The options below, as one value or by name.
+    {options}
 
     Raises
     ------
     UsageError, Busy, ResourceError, StoreError
+
+    Notes
+    -----
+    A refresh that was killed can be repeated, however far it came: an index stays as it is where
+    its newest samples are of ``graph`` already.
     """
     from cocite.index.cluster import of_nodes, spread_on
     from cocite.index.refresh import RefreshBuild
 
     url, graph = _graph_of(graph, verify=verify, memory=memory, threads=threads)
     means = Resources.checked(threads, memory)
-    chosen: dict[str, Any] = {"date": date, "restart": restart, "texts": texts, "again": again}
-    with spread_on(cluster, url, via) as spread:
-        each, chosen["spread"] = of_nodes(spread, means, threads, memory), spread
-        with RefreshBuild(index, graph, share, each, verify=verify, **chosen) as work:
+    chosen = RefreshOptions.of(options, given)
+    with spread_on(cluster, url, chosen.staging_url) as spread:
+        each = of_nodes(spread, means, threads, memory)
+        with RefreshBuild(index, graph, each, chosen, verify=verify, spread=spread) as work:
             work.run(progress)
     return Index(_opened(index, graph), means)

@@ -3,20 +3,20 @@
 Pairs are two columns: lists, arrays, columns of pandas, polars or Arrow; or one value that has
 both, a table of two columns, an array (pairs, 2), or rows of two.
 
-Many pairs, each asked for itself: the very scores and intervals of single questions.
+Many pairs at once have the very scores and intervals of single questions. Where samples are trees,
+blocks of pairs are scored together, sample by sample (``kernels/pairs.py``), and their intervals
+some hundred at a time. One pair is scored after another where there are few, of a node and itself,
+of refined answers, and where parts have lost different samples. Threads take a block each, or a
+pair. Blocks share nothing, so no score depends on them.
 
-Where samples are trees, blocks of pairs are asked together, sample by sample
-(``kernels/pairs.py``), and their intervals are made some hundred at a time. Else, and of a node and
-itself, of few pairs, of refined answers, and where parts have lost different samples, one pair is
-asked after another.
-Threads take a block each, or a pair. Blocks share nothing, so no score depends on them.
+Many nodes are queried on all cores likewise: questions share no state but what is read, and kernels
+release the interpreter's lock. The first is answered before the others begin, as it makes what all
+need. If a question finds a shard of samples to be damaged, all run again without it, so that
+all answers are of the same samples.
 
-If a question finds a shard of samples to be damaged all pairs are asked again without it, so that
-all scores are of the same samples.
-
-Cost: together some 40 ns of the processor a pair and sample, intervals included; one by one some
-0.1 ms a pair. Memory: 32 bytes a pair, and for each thread 2 to 11 bytes a node and 8 MiB of
-meeting times.
+Cost: pairs together some 40 ns of the processor a pair and sample, intervals included; one by one
+some 0.1 ms a pair. Memory: 32 bytes a pair, and for each thread 2 to 11 bytes a node and 8 MiB of
+meeting times; for nodes what a question takes, times the threads, and the answers.
 """
 
 from __future__ import annotations
@@ -24,28 +24,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.cluster import Pace, in_order
-from cocite.deadline import check
 from cocite.errors import UsageError
 from cocite.graph.names import Names
-from cocite.index.layouts.reader import PairEvidence, Span
-from cocite.measures import WholeSettings
-from cocite.results import Writable
-from cocite.search.hits import Score, scores_of
-from cocite.search.intervals import around
-from cocite.search.scorer import Answers, joined
-
-if TYPE_CHECKING:
-    from cocite.io.writers import Columns, Target, Types
-
+from cocite.search.hits import HitLists, Hits, NodeTable, Score
 
 Ids = NDArray[np.uint32]
 Floats = NDArray[np.float64]
+_Index = TypeVar("_Index")
 Column = Sequence[Any] | NDArray[Any]
 _PIECE = 1 << 14
 _SHOWN = 3
@@ -56,12 +47,13 @@ _FORM = (
 
 
 @dataclass(frozen=True, eq=False)
-class Similarities(Writable):
+class Similarities(NodeTable):
     """The similarity of each pair, in the order of the pairs: :attr:`score`, :attr:`stderr`,
     :attr:`low` and :attr:`high`, float64[pairs], of the nodes :attr:`a` and :attr:`b` as they were
-    given. An item is a :class:`Score`.
+    given. An item is a :class:`Score`. As a table its columns are a, b, and these.
     """
 
+    _named = ("a", "b")
     a: Column
     b: Column
     score: Floats
@@ -79,58 +71,9 @@ class Similarities(Writable):
     def __iter__(self) -> Iterator[Score]:
         return map(self.__getitem__, range(len(self)))
 
-    def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame`` with a row a pair: a, b, score, stderr, low, high."""
-        from cocite.extras import need
-
-        return need("pandas", "a table of pandas", "pandas").DataFrame(self._columns())
-
-    def to_polars(self) -> Any:
-        """The same as a ``polars.DataFrame``."""
-        from cocite.extras import need
-
-        return need("polars", "a table of polars", "polars").DataFrame(self._plain())
-
-    def to_arrow(self) -> Any:
-        """The same as a ``pyarrow.Table``. Names that are neither text nor whole numbers are text
-        in it.
-        """
-        from cocite.extras import need
-
-        return need("pyarrow", "an Arrow table", "arrow").table(self._plain())
-
     def _columns(self) -> dict[str, Any]:
         numbers = {title: getattr(self, title) for title in Score._fields}
         return {"a": _listed(self.a), "b": _listed(self.b), **numbers}
-
-    def _plain(self) -> dict[str, Any]:
-        """The columns, with names as text where they are of several types, or of another."""
-        columns = self._columns()
-        for title in ("a", "b"):
-            if set(map(type, columns[title])) not in ({str}, {int}):
-                columns[title] = list(map(str, columns[title]))
-        return columns
-
-    def _types(self) -> Types:
-        columns = self._plain()
-        types = dict.fromkeys(columns, "DOUBLE")
-        for title in ("a", "b"):
-            whole = columns[title] and type(columns[title][0]) is int
-            types[title] = "BIGINT" if whole else "VARCHAR"
-        return types
-
-    def _write(self, target: Target) -> None:
-        target.write_table(self._pieces(), self._types())
-
-    def _pieces(self) -> Iterator[Columns]:
-        """Rows for writers, some thousand at a time."""
-        columns, types = self._plain(), self._types()
-        for low in range(0, len(self), _PIECE):
-            piece: dict[str, Any] = {t: values[low : low + _PIECE] for t, values in columns.items()}
-            for title in ("a", "b"):
-                kind: type = np.int64 if types[title] == "BIGINT" else object
-                piece[title] = np.array(piece[title], kind)
-            yield piece
 
 
 def _listed(column: Column) -> list[Any]:
@@ -196,6 +139,21 @@ def _column(values: Any, title: str) -> Column:
     return found
 
 
+def ids_of_pairs(names: Names, columns: tuple[Column, Column], *, numbers: bool) -> tuple[Ids, Ids]:
+    """Return the ids of two columns; raises :class:`UsageError` as :func:`ids_of`, and for a pair
+    of different sides of a bipartite graph.
+    """
+    first, second = (
+        ids_of(names, column, title, numbers) for column, title in zip(columns, "ab", strict=True)
+    )
+    sides = names.sides
+    if sides is not None:
+        for place in np.flatnonzero((first < sides.left) != (second < sides.left))[:1].tolist():
+            pair = int(first[place]), int(second[place])
+            sides.check_alike(pair, names.names(np.array(pair)))
+    return first, second
+
+
 def ids_of(names: Names, column: Column, title: str, numbers: bool) -> Ids:
     """uint32[pairs]: the ids of a column of names, or of ``numbers``, which are ids themselves.
 
@@ -229,26 +187,38 @@ def unknown_nodes(names: Names, unknown: Sequence[Any]) -> UsageError:
             names.id(unknown[0])
         except UsageError as error:
             return error
-    told = []
+    shown = []
     for name in unknown[:_SHOWN]:
         nearest = names.suggest(str(name), 1)
-        told.append(f"{str(name)!r}" + (f" (the nearest is {nearest[0]!r})" if nearest else ""))
+        shown.append(f"{str(name)!r}" + (f" (the nearest is {nearest[0]!r})" if nearest else ""))
     more = f" and {len(unknown) - _SHOWN:,} more" if len(unknown) > _SHOWN else ""
     note = f". {names.note}" if names.note else ""
-    return UsageError(f"{len(unknown):,} of the names are no nodes: {', '.join(told)}{more}{note}")
+    return UsageError(f"{len(unknown):,} of the names are no nodes: {', '.join(shown)}{more}{note}")
 
 
-# -- pairs -------------------------------------------------------------------------------
+# -- on all cores ------------------------------------------------------------------------
 
 
 Progress = Callable[[str, int, int], None]
-_TIMES = 1 << 23
-"""Meeting times that a block has at most."""
-_LEAST = 1024
-_AT_ONCE = 512
-"""Pairs whose intervals are made together."""
-_TOLD = 1 << 12
-"""Pairs that are asked one by one between two words of how many are done."""
+_REPORTED = 1 << 12
+"""Pairs that are scored one by one between two reports of progress."""
+
+
+def related_many(
+    nodes: Sequence[object],
+    threads: int,
+    current: Callable[[], _Index],
+    ask: Callable[[_Index, object], Hits],
+) -> HitLists:
+    """Ask for each of ``nodes``, all of them the same index: the ``current`` one."""
+    while True:
+        now = current()
+        question = partial(ask, now)
+        found = [question(node) for node in nodes[:1]]
+        rest = nodes[1:]
+        found += in_order([question] * max(1, min(threads, len(rest))), rest)
+        if current() is now:
+            return HitLists(nodes, found)
 
 
 def scores_of_pairs(
@@ -260,15 +230,15 @@ def scores_of_pairs(
     threads: int,
     progress: Progress,
 ) -> Floats:
-    """float64[4, pairs]: scores, standard errors, and the ends of intervals.
+    """Return float64[4, pairs]: scores, standard errors, and the ends of intervals.
 
-    ``one`` asks for a pair. ``block`` asks for many of different nodes at once, in so many
-    ``blocks``; None if nothing does.
+    ``one`` scores a pair. ``block`` scores many of different nodes at once, in so many ``blocks``;
+    it is not called if there are none.
     """
     found, done = np.empty((4, first.size)), 0
     progress("scoring", 0, first.size)
     apart = np.arange(first.size)
-    if block is not None:
+    if block is not None and blocks:
         apart, others = np.flatnonzero(first == second), np.flatnonzero(first != second)
         ask = partial(_block, first, second, block)
         pieces = np.array_split(others, blocks)
@@ -284,7 +254,7 @@ def scores_of_pairs(
     for place, score in _first_alone(workers, apart.tolist(), pace):
         found[:, place] = score
         done += 1
-        if done % _TOLD == 0:
+        if done % _REPORTED == 0:
             progress("scoring", done, first.size)
     progress("scoring", first.size, first.size)
     return found
@@ -299,55 +269,6 @@ def _block(
 def _first_alone(
     workers: Sequence[Callable[[int], tuple[int, Score]]], places: list[int], pace: Pace
 ) -> Iterator[tuple[int, Score]]:
-    """All pairs, the first before the others begin, as what all need is made with it."""
+    """Score all pairs, the first before the others begin, as it makes what all need."""
     yield from map(workers[0], places[:1])
     yield from in_order(workers, places[1:], pace)
-
-
-def blocks_of(index: Answers, asked: WholeSettings, pairs: int, threads: int) -> int:
-    """In how many blocks so many pairs are asked together; 0 if one by one is better."""
-    readers = index.reading(asked)
-    least = [reader.pairs_from for reader in readers]
-    held = {reader.part.freshness.held.size for reader in index._sampled}
-    if len(held) > 1 or any(each is None or pairs < each for each in least):
-        return 0
-    samples = max(reader.part.samples for reader in readers)
-    most = max(_LEAST, _TIMES // samples)
-    return max(-(-pairs // most), min(threads, pairs // max(filter(None, least))))
-
-
-def together(
-    index: Answers, asked: WholeSettings, confidence: float, bound: str, first: Ids, second: Ids
-) -> Floats:
-    """float64[4, pairs] of different nodes, as :func:`scores_of_pairs`."""
-    grains, variances = np.zeros(first.size), np.zeros(first.size)
-    told: list[tuple[float, PairEvidence]] = []
-    span = Span(0.0, 0.0, 0.0)
-    for reader in index.reading(asked):
-        check()
-        own, weight = reader.part.ask_settings(asked), reader.part.weight
-        found = reader.pairs(first, second, own)
-        grains += weight * found.estimates[:, 0]
-        variances += weight * weight * found.estimates[:, 1]
-        told.append((weight, found))
-    for reader in index._sampling(asked):
-        span = span.plus(reader.span(reader.part.ask_settings(asked)), reader.part.weight)
-    index.check(grains.tolist())
-    scores, errors = map(np.array, scores_of(np.column_stack((np.rint(grains), variances))))
-    freshness, room = index._stored.freshness, np.zeros((1, 2, first.size))
-    known = None if freshness.since is None else freshness.knowing(first, second)
-    for begin in range(0, first.size, _AT_ONCE):
-        check()
-        some = slice(begin, begin + _AT_ONCE)
-        values = [_weighed(weight, each.values(some)) for weight, each in told]
-        knowing = None if known is None else known[some]
-        draws = joined(values, span, knowing, freshness.alike)
-        _, below, above = around(draws, confidence, bound)
-        room[0, 0, some], room[0, 1, some] = np.maximum(0.0, below), np.maximum(0.0, above)
-    low, high = index._ends(room, scores, np.zeros(first.size, bool), asked)
-    return np.stack((scores, errors, low[0], high[0]))
-
-
-def _weighed(weight: float, values: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    least, most = values
-    return (least, most) if weight == 1 else (weight * least, weight * most)

@@ -23,11 +23,10 @@ from cocite.errors import UsageError
 from cocite.io.writers import GRAPHS, kinds_of
 from cocite.io.writers.graphs import GraphFile, GraphPiece, GraphShape, graph_text
 from cocite.search.hits import Hit
-from cocite.search.stages import Opened
 from cocite.storage import check_file, staged_file
 
 _LINK = {"rank": "int", "low": "double", "high": "double", "stderr": "double"}
-_ALONE = ("together", "offset")
+_ALONE = ("aggregate", "offset")
 """Options of a question that are not of those of its hits."""
 
 
@@ -47,25 +46,29 @@ class RelatedGraph:
 
     @classmethod
     def of(
-        cls, index: Opened, node: Any, k: int, hits: Sequence[Hit] | None = None, **options: Any
+        cls,
+        index: Any,
+        node: Any,
+        k: int,
+        hits: Sequence[Hit] | None = None,
+        **options: Any,
     ) -> Self:
-        """Ask for the hits, unless they are given, and for the hits of each; ``index`` is an
-        :class:`~cocite.Index`.
+        """Ask for the hits, unless they are given, and for the hits of each.
+
+        ``index`` is an :class:`~cocite.Index`, which stands above this module.
         """
-        asking: Any = index  # its class stands above, as it names this one
-        if options.get("among") is not None:
-            options["among"] = list(options["among"])  # it is asked for more than once
-        asked = index.nodes.names(np.array(index._ids_of(node)))
+        if options.get("only") is not None:
+            options["only"] = list(options["only"])  # it is asked for more than once
+        asked = index.nodes.names(np.array(index.now.ids_of(node)))
         if hits is None:
-            hits = asking.related(node, k, **options)
-        assert hits is not None
+            hits = index.related(node, k, **options)
         nodes = [*asked, *(hit.node for hit in hits)]
         places = {name: place for place, name in enumerate(nodes)}
         alone = {name: value for name, value in options.items() if name not in _ALONE}
         offset = int(options.get("offset", 0))
         first = [(asked[0], hits, offset)] if len(asked) == 1 else []
         rest = nodes[len(first) :]
-        many = asking.related_many(rest, k, **alone)
+        many = index.related_many(rest, k, **alone)
         found = zip(rest, many, strict=True)
         lists = [*first, *((name, its, 0) for name, its in found)]
         links = [

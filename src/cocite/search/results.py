@@ -7,25 +7,34 @@ Of an index that has lost samples (``index/stored.py``) an answer has two facts 
 how many answered, and ``lost``. A refined answer has ``target_error``, and ``error_bound``, how far
 off a score may be: it is larger where the target would have cost too much.
 
-Reasons are in ``search/why_documents.py``.
+Reasons have the fields of :class:`~cocite.search.explainer.Why`, with titles where the graph has
+any.
 
 Cost: that of the questions; of ``related`` also that of its order (:attr:`Hits.certain_ranks`).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
+from cocite.graph.links import NO_LINKS
 from cocite.measures import AskValue, Value
+from cocite.options.query import (
+    DEFAULT_AGGREGATE,
+    DEFAULT_ORDER,
+    DEFAULT_REASONS,
+    QueryOptions,
+    ScoreOptions,
+)
 from cocite.results import Document, ResultRows
-from cocite.search.filters import DEFAULT_ORDER, RanksLike
+from cocite.search.explainer import PageWhy, Reason, Why
 from cocite.search.hits import Hit, Score
 from cocite.search.index import Index
-from cocite.search.intervals import DEFAULT_BOUND
-from cocite.search.scorer import DEFAULT_TOGETHER
-from cocite.search.stages import DEFAULT_CONFIDENCE, DEFAULT_K
 
 if TYPE_CHECKING:
     from cocite.search.batch.run import BatchReport
@@ -49,7 +58,7 @@ class RelatedDocument(Document):
     """
 
     nodes: tuple[str, ...]
-    together: str | None
+    aggregate: str | None
     measure: str
     direction: str
     settings: dict[str, Value]
@@ -70,46 +79,32 @@ class RelatedDocument(Document):
         cls,
         index: Index,
         node: str | Sequence[str],
-        k: int = DEFAULT_K,
+        k: int | None = None,
         *,
-        together: str = DEFAULT_TOGETHER,
-        offset: int = 0,
-        refine: bool = False,
-        target_error: float | None = None,
-        confidence: float = DEFAULT_CONFIDENCE,
-        bound: str = DEFAULT_BOUND,
-        order: str = DEFAULT_ORDER,
-        candidates: int | None = None,
-        ranks: RanksLike = None,
-        filters: Mapping[str, Any] | None = None,
-        **settings: Any,
+        options: QueryOptions | None = None,
+        **given: Any,
     ) -> Self:
-        """Ask :meth:`Index.related`, which says what each argument means and what it raises.
-
-        ``filters`` are its arguments that say which nodes may be hits, such as ``min_score``.
-        """
-        index, refined = index.one_question(), refine or target_error is not None
-        level: dict[str, Any] = {"confidence": confidence, "bound": bound}
-        chosen: dict[str, Any] = {"target_error": target_error, **(filters or {})}
+        """Ask :meth:`Index.related`, which says what each argument means and what it raises."""
+        options = QueryOptions.of(options, given)
         names = tuple(dict.fromkeys(node)) if isinstance(node, list | tuple) else (node,)
-        level |= {"together": together, "order": order, "ranks": ranks}
-        chosen["candidates"] = candidates
         asked = names[0] if len(names) == 1 else names
-        hits = index.related(asked, k, offset=offset, refine=refined, **chosen, **level, **settings)
+        index = index.for_related(asked)
+        hits = index.related(asked, options.k if k is None else k, options=options)
+        ranked = options.order != DEFAULT_ORDER
         return cls(
             tuple(map(str, names)),
-            together if len(names) > 1 else None,
-            *query_of(index, settings),
-            confidence,
-            bound,
-            refined,
+            options.aggregate if len(names) > 1 else None,
+            *query_of(index, options.settings),
+            options.confidence,
+            options.bound,
+            options.refined,
             hits.certain_ranks,
             hits,
-            order,
-            index.pageranks([hit.node for hit in hits], ranks) if order != DEFAULT_ORDER else None,
-            offset,
-            _surely(index, refined),
-            loss_of(index) | reached(refined, target_error, hits),
+            options.order,
+            index.pageranks([hit.node for hit in hits], options.ranks) if ranked else None,
+            options.offset,
+            _surely(index, options.refined),
+            loss_of(index) | reached(options.refined, options.target_error, hits),
             index.titles_of(names),
         )
 
@@ -117,7 +112,7 @@ class RelatedDocument(Document):
         """Everything but what helps to read it; ``node``, or ``nodes`` and how they were asked; of
         an order by PageRank this beside the scores.
         """
-        inside = *INSIDE, "nodes", "together", "order", "pageranks"
+        inside = *INSIDE, "nodes", "aggregate", "order", "pageranks"
         facts = without(super().facts(), inside)
         hits = [hit._asdict() for hit in self.hits]
         if self.titles is not None:
@@ -130,8 +125,8 @@ class RelatedDocument(Document):
         asked: dict[str, Any] = {"node": self.nodes[0]}
         if self.titles is not None:
             asked["title"] = self.titles[0] or None
-        if self.together is not None:
-            asked = {"nodes": list(self.nodes), "together": self.together}
+        if self.aggregate is not None:
+            asked = {"nodes": list(self.nodes), "aggregate": self.aggregate}
             if self.titles is not None:
                 asked["titles"] = [title or None for title in self.titles]
         return asked | facts | self.loss
@@ -170,33 +165,17 @@ class SimilarityDocument(Document):
 
     @classmethod
     def of(
-        cls,
-        index: Index,
-        a: str,
-        b: str,
-        *,
-        refine: bool = False,
-        target_error: float | None = None,
-        confidence: float = DEFAULT_CONFIDENCE,
-        bound: str = DEFAULT_BOUND,
-        **settings: Any,
+        cls, index: Index, a: str, b: str, *, options: ScoreOptions | None = None, **given: Any
     ) -> Self:
         """Ask :meth:`Index.similarity`, which says what each argument means and what it raises."""
-        index, refined = index.one_question(), refine or target_error is not None
-        found = index.similarity(
-            a,
-            b,
-            refine=refined,
-            target_error=target_error,
-            confidence=confidence,
-            bound=bound,
-            **settings,
-        )
-        asked = query_of(index, settings)
+        options = ScoreOptions.of(options, given)
+        index, refined = index.for_similarity(a, b), options.refined
+        found = index.similarity(a, b, options=options)
+        asked = query_of(index, options.settings)
         surely = _surely(index, refined)
-        loss = loss_of(index) | reached(refined, target_error, [found])
-        titles, level = index.titles_of([a, b]), (confidence, bound, refined)
-        return cls(str(a), str(b), *asked, *level, found, surely, loss, titles)
+        loss = loss_of(index) | reached(refined, options.target_error, [found])
+        level = options.confidence, options.bound, refined
+        return cls(str(a), str(b), *asked, *level, found, surely, loss, index.titles_of([a, b]))
 
     def facts(self) -> dict[str, Any]:
         """The score's own facts stand beside the others."""
@@ -276,6 +255,110 @@ class BatchDocument(Document):
         return {("rows" if name == "rows_written" else name): facts[name] for name in facts}
 
 
+@dataclass(frozen=True)
+class WhyDocument(Document):
+    """Why ``a`` and ``b`` are similar: the fields of :class:`~cocite.search.explainer.Why`."""
+
+    a: str
+    b: str
+    measure: str
+    direction: str
+    settings: dict[str, Value]
+    score: float
+    reasons: Sequence[Reason]
+    others: int
+    rest: float
+    unplaced: float
+    loss: dict[str, Any]
+    titles: Mapping[str, str] | None
+
+    @classmethod
+    def of(cls, index: Index, a: str, b: str, k: int = DEFAULT_REASONS, **settings: Any) -> Self:
+        """Ask :meth:`Index.why`, which says what each argument means and what it raises."""
+        index = index.for_why([a], b)
+        why = index.why(a, b, k, **settings)
+        titles = _titles_in(index, (a, b), why.reasons)
+        asked = query_of(index, settings)
+        return cls(str(a), str(b), *asked, **why._asdict(), loss=loss_of(index), titles=titles)
+
+    def facts(self) -> dict[str, Any]:
+        """Everything but what helps to read it."""
+        facts = without(super().facts(), INSIDE) | self.loss
+        if self.titles is not None:
+            pair = [self.titles.get(name, "") for name in (self.a, self.b)]
+            facts |= titles_of_pair(pair) | {"reasons": _reasons(self.reasons, self.titles)}
+        return facts
+
+    def rows(self) -> ResultRows:
+        """A row a reason, its paths as JSON; then, without ranks, what is not shown of the score
+        and what is not known of it, if there is any.
+        """
+        return ResultRows(_why_titles(self.titles), _why_rows(self, self.titles))
+
+
+@dataclass(frozen=True)
+class WhyTogetherDocument(Document):
+    """Why ``b`` is related to several nodes asked ``together``: for each, in ``pages``, what it
+    adds, and why.
+    """
+
+    b: str
+    aggregate: str
+    measure: str
+    direction: str
+    settings: dict[str, Value]
+    score: float
+    pages: Sequence[PageWhy]
+    loss: dict[str, Any]
+    titles: Mapping[str, str] | None
+
+    @classmethod
+    def of(
+        cls,
+        index: Index,
+        nodes: Sequence[str],
+        b: str,
+        k: int = DEFAULT_REASONS,
+        *,
+        aggregate: str = DEFAULT_AGGREGATE,
+        **settings: Any,
+    ) -> Self:
+        """Ask :meth:`Index.why_together`, which says what each argument means and raises."""
+        index = index.for_why(nodes, b)
+        found = index.why_together(nodes, b, k, aggregate=aggregate, **settings)
+        reasons = [reason for page in found.pages for reason in page.why.reasons]
+        titles = _titles_in(index, (b, *(page.node for page in found.pages)), reasons)
+        asked = query_of(index, settings)
+        return cls(str(b), aggregate, *asked, *found, loss=loss_of(index), titles=titles)
+
+    def facts(self) -> dict[str, Any]:
+        """The reasons of a page stand beside what it adds."""
+        pages = [
+            {"node": page.node, **_title_of(page.node, self.titles)}
+            | {"score": page.score, "share": page.share}
+            | {
+                name: _reasons(value, self.titles) if name == "reasons" else value
+                for name, value in page.why._asdict().items()
+                if name != "score"
+            }
+            for page in self.pages
+        ]
+        return without(super().facts(), INSIDE) | {"pages": pages} | self.loss
+
+    def rows(self) -> ResultRows:
+        """Those of each node, behind its name."""
+        titles = self.titles
+        rows = [(page.node, *row) for page in self.pages for row in _why_rows(page.why, titles)]
+        return ResultRows(("asked", *_why_titles(titles)), rows)
+
+    def of_page(self, page: PageWhy) -> WhyDocument:
+        """What one of the nodes has to do with ``b``."""
+        how = self.measure, self.direction, self.settings
+        return WhyDocument(
+            page.node, self.b, *how, **page.why._asdict(), loss=self.loss, titles=self.titles
+        )
+
+
 def titles_of_pair(titles: Sequence[str] | None) -> dict[str, str | None]:
     """What is said of the titles of two pages, if the graph has any."""
     if titles is None:
@@ -283,7 +366,7 @@ def titles_of_pair(titles: Sequence[str] | None) -> dict[str, str | None]:
     return {"a_title": titles[0] or None, "b_title": titles[1] or None}
 
 
-def query_of(index: Index, settings: dict[str, AskValue]) -> tuple[str, str, dict[str, Value]]:
+def query_of(index: Index, settings: Mapping[str, AskValue]) -> tuple[str, str, dict[str, Value]]:
     """Measure, direction and settings that an answer goes by."""
     asked = index.stored.ask_settings(settings).to_json()
     return index.measure, index.direction, index.settings | asked
@@ -294,7 +377,10 @@ def loss_of(index: Index) -> dict[str, Any]:
     leaves aside, as they have more links than tell something.
     """
     found: dict[str, Any] = {"samples": index.samples, "lost": index.lost} if index.lost else {}
-    found |= index.left_out
+    answered = index.answered
+    if answered is not None and answered.shards < answered.of:
+        shards = {"answered": answered.shards, "of": answered.of}
+        found |= {"samples": answered.samples, "shards": shards}
     passed_over = index.stored.passed_over
     return found | ({"passed_over": passed_over} if passed_over else {})
 
@@ -316,9 +402,65 @@ def _surely(index: Index, refined: bool) -> bool:
     """Whether intervals hold for certain."""
     if refined:
         return index.refiner is None or index.refiner.certain
-    return not index.sampled
+    return not index.now.sampled
 
 
 def without(facts: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     """The other facts."""
     return {name: value for name, value in facts.items() if name not in names}
+
+
+# -- rows of reasons ---------------------------------------------------------------------
+
+
+_WHY_TITLES = ("rank", *Reason._fields)
+
+
+_Titles = Mapping[str, str] | None
+"""Titles of pages by their names, of those that have one; None if the graph has none at all."""
+
+
+def _titles_in(index: Index, asked: Sequence[str], reasons: Sequence[Reason]) -> _Titles:
+    """The titles of pages that are asked for, and of reasons that are pages."""
+    if index.titles is None:
+        return None
+    names = [*map(str, asked), *(r.node for r in reasons if r.links != NO_LINKS)]
+    ids = {name: index.nodes.find(name) for name in dict.fromkeys(names)}  # some may be gone
+    there = {name: node for name, node in ids.items() if node is not None}
+    found = index.titles.of(np.fromiter(there.values(), np.int64, len(there)))
+    return {name: title for name, title in zip(there, found, strict=True) if title}
+
+
+def _title_of(node: str, titles: _Titles) -> dict[str, str | None]:
+    return {} if titles is None else {"title": titles.get(node)}
+
+
+def _reasons(reasons: Sequence[Reason], titles: _Titles) -> list[dict[str, Any]]:
+    """Reasons as JSON has them; a word has no title."""
+    pages = None if titles is None else {**titles}
+    return [
+        reason._asdict()
+        | _title_of(reason.node, {} if pages and reason.links == NO_LINKS else pages)
+        for reason in reasons
+    ]
+
+
+def _why_titles(titles: _Titles) -> tuple[str, ...]:
+    return _WHY_TITLES if titles is None else (*_WHY_TITLES, "title")
+
+
+def _why_rows(why: Why | WhyDocument, titles: _Titles) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = [
+        (
+            *(rank, *reason[:5]),
+            *(json.dumps(path, ensure_ascii=False) for path in reason[5:]),
+            *(each["title"] for each in [told] if titles is not None),
+        )
+        for rank, (reason, told) in enumerate(
+            zip(why.reasons, _reasons(why.reasons, titles), strict=True), 1
+        )
+    ]
+    for share, there in ((why.rest, why.others > 0), (why.unplaced, why.unplaced > 0)):
+        if there:
+            rows.append((None, None, share, *(None for _ in _why_titles(titles)[3:])))
+    return rows

@@ -1,4 +1,4 @@
-"""Drafts: pages that are not in the graph yet, asked as if they had been when the index was made.
+"""Drafts: query pages that are not in the graph, as if they had been when the index was built.
 
 A draft is its links: the pages that it links to, ``out``, and those that link to it, ``into``. As
 text it is one link a line:
@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +28,13 @@ from numpy.typing import NDArray
 from cocite.constants import added
 from cocite.errors import InputError, UsageError
 from cocite.graph.names import Names
-from cocite.search.filters import Ordered
-from cocite.search.source import find_graph
-from cocite.search.stages import DEFAULT_K
+from cocite.index import StoredIndex
+from cocite.resources import Resources
+from cocite.search.source import GivenGraph, find_graph
 
 if TYPE_CHECKING:
     from cocite.graph.graph import UnseenPage
-    from cocite.search.hits import Hit
+    from cocite.index.virtual import Drafts
 
 
 DRAFT = "draft"
@@ -152,131 +153,60 @@ def _side(
 
 def _unknown(unknown: list[str], names: Names) -> str:
     """What is to be said of names that no node has."""
-    told = []
+    shown = []
     for name in unknown[:_SHOWN]:
         if name.startswith(_ARROWS):
-            told.append(f"{name!r} (an arrow has a blank behind it: '{name[:2]} {name[2:]}')")
+            shown.append(f"{name!r} (an arrow has a blank behind it: '{name[:2]} {name[2:]}')")
             continue
         nearest = names.suggest(name, 1)
-        told.append(f"{name!r}" + (f" (the nearest name is {nearest[0]!r})" if nearest else ""))
+        shown.append(f"{name!r}" + (f" (the nearest name is {nearest[0]!r})" if nearest else ""))
     more = f" and {len(unknown) - _SHOWN:,} more" if len(unknown) > _SHOWN else ""
     note = f" {names.note}." if names.note else ""
     return (
         f"the draft has links with {len(unknown):,} page{'s' * (len(unknown) > 1)} that no node "
-        f"is: {', '.join(told)}{more}.{note} Mend the names, or leave such links out with "
+        f"is: {', '.join(shown)}{more}.{note} Mend the names, or leave such links out with "
         "--skip-unknown (skip_unknown=True)"
     )
 
 
-class Drafting(Ordered):
-    """An index that can be asked for pages which are not in its graph."""
+class UnseenNodes:
+    """Indexes of a graph with one node more. Safe to share between threads."""
 
-    def with_draft(
-        self,
-        out: LinksLike = (),
-        into: LinksLike = (),
-        *,
-        name: str | None = None,
-        skip_unknown: bool = False,
-    ) -> Self:
-        """The index as if one page more had been in the graph when it was made.
+    def __init__(self, stored: StoredIndex, resources: Resources, graph: GivenGraph) -> None:
+        self._stored, self._resources, self._graph = stored, resources, graph
 
-        It answers all that an index does: ``related``, ``similarity``, ``why`` take the name of the
-        draft. Scores without samples are those of an index of the graph with the page, those of
-        samples as well, with the page as its last node. A draft has no text: where an index
-        compares texts, its scores are lower by their share, and the log says so.
-
-        Parameters
-        ----------
-        out
-            Names of the pages that it links to; where the index goes by weights pairs of a name and
-            a weight, or a mapping, if the weights are not 1.
-        into
-            Those of the pages that link to it.
-        name
-            What it is called, by default ``draft``. An URL lets ``other_sites`` know its site.
-        skip_unknown
-            Leave out links with pages that are not in the graph.
-
-        Returns
-        -------
-        Index
-            It holds the links with the page as long as it is there.
-
-        Raises
-        ------
-        UsageError
-            For names that no node has, or where no link is left; if a node is called ``name``; for
-            an index that keeps some pages only.
-        NotAStore
-            If the graph is needed and not found: for all but ``cocitation``, ``coupling``, ``ppr``,
-            ``proximity`` and ``companion``.
-        """
-        return self.drafted(UnseenNode.of(out, into), name=name, skip_unknown=skip_unknown)
-
-    def drafted(
-        self, draft: UnseenNode, *, name: str | None = None, skip_unknown: bool = False
-    ) -> Self:
-        """As :meth:`with_draft`, of a draft that was read."""
-        index = self.now
-        if index._stored.drafted:
-            raise UsageError("the index has a draft already: ask the index without it")
-        if index.nodes.sides is not None:
-            raise UsageError(
-                f"{index._stored.store.path} is bipartite, and drafts are of graphs with nodes of "
-                "one kind: add the node to the table, and ask that"
-            )
+    @cached_property
+    def _drafts(self) -> Drafts:
         from cocite.index.virtual import Drafts
 
-        drafts = index.__dict__.get("_drafts")
-        if drafts is None:
-            stored, given = index._stored, index._graph
-            drafts = Drafts(stored, lambda: find_graph(stored, given), index.means)
-            index.__dict__["_drafts"] = drafts
-        page = draft.page(index.nodes, weighted=index._stored.weighted, skip_unknown=skip_unknown)
-        called = _free(DRAFT, index.nodes) if name is None else str(name)
-        if called in index.nodes:
+        find = partial(find_graph, self._stored, self._graph)
+        return Drafts(self._stored, find, self._resources)
+
+    def added(
+        self, draft: UnseenNode, names: Names, *, name: str | None, skip_unknown: bool
+    ) -> StoredIndex:
+        """Return the index as if the draft had been in the graph; raises :class:`UsageError`."""
+        stored = self._stored
+        if stored.drafted:
+            raise UsageError("the index has a draft already: ask the index without it")
+        if names.sides is not None:
+            raise UsageError(
+                f"{stored.store.path} is bipartite, and drafts are of graphs with nodes of one "
+                "kind: add the node to the table, and ask that"
+            )
+        drafts = self._drafts  # refuses an index that keeps some pages only
+        page = draft.page(names, weighted=stored.weighted, skip_unknown=skip_unknown)
+        called = _free(DRAFT, names) if name is None else str(name)
+        if called in names:
             raise UsageError(f"a node is named {called!r}: call the draft something else")
-        linked = added(part.weight for part in index._stored.parts if not part.measure.texts)
+        linked = added(part.weight for part in stored.parts if not part.measure.texts)
         if linked < 1:
             _log.info(
                 "the draft has no text: its scores are by links alone, which are %.0f%% of a score "
                 "here",
                 100 * linked,
             )
-        return type(self)(drafts(page, called), index.means, index._graph)
-
-    def related_to(
-        self,
-        out: LinksLike = (),
-        into: LinksLike = (),
-        k: int = DEFAULT_K,
-        *,
-        name: str | None = None,
-        skip_unknown: bool = False,
-        **options: Any,
-    ) -> list[Hit]:
-        """The nodes most related to a page that is not in the graph, by its links.
-
-        Parameters
-        ----------
-        out, into, name, skip_unknown
-            As for :meth:`with_draft`, which serves more than one question of the same page.
-        k, options
-            As for :meth:`related`, all but ``refine``.
-
-        Returns
-        -------
-        list of Hit
-
-        Raises
-        ------
-        UsageError, NotAStore
-        """
-        index = self.with_draft(out, into, name=name, skip_unknown=skip_unknown)
-        draft = index.nodes.name(len(index.nodes) - 1)
-        found: list[Hit] = index.related(draft, k, **options)  # type: ignore[attr-defined]
-        return found
+        return drafts(page, called)
 
 
 def _free(name: str, names: Names) -> str:

@@ -1,43 +1,29 @@
-"""The application of one process: routes, and what answers each.
+"""The application of one process, what every request goes through, and the server that runs it.
 
     GET  /v1/related /v1/similarity /v1/why /v1/complete /v1/indexes      POST /v1/batch
     GET  /openapi.json /docs                                              what there is, to read
     GET  /healthz /readyz /metrics
     and the pages (``pages/``)
 
-Cost: some 150 µs a request beside its question.
+A request goes through ``Front``, CORS if it is asked for, and ``Guard``. ``Front`` bounds the
+address, adds the headers that all answers have, counts and logs. ``Guard`` asks for a key where
+keys are needed, and refuses questions that could not be answered in time before they are read; not
+/healthz and /readyz. Cost: some 150 µs a request beside its question.
 
-By which names a server may be asked that listens at this machine alone, and asks for no key.
-
-Pages of any site may have a browser ask a server on the same machine. The browser keeps the answers
-from them, unless the name of the site is made to lead to 127.0.0.1 (DNS rebinding): then the page
-and the server seem to be of one site. What cannot be forged is the name that the browser asks by,
-so that is to be ``localhost``, an address, or a name that whoever started the server gave.
-
-Cost: next to nothing, as a client asks by the same name again and again.
+A server that listens at this machine alone, and asks for no key, is asked by some names only. Pages
+of any site may have a browser ask a server on the same machine. The browser keeps the answers from
+them, unless the name of the site is made to lead to 127.0.0.1 (DNS rebinding): then the page and
+the server seem to be of one site. What cannot be forged is the name that the browser asks by, so
+that is to be ``localhost``, an address, or a name that whoever started the server gave.
 Source: Jackson, Barth, Bortz, Shao, Boneh 2007, *Protecting browsers from DNS rebinding attacks*.
 
-What every request goes through, before and behind the routes.
-
-    Front ──► (CORS, if asked for) ──► Guard ──► routes (app.py)
-
-Front bounds the address, adds the headers that all answers have, counts and logs. Guard asks for a
-key where keys are needed, and refuses questions that could not be answered in time before they are
-read; not /healthz and /readyz.
-
-Cost: some 20 µs a request.
-
-Running a server: Granian, with as many processes as are asked for, which map the same files.
-
-The address is looked at before anything is started: one that others can reach needs keys, or the
-word of whoever starts it. Every process opens the indexes itself; what they read is in memory once.
-SIGTERM and SIGINT: no new connections, requests in flight are answered, then all ends; who does not
-end in time is killed. With ``drain`` seconds, ``/readyz`` says no for so long first, and all else
-goes on, so that whoever shares out requests sends them elsewhere. SIGHUP has every process read the
-keys again. A process that dies is started anew.
-
-Heads of requests that trickle, and connections that are silent, are closed by Granian after
-``Limits.head_time``; bodies are timed here. HTTP/1.1 only: behind a proxy that speaks others.
+Granian runs as many processes as are asked for, which map the same files. Before anything is
+started the address is looked at: one that others can reach needs keys, or the word of whoever
+starts it. SIGTERM and SIGINT: no new connections, requests in flight are answered, then all ends;
+who does not end in time is killed. With ``drain`` seconds, ``/readyz`` says no for so long first,
+so that whoever shares out requests sends them elsewhere. SIGHUP has every process read the keys
+again. A process that dies is started anew. Granian closes heads of requests that trickle, and
+silent connections, after ``Limits.head_time``; bodies are timed here. HTTP/1.1 only.
 """
 
 from __future__ import annotations
@@ -94,7 +80,7 @@ from cocite.server.requests import Values, pairs_of
 from cocite.server.results import FOLDER, Config
 from cocite.server.service import (
     Problem,
-    Refused,
+    RequestRefused,
     ServedQuery,
     Service,
     encoded,
@@ -191,8 +177,8 @@ class Front:
     def _reported(
         self, scope: Scope, raw: bytes, query: bytes, status: int, seconds: float
     ) -> None:
-        verb = scope["state"].get("verb", "other")
-        self.service.metrics.requested(verb, status, seconds)
+        operation = scope["state"].get("operation", "other")
+        self.service.metrics.requested(operation, status, seconds)
         log = self.service.log
         if log.requests:
             client = scope.get("client")
@@ -228,7 +214,7 @@ class Guard:
         busy = self.service.overloaded(scope["path"])
         if busy is None:
             return await self.app(scope, receive, send)
-        scope["state"]["verb"] = "refused"
+        scope["state"]["operation"] = "refused"
         await asyncio.sleep(random.uniform(*_HELD_BACK))
         headers = list(busy.raw_headers)  # others are added to them
         await send({"type": "http.response.start", "status": busy.status, "headers": headers})
@@ -250,10 +236,10 @@ def _no_key() -> Response:
 
 
 async def body_of(service: Service, request_headers: Headers, receive: Receive) -> bytes:
-    """The body of a request, within its bounds; raises :class:`Refused`."""
+    """The body of a request, within its bounds; raises :class:`RequestRefused`."""
     limits = service.config.limits
     told = request_headers.get("content-length", "0")
-    too_large = Refused(
+    too_large = RequestRefused(
         Problem(
             "body-too-large", f"the body has more than {limits.body:,} bytes; send less at once"
         )
@@ -266,7 +252,7 @@ async def body_of(service: Service, request_headers: Headers, receive: Receive) 
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise Refused(Problem("slow-body", "the connection was closed"))
+                    raise RequestRefused(Problem("slow-body", "the connection was closed"))
                 piece = message.get("body", b"")
                 size += len(piece)
                 if size > limits.body:
@@ -275,7 +261,7 @@ async def body_of(service: Service, request_headers: Headers, receive: Receive) 
                 if not message.get("more_body"):
                     return b"".join(pieces)
     except TimeoutError:
-        raise Refused(
+        raise RequestRefused(
             Problem("slow-body", f"the body took longer than {limits.body_time:g} s")
         ) from None
 
@@ -289,7 +275,9 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 def make_app(service: Service) -> ASGIApp:
     """The application, of a service that is open."""
     document = msgspec.json.encode(described(service))
-    straight = {f"/v1/{verb}": guarded(service, verb, _answered) for verb in _VERBS}
+    straight = {
+        f"/v1/{operation}": guarded(service, operation, _answered) for operation in _OPERATIONS
+    }
     routes: list[BaseRoute] = [
         *(Route(path, endpoint, methods=["GET"]) for path, endpoint in straight.items()),
         Route("/v1/batch", guarded(service, "batch", _batch), methods=["POST"]),
@@ -331,69 +319,71 @@ class _FastPath:
         return await answer(scope, receive, send)
 
 
-_VERBS = ("related", "similarity", "why", "complete")
+_OPERATIONS = ("related", "similarity", "why", "complete")
 _Handler = Callable[[Service, Request], Awaitable[Response]]
 
 
-def _get(path: str, service: Service, verb: str, handler: _Handler) -> Route:
-    return Route(path, guarded(service, verb, handler), methods=["GET"])
+def _get(path: str, service: Service, operation: str, handler: _Handler) -> Route:
+    return Route(path, guarded(service, operation, handler), methods=["GET"])
 
 
-def guarded(service: Service, verb: str, handler: _Handler) -> Endpoint:
-    """An endpoint that is counted as ``verb``, and answers what is wrong as a problem."""
+def guarded(service: Service, operation: str, handler: _Handler) -> Endpoint:
+    """An endpoint that is counted as ``operation``, and answers what is wrong as a problem."""
 
     async def endpoint(request: Request) -> Response:
-        request.scope["state"]["verb"] = verb
+        request.scope["state"]["operation"] = operation
         try:
             return await handler(service, request)
-        except Refused as refused:
+        except RequestRefused as refused:
             return problem_reply(refused.problem)
         except CociteError as error:
             problem = problem_of(error, service.scrub, request.scope["state"].get("said", ()))
             if problem.status >= 500 or isinstance(error, StoreError):
-                service.fault(error, verb)
+                service.fault(error, operation)
             return problem_reply(problem)
         except Exception as error:
-            service.fault(error, verb)
+            service.fault(error, operation)
             return problem_reply(Problem("fault", "a fault of the server: its log says more"))
 
     return endpoint
 
 
-def query_of(service: Service, verb: str, request: Request) -> Values:
+def query_of(service: Service, operation: str, request: Request) -> Values:
     """The question in the query of a request; raises :class:`UsageError`."""
     pairs = pairs_of(request.scope["query_string"])
     request.scope["state"]["said"] = [text for pair in pairs for text in pair]
-    return service.verbs[verb].from_query(pairs)
+    return service.operations[operation].from_query(pairs)
 
 
 async def _answered(service: Service, request: Request) -> Response:
-    verb = request.scope["state"]["verb"]
-    values = query_of(service, verb, request)
+    operation = request.scope["state"]["operation"]
+    values = query_of(service, operation, request)
     how = coding(request)
-    with service.asking(verb, values) as asking:
+    with service.serving(operation, values) as asking:
         if has_it(request, asking):
             return unchanged(service, asking)
 
-        def made(document: Document) -> tuple[bytes, str | None]:
+        def packed_answer(document: Document) -> tuple[bytes, str | None]:
             return packed(encoded(document), how)
 
-        body, how = await service.ask(verb, values, asking, made)
+        body, how = await service.ask(operation, values, asking, packed_answer)
         return reply_packed(service, body, how, JSON, asking)
 
 
 async def _batch(service: Service, request: Request) -> Response:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON:
-        raise Refused(Problem("no-json", f"the body is {kind or 'nothing said'}; send {JSON}"))
+        raise RequestRefused(
+            Problem("no-json", f"the body is {kind or 'nothing said'}; send {JSON}")
+        )
     body = await body_of(service, request.headers, request.receive)
     try:
         told = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Refused(Problem("bad-json", f"the body is no JSON: {error}")) from None
+        raise RequestRefused(Problem("bad-json", f"the body is no JSON: {error}")) from None
     request.scope["state"]["said"] = texts_in(told)
-    values = service.verbs["batch"].from_body(told)
-    with service.asking("batch", values) as asking:
+    values = service.operations["batch"].from_body(told)
+    with service.serving("batch", values) as asking:
         if NDJSON in request.headers.get("accept", ""):
             return await _streamed(service, values, asking)
         pieces: list[bytes] = []
@@ -442,7 +432,7 @@ async def _streamed(service: Service, values: Values, asking: ServedQuery) -> Re
 
 
 async def _indexes(service: Service, request: Request) -> Response:
-    service.verbs["indexes"].from_query(request.query_params.multi_items())
+    service.operations["indexes"].from_query(request.query_params.multi_items())
     body = msgspec.json.encode({"indexes": service.indexes()})
     return reply(service, request, body)
 

@@ -70,8 +70,7 @@ from typing import Any, TypeVar
 
 import xxhash
 
-from cocite.compiled.clock import clock
-from cocite.deadline import limited, too_long
+from cocite.deadline import clock, limited, too_long
 from cocite.errors import CociteError, Damaged
 from cocite.search import Index, open_index
 from cocite.storage.manifest import MANIFEST
@@ -439,7 +438,7 @@ class Adaptation:
         """A question was not taken, as too many wait: it would have been late."""
         self.answered(float("inf"), now)
 
-    def asked(self, now: float) -> float:
+    def share_now(self, now: float) -> float:
         """The share for a question that comes now."""
         if now - self._begin >= _WINDOW:
             with self._lock:

@@ -60,12 +60,15 @@ class Metrics:
         _bury()
         self._registry = own = CollectorRegistry()
         self.requests = Counter(
-            "cocite_requests", "Requests by verb and status.", ("verb", "status"), registry=own
+            "cocite_requests",
+            "Requests by operation and status.",
+            ("operation", "status"),
+            registry=own,
         )
         self.seconds = Histogram(
             "cocite_request_seconds",
             "How long requests took that were answered.",
-            ("verb",),
+            ("operation",),
             registry=own,
             buckets=_SECONDS,
         )
@@ -102,19 +105,19 @@ class Metrics:
         self._timed: dict[str, Any] = {}
         self._built: dict[str, Any] = {}
 
-    def requested(self, verb: str, status: int, seconds: float) -> None:
+    def requested(self, operation: str, status: int, seconds: float) -> None:
         """A request was answered."""
-        counter = self._known.get((verb, status))
+        counter = self._known.get((operation, status))
         if counter is None:
-            counter = self._known[verb, status] = self.requests.labels(verb, str(status))
+            counter = self._known[operation, status] = self.requests.labels(operation, str(status))
         counter.inc()
         if status < 400:
-            timed = self._timed.get(verb)
+            timed = self._timed.get(operation)
             if timed is None:
-                timed = self._timed[verb] = self.seconds.labels(verb)
+                timed = self._timed[operation] = self.seconds.labels(operation)
             timed.observe(seconds)
 
-    def made(self, index: str, samples: int) -> None:
+    def count_samples(self, index: str, samples: int) -> None:
         """An answer was made of so many samples."""
         counted = self._built.get(index)
         if counted is None:

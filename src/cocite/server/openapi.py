@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import cocite
-from cocite.search.prominent import prominent
-from cocite.server.requests import Parameter, Verb
+from cocite.search.resolver import prominent
+from cocite.server.requests import Operation, Parameter
 from cocite.server.service import KINDS, MEDIA
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ _SCHEMAS: dict[str, Schema] = {
             "title": _MAYBE_TEXT,
             "nodes": _list(_TEXT),
             "titles": _list(_MAYBE_TEXT),
-            "together": _TEXT,
+            "aggregate": _TEXT,
             "order": _TEXT,
             **_LOSS,
         },
@@ -100,7 +100,7 @@ _SCHEMAS: dict[str, Schema] = {
         {"a_title": _MAYBE_TEXT, "b_title": _MAYBE_TEXT, **_LOSS},
     ),
     "WhyAggregateResult": _object(
-        {"b": _TEXT, "together": _TEXT, "score": _NUMBER, "pages": _list(_ref("PageWhy"))} | _HOW,
+        {"b": _TEXT, "aggregate": _TEXT, "score": _NUMBER, "pages": _list(_ref("PageWhy"))} | _HOW,
         _LOSS,
     ),
     "PageWhy": _object(
@@ -182,7 +182,10 @@ _BODY = (400, 408, 413, 415)
 def described(service: Service) -> dict[str, Any]:
     """The document of a server."""
     keyed, names = service.keys is not None, _names(service)
-    paths = {f"/v1/{verb.name}": _path(verb, keyed, names) for verb in service.verbs.values()}
+    paths = {
+        f"/v1/{operation.name}": _path(operation, keyed, names)
+        for operation in service.operations.values()
+    }
     for path, text in (("/healthz", "Whether the server lives"), ("/readyz", "Whether it answers")):
         paths[path] = {"get": _plain(path, text)}
     document: dict[str, Any] = {
@@ -217,26 +220,26 @@ def _names(service: Service) -> list[str]:
     return []
 
 
-def _path(verb: Verb, keyed: bool, names: list[str]) -> dict[str, Any]:
+def _path(operation: Operation, keyed: bool, names: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "operationId": verb.name,
-        "summary": verb.summary,
-        "description": verb.text,
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "description": operation.text,
     }
-    good: dict[str, Any] = {"application/json": {"schema": _ANSWERS[verb.name]}}
+    good: dict[str, Any] = {"application/json": {"schema": _ANSWERS[operation.name]}}
     statuses: tuple[int, ...] = _QUESTION
-    if verb.name == "batch":
+    if operation.name == "batch":
         body = _object({}, {})
-        body["properties"] = {each.name: _described(each) for each in verb.takes}
+        body["properties"] = {each.name: _described(each) for each in operation.takes}
         if names:
             body["examples"] = [{"nodes": names}]
-        body["required"] = [each.name for each in verb.takes if each.required]
+        body["required"] = [each.name for each in operation.takes if each.required]
         found["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
         good["application/x-ndjson"] = {"schema": _TEXT}
         statuses = (*statuses, *_BODY)
     else:
-        found["parameters"] = [_parameter(each, names) for each in verb.takes]
-        if verb.takes:
+        found["parameters"] = [_parameter(each, names) for each in operation.takes]
+        if operation.takes:
             statuses = (*statuses, 413)
     headers = {
         "Cocite-Index": {"description": "The index that answered.", "schema": _TEXT},
@@ -250,13 +253,13 @@ def _path(verb: Verb, keyed: bool, names: list[str]) -> dict[str, Any]:
     responses: dict[str, Any] = {
         "200": {"description": "The answer.", "content": good, "headers": headers}
     }
-    if verb.name not in ("batch", "indexes"):
+    if operation.name not in ("batch", "indexes"):
         responses["304"] = {"description": "The client has the answer (If-None-Match)."}
     for status in sorted({*statuses, *([401] if keyed else [])}):
         responses[str(status)] = _problem(status)
     responses["431"] = {"description": "The head of the request is too large; without a body."}
     found["responses"] = responses
-    return {"post" if verb.name == "batch" else "get": found}
+    return {"post" if operation.name == "batch" else "get": found}
 
 
 def _described(parameter: Parameter) -> Schema:

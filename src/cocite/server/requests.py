@@ -1,5 +1,5 @@
-"""What each verb of the API takes: the one table that questions are read by and that the OpenAPI
-document is made of.
+"""What each operation of the API takes: the one table that questions are read by and that the
+OpenAPI document is made of.
 
 Names, defaults and words are those of the command line; settings of measures are the measures' own
 tables. A query has texts and a body of JSON has values: both come out the same, checked, or as a
@@ -22,37 +22,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
 
 from cocite.errors import UsageError
 from cocite.graph.resolver import Resolver
-from cocite.measures import BY, MEASURES
+from cocite.measures import MEASURES, MEETING_WEIGHT
+from cocite.options.core import NodeNames, Options, spelled
+from cocite.options.query import DEFAULT_ORDER, DEFAULT_REASONS, QueryOptions, ScoreOptions
 from cocite.results import Document
 from cocite.search import Index
-from cocite.search.filters import DEFAULT_ORDER, ORDERS
-from cocite.search.intervals import BOUNDS, DEFAULT_BOUND
-from cocite.search.results import RelatedDocument, SimilarityDocument
-from cocite.search.scorer import DEFAULT_TOGETHER, TOGETHER
-from cocite.search.stages import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS
-from cocite.search.why_documents import WhyDocument, WhyTogetherDocument
+from cocite.search.results import (
+    RelatedDocument,
+    SimilarityDocument,
+    WhyDocument,
+    WhyTogetherDocument,
+)
 from cocite.server.results import SEARCHED, CompleteDocument, Limits
 
 _YES, _NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
-_LEAST_ERROR = 1e-4
-"""The smallest error that refined answers are asked for: what they cost grows without bound."""
-
-
 _BOUNDS = {
-    "effort": (1, 10_000_000),
-    "reach": (1, 100_000),
-    "widest": (0, 10_000),
+    "target_error": (1e-4, 1.0),
+    "max_edges": (1, 10_000_000),
+    "min_results": (1, 100_000),
+    "max_degree": (0, 10_000),
     "tolerance": (1e-8, 1.0),
 }
-"""What settings may be, of those by which a question can be made to take any time or memory."""
+"""What options and settings may be by which a question can be made to take any time or memory."""
 
 
 class TooMany(UsageError):
@@ -61,9 +61,9 @@ class TooMany(UsageError):
 
 @dataclass(frozen=True)
 class Parameter:
-    """One thing that a verb takes. ``kind`` is str, int, float or bool; ``many`` values are a list,
-    which a query writes by repeating the name. ``low`` and ``high`` bound numbers, ``longest`` the
-    characters of a text, ``most`` how many there may be.
+    """One thing that an operation takes. ``kind`` is str, int, float or bool; ``many`` values are
+    a list, which a query writes by repeating the name. ``low`` and ``high`` bound numbers,
+    ``longest`` the characters of a text, ``most`` how many there may be.
     """
 
     name: str
@@ -184,8 +184,8 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Verb:
-    """A verb: what it takes, and what it is for in a line, and in a few."""
+class Operation:
+    """An operation: what it takes, and what it is for in a line, and in a few."""
 
     name: str
     summary: str
@@ -228,10 +228,12 @@ class Verb:
         return {name: read(known[name], value) for name, value in given.items()}
 
 
-def listed(related: Verb) -> Verb:
+def listed(related: Operation) -> Operation:
     """What a list as CSV takes: what ``related`` does, and whether it is for a spreadsheet."""
     text = "Write cells that a spreadsheet would take for a formula with an apostrophe before them"
-    return Verb("csv", related.summary, "", (*related.takes, Parameter("safe", bool, text, False)))
+    return Operation(
+        "csv", related.summary, "", (*related.takes, Parameter("safe", bool, text, False))
+    )
 
 
 def pairs_of(query: bytes) -> list[tuple[str, str]]:
@@ -262,7 +264,7 @@ def _settings(limits: Limits) -> tuple[Parameter, ...]:
     found = []
     for name, (setting, takers) in kinds.items():
         text = setting.text[0].upper() + setting.text[1:]
-        choices = () if name == BY.name else tuple(setting.choices)
+        choices = () if name == MEETING_WEIGHT.name else tuple(setting.choices)
         low, high = _BOUNDS.get(name, (-math.inf, math.inf))
         found.append(
             Parameter(
@@ -278,18 +280,44 @@ def _settings(limits: Limits) -> tuple[Parameter, ...]:
     return tuple(found)
 
 
+def _parameters(
+    kind: type[Options],
+    limits: Limits,
+    only: Sequence[str] = (),
+    changes: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> tuple[Parameter, ...]:
+    """What a query takes of the options of a ``kind``, as much as the server gives."""
+    most = {"k": limits.k, "offset": limits.offset, "candidates": 10 * limits.k}
+    found = []
+    for each in kind.declared().values():
+        if "http" not in each.fronts or (only and each.name not in only):
+            continue
+        low, high = _BOUNDS.get(each.name, (each.low, each.high))
+        parameter = Parameter(
+            each.name,
+            str if each.type is NodeNames else each.type,
+            spelled(each.text, str).rstrip("."),
+            each.default,
+            many=each.many,
+            low=low,
+            high=most.get(each.limit, high),
+            choices=each.choices,
+            longest=limits.name,
+            most=limits.only if each.limit == "only" else 0,
+        )
+        found.append(replace(parameter, **changes.get(each.name, {})))
+    return tuple(found)
+
+
 SETTINGS = tuple(parameter.name for parameter in _settings(Limits()))
 """The names of what measures take when asked."""
 
 
-def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
-    """All verbs, for a server with these limits that serves indexes of these ``names``."""
+def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
+    """All operations, for a server with these limits that serves indexes of these ``names``."""
 
     def text(name: str, what: str, **more: Any) -> Parameter:
         return Parameter(name, str, what, longest=limits.name, **more)
-
-    def word(name: str, choices: Sequence[str], default: str, what: str) -> Parameter:
-        return Parameter(name, str, what, default, choices=tuple(choices))
 
     def number(name: str, most: int, default: int | None, what: str, least: int = 1) -> Parameter:
         return Parameter(name, int, what, default, low=least, high=most)
@@ -304,56 +332,19 @@ def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
         "Of a bipartite index: nodes are named as on this side, such as user, without the mark",
     )
     settings = _settings(limits)
-    together = word(
-        "together",
-        TOGETHER,
-        DEFAULT_TOGETHER,
-        "How several nodes are asked together: by the mean of their scores, or by the least",
-    )
-    level = (
-        Parameter(
-            "refine", bool, "Give better scores than the samples alone; reads the graph", False
-        ),
-        Parameter(
-            "target_error",
-            float,
-            "How far off a refined score may be; turns on refine",
-            low=_LEAST_ERROR,
-            high=1.0,
-        ),
-        Parameter(
-            "confidence",
-            float,
-            "The probability with which low to high holds the true score, between 0 and 1",
-            DEFAULT_CONFIDENCE,
-        ),
-        word("bound", BOUNDS, DEFAULT_BOUND, "How intervals are found"),
-    )
-    hits = (
-        number("k", limits.k, DEFAULT_K, "How many hits to list"),
-        number("offset", limits.offset, 0, "How many hits to skip first", least=0),
-        together,
-        Parameter("min_score", float, "Leave out hits with a lower score", 0.0, low=0),
-        Parameter("min_confidence", float, "List only hits above min_score, with this probability"),
-        text("prefix", "List only nodes whose name begins like this"),
-        text("exclude_prefix", "List no nodes whose name begins like this"),
-        text("among", "List only these nodes", many=True, most=limits.among),
-        Parameter("other_sites", bool, "List no pages of the same site (URLs only)", False),
-        word("order", ORDERS, DEFAULT_ORDER, "What comes first"),
-        number("candidates", 10 * limits.k, None, "How many hits to order by PageRank"),
-        *level,
-        *settings,
-    )
+    level = (*_parameters(ScoreOptions, limits), *settings)
+    hits = (*_parameters(QueryOptions, limits), *settings)
+    reasons = {"k": {"default": DEFAULT_REASONS, "text": "How many pages to list"}}
     several = {"many": True, "most": limits.together}
     nodes = text("node", "The node; several are asked together", required=True, **several)
     every = (
-        Verb(
+        Operation(
             "related",
             "The nodes most related to a node",
             "Or to several together.",
             (index, nodes, side, *hits),
         ),
-        Verb(
+        Operation(
             "similarity",
             "How similar two nodes are",
             "With the interval that holds the true score.",
@@ -363,10 +354,9 @@ def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
                 text("b", "Another node", required=True),
                 side,
                 *level,
-                *settings,
             ),
         ),
-        Verb(
+        Operation(
             "why",
             "The pages that make two nodes similar",
             "Each page has its share of the score, and the shares add up to it.",
@@ -375,12 +365,11 @@ def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
                 text("a", "A node; several are asked together", required=True, **several),
                 text("b", "Another node", required=True),
                 side,
-                number("k", limits.k, DEFAULT_REASONS, "How many pages to list"),
-                together,
+                *_parameters(QueryOptions, limits, ("k", "aggregate"), reasons),
                 *settings,
             ),
         ),
-        Verb(
+        Operation(
             "complete",
             "Nodes by a part of their names or titles",
             "First the nodes whose name or title is the text, then those where it begins so, or "
@@ -394,7 +383,7 @@ def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
                 text("side", "Of a bipartite index: only names of this side, such as user"),
             ),
         ),
-        Verb(
+        Operation(
             "batch",
             "The nodes most related to each of many",
             "A list for each node; a list of nodes in the place of one is asked together. What is "
@@ -413,9 +402,9 @@ def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
                 *hits,
             ),
         ),
-        Verb("indexes", "The indexes that are served", "With what they are made of.", ()),
+        Operation("indexes", "The indexes that are served", "With what they are made of.", ()),
     )
-    return {verb.name: verb for verb in every}
+    return {operation.name: operation for operation in every}
 
 
 # -- answers -----------------------------------------------------------------------------
@@ -424,16 +413,15 @@ def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
 Values = Mapping[str, Any]
 """What a question gives, by name (``server/requests.py``)."""
 
-_FILTERS = ("min_score", "min_confidence", "prefix", "exclude_prefix", "among", "other_sites")
-_HOW = ("together", "offset", "refine", "target_error", "confidence", "bound", "order")
-_LEVEL = ("refine", "target_error", "confidence", "bound")
+_LEVEL = tuple(ScoreOptions.declared())
+_HOW = tuple(QueryOptions.declared())
 
 
-def sampled(verb: str) -> bool:
-    """Whether the answer of a verb has intervals, and may be of fewer samples. Reasons are always
-    those of all samples, so that their shares are the same under load.
+def sampled(operation: str) -> bool:
+    """Whether the answer of an operation has intervals, and may be of fewer samples. Reasons are
+    always those of all samples, so that their shares are the same under load.
     """
-    return verb in ("related", "similarity", "batch")
+    return operation in ("related", "similarity", "batch")
 
 
 def heavy(asked: Values) -> bool:
@@ -475,12 +463,11 @@ def checked_settings(index: Index, asked: Values) -> None:
 
 def _related(index: Index, asked: Values) -> Document:
     nodes = stored(index, asked, asked["node"])
-    known(index, (*nodes, *asked.get("among", ())))
+    known(index, (*nodes, *asked.get("only", ())))
     return RelatedDocument.of(
         index,
         nodes,
-        **_some(asked, ("k", *_HOW, "candidates")),
-        filters=_some(asked, _FILTERS),
+        **_some(asked, _HOW),
         **_some(asked, SETTINGS),
     )
 
@@ -497,7 +484,7 @@ def _why(index: Index, asked: Values) -> Document:
     chosen = _some(asked, ("k", *SETTINGS))
     if len(nodes) == 1:  # clients send the default of together
         return WhyDocument.of(index, nodes[0], b, **chosen)
-    return WhyTogetherDocument.of(index, nodes, b, **_some(asked, ("together",)), **chosen)
+    return WhyTogetherDocument.of(index, nodes, b, **_some(asked, ("aggregate",)), **chosen)
 
 
 def _complete(index: Index, asked: Values) -> Document:
@@ -514,4 +501,4 @@ ANSWERS: dict[str, Callable[[Index, Values], Document]] = {
     "why": _why,
     "complete": _complete,
 }
-"""A verb, and what answers it: raises what the index raises (:class:`CociteError`)."""
+"""An operation, and what answers it: raises what the index raises (:class:`CociteError`)."""

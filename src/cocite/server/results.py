@@ -20,7 +20,7 @@ from cocite.errors import UsageError
 from cocite.graph.resolver import Resolver
 from cocite.results import Document, ResultRows
 from cocite.search import Index
-from cocite.search.remote.index import ShardStatus, SpreadIndex
+from cocite.search.remote.index import ShardStatus
 
 SEARCHED = 1_000_000
 """Names among which parts of names are looked for: a third of a second."""
@@ -122,13 +122,14 @@ class ServedDocument(Document):
             index.titles is not None,
             None if index.nodes.sides is None else index.nodes.sides.titles,
             index.settings,
-            dict(stored.asks) | ({"by": stored.by} if stored.by else {}),
+            dict(stored.asks)
+            | ({"meeting_weight": stored.meeting_weight} if stored.meeting_weight else {}),
             index.samples,
             answering,
             stored.store.nbytes,
             ages,
             told,
-            index.shards if isinstance(index, SpreadIndex) else None,
+            None if index.remote is None else index.remote.status,
         )
 
     def facts(self) -> dict[str, Any]:
@@ -161,7 +162,7 @@ class Limits:
     hits: int = 100_000
     """Hits that a batch may ask for in all."""
     together: int = 20
-    among: int = 1000
+    only: int = 1000
     name: int = 4096
     """Characters of a name, or of any other text."""
     body_time: float = 10.0

@@ -48,14 +48,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from cocite.compiled.clock import clock
-from cocite.deadline import limited
+from cocite.deadline import clock, limited
 from cocite.errors import CociteError, InputError, NotAStore, QueryTimeout, UnknownNode, UsageError
 from cocite.graph.sides import Sides
+from cocite.options.query import DEFAULT_K
 from cocite.results import Document
 from cocite.search import Index
-from cocite.search.remote.index import SpreadIndex
-from cocite.search.stages import DEFAULT_K
 from cocite.server.load import Adaptation, Full, Holder, LoadedIndex, Pool
 from cocite.server.metrics import Log, Metrics
 from cocite.server.requests import (
@@ -64,8 +62,8 @@ from cocite.server.requests import (
     Values,
     checked_settings,
     heavy,
+    operations_of,
     sampled,
-    verbs_of,
 )
 from cocite.server.results import Config, ServedDocument, ServedShards
 
@@ -200,7 +198,7 @@ class Problem:
         return tuple((name.lower().encode(), value.encode()) for name, value in told.items())
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not answered, and why."""
 
     def __init__(self, problem: Problem) -> None:
@@ -294,10 +292,11 @@ class ServedQuery:
         """What is asked."""
         return self.held.at(self.samples)
 
-    def heard(self, index: Index) -> None:
+    def answered_by(self, index: Index) -> None:
         """What was asked has answered, of as many samples as it has now."""
-        if index.samples != self.samples:
-            self.samples, self.full = index.samples, index.samples == self.held.index.samples
+        samples = index.samples if index.answered is None else index.answered.samples
+        if samples != self.samples:
+            self.samples, self.full = samples, samples == self.held.index.samples
 
     @property
     def tag(self) -> str:
@@ -324,7 +323,7 @@ class Service:
             each.name: Holder(each.name, each.path, config.graphs, means) for each in config.indexes
         }
         self.keys = None if config.keys is None else Keys(config.keys)
-        self.verbs = verbs_of(config.limits, list(self.holders))
+        self.operations = operations_of(config.limits, list(self.holders))
         places = [(each.path, each.name) for each in config.indexes]
         places += [(path, "the graph") for path in config.graphs]
         self.scrub = Scrub(places)
@@ -342,21 +341,21 @@ class Service:
     # -- asking ---------------------------------------------------------------------------
 
     @contextmanager
-    def asking(self, verb: str, values: Values) -> Iterator[ServedQuery]:
+    def serving(self, operation: str, values: Values) -> Iterator[ServedQuery]:
         """Who answers a question now, kept as it is for as long as the block takes; raises
-        :class:`Refused` for an index that is not served.
+        :class:`RequestRefused` for an index that is not served.
         """
         name = values.get("index", next(iter(self.holders)))
         holder = self.holders.get(name)
         if holder is None:
             served = ", ".join(self.holders)
-            raise Refused(
+            raise RequestRefused(
                 Problem("unknown-index", f"no index is named {name!r}; this server has {served}")
             )
         with holder.lease() as held:
             have = samples = held.index.samples
-            if sampled(verb) and not heavy(values):
-                share = self.adaptation.asked(time.monotonic())
+            if sampled(operation) and not heavy(values):
+                share = self.adaptation.share_now(time.monotonic())
                 samples = have if share >= 1 else held.samples(share, self.config.floor)
             yield ServedQuery(holder.name, held, samples, samples == have)
 
@@ -368,9 +367,9 @@ class Service:
         told: bool = True,
         seconds: float | None = None,
     ) -> ServedAnswer:
-        """Have work done by a thread; raises :class:`Refused` if there is too much to do, and
-        :class:`QueryTimeout` if it takes more ``seconds`` than a question may. Samples adapt to how
-        long it takes if that is to be ``told``.
+        """Have work done by a thread; raises :class:`RequestRefused` if there is too much to
+        do, and :class:`QueryTimeout` if it takes more ``seconds`` than a question may. Samples
+        adapt to how long it takes if that is to be ``told``.
         """
         began = time.monotonic()
         most = self.patience if self.adaptation.at_floor else None
@@ -379,7 +378,7 @@ class Service:
         except Full as full:
             if told:
                 self.adaptation.refused(time.monotonic())
-            raise Refused(_busy(full.after)) from None
+            raise RequestRefused(_busy(full.after)) from None
         if pushing and told:
             now = time.monotonic()
             self.adaptation.answered(now - began, now)
@@ -398,31 +397,31 @@ class Service:
 
     async def ask(
         self,
-        verb: str,
+        operation: str,
         values: Values,
         asking: ServedQuery,
         made: Callable[[Document], ServedAnswer],
     ) -> ServedAnswer:
         """Answer a question: ``made`` of its document, by a thread.
 
-        Raises :class:`Refused`, and the :class:`CociteError` that the index raises.
+        Raises :class:`RequestRefused`, and the :class:`CociteError` that the index raises.
         """
 
         def work() -> ServedAnswer:
-            return made(self._answer(verb, values, asking))
+            return made(self._answer(operation, values, asking))
 
-        found = await self.done(work, told=sampled(verb) and not heavy(values))
-        self._counted(verb, asking)
+        found = await self.done(work, told=sampled(operation) and not heavy(values))
+        self._counted(operation, asking)
         return found
 
-    def _answer(self, verb: str, values: Values, asking: ServedQuery) -> Document:
-        index = asking.index.one_question()
-        document = ANSWERS[verb](index, values)
-        asking.heard(index)
+    def _answer(self, operation: str, values: Values, asking: ServedQuery) -> Document:
+        index = asking.index
+        document = ANSWERS[operation](index, values)
+        asking.answered_by(index)
         return document
 
     async def ask_each(self, values: Values, asking: ServedQuery) -> AsyncIterator[list[bytes]]:
-        """Answer a batch: lines of JSON, some at a time; the first may raise :class:`Refused`."""
+        """Answer a batch: lines of JSON, some at a time; the first may raise RequestRefused."""
         nodes: Sequence[str | list[str]] = values["nodes"]
         self._bounded(len(nodes), values.get("k", DEFAULT_K))
         self._batches += 1
@@ -433,13 +432,13 @@ class Service:
             self._batches -= 1
 
     def _bounded(self, nodes: int, k: int) -> None:
-        """Raise :class:`Refused` for a batch that is too large, or one too many."""
+        """Raise :class:`RequestRefused` for a batch that is too large, or one too many."""
         most = self.config.limits.hits
         if nodes * k > most:
             told = f"{nodes:,} nodes with {k:,} hits each are more than {most:,} hits"
-            raise Refused(Problem("too-many", f"{told}: ask for fewer at once"))
+            raise RequestRefused(Problem("too-many", f"{told}: ask for fewer at once"))
         if self._batches >= max(_BATCHES, 4 * self.config.threads):
-            raise Refused(_busy(self.pool.wait))
+            raise RequestRefused(_busy(self.pool.wait))
 
     async def _each(
         self, nodes: Sequence[str | list[str]], values: Values, asking: ServedQuery
@@ -484,9 +483,9 @@ class Service:
         said = node if isinstance(node, list) else [node]
         return msgspec.json.encode(called | {"error": self.scrub(str(error), said)})
 
-    def _counted(self, verb: str, asking: ServedQuery) -> None:
-        if asking.samples is not None and sampled(verb):
-            self.metrics.made(asking.name, asking.samples)
+    def _counted(self, operation: str, asking: ServedQuery) -> None:
+        if asking.samples is not None and sampled(operation):
+            self.metrics.count_samples(asking.name, asking.samples)
 
     def sides(self, name: str) -> Sides | None:
         """The two sides of an index that is bipartite."""
@@ -495,7 +494,7 @@ class Service:
 
     def indexes(self) -> list[dict[str, Any]]:
         """What is served."""
-        share, found = self.adaptation.asked(time.monotonic()), []
+        share, found = self.adaptation.share_now(time.monotonic()), []
         for holder in self.holders.values():
             with holder.lease() as held:
                 samples = held.samples(share, self.config.floor)
@@ -506,11 +505,11 @@ class Service:
     def gauge(self) -> None:
         """Bring the metrics up to date that are not counted."""
         self.metrics.queue.set(self.pool.waiting)
-        self.metrics.share.set(self.adaptation.asked(time.monotonic()))
+        self.metrics.share.set(self.adaptation.share_now(time.monotonic()))
         for holder in self.holders.values():
             index = holder.now.index
-            if isinstance(index, SpreadIndex):
-                self.metrics.shard_status(holder.name, index.shards)
+            if index.remote is not None:
+                self.metrics.shard_status(holder.name, index.remote.status)
 
     # -- what changes meanwhile -----------------------------------------------------------
 
@@ -564,11 +563,11 @@ class Service:
             self.cluster.close()
         self.log.flush()
 
-    def fault(self, error: BaseException, verb: str) -> None:
+    def fault(self, error: BaseException, operation: str) -> None:
         """Log what is not the client's doing."""
         known = isinstance(error, CociteError | UsageError)
         message = str(error) if known else f"{type(error).__name__}: {error}"
-        self.log.say(message, "error", verb=verb)
+        self.log.say(message, "error", operation=operation)
 
 
 def reached(spread: ServedShards | None) -> Any:

@@ -26,7 +26,6 @@ import errno
 import mmap
 import os
 import re
-import resource
 import stat
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -157,12 +156,17 @@ class ArrayWriter:
         return self.entry
 
 
+_READ_ONLY = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # Windows has the last one alone
+    _READ_ONLY |= getattr(os, _flag, 0)
+
+
 def open_regular(path: Path, nbytes: int | None = None) -> int:
     """Open a plain file, of exactly ``nbytes`` if given: no link, no pipe, no surprise.
 
     Raises :class:`Damaged`, and :class:`ResourceError` if too many files are open.
     """
-    descriptor = _allowed(path, lambda: os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
+    descriptor = _allowed(path, lambda: os.open(path, _READ_ONLY))
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
@@ -188,6 +192,10 @@ def _allowed(path: Path, call: Callable[[], _Made]) -> _Made:
 
 def _allow_more() -> bool:
     """Let this process have twice as many files open; False if it has all that it may."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return False
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * now if most == resource.RLIM_INFINITY else min(2 * now, most)
     try:
@@ -199,6 +207,8 @@ def _allow_more() -> bool:
 
 def _unopened(path: Path, error: OSError) -> Damaged | ResourceError:
     if error.errno in (errno.EMFILE, errno.ENFILE):
+        import resource
+
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         return ResourceError(
             f"{path} is one file too many: this process may have {most:,} open. Allow more, such "
@@ -243,7 +253,7 @@ def evict(*arrays: NDArray[Any]) -> None:
             low, high = np.lib.array_utils.byte_bounds(array)
             low = (low - start) // AROUND * AROUND
             high = min(-(-(high - start) // AROUND) * AROUND, len(view))
-            view.madvise(mmap.MADV_DONTNEED, low, high - low)
+            _advise(view, "MADV_DONTNEED", low, high - low)
 
 
 def fetch(*arrays: NDArray[Any]) -> None:
@@ -257,17 +267,23 @@ def fetch(*arrays: NDArray[Any]) -> None:
             low, high = np.lib.array_utils.byte_bounds(array)
             low, high = (low - start) // mmap.PAGESIZE * mmap.PAGESIZE, high - start
             for piece in range(low, high, _FETCHED):
-                view.madvise(mmap.MADV_WILLNEED, piece, min(_FETCHED, high - piece))
+                _advise(view, "MADV_WILLNEED", piece, min(_FETCHED, high - piece))
+
+
+def _advise(view: mmap.mmap, advice: str, *where: int) -> None:
+    """Tell the system how a map is read, where it listens: Windows does not."""
+    if hasattr(mmap, advice):
+        view.madvise(getattr(mmap, advice), *where)
 
 
 class Access(Enum):
     """How a mapped array is going to be read, by which the system reads ahead."""
 
-    SCATTERED = mmap.MADV_RANDOM
+    SCATTERED = "MADV_RANDOM"
     """A few words here and there: pages come alone."""
-    AROUND = mmap.MADV_NORMAL
+    AROUND = "MADV_NORMAL"
     """Most of it, in any order: pages bring those around them along."""
-    THROUGH = mmap.MADV_SEQUENTIAL
+    THROUGH = "MADV_SEQUENTIAL"
     """From its first byte to its last, once."""
 
 
@@ -278,7 +294,7 @@ def advise(access: Access, *arrays: NDArray[Any]) -> None:
     for array in arrays:
         view = _view(array)
         if view is not None:
-            view.madvise(access.value)
+            _advise(view, access.value)
 
 
 def _view(array: NDArray[Any]) -> mmap.mmap | None:

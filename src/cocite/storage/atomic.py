@@ -38,7 +38,6 @@ files are lost.
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -135,6 +134,8 @@ def _digest(file: BinaryIO, size: int) -> str:
 
 def lock(descriptor: int) -> bool:
     """Lock an open file or directory; False if another process has it."""
+    import fcntl  # which Windows has not, where stores are read and not written
+
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -43,7 +43,7 @@ from cocite.storage.arrays import (
 from cocite.storage.atomic import MARK, staged_file
 
 MANIFEST = "manifest.json"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _MAX_MANIFEST = 1 << 24
 _PIECE = 1 << 20
 """Bytes of an array that are compared with its checksum, and in memory, at a time."""

@@ -52,7 +52,7 @@ class Scratch:
         self._directory = directory
 
     @classmethod
-    def beside(cls, store: str | os.PathLike[str]) -> Scratch:
+    def near(cls, store: str | os.PathLike[str]) -> Scratch:
         """On disk: in the directory of a store, or if that is read-only among temporary files."""
         path = Path(store)
         return cls(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))

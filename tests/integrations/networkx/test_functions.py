@@ -282,7 +282,7 @@ def test_there_and_back(kind: str) -> None:
     graph.graph["title"] = "web"
     graph.nodes[next(iter(graph))]["color"] = "red"
     for _, _, told in list(graph.edges(data=True))[:3]:
-        told["text"] = ["any"]
+        told["tfidf"] = ["any"]
     ours = backend.convert_from_nx(
         graph, preserve_edge_attrs=True, preserve_node_attrs=True, preserve_graph_attrs=True
     )

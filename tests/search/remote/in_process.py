@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from cocite.compiled.clock import compiling
 from cocite.errors import QueryTimeout, WorkerLost
 from cocite.search.remote import replicas
 from cocite.search.remote.replicas import ReplicaSet
@@ -115,7 +114,7 @@ class InProcess(Clock):
         patch.setattr(ReplicaSet, "__init__", watched)
         patch.setattr(ReplicaSet, "_watch", lambda self_: None)
         patch.setattr(replicas, "time", self)
-        patch.setattr(compiling, "_now", self)
+        patch.setattr("cocite.deadline._now", self)
 
     def sleep(self, seconds: float) -> None:
         """Let time go by, and what is to happen in it happen."""

@@ -13,14 +13,14 @@ import cocite
 from cocite import Graph, Index
 from cocite.deadline import limited
 from cocite.errors import QueryTimeout
-from cocite.search.remote.index import SpreadIndex, marked
+from cocite.search.remote.index import RemoteShards, marked
 from cocite.search.remote.replicas import Breaker, ReplicaSet
 from tests.oracles.simrank import dense, psimrank
 from tests.search.remote.in_process import InProcess
 
 SAMPLES, SHARDS, NODES = 40, 8, 4
 DEADLINE = 1.0
-Opened = Callable[..., tuple[SpreadIndex, InProcess]]
+Opened = Callable[..., tuple[Index, InProcess]]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def opened(index: Index, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
 
     def make(
         replicas: int = 1, deadline: float = DEADLINE, of: Index = index, shards: int = SHARDS
-    ) -> tuple[SpreadIndex, InProcess]:
+    ) -> tuple[Index, InProcess]:
         cluster, stored = InProcess(NODES), of.stored
         cluster.rule(monkeypatch)
         company = ReplicaSet(
@@ -57,7 +57,7 @@ def opened(index: Index, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
         )
         companies.append(company)
         assert company.begin(10) == shards
-        return SpreadIndex(stored, of.means, of._graph, company), cluster
+        return Index(stored, of.means, of.given, remote=RemoteShards(stored, company)), cluster
 
     yield make
     for company in companies:
@@ -72,7 +72,12 @@ def until(cluster: InProcess, true: Callable[[], bool], seconds: float) -> None:
         cluster.sleep(0.02)
 
 
-def samples(index: SpreadIndex) -> int:
+def remote_of(index: Index) -> RemoteShards:
+    assert index.remote is not None
+    return index.remote
+
+
+def samples(index: Index) -> int:
     """How many samples answer a question now; the interval holds the score."""
     assert all(hit.low <= hit.score <= hit.high for hit in index.related("n3"))
     assert index.answered is not None
@@ -87,8 +92,8 @@ def test_all_servers_together_give_the_answers_of_the_index(opened: Opened, inde
         assert other.similarity(name, "n5") == index.similarity(name, "n5")
     assert other.answered == (SAMPLES, SHARDS, SHARDS)
     assert len({actor.node for actor in cluster.made}) == NODES
-    assert [each.state for each in other.shards] == ["answers"] * SHARDS
-    assert sum(each.samples for each in other.shards) == SAMPLES
+    assert [each.state for each in remote_of(other).status] == ["answers"] * SHARDS
+    assert sum(each.samples for each in remote_of(other).status) == SAMPLES
 
 
 def test_a_server_that_sleeps_does_not_hold_an_answer_past_the_deadline(opened: Opened) -> None:
@@ -103,7 +108,7 @@ def test_a_server_that_sleeps_does_not_hold_an_answer_past_the_deadline(opened: 
     for _ in range(5):
         assert samples(other) == SAMPLES - 5
     assert cluster.now == began
-    (left,) = [each for each in other.shards if each.state != "answers"]
+    (left,) = [each for each in remote_of(other).status if each.state != "answers"]
     assert (left.shard, left.opened) == (2, 1)
     assert "without an answer" in left.fault
     cluster.made[2].delay = 0.0
@@ -130,7 +135,7 @@ def test_lost_nodes_cost_samples_and_come_back(opened: Opened, killed: list[int]
 def test_a_replica_elsewhere_answers_for_one_that_is_lost(opened: Opened) -> None:
     other, cluster = opened(replicas=2)
     places: dict[int, set[str]] = {}
-    for each in other.shards:
+    for each in remote_of(other).status:
         places.setdefault(each.shard, set()).add(each.node)
     assert all(len(nodes) == 2 for nodes in places.values())
     cluster.kill_node(0)
@@ -175,7 +180,9 @@ def test_what_is_told_of_another_index_is_no_answer(
     cluster.made[3].made_anew()
     assert {samples(other) for _ in range(5)} == {SAMPLES - 5}
     assert other.related("n7") == other.related("n7")
-    assert [each.fault for each in other.shards if each.fault] == ["it holds another index"]
+    assert [each.fault for each in remote_of(other).status if each.fault] == [
+        "it holds another index"
+    ]
 
 
 def test_fewer_samples_ask_fewer_servers_by_turns(opened: Opened) -> None:

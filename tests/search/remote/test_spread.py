@@ -18,9 +18,13 @@ import cocite
 from cocite import Graph, Index
 from cocite.errors import Damaged, UsageError
 from cocite.index.layouts.messages import ShardRequest, ShardResponse
-from cocite.search.remote.index import SampleHolder, ShardStatus, SpreadIndex
-from cocite.search.results import RelatedDocument, SimilarityDocument
-from cocite.search.why_documents import WhyDocument, WhyTogetherDocument
+from cocite.search.remote.index import RemoteShards, SampleHolder, ShardStatus
+from cocite.search.results import (
+    RelatedDocument,
+    SimilarityDocument,
+    WhyDocument,
+    WhyTogetherDocument,
+)
 from tests.conftest import by_walks
 
 SAMPLES, SHARD, SHARDS = 40, 15, 6
@@ -50,16 +54,17 @@ class Direct:
         there = [i for i in range(self.shards) if i not in self.gone][:shards]
         return [(i, self.holders[i].tell(wanted)[1]) for i in reversed(there)]
 
-    def seen(self) -> list[ShardStatus]:
+    def status(self) -> list[ShardStatus]:
         return []
 
     def close(self) -> None:
         self.holders.clear()
 
 
-def spread(index: Index, gone: Collection[int] = (), shards: int = SHARDS) -> SpreadIndex:
+def spread(index: Index, gone: Collection[int] = (), shards: int = SHARDS) -> Index:
     stored = index.stored
-    return SpreadIndex(stored, index.means, index._graph, Direct(stored.store.path, shards, gone))
+    remote = RemoteShards(stored, Direct(stored.store.path, shards, gone))
+    return Index(stored, index.means, index.given, remote=remote)
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +96,9 @@ def told(index: Index, names: list[str]) -> list[Any]:
     for a, b in pairwise(names):
         found += [
             RelatedDocument.of(index, a, 7),
-            RelatedDocument.of(index, a, 5, bound="bernstein", filters={"min_confidence": 0.9}),
+            RelatedDocument.of(index, a, 5, bound="bernstein", min_confidence=0.9),
             RelatedDocument.of(index, (a, b), 5),
-            RelatedDocument.of(index, (a, b), 5, together="least"),
+            RelatedDocument.of(index, (a, b), 5, aggregate="min"),
             SimilarityDocument.of(index, a, b),
             SimilarityDocument.of(index, a, a),
             WhyDocument.of(index, a, b),
@@ -160,7 +165,7 @@ def test_a_refreshed_index_is_shared_out_so_that_every_shard_knows_all(
     more = "".join(f"n{a}\tn{b}\n" for a, b in [(1, 200), (3, 200), (2, 200), (1, 4)])
     (tmp_path / "more.tsv").write_text(rows + more)
     newer = cocite.ingest(tmp_path / "more.tsv", tmp_path / "g", delimiter="tab", header="no")
-    index = cocite.refresh(old.stored.store.path, newer, share=0.25)
+    index = cocite.refresh(old.stored.store.path, newer, fraction=0.25)
     names = ["n200", "n4", "n2"]
     assert told(spread(index), names) == told(index, names)
     found = spread(index, gone={2, 4}).related("n200")
@@ -173,8 +178,8 @@ def test_settings_of_a_question_are_those_of_any_other(built: Callable[[str], In
     other = spread(index)
     for settings in (
         {"decay": 0.3},
-        {"by": "t <= 2"},
-        {"by": "hitting"},
+        {"meeting_weight": "t <= 2"},
+        {"meeting_weight": "hitting"},
         {"evidence": "geometric"},
     ):
         for name in ("n3", "n17"):
@@ -198,7 +203,8 @@ def test_refined_answers_are_those_of_the_index(kind: str, built: Callable[[str]
 def test_the_order_of_hits_is_of_the_samples_that_made_them(built: Callable[[str], Index]) -> None:
     index = built("trees")
     other = spread(index)
-    company: Any = other.company
+    remote: Any = other.remote
+    company = remote.company
     hits = other.related("n3")
     company.gone = {0, 1, 2, 3, 4}
     assert hits.certain_ranks == index.related("n3").certain_ranks
@@ -208,7 +214,8 @@ def test_the_order_of_hits_is_of_the_samples_that_made_them(built: Callable[[str
 def test_fewer_samples_are_those_of_fewer_shards(built: Callable[[str], Index]) -> None:
     index = built("trees")
     some = spread(index).first(10)
-    assert (some.samples, some.query_shards) == (10, 2)
+    assert some.remote is not None
+    assert (some.samples, some.remote.query_shards) == (10, 2)
     assert some.related("n3") == index.first(2 * SAMPLES // SHARDS).related("n3")
     assert some.answered == (13, 2, SHARDS)
     with pytest.raises(UsageError, match="ask for 1 to 40"):
@@ -218,7 +225,7 @@ def test_fewer_samples_are_those_of_fewer_shards(built: Callable[[str], Index]) 
 def test_what_cannot_be_spread_is_refused(graph: Graph, tmp_path: Path) -> None:
     exact = cocite.build(graph, tmp_path / "e", measure="cocitation")
     with pytest.raises(UsageError, match="scores are computed"):
-        SpreadIndex(exact.stored, exact.means, None, Direct(exact.stored.store.path, 0))
+        RemoteShards(exact.stored, Direct(exact.stored.store.path, 0))
     sketch = cocite.build(graph, tmp_path / "s", measure="xjaccard", bits=2, samples=8)
     with pytest.raises(UsageError, match="as long as the graph has nodes"):
         SampleHolder(str(sketch.stored.store.path), 0, 2)
@@ -247,7 +254,8 @@ def test_a_shard_that_points_outside_of_itself_answers_without(
 
 def test_two_shards_with_the_same_samples_are_noticed(built: Callable[[str], Index]) -> None:
     other = spread(built("trees"))
-    company: Any = other.company
+    remote: Any = other.remote
+    company = remote.company
     company.holders[1] = company.holders[0]
     with pytest.raises(Damaged, match="the same sample"):
         other.related("n3")

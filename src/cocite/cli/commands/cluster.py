@@ -46,7 +46,7 @@ class LocalDocument(Document):
 def cluster() -> None:
     """Start several Ray nodes on this machine, for trying, and look at the nodes of a cluster.
 
-    Verbs that take --cluster can start local nodes themselves, for the time of the command:
+    Commands that take --cluster can start local nodes themselves, for the time of the command:
     --cluster local:4.
     """
 
@@ -64,7 +64,7 @@ def cluster() -> None:
 def up(count: int, show: Show) -> None:
     """Start a cluster of N nodes on this machine, which stays until cocite cluster down.
 
-    Verbs find it by --cluster auto. Only who can read your directory of compiled kernels can use
+    Commands find it by --cluster auto. Only who can read your directory of compiled kernels can use
     it: its token is kept there.
     """
     from cocite.cluster.ray.local import start_cluster

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
-from functools import wraps
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +11,15 @@ import click
 
 from cocite.cli import GIVEN
 from cocite.cli.console import Stages
-from cocite.cli.help import SectionedVerb
-from cocite.cli.link_files import bipartite_option, cache_option, index_of
-from cocite.cli.options import cluster_option, format_option, resource_options, safe_csv, via_option
-from cocite.cli.output import Reply, Show, fitting, or_of, say, table_text, unsaid
-from cocite.cli.targets import kind_option, to_options
-from cocite.io.readers.contract import DELIMITERS
+from cocite.cli.help import SectionedCommand
+from cocite.cli.link_files import index_of
+from cocite.cli.options import cluster_option, format_option, resource_options, safe_csv, takes
+from cocite.cli.output import Reply, fitting, or_of, say, table_text, unsaid
 from cocite.io.writers import TABLES, kinds_of
+from cocite.options.build import IndexOptions
+from cocite.options.common import OutputOptions
+from cocite.options.evaluate import EvaluateOptions
+from cocite.options.source import SourceOptions
 
 if TYPE_CHECKING:
     from cocite.evaluation.report import StudyDocument
@@ -29,62 +30,6 @@ _UNITS = {
     "judging": "queries",
     "reading": "",
 }
-
-
-def numbers_option(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> tuple[int, ...] | None:
-    """Whole numbers with commas between them, such as 1,5,10; None if there are none."""
-    try:
-        return None if value is None else tuple(int(part) for part in value.split(","))
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is no list of whole numbers such as 1,5,10") from None
-
-
-def _columns(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> tuple[str, ...] | None:
-    return None if value is None else tuple(part.strip() for part in value.split(","))
-
-
-_LABELS = (
-    click.option(
-        "--label-columns",
-        callback=_columns,
-        metavar="A,B",
-        help="The columns of name and category, by their names or by numbers from 1.  "
-        "[default: 1,2]",
-    ),
-    click.option(
-        "--delimiter",
-        type=click.Choice(["auto", *DELIMITERS], case_sensitive=False),
-        help="Between columns, in the table of labels.  [default: auto]",
-    ),
-    click.option(
-        "--header",
-        type=click.Choice(["auto", "yes", "no"], case_sensitive=False),
-        help="Whether the first row names the columns, in the table of labels.  [default: auto]",
-    ),
-    click.option(
-        "--skip-bad-rows",
-        is_flag=True,
-        help="Leave malformed rows of the labels out, if they are at most half of them.",
-    ),
-    click.option("--skip-all-bad-rows", is_flag=True, help="The same, however many they are."),
-)
-
-
-def label_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add how a table of labels is read; what is not said is None."""
-
-    @wraps(command)
-    def called(*given: Any, **options: Any) -> Any:
-        some, every = options.pop("skip_bad_rows"), options.pop("skip_all_bad_rows")
-        return command(*given, skip_bad_rows="all" if every else some or None, **options)
-
-    for option in reversed(_LABELS):
-        called = option(called)
-    return called
 
 
 def _settings(
@@ -105,47 +50,9 @@ def _settings(
     return found
 
 
-@click.command(cls=SectionedVerb)
+@click.command(cls=SectionedCommand)
 @click.argument("paths", metavar="[INDEX|GRAPH|LINKS]...", nargs=-1)
-@click.option(
-    "--labels",
-    metavar="FILE",
-    help="A table of names and categories: text (tabs, commas, semicolons, bars or blanks) or "
-    "Parquet.",
-)
-@label_options
-@click.option(
-    "--separator",
-    metavar="TEXT",
-    help='What separates the parts of a category, the most general first; "" for nothing.  '
-    "[default: .]",
-)
-@click.option(
-    "--depth",
-    type=click.IntRange(1),
-    help="How many parts of a category make a class, for sibling Gamma.  [default: as many as "
-    "most have]",
-)
-@click.option(
-    "--gamma-least",
-    type=click.FloatRange(0),
-    metavar="SCORE",
-    help="Compare only nodes that score more than this, for sibling Gamma.  [default: 0]",
-)
-@click.option(
-    "--texts", metavar="PATH", help="The texts of the nodes: a folder, a tar archive, or a table."
-)
-@click.option(
-    "--queries",
-    type=click.IntRange(1),
-    help="Ask for so many nodes only, drawn by --seed.  [default: all that have a label or a text]",
-)
-@click.option(
-    "--cutoffs",
-    callback=numbers_option,
-    metavar="LIST",
-    help="The values of k in precision@k and the like, such as 1,5,10.",
-)
+@takes(EvaluateOptions, "options")
 @click.option(
     "--set",
     "settings",
@@ -154,47 +61,36 @@ def _settings(
     metavar="NAME=VALUE",
     help="A setting of the measures, such as decay=0.1. Repeatable.",
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help="Write a report (.html), with its tables as .md and .csv beside it; or a table with a row "
-    f"a figure ({or_of(TABLES)}).",
-)
-@kind_option(["html", *kinds_of(TABLES)])
-@to_options
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Where the random numbers start. Equal seeds give equal figures.",
+@takes(
+    OutputOptions,
+    "output",
+    output={
+        "text": "Write a report (.html), with its tables as .md and .csv beside it; or a table "
+        f"with a row a figure ({or_of(TABLES)})."
+    },
+    output_format={"choices": ("html", *kinds_of(TABLES))},
+    overwrite={
+        "text": "Replace the report and the files beside it, or the table. A symbolic link is "
+        "refused."
+    },
 )
 @resource_options
 @cluster_option(
     "Draw the samples of indexes that are made to be judged on a cluster. Its nodes see GRAPH and "
     "the directory of temporary files (TMPDIR) by the same paths, or samples come by --staging-url."
 )
-@via_option
-@click.option(
-    "--overwrite",
-    is_flag=True,
-    help="Replace the report and the files beside it, or the table. A symbolic link is refused.",
-)
-@bipartite_option
-@cache_option
+@takes(IndexOptions, "sent", only=("staging_url",))
+@takes(SourceOptions, "source", only=("bipartite", "no_cache"))
 @format_option
 def evaluate(
     paths: tuple[str, ...],
-    output: str | None,
-    kind: str | None,
-    to: str | None,
-    append: bool,
-    overwrite: bool,
-    bipartite: bool,
-    no_cache: bool,
-    show: Show,
-    **data: Any,
+    options: EvaluateOptions,
+    settings: dict[str, Any],
+    output: OutputOptions,
+    memory: int | None,
+    threads: int | None,
+    source: SourceOptions,
+    **where: Any,
 ) -> None:
     """Tell how good the answers are: sibling Gamma, precision, recall, nDCG, likeness of texts.
 
@@ -210,15 +106,17 @@ def evaluate(
     from cocite.io.writers import Target
     from cocite.search.open import BUILD_LOG
 
-    how: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe_csv()}
-    target = figures_target(output, to=to, kind=kind, **how)
-    means = {name: data[name] for name in ("memory", "threads")}
-    paths = tuple(index_of(path, no_cache=no_cache, bipartite=bipartite, **means) for path in paths)
+    kind, show = output.output_format, where["show"]
+    target = figures_target(output, safe=safe_csv())
+    means = {"memory": memory, "threads": threads}
+    paths = tuple(index_of(path, source, **means) for path in paths)
+    chosen = replace(options, settings=settings)
+    how = {"cluster": where["cluster"], "staging_url": where["sent"].staging_url}
     with Stages(_UNITS) as stages, unsaid(BUILD_LOG):
-        found = run(*paths, progress=stages, **data)
+        found = run(*paths, progress=stages, options=chosen, **how, **means)
         if isinstance(target, Path):
             stages("writing", 0, 0)
-            found.write(target, kind=kind, overwrite=overwrite, command=_typed())
+            found.write(target, kind=kind, overwrite=output.overwrite, command=_typed())
         elif isinstance(target, Target):
             stages("writing", 0, 0)
             found.write_table(target)
@@ -226,7 +124,7 @@ def evaluate(
     for note in _notes(found):
         say(note)
     if isinstance(target, Path):
-        say(f"{output}: the report; tables and all figures are in .md and .csv beside it")
+        say(f"{output.output}: the report; tables and all figures are in .md and .csv beside it")
     elif isinstance(target, Target):
         say(f"{target.label}: all figures, a row each")
 

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cocite.cli.completion import measure_names
 from cocite.cli.console import Stages
-from cocite.cli.help import SectionedVerb
-from cocite.cli.link_files import bipartite_option, graph_of, graph_url, titles_option
+from cocite.cli.help import SectionedCommand
+from cocite.cli.link_files import graph_of, graph_url
 from cocite.cli.options import (
+    FILE,
+    THERE,
     cluster_option,
-    filter_of,
     format_option,
-    is_set,
-    keep_options,
     no_verify_option,
-    overwrite_option,
     partition_option,
     resource_options,
-    texts_options,
+    takes,
     verifying,
-    via_option,
 )
 from cocite.cli.output import (
     Reply,
@@ -39,22 +35,48 @@ from cocite.cli.output import (
     table_text,
     texts_in_words,
 )
-from cocite.cli.settings import build_options, by_option, chosen_settings, measure_options
+from cocite.cli.settings import MEETING, build_options, with_settings
 from cocite.engine.carriers import TOKEN_BYTES
-from cocite.measures import DECAY, By, Measure
+from cocite.measures import DECAY, Measure
 from cocite.measures.evidence import FLOOR_WORDS, FLOORS
 from cocite.measures.results import MeasuresDocument
+from cocite.options.build import IndexOptions
+from cocite.options.source import SourceOptions
 from cocite.resources import Resources, format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
-    from cocite.index.build import BuildReport, IndexBuild
+    from cocite.index.build import IndexBuild
+    from cocite.index.reports import BuildReport
     from cocite.index.results import BuildDocument
 
 
 _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items())
 
 
-@click.command(cls=SectionedVerb, epilog=f"The least --memory, by layout: {_FLOORS}. {FLOOR_WORDS}")
+_NUMBERS = re.compile(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?")
+
+
+class Numbers(click.ParamType):  # type: ignore[type-arg]
+    """``100..199``, or one number, as a range."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def convert(
+        self, value: str | range, param: click.Parameter | None, ctx: click.Context | None
+    ) -> range:
+        """The range that a text says."""
+        if isinstance(value, range):
+            return value
+        match = _NUMBERS.fullmatch(value)
+        if match is None:
+            self.fail(f"{value!r} is no run of numbers; write it like 100..199", param, ctx)
+        return range(int(match[1]), int(match[2] or match[1]) + 1)
+
+
+@click.command(
+    cls=SectionedCommand, epilog=f"The least --memory, by layout: {_FLOORS}. {FLOOR_WORDS}"
+)
 @click.argument("graph", metavar="GRAPH|LINKS")
 @click.option(
     "-o",
@@ -64,107 +86,34 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
     help="The index to make: a directory, or a "
     "URL (s3://..., gs://..., file://...), where it comes when it is whole.",
 )
-@click.option(
-    "--settings",
-    "chosen",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Take measure, direction and settings from this file, such as cocite tune writes. Options "
-    "that are given beside it go before it, but for another --measure.",
+@takes(
+    IndexOptions,
+    "options",
+    types={
+        "settings_file": FILE,
+        "texts": THERE,
+        "meeting_weight": MEETING,
+        "numbers": Numbers("numbers"),
+    },
 )
-@measure_options
-@build_options
-@by_option
-@texts_options
-@keep_options
-@click.option(
-    "--unweighted",
-    is_flag=True,
-    help="Ignore the weights of links.  [default: use them, if there are any]",
-)
-@click.option(
-    "--shard",
-    type=int,
-    metavar="SAMPLES",
-    help="Save after so many samples; a build that was interrupted goes on from there.  [default: "
-    "16, fewer for large graphs]",
-)
-@click.option(
-    "--blocks",
-    type=click.IntRange(1),
-    metavar="COUNT",
-    help="Cut the graph into blocks, one in memory at a time.  [default: "
-    "as "
-    "many as --memory requires]",
-)
-@click.option(
-    "--out-of-core",
-    "external",
-    is_flag=True,
-    help="Keep the state of the walks on disk, too, so that memory does not grow with the graph.  "
-    "[default: only if --memory is below 26.5 bytes a node]",
-)
+@with_settings(build_options, into="options")
 @resource_options
 @cluster_option(
     "Draw the samples on a cluster. Its nodes see GRAPH and DIR by the same paths, or GRAPH is a "
-    "URL, of which each keeps a copy, or in blocks (cocite ingest --blocks), which they share."
+    "URL, of which each keeps a copy, or in blocks (cocite ingest --partitions), which they share."
 )
-@via_option
-@overwrite_option("index")
-@click.option(
-    "--refine",
-    is_flag=True,
-    help="Prepare refined answers now (simrank only). Otherwise every command that refines "
-    "prepares "
-    "them itself.",
-)
-@click.option(
-    "--sample-range",
-    "numbers",
-    metavar="FIRST..LAST",
-    callback=lambda context, parameter, value: numbers_in(value),
-    help="Draw the samples with these numbers only, such as 100..199. cocite merge joins indexes "
-    "of different numbers, wherever they were built. Each of them can be asked, too.  [default: "
-    "0..99, or as --samples says]",
-)
-@click.option(
-    "--no-resume",
-    "restart",
-    is_flag=True,
-    help="Begin again: throw away an unfinished build, which had other settings.",
-)
-@titles_option
-@bipartite_option
+@takes(SourceOptions, "source", only=("titles", "bipartite"))
 @no_verify_option
 @format_option
 def index(
     graph: str,
     output: str,
-    chosen: Path | None,
-    measure: str,
-    direction: str | None,
-    layout: str | None,
-    show: Show,
+    options: IndexOptions,
     memory: int | None,
     threads: int | None,
-    shard: int | None,
-    blocks: int | None,
-    external: bool,
-    overwrite: bool,
-    restart: bool,
-    unweighted: bool,
-    refine: bool,
-    by: By | None,
-    numbers: range | None,
-    keep: Path | None,
-    keep_prefix: tuple[str, ...],
-    texts: Path | None,
-    texts_share: float | None,
-    titles: tuple[str, ...],
-    bipartite: bool,
     cluster: str | None,
-    via: str | None,
-    **settings: object,
+    source: SourceOptions,
+    show: Show,
 ) -> None:
     """Build an index of the stored GRAPH, or of the graph that is kept of a file of LINKS.
 
@@ -183,60 +132,47 @@ def index(
     from cocite.io.remote import copied, is_url
     from cocite.search.plan.plan import expected_error, standard_errors
 
-    options = chosen_options(
-        chosen,
-        measure if is_set("measure") else None,
-        direction,
-        layout,
-        chosen_settings(settings),
-        unweighted=unweighted,
-        refine=refine,
-        numbers=numbers,
-        by=by,
-        keep=filter_of(keep, keep_prefix),
-        texts=texts,
-        texts_share=texts_share,
-    )
+    built = chosen_options(options.settings_file, options)
     give_back_at_once()
-    sending = Sending(output, "index", overwrite) if is_url(output) else None
+    sending = Sending(output, "index", options.overwrite) if is_url(output) else None
     beside = sending is not None and cluster is not None and not is_blocked(graph)
-    via = via or (f"{output}.building" if beside else None)
+    staged = options.staging_url or (f"{output}.building" if beside else None)
     with ExitStack() as stack:
         stored: Graph
         spread = None
         if is_blocked(graph):
-            cut = external or blocks is not None or via is not None
-            apart = partition_option(graph, cluster, memory, cut=cut)
-            stored, memory = stack.enter_context(apart)
-            means = Resources.checked(threads, memory, shard)
+            cut = options.external or options.blocks is not None or staged is not None
+            stored, memory = stack.enter_context(partition_option(graph, cluster, memory, cut=cut))
+            means = Resources.checked(threads, memory, options.shard)
         else:
-            means = Resources.checked(threads, memory, shard, blocks, external)
-            more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
+            size = options.shard, options.blocks, options.external
+            means = Resources.checked(threads, memory, *size)
             url = graph_url(graph)
             if url is None:
-                graph = graph_of(graph, lasting=True, memory=memory, threads=threads, **more)
+                graph = graph_of(graph, source, memory=memory, threads=threads, lasting=True)
             found_at = graph if url is None else copied(url, "graph")
             stored = Graph.open(found_at, verify=verifying())
-            spread = stack.enter_context(spread_on(cluster, url, via))
+            spread = stack.enter_context(spread_on(cluster, url, staged))
             means = of_nodes(spread, means, threads, memory)
-        how: dict[str, Any] = {"overwrite": overwrite, "restart": restart, "spread": spread}
+        how: dict[str, Any] = {"overwrite": options.overwrite, "restart": options.restart}
+        how |= {"spread": spread}
         how |= {"overwrite": True, "elsewhere": True} if sending else {}
         place = sending.path if sending else output
-        work = stack.enter_context(IndexBuild(stored, place, options, means, **how))
-        asked = query_settings(options.measure, options.parts, {}, options.by, options.asks)
-        errors = standard_errors(options.parts, asked, options.samples)
+        work = stack.enter_context(IndexBuild(stored, place, built, means, **how))
+        asked = query_settings(built.measure, built.parts, {}, built.meeting_weight, built.asks)
+        errors = standard_errors(built.parts, asked, built.samples)
         # Nodes may be quite unlike this machine, so pilots here would say nothing of the time.
-        told = f"on {spread.told()}" if spread else str(work.estimate())
+        told = f"on {spread.in_words()}" if spread else str(work.estimate())
         say(f"{output}: {told}{expected_error(errors)}")
         report = _run(work)
         if sending is not None:
             sending.send()
         found = BuildDocument.of(work, report, output)
-        options = work.options
-    for line in found.told.lines(stored, options):
+        built = work.options
+    for line in found.told.lines(stored, built):
         say(line)
-    decay = options.measure.ask_settings({})[DECAY] if refine else None
-    show(Reply(found, lambda: _text(found, f"ready for decay {decay}" if refine else "")))
+    decay = built.measure.ask_settings({})[DECAY] if options.refine else None
+    show(Reply(found, lambda: _text(found, f"ready for decay {decay}" if options.refine else "")))
 
 
 def _run(work: IndexBuild) -> BuildReport:
@@ -247,19 +183,6 @@ def _run(work: IndexBuild) -> BuildReport:
             lambda done, total: stages(stage, done, total),
             lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
         )
-
-
-_NUMBERS = re.compile(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?")
-
-
-def numbers_in(text: str | None) -> range | None:
-    """``100..199``, or one number, as a range."""
-    if text is None:
-        return None
-    match = _NUMBERS.fullmatch(text)
-    if match is None:
-        raise click.BadParameter(f"{text!r} is no run of numbers; write it like 100..199")
-    return range(int(match[1]), int(match[2] or match[1]) + 1)
 
 
 def _text(found: BuildDocument, ready: str) -> str:
@@ -287,8 +210,8 @@ def _text(found: BuildDocument, ready: str) -> str:
             shown["sent"] += f", of at most {TOKEN_BYTES} if every token were sent at every step"
     what = "node and sample" if found.sampled else "node"
     shown["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
-    if found.by is not None:
-        shown["by"] = f"{found.by}, unless a question says otherwise"
+    if found.meeting_weight is not None:
+        shown["meeting_weight"] = f"{found.meeting_weight}, unless a question says otherwise"
     if found.asks:
         shown["asks"] = asks_text(found.asks)
     return facts_text(shown | ({"refined": ready} if ready else {}))

@@ -1,8 +1,8 @@
-"""``cocite info``: what a stored graph or index holds; with ``--cache``, what is compiled.
+"""``cocite info``: what a stored graph or index holds; with ``--cache``, what is cached.
 
 ``cocite verify``: check every byte of a stored graph or index.
 
-``cocite cache``: compiled kernels, copies of stores, and what is made of links; ``cocite info
+``cocite cache``: copies of stores, and what is made of links; ``cocite info
 --cache`` shows them.
 """
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.link_files import bipartite_option, cache_option, graph_of, stored_of
-from cocite.cli.options import format_option
+from cocite.cli.link_files import graph_of, stored_of
+from cocite.cli.options import format_option, takes
 from cocite.cli.output import (
     Reply,
     Show,
@@ -26,17 +26,18 @@ from cocite.cli.output import (
     say,
     texts_in_words,
 )
-from cocite.compiled.cache import VARIABLE, Version, cached_versions, place, remove
 from cocite.errors import Damaged, StoreError, UsageError
 from cocite.graph import Graph
 from cocite.graph.graph import hubs_in_words
 from cocite.graph.partitions import BlockedGraph, GraphDocument, is_blocked
-from cocite.io.remote import Copy, cached_copies, remove_copies
+from cocite.io.remote import Copy, clear_remote_cache, list_remote_cache
 from cocite.measures import find_measure
 from cocite.measures.blend import PREFIX
+from cocite.options.source import SourceOptions
 from cocite.resources import format_size
 from cocite.results import Document
 from cocite.storage import kind_of
+from cocite.storage.user_cache import VARIABLE, place
 
 if TYPE_CHECKING:
     from cocite.index.results import IndexDocument
@@ -50,15 +51,14 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show where compiled kernels are kept instead, how large they are, and their versions.",
 )
-@bipartite_option
-@cache_option
+@takes(SourceOptions, "source", only=("bipartite", "no_cache"))
 @format_option
-def info(path: str | None, cache: bool, bipartite: bool, no_cache: bool, show: Show) -> None:
+def info(path: str | None, cache: bool, source: SourceOptions, show: Show) -> None:
     """Show what the stored graph or index at the path holds, or the graph of a file of links."""
     if cache == (path is not None):
         raise UsageError("name a graph, an index or a file of links, or pass --cache")
     if path is None:
-        if bipartite:
+        if source.bipartite:
             raise UsageError(
                 "--bipartite is of a file of links, and --cache shows none: leave one out"
             )
@@ -68,7 +68,7 @@ def info(path: str | None, cache: bool, bipartite: bool, no_cache: bool, show: S
     if is_blocked(path):
         show(graph_reply(BlockedGraph.open(path)))
         return
-    path = graph_of(path, no_cache=no_cache, bipartite=bipartite)
+    path = graph_of(path, source)
     show(_index_reply(path) if kind_of(path) == "index" else graph_reply(Graph.open(path)))
 
 
@@ -162,7 +162,11 @@ def _index_text(found: IndexDocument) -> str:
             **_shown_numbers(found),
             **({"weights": used} if found.graph["weighted"] else {}),
             **_shown_refined(found),
-            **({"by": f"{found.by}, unless a question says otherwise"} if found.by else {}),
+            **(
+                {"meeting_weight": f"{found.meeting_weight}, unless a question says otherwise"}
+                if found.meeting_weight
+                else {}
+            ),
             **({"asks": asks_text(found.asks)} if found.asks else {}),
             "on disk": f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a node"
             + (" and sample" if found.samples else ""),
@@ -237,8 +241,8 @@ def verify(path: str, show: Show) -> None:
     found = each[0] if kept == [path] else VerifiedLinks(path, each)
     show(Reply(found, lambda: "\n".join(_whole(one) for one in each if not one.faults)))
     for one in each:
-        if one.beside:
-            say(f"{one.beside}. Nothing reads it: it may be removed")
+        if one.leftovers:
+            say(f"{one.leftovers}. Nothing reads it: it may be removed")
         if one.faults:
             left = [one.left] if one.left else []
             where = "" if kept == [path] else f"{one.path}: "
@@ -255,17 +259,10 @@ def _whole(found: VerifyDocument) -> str:
 
 @dataclass(frozen=True)
 class CacheDocument(Document):
-    """Where kernels are kept, why there, and which versions there are, that of now first.
-
-    ``path`` is None if there is no place to keep them; ``read`` are directories that are read, too.
-    """
+    """Where the cache is, why there, and what it holds; ``path`` is None if no place is safe."""
 
     path: str | None
     because: str
-    read: list[str]
-    kernels: int
-    bytes: int
-    versions: list[Version]
     copies: list[Copy]
     """Of stores that lie at URLs."""
     bytes_of_copies: int
@@ -277,7 +274,6 @@ class CacheDocument(Document):
 class ClearedDocument(Document):
     """What was removed."""
 
-    removed: list[Version]
     copies: list[Copy]
     links: list[str]
     """Of which sources."""
@@ -285,17 +281,12 @@ class ClearedDocument(Document):
 
 
 def cache_reply() -> Reply:
-    """The facts of the cache."""
-    found = place()
-    versions = cached_versions(found)
+    """Return the facts of the cache."""
+    found, copies = place(), _remote_cache()
     document = CacheDocument(
-        None if found.written is None else str(found.written),
+        None if found.folder is None else str(found.folder),
         found.because,
-        [str(folder) for folder in found.folders if folder != found.written],
-        sum(each.kernels for each in versions),
-        sum(each.bytes for each in versions),
-        versions,
-        copies := _remote_cache(),
+        copies,
         sum(each.bytes for each in copies),
         _links(),
     )
@@ -305,7 +296,7 @@ def cache_reply() -> Reply:
 def _remote_cache() -> list[Copy]:
     """Those that are kept; none where there is no place for them."""
     try:
-        return cached_copies()
+        return list_remote_cache()
     except StoreError:
         return []
 
@@ -321,89 +312,48 @@ def _links() -> dict[str, int]:
 
 
 def _text(found: CacheDocument) -> str:
-    shown = {"cache": found.path or "none: kernels are compiled anew by every command"}
+    shown = {"cache": found.path or "none: no directory is safe"}
     shown["chosen by"] = f"{found.because} ({VARIABLE} sets another place)"
-    if found.read:
-        shown["read, too"] = and_of(found.read)
-    shown["holds"] = f"{_kernels(found.kernels)}, {format_size(found.bytes)}"
-    old = 0
-    for each in found.versions:
-        old += not each.current
-        title = "of now" if each.current else f"old, {old}"
-        shown[title] = f"{_kernels(each.kernels)}, {format_size(each.bytes)}{_provenance(each)}"
-    if found.copies:
-        count = len(found.copies)
-        size = format_size(found.bytes_of_copies)
-        shown["copies"] = f"{count:,} of stores at URLs, {size} (cocite cache clear --copies)"
+    count, size = len(found.copies), format_size(found.bytes_of_copies)
+    shown["copies"] = f"{count:,} of stores at URLs, {size} (cocite cache clear --remote)"
     for number, copy in enumerate(found.copies, 1):
         read = ", being read" if copy.read else ""
         shown[f"copy {number}"] = f"{copy.url or copy.name}, {format_size(copy.bytes)}{read}"
-    if found.links:
-        size = format_size(sum(found.links.values()))
-        what = f"graphs and indexes of {len(found.links):,} source{'s' * (len(found.links) > 1)}"
-        shown["of links"] = f"{what}, {size} (cocite cache clear --links)"
-    if old:
-        shown["to do"] = "cocite cache clear removes the old ones"
+    size = format_size(sum(found.links.values()))
+    what = f"graphs and indexes of {len(found.links):,} source{'s' * (len(found.links) != 1)}"
+    shown["of links"] = f"{what}, {size} (cocite cache clear --links)"
     return facts_text(shown)
-
-
-def _kernels(count: int) -> str:
-    return f"{count:,} kernel{'' if count == 1 else 's'}"
-
-
-def _provenance(version: Version) -> str:
-    named = [f"{name} {text}" for name, text in version.made_by.items()]
-    return f", by {and_of(named)}" if named else ""
 
 
 @click.group()
 def cache() -> None:
-    """Look after compiled kernels, copies of stores at URLs, and what is cached of links.
+    """Look after copies of stores at URLs, and what is cached of links.
 
-    cocite info --cache shows where they are, and cocite warm compiles all kernels.
+    cocite info --cache shows where they are.
     """
 
 
 @cache.command()
-@click.option(
-    "--all",
-    "every",
-    is_flag=True,
-    help="Remove those of this version, too: they are compiled anew.",
-)
-@click.option(
-    "--copies",
-    is_flag=True,
-    help="Remove the copies of stores at URLs that nobody reads, and no kernels but with --all.",
-)
-@click.option(
-    "--links",
-    is_flag=True,
-    help="Remove the graphs and indexes that are cached of links, and no kernels but with --all.",
-)
+@click.option("--remote", "copies", is_flag=True, help="Only the copies of stores at URLs.")
+@click.option("--links", is_flag=True, help="Only the graphs and indexes that are cached of links.")
 @format_option
-def clear(every: bool, copies: bool, links: bool, show: Show) -> None:
-    """Remove compiled kernels of other versions than this one; or copies of stores at URLs, or what
-    is cached of links.
+def clear(copies: bool, links: bool, show: Show) -> None:
+    """Remove what is cached: copies of stores at URLs that nobody reads, and graphs and indexes
+    of links.
     """
     from cocite.search.cache import clear_cache
 
-    gone = [] if (copies or links) and not every else remove(place(), every)
-    taken = remove_copies() if copies else []
-    cached = clear_cache() if links else []
-    size = sum(each.bytes for each in gone) + sum(each.bytes for each in taken)
-    size += sum(nbytes for _, nbytes in cached)
-    document = ClearedDocument(gone, taken, [source for source, _ in cached], size)
-    show(Reply(document, lambda: _cleared(document, every, copies, links)))
+    copies, links = copies or not links, links or not copies
+    taken, cached = clear_remote_cache() if copies else [], clear_cache() if links else []
+    size = sum(each.bytes for each in taken) + sum(nbytes for _, nbytes in cached)
+    document = ClearedDocument(taken, [source for source, _ in cached], size)
+    show(Reply(document, lambda: _cleared(document, copies, links)))
 
 
-def _cleared(found: ClearedDocument, every: bool, copies: bool, links: bool) -> str:
+def _cleared(found: ClearedDocument, copies: bool, links: bool) -> str:
     parts = []
-    if every or not (copies or links):
-        parts.append(f"{len(found.removed)} version{'' if len(found.removed) == 1 else 's'}")
     if copies:
         parts.append(f"{len(found.copies)} cop{'y' if len(found.copies) == 1 else 'ies'}")
     if links:
         parts.append(f"{len(found.links)} cached graph{'' if len(found.links) == 1 else 's'}")
-    left = "" if every or copies or links else "; that of now stays"
-    return f"removed {and_of(parts)}, {format_size(found.bytes)}{left}"
+    return f"removed {and_of(parts)}, {format_size(found.bytes)}"

@@ -6,16 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.link_files import (
-    bipartite_option,
-    cache_option,
-    graph_of,
-    side_option,
-    titles_option,
-)
-from cocite.cli.options import format_option
+from cocite.cli.link_files import graph_of
+from cocite.cli.options import format_option, takes
 from cocite.cli.output import Reply, Show, left_out, narrowed, say, table_text, with_titles
 from cocite.errors import UsageError
+from cocite.options.source import QuerySource
 
 if TYPE_CHECKING:
     from cocite.search.resolver import FoundNode, NodesDocument
@@ -23,6 +18,12 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 """Links of a node that the table shows by name, each way."""
+
+
+_SIDE = {
+    "text": "Of a bipartite graph the nodes of this side alone, such as item.",
+    "unset": "both",
+}
 
 
 @click.command()
@@ -40,10 +41,7 @@ _SHOWN = 10
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many nodes to show."
 )
 @click.option("--graph", metavar="DIR", help="Where the graph of an INDEX is now, if it was moved.")
-@side_option("Of a bipartite graph the nodes of this side alone, such as item.  [default: both]")
-@bipartite_option
-@cache_option
-@titles_option
+@takes(QuerySource, "source", only=("side", "bipartite", "no_cache", "titles"), side=_SIDE)
 @format_option
 def nodes(
     path: str,
@@ -52,10 +50,7 @@ def nodes(
     links: bool,
     k: int,
     graph: str | None,
-    side: str | None,
-    bipartite: bool,
-    no_cache: bool,
-    titles: tuple[str, ...],
+    source: QuerySource,
     show: Show,
 ) -> None:
     """Find nodes whose names or titles contain TEXT; all nodes without it.
@@ -69,8 +64,10 @@ def nodes(
     if text is not None and search is not None:
         raise UsageError(f"{text!r} and --search {search!r} are the same: leave one of them out")
     wanted = text if search is None else search
-    path = graph_of(path, no_cache=no_cache, titles=titles, bipartite=bipartite)
-    found = NodesDocument.of_path(path, wanted or "", k=k, links=links, graph=graph, side=side)
+    path = graph_of(path, source)
+    found = NodesDocument.of_path(
+        path, wanted or "", k=k, links=links, graph=graph, side=source.side
+    )
     show(Reply(found, lambda: _text(found, links)))
     if not found.found:
         say(f"no name of {found.path} contains {wanted!r}")

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
 from cocite.cli.console import Stages
-from cocite.cli.help import SectionedVerb
-from cocite.cli.link_files import bipartite_option, cache_option, graph_of
-from cocite.cli.options import (
-    format_option,
-    keep_options,
-    names_in,
-    resource_options,
-    texts_options,
-)
+from cocite.cli.help import SectionedCommand
+from cocite.cli.link_files import graph_of
+from cocite.cli.options import THERE, format_option, resource_options, takes
 from cocite.cli.output import Reply, Show, facts_text, settings_text, table_text
-from cocite.cli.settings import all_options, chosen_settings, measure_options
+from cocite.cli.settings import all_options, with_settings
 from cocite.errors import UsageError
+from cocite.options.build import PlanOptions
+from cocite.options.source import SourceOptions
 from cocite.resources import format_size, format_time
 from cocite.storage import kind_of
 
@@ -32,95 +28,25 @@ _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
 """Whose theorems tell how exact samples are."""
 
 
-@click.command(cls=SectionedVerb)
+@click.command(cls=SectionedCommand)
 @click.argument("graph", metavar="GRAPH|INDEX|LINKS")
-@measure_options
-@click.option(
-    "--delta",
-    type=float,
-    help="Take samples enough to tell scores apart, which differ by so much, such as 0.05.",
+@takes(
+    PlanOptions, "options", types={"texts": THERE, "time": click.STRING, "scratch": click.STRING}
 )
-@click.option(
-    "--disk", metavar="SIZE", help="Take as many samples as fit into so much disk, such as 5GB."
-)
-@click.option(
-    "--time",
-    metavar="TIME",
-    help="Take as many samples as can be made in that time: 90s, 10min or 2h.",
-)
-@click.option(
-    "--failure",
-    type=float,
-    default=0.01,
-    show_default=True,
-    help="The probability that a promise is not kept.",
-)
-@click.option(
-    "--guarantee",
-    "promise",
-    metavar="[error|order|recall|precision]",
-    help="What --delta promises. error: a score is off by no more than it. order: two nodes whose "
-    "scores differ by it stand in the right order. recall: nodes whose scores are that far above "
-    "a threshold are listed. precision: nodes whose scores are that far below it are not.  "
-    "[default: all of them]",
-)
-@click.option(
-    "--listed",
-    type=int,
-    metavar="COUNT",
-    help="How many nodes a list is to find: its precision depends on them.  [default: 10]",
-)
-@all_options
-@texts_options
-@keep_options
-@click.option(
-    "--unweighted",
-    is_flag=True,
-    help="Ignore the weights of links.  [default: use them, if there are any]",
-)
+@with_settings(all_options, into="options")
 @resource_options
-@click.option(
-    "--scratch",
-    metavar="DIR",
-    help="The directory for scratch files.  [default: the system's directory for temporary files]",
-)
-@click.option(
-    "-k",
-    type=click.IntRange(1),
-    default=20,
-    show_default=True,
-    help="How many hits related-all writes a node; of an INDEX only.",
-)
-@bipartite_option
-@cache_option
+@takes(SourceOptions, "source", only=("bipartite", "no_cache"))
 @format_option
 @click.pass_context
 def plan(
     context: click.Context,
     /,
     graph: str,
-    measure: str,
-    direction: str | None,
-    layout: str | None,
-    delta: float | None,
-    disk: str | None,
-    time: str | None,
-    failure: float,
-    promise: str | None,
-    listed: int | None,
-    unweighted: bool,
+    options: PlanOptions,
     memory: int | None,
     threads: int | None,
-    scratch: str | None,
-    keep: Path | None,
-    keep_prefix: tuple[str, ...],
-    texts: Path | None,
-    texts_share: float | None,
-    k: int,
-    bipartite: bool,
-    no_cache: bool,
+    source: SourceOptions,
     show: Show,
-    **settings: object,
 ) -> None:
     """Tell what an index of the stored GRAPH, or of a file of LINKS, takes and how exact it is.
 
@@ -134,33 +60,14 @@ def plan(
 
     if kind_of(graph) == "index":
         _check_inputs(context, graph)
-        _plan_batch(graph, k, threads, memory, scratch, chosen_settings(settings), show)
+        _plan_batch(graph, options, threads, memory, show)
         return
     if context.get_parameter_source("k") is not ParameterSource.DEFAULT:
         raise UsageError(f"-k is of related-all; {graph} is no index: leave it out")
-    more: dict[str, Any] = {"memory": memory, "threads": threads, "bipartite": bipartite}
-    graph = graph_of(graph, no_cache=no_cache, **more)
-    found = plan_index(
-        graph,
-        measure=measure,
-        direction=direction,
-        layout=layout,
-        threads=threads,
-        memory=memory,
-        unweighted=unweighted,
-        keep=None if keep is None else names_in(keep),
-        keep_prefix=keep_prefix or None,
-        texts=texts,
-        texts_share=texts_share,
-        delta=delta,
-        disk=disk,
-        time=time,
-        failure=failure,
-        promise=promise,
-        listed=listed,
-        scratch=scratch,
-        **chosen_settings(settings),
-    )
+    graph = graph_of(graph, source, memory=memory, threads=threads)
+    settings = dict(options.settings)
+    chosen = replace(options, samples=settings.pop("samples", None), settings=settings)
+    found = plan_index(graph, threads=threads, memory=memory, options=chosen)
     show(Reply(found, lambda: _text(found)))
 
 
@@ -186,19 +93,18 @@ def _check_inputs(context: click.Context, index: str) -> None:
 
 def _plan_batch(
     path: str,
-    k: int,
+    options: PlanOptions,
     threads: int | None,
     memory: int | None,
-    scratch: str | None,
-    settings: dict[str, Any],
     show: Show,
 ) -> None:
     from cocite.search import open_index
     from cocite.search.plan.related_all import plan_related_all
 
+    k, scratch = options.k, options.scratch
     index = open_index(path, threads=threads, memory=memory)
     with Stages({"relating": "nodes"}) as stages:
-        found = plan_related_all(index, k, scratch=scratch, progress=stages, **settings)
+        found = plan_related_all(index, k, scratch=scratch, progress=stages, **options.settings)
     s = "s" * (found.threads > 1)
     shown = {
         "index": f"{path}, {found.nodes:,} nodes",

@@ -1,83 +1,180 @@
 """``cocite rank``: the PageRank of every node; hubs and authorities.
 
-``cocite rank --by authorities`` and ``--by hubs``: the scores of HITS.
+``cocite rank --score authorities`` and ``--score hubs``: the scores of HITS.
 """
 
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from click.core import ParameterSource
 
 from cocite.cli.console import Stages
-from cocite.cli.help import SectionedVerb
-from cocite.cli.link_files import (
-    bipartite_option,
-    cache_option,
-    graph_of,
-    side_option,
-    titles_option,
-)
+from cocite.cli.help import SectionedCommand
+from cocite.cli.link_files import graph_of
 from cocite.cli.options import (
+    Command,
     cluster_option,
+    flag_of,
     format_option,
     memory_option,
     no_verify_option,
     partition_option,
-    safe_csv,
+    takes,
+    target_for,
     verifying,
 )
 from cocite.cli.output import Reply, Show, left_out, narrowed, or_of, say, table_text, with_titles
-from cocite.cli.targets import kind_option, to_options
 from cocite.io.writers import ARRAYS, TABLES, kinds_of
+from cocite.options.common import OutputOptions
+from cocite.options.rank import RankOptions
+from cocite.options.source import SourceOptions
 
 if TYPE_CHECKING:
+    from cocite.graph import Graph
     from cocite.io.writers import Target
     from cocite.ranking.figures import HitsDocument, RankDocument
-    from cocite.ranking.hits import StoppingRule
 
 
-def run_hits(
-    path: str,
-    by: str,
-    output: Target | None,
-    k: int,
-    stop: StoppingRule,
-    show: Show,
-    *,
-    unweighted: bool,
+class _Toward(NamedTuple):
+    """Where jumps go: to nodes, each with ``=WEIGHT`` or without, and to those of files."""
+
+    nodes: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+class _How(NamedTuple):
+    """Where ranks go, how much memory they take, and by which cluster, if any."""
+
+    target: Target | None
+    show: Show
+    memory: int | None
+    cluster: str | None
+    toward: _Toward
+
+
+_PAGERANK_ONLY = ("side", "damping", "dangling", "removals", "precision")
+"""Options that HITS does not have."""
+
+
+def _personalized(command: Command) -> Command:
+    """Give a command ``--toward`` and ``--personalization``; it gets both as ``toward``."""
+
+    @wraps(command)
+    def call(*args: Any, toward: tuple[str, ...], files: tuple[str, ...], **others: Any) -> Any:
+        return command(*args, toward=_Toward(toward, files), **others)
+
+    files = click.option(
+        "--personalization",
+        "files",
+        multiple=True,
+        metavar="FILE",
+        help="Personalize: jumps go to the nodes in FILE, which has a node and its weight a line, "
+        "with a tab between them; or .csv, or Parquet. Repeatable.",
+    )
+    nodes = click.option(
+        "--toward",
+        multiple=True,
+        metavar="NODE[=WEIGHT]",
+        help="Personalize: jumps go to this node, as often as its weight says, 1 if there is none. "
+        "Repeatable.  [default: to any node]",
+    )
+    return nodes(files(call))
+
+
+@click.command(cls=SectionedCommand)
+@click.argument("graph", metavar="GRAPH|LINKS")
+@takes(
+    OutputOptions,
+    "output",
+    output={
+        "text": f"Where to write all ranks: {or_of(TABLES)} (node, rank), or {or_of(ARRAYS)} "
+        "(ranks in the order of the nodes' numbers). --score authorities or hubs: both scores."
+    },
+    output_format={"choices": kinds_of((*TABLES, *ARRAYS))},
+)
+@takes(RankOptions, "options")
+@_personalized
+@memory_option
+@cluster_option(
+    "Of a GRAPH that is stored in blocks (cocite ingest --partitions), where the blocks live. The "
+    "ranks are the same."
+)
+@takes(SourceOptions, "source")
+@no_verify_option
+@format_option
+def rank(
+    graph: str,
+    options: RankOptions,
+    toward: _Toward,
     memory: int | None,
-    blocks: int | None,
-    **others: Any,
+    cluster: str | None,
+    output: OutputOptions,
+    source: SourceOptions,
+    show: Show,
 ) -> None:
-    """Compute them, show the highest, and write both of every node if there is an output."""
+    """Compute PageRank, the share of time a random surfer spends at each node.
+
+    It prints the top K, and how the iteration ended. --output, or --to, also writes the ranks of
+    all nodes.
+    """
     from cocite.graph import Graph
+    from cocite.graph.partitions import is_blocked
+    from cocite.io.writers import numbers_types
+    from cocite.resources import give_back_at_once
+
+    by_links = options.score == "pagerank"
+    if not by_links:
+        _check_hits(options, toward, cluster)
+    give_back_at_once()
+    types = numbers_types(*(("rank",) if by_links else ("authority", "hub")))
+    target = target_for(output, types)
+    if not is_blocked(graph):
+        graph = graph_of(graph, source, memory=memory)
+    how = _How(target, show, memory, cluster, toward)
+    if by_links:
+        with ExitStack() as stack:  # what ranks are shown of is there until they are
+            _rank(graph, options, how, stack)
+    else:
+        _hits(Graph.open(graph, verify=verifying()), options, how)
+
+
+def _check_hits(options: RankOptions, toward: _Toward, cluster: str | None) -> None:
+    """Refuse options that HITS does not have."""
+    changed = options.changed()
+    given = [flag_of(name, RankOptions) for name in _PAGERANK_ONLY if name in changed]
+    given += ["--toward"] if toward.nodes else []
+    given += ["--personalization"] if toward.files else []
+    given += ["--cluster"] if cluster is not None else []
+    for flag in given:
+        raise click.UsageError(f"{flag} does not go with --score {options.score}")
+
+
+def _hits(graph: Graph, options: RankOptions, how: _How) -> None:
+    """Compute hubs and authorities, show the highest, and write both of every node if asked."""
     from cocite.io.writers import write_numbers
     from cocite.ranking import hits, plan_hits
     from cocite.ranking.figures import HitsDocument
     from cocite.resources import Resources
 
-    graph = Graph.open(path, verify=verifying())
-    means = Resources.checked(memory=memory, blocks=blocks)
-    say(str(plan_hits(graph, means)))
+    say(str(plan_hits(graph, Resources.checked(memory=how.memory, blocks=options.blocks))))
     with Stages({"scoring": "sweeps"}) as stages:
         found = hits(
             graph,
-            stop=stop,
-            weighted=not unweighted,
-            memory=means.memory,
-            blocks=blocks,
+            memory=how.memory,
             progress=lambda done, change: stages("scoring", done, 0),
+            options=replace(options, score="pagerank", k=20),
         )
-    if output is not None:
-        write_numbers(output, found.names, authority=found.authorities, hub=found.hubs)
-    told = HitsDocument.of(graph, found, by, k)
-    show(Reply(told, lambda: _hits_text(told)))
+    if how.target is not None:
+        write_numbers(how.target, found.names, authority=found.authorities, hub=found.hubs)
+    result = HitsDocument.of(graph, found, options.score, options.k)
+    how.show(Reply(result, lambda: _hits_text(result)))
     say(f"{found.sweeps} sweeps, {found.reason}: L1 change of the authorities {found.change:.1e}")
     if not found.converged:
-        say("not converged: allow more --sweeps, or a larger --tolerance")
+        say("not converged: allow more --max-sweeps, or a larger --tolerance")
 
 
 def _hits_text(found: HitsDocument) -> str:
@@ -88,257 +185,27 @@ def _hits_text(found: HitsDocument) -> str:
     return table_text(*with_titles(titles, shown, found.titles)) + left_out(left)
 
 
-# -- rank --------------------------------------------------------------------------------
-
-
-_PAGERANK_ONLY = (
-    "side",
-    "cluster",
-    "damping",
-    "dangling",
-    "removals",
-    "toward",
-    "personalize",
-    "precision",
-)
-"""Options that HITS does not have."""
-
-
-@click.command(cls=SectionedVerb)
-@click.argument("graph", metavar="GRAPH|LINKS")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help=f"Where to write all ranks: {or_of(TABLES)} (node, rank), or {or_of(ARRAYS)} (ranks in "
-    "the order of the nodes' numbers). --by authorities or hubs: both scores.",
-)
-@kind_option(kinds_of((*TABLES, *ARRAYS)))
-@to_options
-@click.option(
-    "--by",
-    type=click.Choice(["pagerank", "authorities", "hubs"], case_sensitive=False),
-    default="pagerank",
-    show_default=True,
-    help="What to rank by. authorities, hubs: the scores of HITS; good hubs link to good "
-    "authorities.",
-)
-@click.option(
-    "-k", type=click.IntRange(1), default=20, show_default=True, help="How many ranks to print."
-)
-@side_option(
-    "Of a bipartite graph print the ranks of this side alone, such as item.  [default: both]"
-)
-@click.option(
-    "--damping",
-    type=float,
-    default=0.85,
-    show_default=True,
-    help="The probability that a step follows a link; else it jumps.",
-)
-@click.option(
-    "--dangling",
-    type=click.Choice(["spread", "uniform", "remove"], case_sensitive=False),
-    default="spread",
-    show_default=True,
-    help="Nodes without out-links. spread: it goes where jumps go. "
-    "uniform: it goes to all nodes alike. remove: such nodes are removed first, --removals N times "
-    "(2 unless told).",
-)
-@click.option(
-    "--removals",
-    type=click.IntRange(0),
-    default=2,
-    show_default=True,
-    hidden=True,
-    help="How often nodes without out-links are removed, with --dangling remove.",
-)
-@click.option(
-    "--toward",
-    multiple=True,
-    metavar="NODE[=WEIGHT]",
-    help="Personalize: jumps go to this node, as often as its weight says, 1 if there is none. "
-    "Repeatable.  [default: to any node]",
-)
-@click.option(
-    "--personalization",
-    "personalize",
-    multiple=True,
-    metavar="FILE",
-    help="Personalize: jumps go to the nodes in FILE, which has a node and its weight a line, with "
-    "a tab between them; or .csv, or Parquet. Repeatable.",
-)
-@click.option(
-    "--tolerance",
-    type=float,
-    default=1e-8,
-    show_default=True,
-    help="Stop when the L1 residual, the sum over all nodes, is this small.",
-)
-@click.option(
-    "--sweeps",
-    type=click.IntRange(1),
-    default=10_000,
-    show_default=True,
-    help="How many sweeps to make at most.",
-)
-@click.option(
-    "--until-top-stable",
-    "top_order",
-    type=click.IntRange(1),
-    metavar="K",
-    help="Stop when the order of the top K stands, too, for three sweeps.",
-)
-@click.option(
-    "--precision",
-    type=click.Choice(["double", "single"], case_sensitive=False),
-    default="double",
-    show_default=True,
-    help="How to store ranks meanwhile. Sums are always double.",
-)
-@click.option("--unweighted", is_flag=True, help="Ignore the weights of links.")
-@memory_option
-@click.option(
-    "--blocks",
-    type=click.IntRange(1),
-    metavar="COUNT",
-    help="Keep everything on disk but one of so many blocks, even if it fits; the ranks are the "
-    "same.  [default: as --memory needs]",
-)
-@cluster_option(
-    "Of a GRAPH that is stored in blocks (cocite ingest --blocks), where the blocks live. The "
-    "ranks are the same."
-)
-@click.option(
-    "--overwrite",
-    is_flag=True,
-    help="Replace the output file or the table. A symbolic link is refused.",
-)
-@bipartite_option
-@cache_option
-@titles_option
-@no_verify_option
-@format_option
-@click.pass_context
-def rank(
-    context: click.Context,
-    /,
-    graph: str,
-    by: str,
-    output: str | None,
-    kind: str | None,
-    to: str | None,
-    append: bool,
-    k: int,
-    toward: tuple[str, ...],
-    personalize: tuple[str, ...],
-    tolerance: float,
-    sweeps: int,
-    top_order: int | None,
-    overwrite: bool,
-    show: Show,
-    no_cache: bool,
-    titles: tuple[str, ...],
-    side: str | None,
-    bipartite: bool,
-    **options: Any,
-) -> None:
-    """Compute PageRank, the share of time a random surfer spends at each node.
-
-    It prints the top K, and how the iteration ended. --output, or --to, also writes the ranks of
-    all nodes.
-    """
-    if by != "pagerank":
-        _check_options(context, by)
-    from cocite.graph.partitions import is_blocked
-    from cocite.io.writers import numbers_types, target_of
-    from cocite.ranking import Residual, Sweeps, TopOrder
-    from cocite.resources import give_back_at_once
-
-    give_back_at_once()
-    types = numbers_types(*(("rank",) if by == "pagerank" else ("authority", "hub")))
-    how: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe_csv()}
-    target = target_of(output, to, kind=kind, types=types, **how)
-    more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
-    if not is_blocked(graph):
-        graph = graph_of(graph, no_cache=no_cache, memory=options["memory"], **more)
-    stop: StoppingRule = Residual(tolerance) | Sweeps(sweeps)
-    if top_order:
-        stop = stop | TopOrder(top_order)
-    if by != "pagerank":
-        run_hits(graph, by, target, k, stop, show, **options)
-    else:
-        with ExitStack() as stack:
-            options["stack"] = stack  # what ranks are shown of is there until they are
-            _rank(graph, target, k, side, toward, personalize, stop, show, **options)
-
-
-def _check_options(context: click.Context, by: str) -> None:
-    """Refuse options that HITS does not have."""
-    for parameter in context.command.params:
-        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        if given and parameter.name in _PAGERANK_ONLY:
-            raise click.UsageError(f"{parameter.opts[-1]} does not go with --by {by}")
-
-
-def _rank(
-    graph: str,
-    target: Target | None,
-    k: int,
-    side: str | None,
-    toward: tuple[str, ...],
-    personalize: tuple[str, ...],
-    stop: StoppingRule,
-    show: Show,
-    *,
-    unweighted: bool,
-    memory: int | None,
-    blocks: int | None,
-    cluster: str | None,
-    stack: ExitStack,
-    **options: Any,
-) -> None:
-    from cocite.errors import UsageError
-    from cocite.graph import Graph
-    from cocite.graph.partitions import is_blocked
+def _rank(path: str, options: RankOptions, how: _How, stack: ExitStack) -> None:
+    """Compute ranks, show the highest, and write all of them if asked."""
     from cocite.io.writers import write_numbers
-    from cocite.ranking import pagerank, plan_ranks, toward_of
+    from cocite.ranking import pagerank, toward_of
     from cocite.ranking.figures import RankDocument
-    from cocite.resources import budget, format_size, own_memory
+    from cocite.resources import budget, format_size
 
-    limit = budget(memory)
-    opened: Graph
-    if is_blocked(graph):
-        apart = partition_option(graph, cluster, memory, cut=blocks is not None)
-        opened, _ = stack.enter_context(apart)
-        say(f"its blocks live apart, on {cluster}")
-    else:
-        if cluster is not None:
-            raise UsageError(
-                f"{graph} is stored in one piece, which is ranked on one machine: leave --cluster "
-                f"out, or cut it: cocite ingest {graph} -o DIR --blocks N"
-            )
-        opened = Graph.open(graph, verify=verifying())
-        weighted = opened.in_weights is not None and not unweighted
-        room = plan_ranks(opened, limit, weighted, blocks)
-        writing = target.memory if target else 0
-        later = f"; {format_size(writing + own_memory())} while the table is written"
-        say(str(room) + later * (writing > room.memory))
+    limit = budget(how.memory)
+    graph = _opened(path, options, how, stack, limit)
     with Stages({"ranking": "sweeps"}) as stages:
         found = pagerank(
-            opened,
-            personalization=toward_of(opened, toward, personalize),
-            stop=stop,
-            weighted=not unweighted,
+            graph,
+            personalization=toward_of(graph, *how.toward),
             memory=limit,
-            blocks=blocks,
             progress=lambda done, residual: stages("ranking", done, 0),
-            **options,
+            options=options,
         )
-    if target is not None:
-        write_numbers(target, found.names, rank=found.values)
-    told, ended = RankDocument.of(opened, found, k, side), found.convergence
-    show(Reply(told, lambda: _ranks_text(told)))
+    if how.target is not None:
+        write_numbers(how.target, found.names, rank=found.values)
+    result, ended = RankDocument.of(graph, found, options.k, options.side), found.convergence
+    how.show(Reply(result, lambda: _ranks_text(result)))
     if found.weighted:
         say("links count by their weights")
     if found.sent is not None:
@@ -350,7 +217,34 @@ def _rank(
         f"L1 error at most {ended.error_bound:.1e}{removed}"
     )
     if not ended.converged:
-        say("not converged: allow more --sweeps, or a larger --tolerance")
+        say("not converged: allow more --max-sweeps, or a larger --tolerance")
+
+
+def _opened(path: str, options: RankOptions, how: _How, stack: ExitStack, limit: int) -> Graph:
+    """Open the graph, on a cluster if it is stored in blocks, and say what ranks will take."""
+    from cocite.errors import UsageError
+    from cocite.graph import Graph
+    from cocite.graph.partitions import is_blocked
+    from cocite.ranking import plan_ranks
+    from cocite.resources import format_size, own_memory
+
+    if is_blocked(path):
+        cut = options.blocks is not None
+        graph, _ = stack.enter_context(partition_option(path, how.cluster, how.memory, cut=cut))
+        say(f"its blocks live apart, on {how.cluster}")
+        return graph
+    if how.cluster is not None:
+        raise UsageError(
+            f"{path} is stored in one piece, which is ranked on one machine: leave --cluster "
+            f"out, or cut it: cocite ingest {path} -o DIR --partitions N"
+        )
+    opened = Graph.open(path, verify=verifying())
+    weighted = opened.in_weights is not None and options.weighted
+    room = plan_ranks(opened, limit, weighted, options.blocks)
+    writing = how.target.memory if how.target else 0
+    later = f"; {format_size(writing + own_memory())} while the table is written"
+    say(str(room) + later * (writing > room.memory))
+    return opened
 
 
 def _ranks_text(found: RankDocument) -> str:

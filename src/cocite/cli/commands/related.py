@@ -5,33 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from cocite.cli.called import as_stored
 from cocite.cli.completion import node_names
-from cocite.cli.help import SectionedVerb
-from cocite.cli.inputs import (
-    draft_options,
-    narrowing,
-    opened,
-    preparing,
-    query_nodes,
-    query_options,
-    refine_options,
-    together_option,
-)
+from cocite.cli.help import SectionedCommand
+from cocite.cli.inputs import IndexSource, asks, narrowing, opened, preparing, query_nodes
 from cocite.cli.link_files import is_links
-from cocite.cli.options import (
-    filter_options,
-    graph_format_option,
-    is_set,
-    names_in,
-    order_options,
-    resource_options,
-)
+from cocite.cli.options import graph_format_option, is_set, resource_options, takes
 from cocite.cli.output import (
     Reply,
     Show,
@@ -43,31 +27,12 @@ from cocite.cli.output import (
     with_titles,
 )
 from cocite.errors import UnknownNode, UsageError
+from cocite.options.query import QueryOptions, UnseenOptions
 from cocite.storage import kind_of
 
 if TYPE_CHECKING:
     from cocite.search import Hit, Index, Score
     from cocite.search.results import PairsDocument, RelatedDocument, SimilarityDocument
-
-
-_FILTERS = ("min_score", "min_confidence", "prefix", "exclude_prefix", "other_sites")
-
-confidence_option = click.option(
-    "--confidence",
-    type=float,
-    default=0.95,
-    show_default=True,
-    help="How surely low to high holds the true score: the probability of it.",
-)
-bound_option = click.option(
-    "--bound",
-    type=click.Choice(["betting", "bernstein", "theorem5"], case_sensitive=False),
-    default="betting",
-    show_default=True,
-    help="How to bound a score. betting is the narrowest: it weighs one sample after "
-    "another. bernstein looks at how much the samples differ, theorem5 (of Fogaras and Rácz, 2005) "
-    "only at how many there are.",
-)
 
 
 _GIVE_WAY = (("error",), ("low", "high"), ("pagerank",))
@@ -89,53 +54,28 @@ one line of JSON, as soon as it is read.
 """
 
 
-@click.command(cls=SectionedVerb, help=_RELATED)
+@click.command(cls=SectionedCommand, help=_RELATED)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
 @click.argument("nodes", metavar="NODE...", nargs=-1, shell_complete=node_names)
-@click.option(
-    "-k", type=click.IntRange(1), default=20, show_default=True, help="How many hits to list."
-)
-@draft_options
-@together_option
-@click.option(
-    "--offset",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="How many hits to skip first.",
-)
-@filter_options
-@order_options
-@refine_options
-@confidence_option
-@bound_option
-@query_options
+@takes(QueryOptions, "query")
+@takes(UnseenOptions, "unseen")
+@asks
 @resource_options
 @graph_format_option
 def related(
     index: str,
     nodes: tuple[str, ...],
-    k: int,
-    draft: str | None,
-    draft_name: str | None,
-    skip_unknown: bool,
-    together: str,
-    offset: int,
-    order: str,
-    candidates: int | None,
-    ranks: Path | None,
+    query: QueryOptions,
+    unseen: UnseenOptions,
+    source: IndexSource,
+    memory: int | None,
+    threads: int | None,
     show: Show,
-    among: Path | None,
-    refine: bool,
-    target_error: float | None,
-    confidence: float,
-    bound: str,
-    **options: Any,
 ) -> None:
     """List the nodes most related to a node; ``_RELATED`` is what is shown."""
     from cocite.search.results import RelatedDocument
 
-    from_input = nodes == ("-",) and draft is None
+    from_input = nodes == ("-",) and unseen.draft is None
     if from_input and index == "-":
         raise UsageError("standard input cannot hold both links and names: give one as a file")
     if from_input and is_set("show") and not prints_json(show):
@@ -143,58 +83,46 @@ def related(
             "names from standard input are answered with a line of JSON each: leave --format out, "
             "or ask for one page at a time"
         )
-    opened_index, settings = opened(index, options, () if from_input else nodes)
-    filters = {name: value for name, value in options.items() if name in _FILTERS}
-    if among is not None:
-        filters["among"] = names_in(among)
-    chosen = settings | {
-        "together": together,
-        "offset": offset,
-        "order": order,
-        "candidates": candidates,
-        "ranks": ranks,
-        "refine": refine,
-        "target_error": target_error,
-        "confidence": confidence,
-        "bound": bound,
-        "filters": filters,
-    }
+    named = () if from_input else nodes
+    opened_index, settings = opened(index, source, named, memory=memory, threads=threads)
+    asking = replace(query, settings=settings)
 
     def answered(asked: Sequence[str]) -> RelatedDocument:
-        return RelatedDocument.of(opened_index, tuple(asked), k, **chosen)
+        return RelatedDocument.of(opened_index, tuple(asked), options=asking)
 
     def called(names: Sequence[str]) -> list[str]:
-        return as_stored(opened_index, index, names, options["side"])
+        return as_stored(opened_index, index, names, source.where.side)
 
     if from_input:
-        with preparing(opened_index, refine or target_error is not None):
+        with preparing(opened_index, query.refined):
             _answer_each(lambda names: answered(called(names)))
         return
-    opened_index, asked = query_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
-    with preparing(opened_index, refine or target_error is not None):
+    opened_index, asked = query_nodes(opened_index, nodes, unseen)
+    with preparing(opened_index, query.refined):
         found = answered(called(asked))
     links = is_links(index) or kind_of(index) == "graph"
-    typed = _RelatedQuery(filters, settings, options["graphs"], links)
+    typed = _RelatedQuery(query, settings, source.where.graphs, links)
     closer = narrowing(opened_index.stored.measure, found.settings)
 
     def graph(kind: str) -> str:
         from cocite.search.related_graph import RelatedGraph
 
-        options = {name: value for name, value in chosen.items() if name != "filters"} | filters
-        around = RelatedGraph.of(opened_index, list(found.nodes), k, found.hits, **options)
+        around = RelatedGraph.of(
+            opened_index, list(found.nodes), query.k, found.hits, **asking.keywords()
+        )
         return around.to_text(kind)
 
     def text() -> str:
-        told = unmet(found, target_error) if found.hits else ""
-        return _related_text(found, filters, closer) + _lacking(opened_index, found, typed) + told
+        short = unmet(found, query.target_error) if found.hits else ""
+        return _related_text(found, query, closer) + _lacking(opened_index, found, typed) + short
 
     show(Reply(found, text, graph))
 
 
 class _RelatedQuery(NamedTuple):
-    """What was typed: filters, settings of the measure, graphs; whether of a file of links."""
+    """What was typed: the question, settings of the measure, graphs; whether of links."""
 
-    filters: dict[str, Any]
+    query: QueryOptions
     settings: dict[str, Any]
     graphs: tuple[str, ...]
     links: bool
@@ -226,7 +154,7 @@ def _lacking(index: Index, found: RelatedDocument, asked: _RelatedQuery) -> str:
     from cocite.search.empty import why_empty, why_filtered
 
     node = found.nodes[0]
-    if any(asked.filters.values()):
+    if asked.query.filters:
         return f". {why_filtered(index, node, asked.settings)}"
     if index.stored.drafted:
         from cocite.index.virtual import UnseenIndex
@@ -238,10 +166,10 @@ def _lacking(index: Index, found: RelatedDocument, asked: _RelatedQuery) -> str:
     return f". {why}" if why else ""
 
 
-def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) -> str:
+def _related_text(found: RelatedDocument, query: QueryOptions, closer: str) -> str:
     hits, offset = found.hits, found.offset
     if not hits:
-        return _no_node(and_of(found.nodes), found.measure, offset, filters)
+        return _no_node(and_of(found.nodes), found.measure, query)
     rows = [(str(i), *_numbers(hit), hit.node) for i, hit in enumerate(hits, offset + 1)]
     titles = ["rank", "score", "error", "low", "high", "node"]
     if found.pageranks is not None:
@@ -285,10 +213,10 @@ def is_open(found: Hit | Score) -> bool:
     return f"{found.low:.4f}" != f"{found.high:.4f}"
 
 
-def _no_node(node: str, measure: str, offset: int, chosen: dict[str, Any]) -> str:
+def _no_node(node: str, measure: str, query: QueryOptions) -> str:
     """Why a list is empty: what was asked for decides, and not the measure alone."""
-    floor = chosen["min_score"]
-    filtered = any(value for name, value in chosen.items() if name != "min_score")
+    offset, floor = query.offset, query.min_score
+    filtered = replace(query, min_score=0.0).filters
     if offset:
         return f"{node} has no hit behind rank {offset:,}"
     if floor > 0:

@@ -5,30 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.commands.related import bound_option
 from cocite.cli.console import Stages
-from cocite.cli.help import SectionedVerb
-from cocite.cli.inputs import opened, query_options, refine_options
+from cocite.cli.help import SectionedCommand
+from cocite.cli.inputs import IndexSource, asks, opened
 from cocite.cli.options import (
     cluster_option,
-    filter_options,
     format_option,
-    names_in,
     no_verify_option,
-    order_options,
     resource_options,
     safe_csv,
+    takes,
 )
 from cocite.cli.output import Reply, Show, counted, facts_text, or_of, say
-from cocite.cli.targets import kind_option, to_options
-from cocite.compiled.clock import clock
+from cocite.deadline import clock
 from cocite.errors import UsageError
 from cocite.io.writers import GRAPHS, TABLES, kinds_of
+from cocite.options.common import OutputOptions
+from cocite.options.query import BatchOptions
 from cocite.resources import format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
@@ -39,94 +36,42 @@ if TYPE_CHECKING:
 
 _KINDS = [*kinds_of((*TABLES, *GRAPHS)), "folder", "site"]
 _ROWS = [ending for ending in TABLES if ending != ".jsonl"]
-_OPTIONS = (
-    "kind",
-    "min_score",
-    "min_confidence",
-    "bound",
-    "prefix",
-    "exclude_prefix",
-    "other_sites",
-    "order",
-    "candidates",
-    "ranks",
-    "ids",
-    "refine",
-    "target_error",
-    "side",
-)
 
 
-@click.command(cls=SectionedVerb)
+@click.command(cls=SectionedCommand)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE|DIR/|-",
-    help="What to make: a table of node, rank, related, score, stderr, and low and high with "
-    f"intervals ({or_of(_ROWS)}), JSON lines, one a node (.jsonl), the k-nearest graph "
-    f"({or_of(list(GRAPHS))}), or a folder with a JSON file a node (a name that ends "
-    "in /). - is standard output.",
+@takes(
+    OutputOptions,
+    "output",
+    output={
+        "text": "What to make: a table of node, rank, related, score, stderr, and low and high "
+        f"with intervals ({or_of(_ROWS)}), JSON lines, one a node (.jsonl), the k-nearest graph "
+        f"({or_of(list(GRAPHS))}), or a folder with a JSON file a node (a name that ends "
+        "in /). - is standard output.",
+        "metavar": "FILE|DIR/|-",
+    },
+    output_format={"choices": _KINDS, "unset": "by the name; jsonl on standard output"},
 )
-@kind_option(_KINDS, "by the name; jsonl on standard output")
-@to_options
-@click.option(
-    "-k",
-    type=click.IntRange(1),
-    default=20,
-    show_default=True,
-    help="How many hits to write for each node.",
+@takes(
+    BatchOptions,
+    "query",
+    without=("offset", "aggregate", "confidence"),
+    k={"text": "How many hits to write for each node."},
 )
-@click.option(
-    "--nodes",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Ask for the nodes in this file: names, one a line.  [default: all]",
-)
-@filter_options
-@order_options
-@click.option(
-    "--intervals",
-    metavar="P|no",
-    help="Write low and high, too, which hold the true score with the probability P; or no. Where "
-    "there are samples, they are read once more.  [default: 0.95 for measures without samples and "
-    "with --refine; else no]",
-)
-@bound_option
-@click.option(
-    "--ids", is_flag=True, help="Write the numbers of nodes, from 0 on, instead of their names."
-)
-@refine_options
-@query_options
+@asks
 @resource_options
 @cluster_option("Ask on a cluster. Its machines see INDEX by the same path.")
-@click.option(
-    "--overwrite",
-    is_flag=True,
-    help="Replace the file, or the table, when the new one is complete. A symbolic link is "
-    "refused.",
-)
-@click.option(
-    "--no-resume",
-    "restart",
-    is_flag=True,
-    help="Begin again: throw away an unfinished batch, which had other options.",
-)
 @no_verify_option
 @format_option
 def related_all(
     index: str,
-    output: str | None,
-    to: str | None,
-    append: bool,
-    k: int,
-    nodes: Path | None,
-    among: Path | None,
-    overwrite: bool,
-    restart: bool,
+    output: OutputOptions,
+    query: BatchOptions,
+    source: IndexSource,
+    memory: int | None,
+    threads: int | None,
     cluster: str | None,
     show: Show,
-    **options: Any,
 ) -> None:
     """Write the nodes most related to every node to a file or a database.
 
@@ -138,49 +83,51 @@ def related_all(
     from cocite.search.batch.run import Batch, HitStream
     from cocite.search.results import BatchDocument
 
-    if output == "-" and cluster:
+    streams = output.output == "-"
+    if streams and cluster:
         raise UsageError(
             "standard output gets answers as they come, from this machine: leave --cluster out, or "
             "name a file with --output"
         )
-    if output == "-" and (overwrite or restart or append or to):
+    if streams and (output.overwrite or not query.resume or output.append or output.to):
         raise UsageError(
             "standard output is not replaced, nor is it a table: leave --overwrite, --no-resume, "
             "--append and --to out"
         )
     give_back_at_once()
-    chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
-    chosen |= {"safe": safe_csv()} | _intervals(options["intervals"])
-    for name, file in (("nodes", nodes), ("among", among)):
-        if file is not None:
-            chosen[name] = names_in(file)
-    opened_index, settings = opened(index, options)
+    chosen: dict[str, Any] = query.keywords() | {"safe": safe_csv()} | _intervals(query.intervals)
+    chosen |= {"kind": output.output_format, "side": source.where.side}
+    opened_index, settings = opened(index, source, memory=memory, threads=threads)
     begin = clock()
     units = {"refining": "nodes", "relating": "nodes", "writing": "rows"}
-    if output == "-":
-        stream = HitStream(opened_index, k, **chosen, **settings)
-        say(f"standard output: {_query_of(k, stream.nodes)}")
+    if streams:
+        stream = HitStream(opened_index, query.k, **chosen, **settings)
+        say(f"standard output: {_query_of(query.k, stream.nodes)}")
         with Stages(units) as stages:
             _tell(opened_index, stream.work.question.refined, stages)
             report = stream.run(sys.stdout.buffer, stages)
         label, asked = "standard output", stream.nodes
     else:
-        chosen |= {"to": to, "append": append, "overwrite": overwrite, "restart": restart}
+        chosen |= {"to": output.to, "append": output.append, "overwrite": output.overwrite}
+        chosen |= {"restart": not query.resume}
         with ExitStack() as stack:
-            machines = None if cluster is None else stack.enter_context(_machines(cluster, options))
+            hired = None if cluster is None else _machines(cluster, threads, memory)
+            machines = None if hired is None else stack.enter_context(hired)
             chosen["machines"] = machines
-            work = stack.enter_context(Batch(opened_index, output, k, **chosen, **settings))
+            work = stack.enter_context(
+                Batch(opened_index, output.output, query.k, **chosen, **settings)
+            )
             label = work.label
             kept = f"; goes on after {work.done:,} that an earlier run finished"
-            say(f"{label}: {_query_of(k, work.nodes)}{kept * (work.done > 0)}")
+            say(f"{label}: {_query_of(query.k, work.nodes)}{kept * (work.done > 0)}")
             with Stages(units) as stages:
                 _tell(opened_index, work.refined, stages)
                 # Machines of a cluster may be quite unlike this one: a pilot says nothing of them.
-                if machines is None and (told := work.told(stages)) is not None:
+                if machines is None and (told := work.estimate(stages)) is not None:
                     say(summary_text(told))
                 report = work.run(stages)
         asked = work.nodes
-    named = "-" if output == "-" else label
+    named = "-" if streams else label
     found = BatchDocument.of(opened_index, named, report, clock() - begin)
     size = "" if found.bytes is None else f", {format_size(found.bytes)}"
     shown = {
@@ -192,7 +139,7 @@ def related_all(
         shown["without hits"] = (
             f"{counted(found.without_hits, 'node')}; cocite related says of each of them why"
         )
-    with redirect_stdout(sys.stderr if output == "-" else sys.stdout):
+    with redirect_stdout(sys.stderr if streams else sys.stdout):
         show(Reply(found, lambda: facts_text(shown)))
 
 
@@ -207,13 +154,13 @@ def summary_text(plan: BatchPlan) -> str:
 
 
 @contextmanager
-def _machines(cluster: str, options: dict[str, Any]) -> Iterator[Machines]:
+def _machines(cluster: str, threads: int | None, memory: int | None) -> Iterator[Machines]:
     """Those of the cluster, with what a piece of work may take there."""
     from cocite.cluster.ray import Cluster
     from cocite.search.batch.run import Machines
 
     with Cluster.connect(cluster) as connected:
-        yield Machines(connected, options["threads"], options["memory"])
+        yield Machines(connected, threads, memory)
 
 
 def _intervals(given: str | None) -> dict[str, Any]:

@@ -9,24 +9,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.cli.called import as_stored
-from cocite.cli.commands.related import bound_option, confidence_option, error_text, is_open, unmet
+from cocite.cli.commands.related import error_text, is_open, unmet
 from cocite.cli.completion import node_names
 from cocite.cli.console import Stages
-from cocite.cli.help import SectionedVerb
-from cocite.cli.inputs import narrowing, opened, preparing, query_options, refine_options
-from cocite.cli.options import format_option, resource_options, safe_csv
+from cocite.cli.help import SectionedCommand
+from cocite.cli.inputs import IndexSource, asks, narrowing, opened, preparing
+from cocite.cli.options import flag_of, format_option, resource_options, takes, target_for
 from cocite.cli.output import Reply, Show, counted, facts_text, say, table_text
-from cocite.cli.targets import kind_option, to_options
-from cocite.compiled.clock import clock
-from cocite.io.readers import PairRows, ReadOptions
+from cocite.deadline import clock
+from cocite.io.readers import PAIRS, NameTable, ReadOptions
 from cocite.io.writers import TABLES, kinds_of
+from cocite.options.common import OutputOptions
+from cocite.options.query import ScoreOptions
 
 if TYPE_CHECKING:
     from cocite.io.writers import Columns, Types
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 _KINDS = kinds_of(TABLES)
 
 
-@click.command(cls=SectionedVerb)
+@click.command(cls=SectionedCommand)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
 @click.argument("a", metavar="[A", required=False, shell_complete=node_names)
 @click.argument("b", metavar="B]", required=False, shell_complete=node_names)
@@ -55,20 +56,18 @@ _KINDS = kinds_of(TABLES)
     help="With --pairs: the columns of the two names, by title or number.  [default: the first "
     "two]",
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help="With --pairs: write a table of a, b, score, stderr, low and high (.parquet, .csv, .tsv, "
-    ".jsonl or .arrow).  [default: print it]",
+@takes(
+    OutputOptions,
+    "output",
+    output={
+        "text": "With --pairs: write a table of a, b, score, stderr, low and high (.parquet, .csv, "
+        ".tsv, .jsonl or .arrow).",
+        "unset": "print it",
+    },
+    output_format={"choices": _KINDS},
 )
-@kind_option(_KINDS)
-@to_options
-@click.option("--overwrite", is_flag=True, help="Replace the file, or the table, that is there.")
-@refine_options
-@confidence_option
-@bound_option
-@query_options
+@takes(ScoreOptions, "level")
+@asks
 @resource_options
 @format_option
 def similarity(
@@ -77,59 +76,54 @@ def similarity(
     b: str | None,
     pairs: Path | None,
     pair_columns: str | None,
-    output: str | None,
-    kind: str | None,
-    to: str | None,
-    append: bool,
-    overwrite: bool,
-    show: Show,
-    refine: bool,
-    target_error: float | None,
-    confidence: float,
-    bound: str,
-    **options: Any,
+    **chosen: Any,
 ) -> None:
     """Tell how similar the nodes A and B are, with the interval that holds the true score; or the
     nodes of each pair in a file (--pairs).
 
     Write -- before names that begin with -.
     """
-    level: dict[str, Any] = {
-        "refine": refine,
-        "target_error": target_error,
-        "confidence": confidence,
-        "bound": bound,
-    }
+    asked = _SimilarityQuery(**chosen)
     if pairs is not None:
         if a is not None:
             raise click.UsageError(
                 f"{a!r} is named beside --pairs, which has all that is asked: leave one of the two "
                 "out"
             )
-
-        how = {"kind": kind, "overwrite": overwrite, "append": append, "safe": safe_csv()}
-        run_pairs(index, pairs, pair_columns, (output, to, how), level, show, options)
+        _ask_pairs(index, pairs, pair_columns, asked)
         return
-    for name, value in (
-        ("--pair-columns", pair_columns),
-        ("--output", output),
-        ("--kind", kind),
-        ("--to", to),
-        ("--append", append),
-        ("--overwrite", overwrite),
-    ):
-        if value:
-            raise click.UsageError(f"{name} goes with --pairs FILE")
+    for name in asked.output.changed():
+        raise click.UsageError(f"{flag_of(name)} goes with --pairs FILE")
+    if pair_columns:
+        raise click.UsageError("--pair-columns goes with --pairs FILE")
     if a is None or b is None:
         raise click.UsageError("name two nodes, A and B; or a file of pairs, with --pairs")
     from cocite.search.results import SimilarityDocument
 
-    opened_index, settings = opened(index, options, (a, b))
-    a, b = as_stored(opened_index, index, (a, b), options["side"])
-    with preparing(opened_index, refine or target_error is not None):
-        found = SimilarityDocument.of(opened_index, a, b, **level, **settings)
+    level = asked.level
+    opened_index, settings = asked.opened(index, (a, b))
+    a, b = as_stored(opened_index, index, (a, b), asked.source.where.side)
+    with preparing(opened_index, level.refined):
+        found = SimilarityDocument.of(opened_index, a, b, options=replace(level, settings=settings))
     closer = narrowing(opened_index.stored.measure, found.settings)
-    show(Reply(found, lambda: _similarity_text(found, closer) + unmet(found, target_error)))
+    asked.show(
+        Reply(found, lambda: _similarity_text(found, closer) + unmet(found, level.target_error))
+    )
+
+
+class _SimilarityQuery(NamedTuple):
+    """What a question for similarities takes beside the nodes."""
+
+    output: OutputOptions
+    level: ScoreOptions
+    source: IndexSource
+    memory: int | None
+    threads: int | None
+    show: Show
+
+    def opened(self, path: str, named: Sequence[str] = ()) -> tuple[Index, dict[str, Any]]:
+        """Return what answers, and the settings of the question."""
+        return opened(path, self.source, named, memory=self.memory, threads=self.threads)
 
 
 def _similarity_text(found: SimilarityDocument, closer: str) -> str:
@@ -139,7 +133,11 @@ def _similarity_text(found: SimilarityDocument, closer: str) -> str:
         held += f"; {closer} narrows it"
     length = found.settings.get("length")
     steps = {}
-    if found.settings.get("by") == "hitting" and isinstance(length, int) and found.a != found.b:
+    if (
+        found.settings.get("meeting_weight") == "hitting"
+        and isinstance(length, int)
+        and found.a != found.b
+    ):
         mean = (1 - score.score) * (length + 1)
         steps = {"meeting": f"{mean:.2f} steps on average, {length + 1} where they do not meet"}
     return facts_text(
@@ -167,33 +165,23 @@ _PIECE = 1 << 14
 _NUMBERS = ("score", "stderr", "low", "high")
 
 
-def run_pairs(
-    path: str,
-    file: Path,
-    columns: str | None,
-    where: tuple[str | None, str | None, dict[str, Any]],
-    level: dict[str, Any],
-    show: Show,
-    options: dict[str, Any],
-) -> None:
-    """Ask what is at ``path`` for all pairs in ``file``; ``where`` are the output, the table of a
-    database, and how they are written.
-    """
-    from cocite.io.writers import TABLES, target_of
+def _ask_pairs(path: str, file: Path, columns: str | None, asked: _SimilarityQuery) -> None:
+    """Ask what is at ``path`` for all pairs in ``file``."""
+    from cocite.io.writers import TABLES
     from cocite.search.results import PairsDocument, loss_of, query_of, reached
 
-    output, to, how = where
-    index, settings = opened(path, options)
+    level = asked.level
+    index, settings = asked.opened(path)
     types = _types(index)
-    target = target_of(output, to, types=types, endings=TABLES, **how)
+    target = target_for(asked.output, types, TABLES)
     begin = clock()
     wanted = tuple(columns.split(",")) if columns else ()
-    first, second = _read(index, path, file, wanted, options["side"])
-    refined = level["refine"] or level["target_error"] is not None
-    with preparing(index, refined):
+    first, second = _read(index, path, file, wanted, asked.source.where.side)
+    with preparing(index, level.refined):
         pass
     with Stages({"scoring": "pairs"}) as stages:
-        found = index.similarities(first, second, ids=True, progress=stages, **level, **settings)
+        chosen = replace(level, settings=settings)
+        found = index.similarities(first, second, ids=True, progress=stages, options=chosen)
     written = titles = None
     if target is not None:
         target.write_table(_pieces(index, found), types)
@@ -203,11 +191,10 @@ def run_pairs(
         found = replace(found, a=_texts(names.names, first), b=_texts(names.names, second))
         if titled is not None:
             titles = _texts(titled.of, first), _texts(titled.of, second)
-    told = level["confidence"], level["bound"], refined
-    asked = query_of(index, settings)
-    loss = loss_of(index) | reached(refined, level["target_error"], found)
-    document = PairsDocument(*asked, *told, found, titles, written, clock() - begin, loss)
-    show(Reply(document, lambda: _text(document) + unmet(document, level["target_error"])))
+    how = *query_of(index, settings), level.confidence, level.bound, level.refined
+    loss = loss_of(index) | reached(level.refined, level.target_error, found)
+    document = PairsDocument(*how, found, titles, written, clock() - begin, loss)
+    asked.show(Reply(document, lambda: _text(document) + unmet(document, level.target_error)))
 
 
 def _read(
@@ -222,7 +209,7 @@ def _read(
         (stored,) = as_stored(index, path, [name], side)
         return names.find(stored) is not None
 
-    table = PairRows(file, ReadOptions(columns=columns), is_name)
+    table = NameTable(file, PAIRS, ReadOptions(columns=columns), is_name)
     rows, found = iter(table), [np.empty((0, 2), np.int64)]
     unknown: dict[str, None] = {}
     while piece := list(islice(rows, _PIECE)):

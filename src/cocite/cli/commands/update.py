@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.console import Stages
-from cocite.cli.help import SectionedVerb
+from cocite.cli.help import SectionedCommand
 from cocite.cli.link_files import graph_url
 from cocite.cli.options import (
+    THERE,
     cluster_option,
     format_option,
     no_verify_option,
     overwrite_option,
     resource_options,
+    takes,
     verifying,
-    via_option,
 )
 from cocite.cli.output import Reply, Show, facts_text, say
-from cocite.compiled.clock import clock
+from cocite.deadline import clock
+from cocite.options.build import RefreshOptions
 from cocite.resources import Resources, format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
@@ -97,60 +99,24 @@ def _merge_text(found: MergeDocument) -> str:
 # -- refresh -----------------------------------------------------------------------------
 
 
-@click.command(cls=SectionedVerb)
+@click.command(cls=SectionedCommand)
 @click.argument("index", metavar="INDEX")
 @click.argument("graph", metavar="GRAPH")
-@click.option(
-    "--share",
-    type=float,
-    default=0.1,
-    show_default=True,
-    help="The share of the samples to replace, above 0, at most 1.",
-)
-@click.option(
-    "--date",
-    metavar="DAY",
-    help="The date of GRAPH, such as 2026-11-21; cocite info shows it.  [default: today]",
-)
-@click.option(
-    "--texts",
-    metavar="FOLDER|FILE",
-    type=click.Path(exists=True),
-    help="The texts of the pages as they are now, for an index that compares them (see: cocite "
-    "index).  [default: pages keep the words that the index has of them, and new ones have none]",
-)
+@takes(RefreshOptions, "options", types={"texts": THERE})
 @resource_options
 @cluster_option(
     "Draw the samples on a cluster. Its nodes see GRAPH and INDEX by the same paths, or GRAPH is a "
     "URL, of which each keeps a copy."
-)
-@via_option
-@click.option(
-    "--no-resume",
-    "restart",
-    is_flag=True,
-    help="Throw away an unfinished refresh or build, and begin again.",
-)
-@click.option(
-    "--force",
-    "again",
-    is_flag=True,
-    help="Refresh INDEX also from the GRAPH that its newest samples are of already.",
 )
 @no_verify_option
 @format_option
 def refresh(
     index: str,
     graph: str,
-    share: float,
-    date: str | None,
-    texts: str | None,
+    options: RefreshOptions,
     memory: int | None,
     threads: int | None,
-    restart: bool,
-    again: bool,
     cluster: str | None,
-    via: str | None,
     show: Show,
 ) -> None:
     """Update INDEX to GRAPH, whose links and nodes have changed: draw some samples again.
@@ -171,17 +137,18 @@ def refresh(
     url = graph_url(graph)
     stored = Graph.open(graph if url is None else copied(url, "graph"), verify=verifying())
     means = Resources.checked(threads, memory)
-    chosen: dict[str, Any] = {"date": date, "restart": restart, "texts": texts, "again": again}
     with ExitStack() as stack:
-        spread = stack.enter_context(spread_on(cluster, url, via))
+        spread = stack.enter_context(spread_on(cluster, url, options.staging_url))
         each = of_nodes(spread, means, threads, memory)
-        chosen |= {"spread": spread, "verify": verifying()}
-        work = stack.enter_context(RefreshBuild(index, stored, share, each, **chosen))
+        work = stack.enter_context(
+            RefreshBuild(index, stored, each, options, spread=spread, verify=verifying())
+        )
         if work.already:
             say(work.already)
         # No pilots: they would take as long as a small share of the samples does.
         if work.drawn:
-            say(f"{index}: {work.kept:,} samples stay, {len(work.drawn):,} are drawn from {graph}")
+            old, new = work.retained, len(work.drawn)
+            say(f"{index}: {old:,} samples stay, {new:,} are drawn from {graph}")
         stage = "sampling" if work.unit == "samples" else "computing"
         with Stages({stage: work.unit, "refining": "nodes"}) as stages:
             report = work.run(

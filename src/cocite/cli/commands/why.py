@@ -13,18 +13,19 @@ import click
 
 from cocite.cli.called import as_stored
 from cocite.cli.completion import node_names
-from cocite.cli.help import SectionedVerb
-from cocite.cli.inputs import draft_options, opened, query_nodes, query_options, together_option
-from cocite.cli.options import format_option, memory_option
+from cocite.cli.help import SectionedCommand
+from cocite.cli.inputs import IndexSource, asks, opened, query_nodes
+from cocite.cli.options import format_option, memory_option, takes
 from cocite.cli.output import Reply, Show, and_of, cut_to, padded, prose_text, table_text, width_of
 from cocite.errors import StoreError, UsageError
 from cocite.graph.links import EITHER, NO_LINKS
+from cocite.options.query import DEFAULT_REASONS, QueryOptions, UnseenOptions
 
 if TYPE_CHECKING:
     from cocite.measures import Measure
     from cocite.search import Index
-    from cocite.search.stages import Reason
-    from cocite.search.why_documents import WhyDocument, WhyTogetherDocument
+    from cocite.search.explainer import Reason
+    from cocite.search.results import WhyDocument, WhyTogetherDocument
 
 
 _GAP = 3
@@ -35,29 +36,29 @@ _LEGIBLE = 36
 """Columns that a path gets before other columns give way to it, if it is as long."""
 
 
-@click.command(cls=SectionedVerb)
+@click.command(cls=SectionedCommand)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
 @click.argument("nodes", metavar="A...", nargs=-1, shell_complete=node_names)
 @click.argument("b", metavar="B", shell_complete=node_names)
-@click.option(
-    "-k", type=click.IntRange(1), default=10, show_default=True, help="How many pages to show."
+@takes(UnseenOptions, "unseen")
+@takes(
+    QueryOptions,
+    "query",
+    only=("k", "aggregate"),
+    k={"default": DEFAULT_REASONS, "text": "How many pages to show."},
 )
-@draft_options
-@together_option
-@query_options
+@asks
 @memory_option
 @format_option
 def why(
     index: str,
     nodes: tuple[str, ...],
     b: str,
-    k: int,
-    draft: str | None,
-    draft_name: str | None,
-    skip_unknown: bool,
-    together: str,
+    unseen: UnseenOptions,
+    query: QueryOptions,
+    source: IndexSource,
+    memory: int | None,
     show: Show,
-    **options: Any,
 ) -> None:
     """Show which pages make the nodes A and B similar, and by which links; or which words.
 
@@ -72,22 +73,23 @@ def why(
     that are not shown, and another one what comes from samples whose graph was not found. Write --
     before names that begin with -.
     """
-    from cocite.search.why_documents import WhyDocument, WhyTogetherDocument
+    from cocite.search.results import WhyDocument, WhyTogetherDocument
 
-    if not nodes and draft is None:
+    if not nodes and unseen.draft is None:
         raise UsageError(
             f"why takes two nodes, and only {b!r} is named: cocite why {index} A B, or a page of "
             "your own with --draft in the place of A"
         )
-    opened_index, settings = opened(index, options, (*nodes, b))
-    typed = _WhyQuery(settings, options["graphs"])
-    *called, b = as_stored(opened_index, index, (*nodes, b), options["side"])
-    opened_index, asked = query_nodes(opened_index, called, draft, draft_name, skip_unknown)
+    opened_index, settings = opened(index, source, (*nodes, b), memory=memory)
+    typed = _WhyQuery(settings, source.where.graphs)
+    *called, b = as_stored(opened_index, index, (*nodes, b), source.where.side)
+    opened_index, asked = query_nodes(opened_index, called, unseen)
     if len(set(asked)) > 1:
-        parts = WhyTogetherDocument.of(opened_index, asked, b, k, together=together, **settings)
+        how = {"aggregate": query.aggregate} | settings
+        parts = WhyTogetherDocument.of(opened_index, asked, b, query.k, **how)
         show(Reply(parts, lambda: _text_together(opened_index, parts, typed)))
         return
-    found = WhyDocument.of(opened_index, asked[0], b, k, **settings)
+    found = WhyDocument.of(opened_index, asked[0], b, query.k, **settings)
     show(Reply(found, lambda: _text(opened_index, found, typed)))
 
 
@@ -102,9 +104,9 @@ def _text_together(opened_index: Index, found: WhyTogetherDocument, asked: _WhyQ
     texts = [_text(opened_index, found.of_page(page), asked) for page in found.pages]
     names = and_of([page.node for page in found.pages])
     whole = f"the score of {found.b} with {names} together is"
-    how = {"mean": "the mean of these", "least": "the least of these"}[found.together]
+    how = {"mean": "the mean of these", "min": "the least of these"}[found.aggregate]
     score = _number(found.score, found.score) if found.score > 0 else "0"
-    if found.together == "least":
+    if found.aggregate == "min":
         deciding = max(found.pages, key=lambda page: page.share).node
         how += f", which is that with {deciding}" * (found.score > 0)
     return "\n\n".join([*texts, f"{whole} {score}, {how}"])

@@ -8,8 +8,8 @@ head node, or ``auto``: the local cluster that ``cocite cluster up`` has started
 that this machine is a node of.
 
 When a cluster is reached every node says what it runs. Bytes do not depend on it, but values that
-are sent have to be understood: all have this release of cocite, and NumPy and Numba of the same
-main version.
+are sent have to be understood: all have this release of cocite, and NumPy of the same main
+version.
 
 Cost: a connection takes about a second, and a process on each node; an item some milliseconds.
 
@@ -40,7 +40,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from cocite import __version__
 from cocite.cluster.ray.local import LocalNodes, saved_address, set_token
-from cocite.compiled.clock import clock
+from cocite.deadline import clock
 from cocite.errors import (
     ClusterError,
     CociteError,
@@ -575,8 +575,4 @@ def _redirect(ray: Any) -> None:
 
 def _versions() -> dict[str, str]:
     """What has to be the same on all nodes."""
-    found = {"cocite": __version__}
-    for name in ("numpy", "numba"):
-        parts = version(name).split(".")
-        found[name] = ".".join(parts[: 2 if parts[0] == "0" else 1])
-    return found
+    return {"cocite": __version__, "numpy": version("numpy").partition(".")[0]}

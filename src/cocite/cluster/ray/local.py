@@ -2,8 +2,8 @@
 
 A process of its own has the nodes (``cluster/ray/nodes.py``): it ends them when its standard input
 ends, and that ends with the process that started it, however that ends. Those that ``cocite cluster
-up`` starts stay; where they are, and by which token, is told by a file in the place of compiled
-kernels, which nobody else can write to, locked as long as they are there.
+up`` starts stay; where they are, and by which token, is told by a file in the user's cache,
+which nobody else can write to, locked as long as they are there.
 
 Token authentication is on; Ray listens on the machine's own address, as it cannot be reached on the
 loopback one (its client replaces that). No dashboard, no usage statistics.
@@ -26,8 +26,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
-from cocite.compiled.cache import VARIABLE, place
 from cocite.errors import ClusterError, UsageError
+from cocite.storage.user_cache import VARIABLE, place
 
 _MOST = 64
 _LOCAL = re.compile(r"local:([0-9]{1,4})")
@@ -179,7 +179,7 @@ class RunningCluster:
 
 def address_file() -> Path:
     """Where it is told; raises :class:`ClusterError` if there is no place for it."""
-    written = place().written
+    written = place().folder
     if written is None:
         raise ClusterError(
             f"there is no private directory to note a local cluster in; {VARIABLE} names one"

@@ -102,7 +102,8 @@ class SampledBuilder(SampledFormat):
         """
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
-        """What carries samples over to a graph of ``nodes`` nodes, if the layout ``carries``.
+        """What carries samples over to a graph of ``nodes`` nodes, if the layout
+        ``carries`` them.
 
         ``ids`` uint32[old nodes] is where each node has gone, 2**32 - 1 if it is gone. Each blob is
         memory of its own.

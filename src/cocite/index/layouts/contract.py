@@ -161,12 +161,14 @@ class SampledFormat(PartFormat):
     """Of N samples."""
     shard: ClassVar[str] = "<u4[words]"
     """A shard; :meth:`place` says how many words those of some members are."""
-    carries = False
-    """Whether samples can be carried over to another graph (``index/refresh.py``)."""
     carry_node: ClassVar[int] = 8
     """Bytes a node that it takes to carry a sample over, beside what it becomes."""
     selects = False
     """Whether samples of some pages can be stored alone (``index/whole_settings.py``)."""
+
+    def carries(self, settings: PartSettings) -> bool:
+        """Whether samples can be carried over to another graph (``index/refresh.py``)."""
+        return False
 
     @abstractmethod
     def place(

@@ -57,7 +57,7 @@ class StepBytes:
     read: int | None = None
     fixed: int = 0
 
-    def beside(self, nodes: int) -> int:
+    def baseline(self, nodes: int) -> int:
         """What is in memory always, of so many nodes."""
         return self.node * nodes + self.fixed
 
@@ -108,7 +108,7 @@ class MemoryPlan:
 
     def scratch(self, folder: Path) -> Scratch:
         """Where what is as long as the links lies: in ``folder`` if the graph is not in memory."""
-        return Scratch.beside(folder) if self.cuts or self.external else Scratch(None)
+        return Scratch.near(folder) if self.cuts or self.external else Scratch(None)
 
     @property
     def keep(self) -> bool:
@@ -157,7 +157,7 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
     if means.external and not demand.has_external:
         raise UsageError(f"external: the layout {demand.layout} stays in memory. Leave it out")
     nodes, size = links.nodes, links.nbytes + step.link * links.edges
-    beside = step.beside(nodes)
+    beside = step.baseline(nodes)
     least = demand.maker(nodes, False) + beside
     if not means.external:
         for count in range(means.threads, 0, -1) if blocks is None else ():
@@ -175,7 +175,7 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
 def check_partitions(links: BlockedLinks, part: PartPlan) -> None:
     """Raise :class:`UsageError` for what blocks that live apart do not do."""
     if part.by_page or part.wanted is not None:
-        what = "--hubs" if part.by_page else "--keep"
+        what = "--hubs" if part.by_page else "--only-nodes"
         raise UsageError(
             f"{what} takes the whole graph: {links.whole.path} is stored in blocks. Leave it out, "
             "or take the graph that it was cut from"
@@ -195,7 +195,7 @@ def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> 
     """
     nodes, together = links.nodes, demand.together
     scratch = STATE_NODE * nodes * together if together > 1 else 0
-    beside = demand.step.beside(nodes)
+    beside = demand.step.baseline(nodes)
     threads = 1
     for count in range(min(means.threads, together), 1, -1):
         if count * demand.maker(nodes, True) + beside + block <= means.memory:
@@ -214,7 +214,7 @@ def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> 
 def _plan_external(links: Links, means: Resources, step: StepBytes, tokens: int) -> MemoryPlan:
     """Blocks with tokens on disk; ``tokens`` is what they take in memory, if they do not fit."""
     nodes, blocks = links.nodes, means.blocks
-    beside = step.beside(nodes)
+    beside = step.baseline(nodes)
     memory = means.memory - beside
     whole = links.nbytes + step.link * links.edges + BLOCK_NODE * nodes
     rows = max(1, min(_MOST_ROWS, memory // 4 // ROW_ROOM))

@@ -157,7 +157,9 @@ class RemoteSamples:
         for places, each in zip(self._places, self._reported, strict=True):
             yield places, each.rows[node]
 
-    def codes(self, node: int, others: Ids, nothing: int, kind: type[np.generic]) -> Codes:
+    def encoded_meetings(
+        self, node: int, others: Ids, nothing: int, kind: type[np.generic]
+    ) -> Codes:
         """[samples, h]: the codes of ``node`` with others, ``nothing`` where they do not meet."""
         found = np.full((self.numbers.size, others.size), nothing, kind)
         for places, row in self.rows(node):
@@ -185,9 +187,9 @@ class RemoteSamples:
 
 
 class _DecodedRows(SummingReader):
-    """A reader of a part that answers from what was heard of it."""
+    """A reader of a part that answers from what a shard has sent of it."""
 
-    heard: RemoteSamples
+    response: RemoteSamples
 
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
@@ -204,7 +206,7 @@ class _DecodedRows(SummingReader):
         from cocite.kernels import minhash
 
         table, count = self.worths(settings), 0
-        for _, row in self.heard.rows(node):
+        for _, row in self.response.rows(node):
             assert row.whole, "a node that was not asked for"
             arrays = scratch.sums, scratch.used
             count = int(minhash.add(row.ids, row.codes, table, *arrays, count))
@@ -224,7 +226,7 @@ class _Meetings(_DecodedRows, MeetingReader):
 
     def times_with(self, node: int, others: Ids) -> Times:
         """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
-        found: Times = self.heard.codes(node, others, int(NEVER), np.uint8)
+        found: Times = self.response.encoded_meetings(node, others, int(NEVER), np.uint8)
         return found
 
 
@@ -233,7 +235,7 @@ class _Walks(_Meetings, WalkReader):
 
     def walks(self, node: int) -> NDArray[np.uint32]:
         """The walk of a node in every sample."""
-        return self.heard.walks(node, self.part.settings[LENGTH])
+        return self.response.walks(node, self.part.settings[LENGTH])
 
 
 class RemoteTrees(_Meetings, TreeReader):
@@ -257,12 +259,12 @@ class RemoteMinhash(_DecodedRows, MinhashReader):
 
     def masks_with(self, node: int, others: Ids) -> Masks:
         """uint16[samples, h]: the masks of a node and others, none of them itself."""
-        found: Masks = self.heard.codes(node, others, 0, np.uint16)
+        found: Masks = self.response.encoded_meetings(node, others, 0, np.uint16)
         return found
 
     def common(self, first: int, second: int) -> NDArray[np.uint32]:
         """Which node made two different nodes match, in every sample and ring."""
-        return self.heard.common((first, second), self.length)
+        return self.response.common((first, second), self.length)
 
 
 SPREAD: dict[str, type[_DecodedRows]] = {
@@ -285,11 +287,11 @@ def refuse_layout(layout: str) -> None:
         )
 
 
-def remote_reader(part: StoredPart, heard: RemoteSamples) -> Reader:
-    """What answers for a part from what was heard of it."""
+def remote_reader(part: StoredPart, response: RemoteSamples) -> Reader:
+    """What answers for a part from what a shard has sent of it."""
     fresh = part.freshness
-    if not np.array_equal(fresh.held, heard.numbers):
-        fresh = replace(fresh, there=(heard.numbers,))
+    if not np.array_equal(fresh.held, response.numbers):
+        fresh = replace(fresh, there=(response.numbers,))
     reader = SPREAD[part.layout](replace(part, freshness=fresh, only=None))
-    reader.heard = heard
+    reader.response = response
     return reader

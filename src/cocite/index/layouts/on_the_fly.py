@@ -2,8 +2,6 @@
 
 Its links are those of the graph and of the draft, turned round and summed up when they are first
 needed. Whatever of the part as it was built still holds is read from that.
-
-No layout: a stored graph in the place of an index, its samples drawn when asked.
 """
 
 from __future__ import annotations
@@ -84,7 +82,7 @@ class DraftPart(StoredPart):
     kept: dict[str, Any] = field(kw_only=True)
 
     @property
-    def drawn(self) -> bool:
+    def on_the_fly(self) -> bool:
         """Its readers are those of drafts."""
         return True
 

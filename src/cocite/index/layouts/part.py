@@ -82,7 +82,7 @@ class StoredPart:
     """The first samples that count; None for all of them."""
 
     @property
-    def drawn(self) -> bool:
+    def on_the_fly(self) -> bool:
         """Whether nobody built it: what its layout would hold is made when it is asked."""
         return False
 

@@ -209,6 +209,8 @@ def _mapped(size: int) -> NDArray[np.uint8]:
 
     Private to this process: a forked child has its own.
     """
+    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
+        return np.zeros(size, np.uint8)
     area = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         area.madvise(mmap.MADV_NOHUGEPAGE)
@@ -472,8 +474,8 @@ LAYOUTS = {
         "cocite.index.layouts.trees.reader:PathReader",
     ),
     "sketch": _Row(
-        "cocite.index.layouts.minhash.format:SketchFormat",
-        "cocite.index.layouts.minhash.build:SketchBuilder",
+        "cocite.index.layouts.minhash.format:MinhashFormat",
+        "cocite.index.layouts.minhash.build:MinhashBuilder",
         "cocite.index.layouts.minhash.reader:SketchReader",
     ),
     "text": _Row(
@@ -536,7 +538,7 @@ def whole_builder(layout: str) -> type[WholeBuilder]:
 
 def reader_of(part: StoredPart) -> Reader:
     """What answers for a part; raises :class:`Damaged` for a layout that its measure has not."""
-    drawn = _DRAWN.get(part.layout) if part.drawn else None
+    drawn = _DRAWN.get(part.layout) if part.on_the_fly else None
     place = drawn or LAYOUTS[part.layout].reader or part.measure.reader
     if part.layout not in part.measure.layouts:
         raise Damaged(

@@ -15,25 +15,26 @@ from cocite.io.readers.contract import (
 from cocite.io.readers.formats import FORMATS, Format, reader_of, readers
 from cocite.io.readers.rows import RowsFound, clean_rows
 from cocite.io.readers.sources import Beginning, Source, expand
-from cocite.io.readers.tables import Labeled, PairRows, read_columns
+from cocite.io.readers.tables import LABELS, PAIRS, NameTable, read_values
 
 __all__ = [
     "FORMATS",
+    "LABELS",
+    "PAIRS",
     "Beginning",
     "Format",
     "FormatReader",
     "Found",
     "Job",
-    "Labeled",
+    "NameTable",
     "PageOptions",
-    "PairRows",
     "Read",
     "ReadOptions",
     "RowsFound",
     "Source",
     "clean_rows",
     "expand",
-    "read_columns",
+    "read_values",
     "reader_of",
     "readers",
 ]

@@ -25,12 +25,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from cocite.errors import InputError, MalformedRow
 from cocite.io.readers import signs
 from cocite.io.readers.contract import DELIMITERS, FormatReader, Job, Read, ReadOptions, text_lines
-from cocite.io.readers.rows import PairRows, RowsFound
+from cocite.io.readers.rows import LinkWriter, RowsFound
 from cocite.io.readers.sources import Source
 from cocite.io.readers.text import TextInput, clean_relation, clean_text, new_clean_file
 
@@ -40,7 +39,7 @@ _LONGEST = 1 << 28
 def _read_lists(job: Job) -> Read:
     """All links, and all nodes that begin a row."""
     by = _separator(job)
-    with PairRows(job) as out:
+    with LinkWriter(job) as out:
         for line, names in _rows(job, by):
             if job.wanted == 1:
                 for name in names:
@@ -108,9 +107,7 @@ def _read_crawl(job: Job) -> Read:
     known = "(SELECT id FROM reading.vertices)"
     lost = f"a::UBIGINT NOT IN {known} OR b::UBIGINT NOT IN {known}"
     query = f"SELECT rowid + 1, a, b FROM reading.edges WHERE {lost} ORDER BY rowid LIMIT 1"
-    unknown = job.database.execute(query).fetchone()
-    if unknown is not None:
-        row, a, b = unknown
+    for row, a, b in job.run(query):
         what = "a link to or from a vertex that is not there"
         raise MalformedRow(
             job.source.label, int(row), what, f"{a} -> {b}", "Are these its vertices?"
@@ -136,26 +133,21 @@ def _load_vertices(job: Job, sources: list[Source]) -> int:
     job.database.execute("CREATE TABLE reading.vertices (id UBIGINT, name VARCHAR)")
     for source in sources:
         _load(job, source, "raw")
-        bad = job.database.execute(
-            "SELECT rowid + 1, a FROM reading.raw WHERE TRY_CAST(a AS UBIGINT) IS NULL LIMIT 1"
-        ).fetchone()
-        if bad is not None:
+        bad = "SELECT rowid + 1, a FROM reading.raw WHERE TRY_CAST(a AS UBIGINT) IS NULL LIMIT 1"
+        for row, name in job.run(bad):
             what = "the id of a vertex is no whole number"
-            raise MalformedRow(source.label, int(bad[0]), what, str(bad[1]))
+            raise MalformedRow(source.label, int(row), what, str(name))
         job.database.execute(
             f"INSERT INTO reading.vertices SELECT a::UBIGINT, {_NAME} FROM reading.raw"
         )
         job.database.execute("DROP TABLE reading.raw")
-    twice = job.database.execute(
-        "SELECT id FROM reading.vertices GROUP BY id HAVING count(*) > 1 ORDER BY id LIMIT 1"
-    ).fetchone()
-    if twice is not None:
+    twice = "SELECT id FROM reading.vertices GROUP BY id HAVING count(*) > 1 ORDER BY id LIMIT 1"
+    for (vertex,) in job.run(twice):
         raise InputError(
-            f"{sources[0].label} has vertex {twice[0]} more than once: name the files of one "
+            f"{sources[0].label} has vertex {vertex} more than once: name the files of one "
             "graph only"
         )
-    count: Any = job.database.execute("SELECT count(*) FROM reading.vertices").fetchone()
-    return int(count[0])
+    return job.count("SELECT count(*) FROM reading.vertices")
 
 
 def _is_vertices(source: Source) -> bool:
@@ -179,8 +171,8 @@ def _vertices_of(job: Job) -> list[Source]:
 
 def _load(job: Job, source: Source, table: str) -> TextInput:
     """Load two columns of a file into a table of the schema ``reading``."""
-    skip = job.options.skip_bad_rows if table == "edges" else False
-    alone = replace(job, wanted=2, options=replace(_WITHOUT_TITLES, skip_bad_rows=skip))
+    skip = job.options.bad_rows if table == "edges" else "stop"
+    alone = replace(job, wanted=2, options=replace(_WITHOUT_TITLES, bad_rows=skip))
     with new_clean_file(alone) as out:
         read = clean_text(source, 2, alone.options, out, job.progress)
     if table == "edges" and not read.integers:

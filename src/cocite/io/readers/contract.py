@@ -150,8 +150,8 @@ class ReadOptions:
     """``delimiter``: auto or a key of DELIMITERS; ``header``: auto, yes or no; ``columns``: the
     two columns that hold source and target, as names or numbers from 1; ``weight``: the column of
     the links' weights, "" for none; ``comment``: the character that begins a comment line, "" for
-    none; ``skip_bad_rows``: whether to leave bad rows out, if they are at most half of an input, or
-    ``"all"``, however many they are; ``format``: auto, or what the reader is called
+    none; ``bad_rows``: whether to stop at one, or to leave them out if they are few, half of an
+    input at most, or all of them; ``input_format``: auto, or what the reader is called
     (``io/readers/formats.py``); ``undirected``: whether every link is stored both ways afterwards,
     so that a link without direction need not be given both ways; ``pages``: how HTML is read;
     ``sheet``: that of a spreadsheet, "" for the only one with rows; ``sides``: what the two kinds
@@ -163,9 +163,9 @@ class ReadOptions:
     header: str = "auto"
     columns: tuple[str, ...] = ()
     comment: str = "#"
-    skip_bad_rows: bool | str = False
+    bad_rows: str = "stop"
     weight: str = ""
-    format: str = "auto"
+    input_format: str = "auto"
     undirected: bool = False
     pages: PageOptions = PageOptions()
     namespaces: tuple[int, ...] = (0,)
@@ -183,8 +183,8 @@ class ReadOptions:
             )
         if self.header not in ("auto", "yes", "no"):
             raise UsageError(f"header is {self.header!r}; it is one of auto, yes, no")
-        if self.skip_bad_rows not in (False, True, "all"):
-            raise UsageError(f"skip_bad_rows is {self.skip_bad_rows!r}; it is True, False or 'all'")
+        if self.bad_rows not in ("stop", "few", "all"):
+            raise UsageError(f"bad_rows is {self.bad_rows!r}; it is one of stop, few, all")
         if len(self.comment) > 1 or not self.comment.isascii():
             raise UsageError(f"comment is {self.comment!r}; it is one ASCII character, or empty")
         if self.header == "no" and not all(map(str.isdecimal, self.columns_named)):
@@ -209,7 +209,7 @@ class ReadOptions:
 
     def for_nodes(self) -> ReadOptions:
         """The same for a file of nodes, whose first column is the name."""
-        return ReadOptions(self.delimiter, "auto", (), self.comment, self.skip_bad_rows)
+        return ReadOptions(self.delimiter, "auto", (), self.comment, self.bad_rows)
 
 
 def bad_row_advice(bad: int, rows: int) -> str:
@@ -332,6 +332,8 @@ class TitleFile:
 # -- reader ------------------------------------------------------------------------------
 
 
+_ROWS = 1 << 16
+"""Rows of a table that are read at once."""
 EXAMPLES = 5
 """Bad rows of an input that are shown."""
 
@@ -365,6 +367,22 @@ class Job:
     threads: int = 1
     memory: int = 1 << 30
     report: Reported = no_report
+
+    def run(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query of the database."""
+        rows: list[tuple[Any, ...]] = self.database.execute(query).fetchall()
+        return rows
+
+    def count(self, query: str) -> int:
+        """Return the only number that a query gives."""
+        return int(self.run(query)[0][0])
+
+    def streamed(self, table: str, columns: str, where: str = "true") -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a table in their order; a piece of it at a time is in memory."""
+        end = self.count(f"SELECT coalesce(max(rowid) + 1, 0) FROM {table}")
+        for low in range(0, end, _ROWS):
+            within = f"rowid >= {low} AND rowid < {low + _ROWS}"
+            yield from self.run(f"SELECT {columns} FROM {table} WHERE {within} AND {where}")
 
 
 @dataclass

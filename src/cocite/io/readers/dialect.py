@@ -7,8 +7,7 @@
   - the columns taken have well-known titles (``source``, ``Links to``, ``follower``, ...),
   - or it has words above a column of numbers and no number above any,
   - or its words have no digit, sign or capital where every row below them has some;
-* columns: those whose titles name the ends of links (``io/readers/dialect.py``), else the first
-  two.
+* columns: those whose titles name the ends of links, else the first two.
 
 A name with blanks in it looks like several columns, and an arrow like a node: where blanks cut
 lines into more than two, or arrows stand between names, that is asked about. A column of weights

@@ -201,13 +201,13 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "JSON of nodes and links",
         signs.node_link,
-        reader="cocite.io.readers.graphs.text:NODE_LINK_READER",
+        reader="cocite.io.readers.graphs.json_text:NODE_LINK_READER",
         called="node-link",
     ),
     Format(
         "JSON lines",
         signs.json_rows,
-        reader="cocite.io.readers.json_lines:READER",
+        reader="cocite.io.readers.graphs.json_text:LINES_READER",
         called="json-lines",
     ),
     Format("JSON", json_value, _ROWS + ", for example with jq and its @tsv"),
@@ -217,7 +217,7 @@ FORMATS: tuple[Format, ...] = (
         "It says which packages there are, and not what each needs. Lock files do (poetry.lock, "
         "uv.lock, pdm.lock), and so does pip: pip inspect | cocite ingest - -o DIR",
     ),
-    Format("GML", signs.gml, reader="cocite.io.readers.graphs.text:READER", called="gml"),
+    Format("GML", signs.gml, reader="cocite.io.readers.graphs.gml:READER", called="gml"),
     Format(
         "Matrix Market",
         lambda beginning: beginning.text[:14].lower() == "%%matrixmarket",
@@ -280,15 +280,15 @@ def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> FormatRe
 
 def _found(source: Source, options: ReadOptions, wanted: int) -> FormatReader:
     named = readers()
-    if options.format not in ("auto", *named):
+    if options.input_format not in ("auto", *named):
         raise UsageError(
-            f"no reader is called {options.format!r}; it is one of auto, " + ", ".join(named)
+            f"no reader is called {options.input_format!r}; it is one of auto, " + ", ".join(named)
         )
     if source.is_directory:
         return _of_directory(source, options)
     beginning = source.beginning()
-    if options.format != "auto":
-        return _streamed(source, reader_at(named[options.format]))
+    if options.input_format != "auto":
+        return _streamed(source, reader_at(named[options.input_format]))
     said = wanted == 1 or options.delimiter != "auto" or bool(options.columns_named)
     lines = (line for line in FORMATS if line.sure or not said)
     found = next((line for line in lines if line.sign(beginning)), None)
@@ -363,7 +363,7 @@ def _of_directory(source: Source, options: ReadOptions) -> FormatReader:
         raise UnrecognizedInput(
             f"{path} is a stored {kind} of cocite. Ask it: cocite related {path} PAGE"
         )
-    if options.format == HTML.called or (options.format == "auto" and is_site(path)):
+    if options.input_format == HTML.called or (options.input_format == "auto" and is_site(path)):
         return reader_at(HTML.reader)
     raise UnrecognizedInput(
         f"{path} is a directory without HTML pages; name its files of links, as in '{path}/*'"

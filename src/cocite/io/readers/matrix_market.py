@@ -10,6 +10,7 @@ Boisvert, Pozo, Remington, "The Matrix Market exchange formats", NISTIR 5935, 19
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,8 +18,8 @@ from typing import Any
 from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
 from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.rows import RowsFound
-from cocite.io.readers.sources import Source
-from cocite.io.readers.text import Cleaner, TextInput, clean_relation, new_clean_file
+from cocite.io.readers.sources import Rejoined, Source
+from cocite.io.readers.text import Cleaner, TextInput, Unpacked, clean_relation, new_clean_file
 from cocite.resources import format_size
 
 _HEAD = 1 << 20
@@ -49,7 +50,7 @@ def _read(job: Job) -> Read:
         header, rest = _header(job.source, head)
         _check_weight(job, header)
         _check_rows(job, header)
-        entries = _Entries(rest, stream, raw, len(head) < _HEAD)
+        entries = Unpacked(io.BufferedReader(Rejoined(rest, stream)), raw)
         cleaner = _EntryCleaner(job.source, replace(job.options, comment="%"), header)
         with new_clean_file(job) as out:
             read = cleaner.run(entries, out, job.progress)
@@ -74,8 +75,7 @@ def _read(job: Job) -> Read:
         found.note += "; the matrix is symmetric, so that all links are both ways"
         if not job.options.undirected:
             other = "FROM reading.links WHERE a != b"
-            count: Any = job.database.execute(f"SELECT count(*) {other}").fetchone()
-            found.rows += int(count[0])
+            found.rows += job.count(f"SELECT count(*) {other}")
             rows += f" UNION ALL SELECT b::UBIGINT AS a, a::UBIGINT AS b{weight} {other}"
     return Read(rows, found, nodes)
 
@@ -174,11 +174,10 @@ def _check_range(job: Job, header: _MatrixHeader, found: RowsFound) -> None:
     if outside:
         what = f"an entry that is not within {header.size:,} rows and columns"
         number, a, b = outside[0]
-        if not job.options.skip_bad_rows:
+        if job.options.bad_rows == "stop":
             where = f"{job.source.label}, entry"
             raise MalformedRow(where, number, what, f"{a} {b}")
-        deleted: Any = job.database.execute(f"DELETE FROM reading.links WHERE NOT ({within})")
-        count = int(deleted.fetchone()[0])
+        count = job.count(f"DELETE FROM reading.links WHERE NOT ({within})")
         found.rows -= count
         examples = (f"entry {n}: {what}: '{a} {b}'" for n, a, b in outside)
         found.leave_out("outside", count, examples)
@@ -196,25 +195,3 @@ class _EntryCleaner(Cleaner):
     def decide(self, head: bytes) -> None:
         self.found = TextInput(self.found.file, delimiter="space", columns=2 + self._values)
         self.found.weight = 2 if self.options.weight else None
-
-
-@dataclass
-class _Entries:
-    """What is left of the first piece, then the rest; an empty piece would end it."""
-
-    rest: bytes
-    stream: Any
-    raw: Any
-    whole: bool
-
-    def read(self, size: int) -> bytes:
-        """Some of it."""
-        piece, self.rest = self.rest, b""
-        if piece or self.whole:
-            return piece
-        found: bytes = self.stream.read(size)
-        return found
-
-    def tell(self) -> int:
-        """How much was read."""
-        return int(self.raw.tell())

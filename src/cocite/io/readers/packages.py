@@ -21,7 +21,7 @@ from typing import Any
 
 from cocite.errors import InputError
 from cocite.io.readers.contract import FormatReader, Job, Read
-from cocite.io.readers.rows import PairRows
+from cocite.io.readers.rows import LinkWriter
 
 _MOST = 1 << 28
 _NPM = ("dependencies", "optionalDependencies", "peerDependencies", "devDependencies")
@@ -31,7 +31,7 @@ _LINK = tuple[str, str]
 def _read_packages(job: Job) -> Read:
     """All needs, and all packages."""
     names, needs = _packages(job)
-    with PairRows(job, ("need", "package")) as out:
+    with LinkWriter(job, ("need", "package")) as out:
         for number, name in enumerate(names, 1):
             out.nodes.add((name,), number)
         for number, need in enumerate(needs, 1):

@@ -200,7 +200,7 @@ class _Taken(NamedTuple):
         if self.weight is not None:
             what += ", or a weight that is no number from 1e-30 to below 1e30"
         told = [(row, self._turn(content) or what, content) for row, content in examples]
-        if not options.skip_bad_rows:
+        if options.bad_rows == "stop":
             row, what, content = told[0]
             raise MalformedRow(found.file, row, what, repr(content), bad_row_advice(count, every))
         shown = (f"row {row}: {what}: {content!r}" for row, what, content in told)

@@ -60,7 +60,7 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
     return Read(clean_relation(job, read.integers), RowsFound.of(read, title))
 
 
-class PairRows:
+class LinkWriter:
     """Links without weights, and the nodes that an input says there are, pushed one by one; to be
     used as a context. ``units`` are what examples of bad links and nodes are numbered by.
     """

@@ -1,18 +1,13 @@
 """What the user named as input: files, globs, standard input; plain or packed.
 
 Packing is recognized by the first bytes of the content, never by the name: gzip, bzip2, xz and
-Zstandard; so is text of 2 or 4 bytes a letter, which is read as UTF-8 (``io/readers/sources.py``).
-What an input begins with (:class:`Beginning`) is looked at unpacked, and is still there to be read
-afterwards, of a pipe too.
+Zstandard; so is text in UTF-16 or UTF-32, as spreadsheets save it, which is read as UTF-8: by its
+mark, or by its zeros. What an input begins with (:class:`Beginning`) is looked at unpacked, and is
+still there to be read afterwards, of a pipe too.
 
 A packed input unpacks to at most :data:`MOST_RATIO` times its size, or :data:`ALWAYS_UNPACKED`
 bytes if that is more; then reading it ends with an error. Unpacking takes a few hundred megabytes
 at most: xz with a larger dictionary is refused, as the libraries of the other packings do.
-
-UTF-16 and UTF-32, as spreadsheets save them: told by their mark, or by their zeros, and read as
-UTF-8.
-
-Cost: that of Python's codecs, some nanoseconds a letter.
 """
 
 from __future__ import annotations
@@ -177,7 +172,7 @@ class _Packing:
 PACKED = {
     "gzip": _Packing(re.compile(rb"\x1f\x8b"), lambda raw: gzip.GzipFile(fileobj=raw), "gzip -dc"),
     "Zstandard": _Packing(
-        re.compile(rb"\x28\xb5\x2f\xfd"), lambda raw: _zstd().ZstdFile(raw), "zstd -dc"
+        re.compile(rb"\x28\xb5\x2f\xfd"), lambda raw: zstd().ZstdFile(raw), "zstd -dc"
     ),
     "bzip2": _Packing(re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), bz2.BZ2File, "bzip2 -dc"),
     "xz": _Packing(
@@ -342,7 +337,7 @@ class Source:
         except unpack_errors() as error:
             damage = error
         if self.is_pipe:
-            rest = _Rejoined(content, stream, damage)
+            rest = Rejoined(content, stream, damage)
             self._begun = cast(IO[bytes], io.BufferedReader(rest, 1 << 20)), raw
         else:
             stream.close()
@@ -367,7 +362,7 @@ class Source:
         raw = io.BufferedReader(cast(Any, counted), 1 << 20)
         head = raw.peek(16)
         if len(head) < 16:  # of a pipe, maybe, that gives a little at a time
-            rest = _Rejoined(raw.read(16), raw, None)
+            rest = Rejoined(raw.read(16), raw)
             raw = io.BufferedReader(rest, 1 << 20)
             head = raw.peek(16)
         for name, packing in PACKED.items():
@@ -403,16 +398,18 @@ class Source:
             raw.close()
 
 
-class _Rejoined(io.RawIOBase):
+class Rejoined(io.RawIOBase):
     """What was read of a stream already, then the rest of it, then the damage that was met."""
 
-    def __init__(self, begun: bytes, stream: Any, damage: Exception | None) -> None:
+    def __init__(self, begun: bytes, stream: Any, damage: Exception | None = None) -> None:
         self._begun, self._stream, self._damage = begun, stream, damage
 
     def readable(self) -> bool:
+        """It is."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Some bytes; none at the end."""
         if self._begun:
             piece, self._begun = self._begun[: len(buffer)], self._begun[len(buffer) :]
         elif self._damage is not None:
@@ -423,6 +420,7 @@ class _Rejoined(io.RawIOBase):
         return len(piece)
 
     def close(self) -> None:
+        """Close the stream below, too."""
         self._stream.close()
         super().close()
 
@@ -531,17 +529,18 @@ def unpacks_to_more(source: Source, most: int, command: str) -> InputError:
     )
 
 
-def _zstd() -> Any:
+def zstd() -> Any:
+    """Return the module of Python that reads Zstandard."""
     if sys.version_info >= (3, 14):
-        from compression import zstd
+        from compression import zstd as found
     else:
-        from backports import zstd
-    return zstd
+        from backports import zstd as found
+    return found
 
 
 def unpack_errors() -> tuple[type[Exception], ...]:
     """What reading an unpacked stream raises if the packed one is cut or damaged."""
-    return (EOFError, OSError, zlib.error, lzma.LZMAError, _zstd().ZstdError)
+    return (EOFError, OSError, zlib.error, lzma.LZMAError, zstd().ZstdError)
 
 
 def _pair(name: str) -> list[str]:

@@ -1,27 +1,24 @@
-"""What a database gives: the rows of a query, or of a table, with the columns of links.
+"""What a database gives: the rows of a query, or of a table, with the columns of links or titles.
 
     --sql "select src, dst from 'clicks.parquet'"             DuckDB, of files
     --database site.sqlite --table links                      a table; its file is not changed
     --database postgres://user@host/web --sql "select ..."    a query of a server
+    --titles 'site.duckdb#pages'                              a table of names and titles
 
-Source and target are the columns named with ``--columns``, else those whose names say so
-(``io/readers/dialect.py``), else the first two; names are whole numbers or text. Rows of SQLite and
-PostgreSQL stream through the kernel that checks those of text (``io/readers/rows.py``); what
-DuckDB finds goes to a Parquet file first, which is then read as any other. Rows are counted from 1
-on in messages.
+Names are whole numbers or text. Rows of SQLite and PostgreSQL stream through the kernel that checks
+those of text (``io/readers/rows.py``); what DuckDB finds goes to a Parquet file first, which is
+then read as any other. Rows are counted from 1 on in messages. Only one query is run, and one that
+reads: of a database it sees its own tables; DuckDB opens the files that the query names in quotes,
+and no others (``io/database.py``).
 
-Only one query is run, and one that reads: connections are read-only. Of a database it sees its own
-tables; DuckDB opens the files that the query names in quotes, and no others (``io/database.py``).
-
-Cost: some microseconds a row; of DuckDB, that of its query and of Parquet. Memory for some thousand
-rows, and what DuckDB may take.
+Cost: some microseconds a row; of DuckDB, that of its query and of Parquet, and what it may take.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
@@ -54,6 +51,7 @@ _CURSOR = "cocite"
 _EXAMPLE = "select source, target from links"
 _QUOTED = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)"|([^\s'"(),;]*\.[^\s'"(),;]*)""")
 _ONE = "sql (--sql) is one query that reads, such as"
+_LINKS = "Name one, or a query: --table NAME, or --sql 'select source, target from ...'"
 
 
 class SqlSource(Source):
@@ -121,7 +119,10 @@ def _read(job: Job) -> Read:
             files=[str(_result(job)), *_files_of(source.sql)] if memory is not None else (),
         )
     ) as connection:
-        query = source.sql or _of_table(connection, address, source, job)
+        query = source.sql
+        if not query:
+            choose = partial(_places, source, job=job)
+            query, _ = _columns_query(connection, address, _LINKS, choose)
         if address.kind == "duckdb":
             return _by_duckdb(connection, query, source, job)
         return _by_rows(connection, query, source, job)
@@ -175,7 +176,7 @@ def _tables(connection: Any, address: Address) -> list[str]:
     ]
 
 
-def table_query(connection: Any, address: Address, hint: str) -> str:
+def _table_query(connection: Any, address: Address, hint: str) -> str:
     """The query of all columns of the table that is named, or of the only one; ``hint`` tells what
     to do where there are several. Raises :class:`UsageError`.
     """
@@ -195,15 +196,54 @@ def table_query(connection: Any, address: Address, hint: str) -> str:
     return f"SELECT * FROM {quoted(table)}"
 
 
-def _of_table(connection: Any, address: Address, source: SqlSource, job: Job) -> str:
-    """The query of the columns that are needed of the table that is named, or the only one."""
-    hint = "Name one, or a query: --table NAME, or --sql 'select source, target from ...'"
-    query = table_query(connection, address, hint)
+def _columns_query(
+    connection: Any, address: Address, hint: str, choose: Callable[[list[str]], Sequence[int]]
+) -> tuple[str, list[str]]:
+    """The query of the columns that are needed, which ``choose`` says by the names of all, of the
+    table that is named, or the only one; and what they are called.
+    """
+    query = _table_query(connection, address, hint)
     with reported(address):
         described = connection.execute(f"{query} LIMIT 0").description
     names = [str(column[0]) for column in described or ()]
-    columns = (quoted_column(names[place]) for place in _places(source, names, job))
-    return query.replace("*", ", ".join(columns), 1)
+    taken = [names[place] for place in choose(names)]
+    return query.replace("*", ", ".join(map(quoted_column, taken)), 1), taken
+
+
+def table_rows(
+    source: SqlSource, choose: Callable[[list[str]], tuple[int, int]]
+) -> Iterator[tuple[str | None, str | None]]:
+    """Names and titles of a table, None for one that is not there; ``choose`` says by the titles of
+    all columns which two are taken. Raises :class:`InputError`,
+    :class:`~cocite.errors.UsageError`.
+    """
+    address = source.address
+    assert address is not None
+    memory = source.memory if address.kind == "duckdb" else None
+    hint = f"Name one behind a #: {address.label}#NAME"
+    other = "Choose others with --title-columns NAME,TITLE (title_columns=)"
+    with closing(connect(address, memory=memory)) as connection:
+        query, (named, titled) = _columns_query(connection, address, hint, choose)
+        with reported(address), closing(rows_of(connection, query, address)) as rows:
+            next(rows)
+            for number, (name, title) in enumerate(rows, 1):
+                text = cell_text(name)
+                if text is None and name is not None:
+                    raise InputError(
+                        f"{source.label}: row {number} has {name!r} in {named!r}, and names of "
+                        f"nodes are whole numbers or text. {other}"
+                    )
+                if isinstance(title, bytes | bytearray | memoryview):
+                    raise InputError(
+                        f"{source.label}: row {number} has bytes in {titled!r}, and titles are "
+                        f"text. {other}"
+                    )
+                yield (text or "").strip() or None, None if title is None else _escaped(str(title))
+
+
+def _escaped(text: str) -> str:
+    """A text with bytes of SQLite that are not UTF-8 shown as such."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
@@ -290,6 +330,8 @@ def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, Non
     if address.kind == "sqlite":
         connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         cursor = connection.execute(query)
+    elif address.kind == "duckdb":
+        cursor = connection.cursor().execute(query)
     else:
         cursor = connection.cursor(name=_CURSOR)  # at the server
         cursor.itersize = _FETCHED
@@ -302,7 +344,11 @@ def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, Non
         if cursor.description is None:
             raise UsageError(f"{_ONE}: {_EXAMPLE}")
         yield [str(column[0]) for column in cursor.description]
-        yield from cursor
+        if address.kind == "duckdb":
+            while some := cursor.fetchmany(_FETCHED):
+                yield from some
+        else:
+            yield from cursor
     finally:
         cursor.close()
 

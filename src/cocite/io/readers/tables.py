@@ -1,25 +1,21 @@
-"""Tables of nodes and labels: how one is read is found out as for links, said, and then done.
+"""Tables of a name and a value: titles, labels, texts and weights of nodes, and pairs of names.
 
-Text (plain or packed) or Parquet. Delimiter and header, where they are not given, are those that
-``io/readers/dialect.py`` finds; a first row that names a node is none of titles. The columns of
-name and label are the first two unless others are named, by title or number. Rows that lack a
-column, or have an empty one, are malformed: the first is refused, or they are left out and counted.
+Text (plain or packed) or Parquet, recognized by content as for links, or a table of a database.
+What differs between titles, labels and the rest is a :class:`TableForm`; all are read one way.
 
-Cost: one look at the beginning, then one pass, a row at a time.
+* Columns are separated as the first lines say; titles never by blanks, as they have some. CSV may
+  be quoted, with line ends in a value. Lines that begin with ``#`` and blank ones are passed over.
+* The two columns are those asked for, by title or number; else, of titles, those whose titles say
+  so (``name, title``, ``Id,Label``, ``title,url``); else the first two.
+* Titles in the first row are a header where columns are found or asked for by them; of labels as of
+  links (``io/readers/dialect.py``), unless it names a node.
+* A row that lacks a column, or a label, is malformed: the first is refused, or they are counted. So
+  is, beside titles, a row with more columns than the first, as its title may be cut.
 
-Two columns of a table: names of nodes and something about them, such as texts or weights.
+Texts may be a folder or a tar archive, too, each under the name of its node, in the order of these.
 
-Text (plain or packed) or Parquet, recognized by content as for links. Labels, which come in more
-dialects, are read by ``io/readers/tables.py``. Text is cut at tabs,
-or by the rules of CSV if the file's name ends in ``.csv``; lines that begin with ``#`` and blank
-ones are passed over. A row that lacks a column is malformed.
-
-Cost: one pass, a row at a time; nothing but the rows asked for is kept. A row has at most 32 Mi
-characters, as it is in memory whole: a few megabytes that are packed may be gigabytes.
-
-Texts of pages: a folder, a tar archive or a table, each text under the name of its node.
-
-A text at a time is in memory; the order is that of the files' names, of the archive or the table.
+Cost: one pass, a row or a text at a time, of at most 32 Mi characters: a few megabytes that are
+packed may be gigabytes.
 """
 
 from __future__ import annotations
@@ -27,89 +23,441 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO, cast
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
-from cocite.io.database import file_literal, file_pattern, open_duckdb
+from cocite.io.database import file_literal, file_pattern, open_duckdb, quoted_column
 from cocite.io.readers import signs
-from cocite.io.readers.contract import DELIMITERS, ReadOptions
-from cocite.io.readers.dialect import fields, guess_delimiter, has_label_header, plain_title, sample
+from cocite.io.readers.contract import DELIMITERS, Progress, ReadOptions, no_progress
+from cocite.io.readers.dialect import (
+    column_place,
+    fields,
+    guess_delimiter,
+    has_label_header,
+    plain_title,
+    sample,
+)
 from cocite.io.readers.formats import PARQUET, format_of
+from cocite.io.readers.html.tar import TarError, tar_members
 from cocite.io.readers.parquet import not_parquet
 from cocite.io.readers.sources import Source, unpack_errors
-from cocite.io.readers.tar import TarError, tar_members
+from cocite.io.readers.sql import SqlSource, table_rows
 from cocite.resources import budget, database_memory, format_size
 
 if TYPE_CHECKING:
+    import duckdb
+
     from cocite.graph.names import Names
 
 
 _COMMENT = "#"
-PARQUET_ROWS = 8
+_TITLES = (
+    *("title", "pagetitle", "label", "heading", "headline", "caption", "displayname", "fullname"),
+    *("titel", "titre", "titulo", "name"),
+)
+_NAMES = (
+    *("id", "name", "node", "nodeid", "page", "pageid", "pagename", "url", "uri", "link", "key"),
+    *("slug", "path", "file", "article", "document", "site", "seite"),
+)
+"""Titles of columns, those that say it best first; ``name`` is a title beside an id."""
+_QUOTING = ("comma", "semicolon")
+_PROGRESS_ROWS = 1 << 12
+_PARQUET_ROWS = 8
 """That Python has at a time: each may be as long as a row can be, of a file of a few kilobytes."""
 _ROW, _COPIED, _MOST_MEMORY = "file_row_number", 2048, 1 << 30
 """Rows that DuckDB copies at a time, and bytes that these may be."""
 LONGEST = 1 << 25
 """Characters of a row, or of a text."""
+_LONGEST_LABEL = 65_535
+"""Characters of a name, as in a graph, and of a label."""
+_EXAMPLES = 5
 
 
-def read_columns(path: Path, columns: tuple[int, int] = (1, 2)) -> Iterator[tuple[str, str]]:
-    """The two columns, numbered from 1, row by row, as text.
+class TableForm(NamedTuple):
+    """What a table is one of, in messages, and how it is read.
+
+    ``what`` rows are of, as in "titles need two columns"; ``ends`` of a row, and one ``cell`` of
+    it; what its ``columns`` are called where they are chosen; ``advice`` if these are in doubt, or
+    a header is none; the ``flags`` that say how it is read. ``titled``: whether the titles of
+    columns say which they are; ``exact``: whether all rows are as wide as the first, and UTF-8;
+    ``filled``: whether both cells have something in them, and no more than a name has;
+    ``longest``: characters of a cell.
+    """
+
+    what: str
+    ends: str
+    cell: str = "name or value"
+    columns: str = "columns"
+    advice: str = "Put a tab between the two"
+    header_advice: str = ""
+    flags: str = "--delimiter, --header"
+    titled: bool = False
+    exact: bool = False
+    filled: bool = False
+    longest: int = LONGEST
+
+
+LABELS = TableForm(
+    "labels",
+    "name and label",
+    "name or label",
+    "label columns",
+    "Name them: --delimiter space --label-columns 1,2; or put a tab between name and label",
+    "if these are a label: --header no",
+    "--delimiter, --label-columns, --header",
+    filled=True,
+)
+PAIRS = TableForm(
+    "pairs",
+    "the two names",
+    "name",
+    "pair columns",
+    header_advice="if these are a pair, no node is called so",
+    filled=True,
+)
+TITLES = TableForm(
+    "titles",
+    "name and title",
+    columns="title columns",
+    flags="--title-columns",
+    titled=True,
+    exact=True,
+    longest=1 << 20,
+)
+VALUES = TableForm("rows", "name and value")
+"""Texts and weights: the first two columns as they are, the first row like all others."""
+
+
+def places_of(
+    form: TableForm, label: str, first: Sequence[str], columns: Sequence[str] = ()
+) -> tuple[tuple[int, int], bool]:
+    """Where name and value are, from 0 on, in a table whose first row is ``first``: where
+    ``columns`` say, as titles or numbers from 1, or, of a form that is, their titles do; else the
+    first two. And whether they are known by titles.
+
+    Raises :class:`UsageError` and :class:`InputError` if there are no such columns.
+    """
+    if len(columns) not in (0, 2):
+        raise UsageError(f"{form.columns} are two: those of {form.ends}")
+    named = not all(map(str.isdecimal, columns))
+    found: tuple[int, int] | None = None
+    if columns:
+        titles = list(first) if named else [str(i) for i, _ in enumerate(first, 1)]
+        one, other = (column_place(label, titles, each, folded=True) for each in columns)
+        found = one, other
+    elif form.titled:
+        found = _titled(first)
+        named = found is not None
+    found = found or (0, 1)
+    if max(found) >= len(first):
+        raise InputError(
+            f"{label} has {len(first)} column{'s' * (len(first) > 1)} where {form.what} need two: "
+            f"{form.ends}, with a tab between them"
+        )
+    if found[0] == found[1]:
+        raise UsageError(f"{form.columns} {','.join(columns)} are one column twice")
+    return found, named
+
+
+def _titled(first: Sequence[str]) -> tuple[int, int] | None:
+    """The columns of name and title, if titles of columns say so."""
+    plain = [plain_title(title) for title in first]
+    title = next((word for word in _TITLES if plain.count(word) == 1), None)
+    name = next((word for word in _NAMES if word != title and plain.count(word) == 1), None)
+    return None if title is None or name is None else (plain.index(name), plain.index(title))
+
+
+class NameTable:
+    """A table of a name and a value: iterate over it for the two, row by row.
+
+    ``options.columns`` are the two columns; ``is_name`` tells whether a node is called so. A
+    ``database`` of DuckDB reads Parquet, one of its own if it is None. How the table lies is known
+    once the first row is asked for; ``rows``, those ``without`` a value, ``bad_rows`` and
+    ``examples`` when all is read.
 
     Raises :class:`~cocite.errors.InputError`, :class:`~cocite.errors.MalformedRow`,
     :class:`~cocite.errors.UsageError`.
     """
-    if min(columns) < 1:
-        raise UsageError(f"columns are {columns[0]} and {columns[1]}; they are numbered from 1")
-    source = Source(path)
-    if not path.is_file():
-        raise InputError(f"{path} is not a file")
-    parquet = PARQUET.sign(source.beginning())
-    return _parquet(source, columns) if parquet else _text(source, columns)
+
+    def __init__(
+        self,
+        source: Source | Path,
+        form: TableForm,
+        options: ReadOptions,
+        is_name: Callable[[str], bool] = lambda name: False,
+        *,
+        database: duckdb.DuckDBPyConnection | None = None,
+        progress: Progress = no_progress,
+    ) -> None:
+        if isinstance(source, Path) and not source.is_file():
+            raise InputError(f"{source} is not a file")
+        self.source = Source(source) if isinstance(source, Path) else source
+        self.form, self._options, self._is_name = form, options, is_name
+        self._database, self._progress = database, progress
+        self.file = self.source.label
+        self.delimiter, self.places, self.width = "tab", (0, 1), 2
+        self.header: tuple[str, ...] = ()
+        self.rows = self.without = 0
+        self.bad_rows: Counter[str] = Counter()
+        self.examples: list[str] = []
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        rows: Iterator[tuple[str, str]]
+        if isinstance(self.source, SqlSource):
+            self._progress("reading " + self.source.short, 0, 0)
+            self.delimiter = cast(Any, self.source.address).title
+            rows = self._without_empty(table_rows(self.source, self._choose))
+        elif PARQUET.sign(self.source.beginning()):
+            self.delimiter = "Parquet"
+            rows = self._without_empty(self._parquet())
+        else:
+            rows = self._text()
+        for row in rows:
+            self.rows += 1
+            yield row
+        bad = self.bad_rows.total()
+        if bad > self.rows and self._options.bad_rows != "all":
+            raise InputError(
+                f"{self.file}: {bad:,} of {bad + self.rows:,} rows are bad, more than half, such "
+                f"as {self.examples[0]}: this may be no table of {self.form.what}, or one that is "
+                f"to be read in another way ({self.form.flags}). --bad-rows all (bad_rows='all') "
+                "leaves them out all the same"
+            )
+
+    def _without_empty(
+        self, rows: Iterator[tuple[str | None, str | None]]
+    ) -> Iterator[tuple[str, str]]:
+        for name, value in rows:
+            if name is None or value is None:
+                self.without += 1
+            else:
+                yield name, value
+
+    def _choose(self, titles: Sequence[str]) -> tuple[int, int]:
+        """The places of the two columns of a table whose columns have titles for certain."""
+        self.width, self.header = len(titles), tuple(title.strip() for title in titles)
+        self.places, _ = places_of(self.form, self.file, titles, self._options.columns)
+        return self.places
+
+    @property
+    def separated(self) -> str:
+        """What it is, in words: Parquet, or what its columns are separated by."""
+        if self.delimiter not in DELIMITERS:
+            return self.delimiter
+        return f"{'blank' if self.delimiter == 'space' else self.delimiter}-separated"
+
+    def describe(self) -> str:
+        """One line for people, when it is read: how, and what was left out."""
+        text = f"{self.label}: {self.separated}"
+        if self.delimiter in DELIMITERS:
+            titles = ", ".join(repr(self.header[i]) for i in self.places) if self.header else ""
+            text += f", a header ({titles}; {self.form.header_advice})" if titles else ", no header"
+        if self.places != (0, 1):
+            name, value = self.places
+            text += f", {self.form.ends} in columns {name + 1} and {value + 1}"
+        if bad := self.bad_rows.total():
+            text += f"; left out {bad:,} bad row{'s' * (bad != 1)}, such as {self.examples[0]}"
+        return text
+
+    @property
+    def label(self) -> str:
+        """What it is called in words: as seen from here, if it is below."""
+        here = os.path.relpath(self.file)
+        return self.file if here.startswith(os.pardir) else here
+
+    # -- text ---------------------------------------------------------------------------
+
+    def _text(self) -> Iterator[tuple[str, str]]:
+        self._look()
+        stream, raw = self.source.open()
+        before = csv.field_size_limit(LONGEST)
+        try:
+            with io.TextIOWrapper(
+                cast(BinaryIO, stream), "utf-8-sig", errors="surrogateescape", newline=""
+            ) as text:
+                lines = TableLines(text, self.file, self._options.comment)
+                for number, row in enumerate(self._cut(lines)):
+                    if (number > 0 or not self.header) and self._is_good(lines.number, row):
+                        yield row[self.places[0]].strip(), row[self.places[1]].strip()
+                    if number % _PROGRESS_ROWS == 0:
+                        at, size = raw.tell(), self.source.nbytes
+                        self._progress("reading " + self.source.short, at, size)
+        except csv.Error as error:
+            raise InputError(f"{self.file}:{lines.number}: {error}") from error
+        except unpack_errors() as error:
+            raise InputError(f"{self.file} cannot be read to its end: {error}") from error
+        finally:
+            csv.field_size_limit(before)
+            raw.close()
+
+    def _cut(self, lines: TableLines) -> Iterator[list[str]]:
+        """The rows; a quoted cell may have breaks of lines in it."""
+        if self.delimiter == "space":
+            return map(str.split, lines)
+        quoted = self.delimiter in _QUOTING
+        return csv.reader(
+            lines,
+            delimiter=DELIMITERS[self.delimiter],
+            quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+            skipinitialspace=quoted,
+        )
+
+    def _look(self) -> None:
+        """See from the first lines how the text lies."""
+        form, options, beginning = self.form, self._options, self.source.beginning()
+        other = None if form.titled else format_of(self.source)
+        if other is not None:
+            raise UsageError(
+                f"{self.file} is {other.name}; {form.what} are rows of {form.ends}, as text (tabs, "
+                "commas, semicolons, bars or blanks) or Parquet"
+            )
+        head = beginning.content.removeprefix(b"\xef\xbb\xbf")
+        if not beginning.whole:  # the last line is cut
+            head = head[: head.rfind(b"\n") + 1] or head
+        lines, path = sample(head, options.comment), self.source.path
+        self.delimiter = options.delimiter
+        if self.delimiter == "auto":
+            self.delimiter = guess_delimiter(lines, 2, path is not None and ".csv" in path.suffixes)
+            self._see_clear(lines)
+        cells = [fields(line, self.delimiter) for line in lines]
+        if form is VALUES or not cells:
+            return
+        self.width = len(cells[0])
+        self.places, named = places_of(form, self.file, cells[0], options.columns)
+        first = tuple(cell.strip() for cell in cells[0])
+        guessed = not form.titled and has_label_header(cells, self.places)
+        if options.header == "auto":
+            named = named or (guessed and not self._is_name(first[self.places[0]]))
+        self.header = first if named or options.header == "yes" else ()
+
+    def _see_clear(self, lines: list[str]) -> None:
+        """Ask which columns are meant, where blanks cut lines into more than two."""
+        blanks, counts = self.delimiter == "space", [len(fields(x, self.delimiter)) for x in lines]
+        if self.form.exact and lines and (blanks or counts[0] < 2):
+            raise InputError(
+                f"{self.file} has one column where {self.form.what} need two, such as "
+                f"{lines[0].strip()[:60]!r}: write {self.form.ends}, with a tab between them"
+            )
+        if blanks and {*counts, 2} != {2} and self._options.columns in ((), ("1", "2")):
+            raise UsageError(
+                f"{self.file} has {min(counts)} to {max(counts)} columns between blanks, such as "
+                f"{lines[0].strip()[:60]!r}; which are {self.form.ends} is not clear. "
+                f"{self.form.advice}"
+            )
+
+    def _is_good(self, line: int, row: list[str]) -> bool:
+        """Whether a row is as it should be: else it is an error, or counted, with an example."""
+        kind, what = self._wrong(row)
+        if not kind:
+            return True
+        content = DELIMITERS[self.delimiter].join(row).encode("utf-8", "surrogateescape")
+        shown = content.decode("utf-8", "backslashreplace")[:100]
+        if self._options.bad_rows == "stop":
+            raise MalformedRow(self.file, line, what, shown)
+        self.bad_rows[kind] += 1
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(f"line {line}: {what}: {shown!r}")
+        return False
+
+    def _wrong(self, row: list[str]) -> tuple[str, str]:
+        """What kind of fault a row has, and what it is in words; empty if it has none."""
+        if (self.form.exact or self.delimiter == "space") and len(row) != self.width:
+            return "columns", f"{len(row)} {self.separated} columns, not {self.width}"
+        if len(row) <= max(self.places):
+            return "columns", f"{len(row)} columns, where {max(self.places) + 1} are needed"
+        cells = [row[place] for place in self.places]
+        if self.form.exact and not all(map(_utf8, cells)):
+            return "encoding", "bytes that are not UTF-8"
+        if self.form.filled and not all(map(str.strip, cells)):
+            return "cells", f"an empty {self.form.cell}"
+        if self.form.filled and max(map(len, cells)) > _LONGEST_LABEL:
+            return "cells", f"a {self.form.cell} of more than {_LONGEST_LABEL:,} characters"
+        return "", ""
+
+    # -- Parquet ------------------------------------------------------------------------
+
+    def _parquet(self) -> Iterator[tuple[str | None, str | None]]:
+        titles = [row[0] for row in self._query("DESCRIBE FROM {file}")]
+        columns = [titles[place] for place in self._choose(titles)]
+        if self._database is None:
+            self._see_pieces(columns)
+        wanted = ", ".join(_bounded_text(column, self.form.longest) for column in columns)
+        yield from self._query(f"SELECT {wanted} FROM {{file}}")
+
+    def _see_pieces(self, columns: list[str]) -> None:
+        """See that no piece that DuckDB copies at a time is larger than memory: a text that is
+        there once in a file of some kilobytes may be meant in every row. Raises
+        :class:`ResourceError`.
+        """
+        lengths = " + ".join(f"coalesce(strlen({_text_of(column)}), 0)" for column in columns)
+        each = f"SELECT sum({lengths}) AS size FROM {{file}} GROUP BY {_ROW} // {_COPIED}"
+        most = max(row[0] or 0 for row in self._query(f"SELECT max(size) FROM ({each})"))
+        if most > _MOST_MEMORY:
+            raise ResourceError(
+                f"{self.file} has {_COPIED:,} rows with {format_size(int(most))} of text, which "
+                f"are read at a time; they may have {format_size(_MOST_MEMORY)}. Cut long texts, "
+                "or give a table as text, with a row a line"
+            )
+
+    def _query(self, query: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query of a Parquet file."""
+        import duckdb
+
+        path = self.source.path
+        assert path is not None
+        file = f"read_parquet({file_literal(path)}, hive_partitioning = false)"
+        may = [str(path.absolute()), file_pattern(path), os.path.realpath(path)]
+        limit = min(_MOST_MEMORY, database_memory(budget(None)))
+        config: dict[str, Any] = {"memory_limit": f"{limit}B", "threads": 1}
+        try:
+            with ExitStack() as stack:
+                connection = (
+                    open_duckdb(":memory:", config, files=may)
+                    if self._database is None
+                    else self._database.cursor()
+                )
+                stack.enter_context(connection)
+                found = connection.execute(query.replace("{file}", file))
+                while rows := found.fetchmany(_PARQUET_ROWS):
+                    yield from rows
+        except duckdb.Error as error:
+            raise not_parquet(self.source, error) from error
 
 
-def _text(source: Source, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
-    stream, _ = source.open()
-    try:
-        with io.TextIOWrapper(
-            cast(BinaryIO, stream), "utf-8-sig", errors="surrogateescape", newline=""
-        ) as text:
-            yield from _rows(source, TableLines(text, source.label), columns)
-    except unpack_errors() as error:
-        raise InputError(f"{source.label} cannot be read: {error}") from error
+def read_values(path: Path) -> NameTable:
+    """The names and values in the first two columns of a table, as text: tabs, commas in ``.csv``,
+    or Parquet. Raises what :class:`NameTable` raises.
+    """
+    delimiter = "comma" if ".csv" in path.suffixes[-2:] else "tab"
+    return NameTable(path, VALUES, ReadOptions(delimiter, "no"))
 
 
-def _rows(source: Source, lines: TableLines, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
-    comma = ".csv" in (Path(source.label).suffixes[-2:])
-    before = csv.field_size_limit(LONGEST)
-    try:
-        for row in (
-            csv.reader(lines)
-            if comma
-            else csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        ):
-            if len(row) < max(columns):
-                what = f"{len(row)} columns, where {max(columns)} are needed"
-                content = ("," if comma else "\t").join(row)[:200]
-                raise MalformedRow(source.label, lines.number, what, content)
-            yield row[columns[0] - 1], row[columns[1] - 1]
-    except csv.Error as error:
-        raise InputError(f"{source.label}:{lines.number}: {error}") from error
-    finally:
-        csv.field_size_limit(before)
+def _utf8(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _text_of(column: str) -> str:
+    return f"CAST({quoted_column(column)} AS VARCHAR)"
+
+
+def _bounded_text(column: str, most: int) -> str:
+    """The expression of DuckDB of a column as text, which ends with an error where it is longer."""
+    text = _text_of(column)
+    long = f"a value of more than {most:,} bytes"
+    return f"CASE WHEN strlen({text}) > {most} THEN error('{long}') ELSE {text} END"
 
 
 class TableLines:
-    """Lines that are neither comments (``indented`` or not) nor blank, and the number of the last
-    one. Raises :class:`~cocite.errors.InputError` for one that is longer than any row.
+    """Lines that are neither comments nor blank, and the number of the last one. Raises
+    :class:`~cocite.errors.InputError` for one that is longer than any row.
     """
 
-    def __init__(
-        self, lines: TextIO, label: str, comment: str = _COMMENT, indented: bool = False
-    ) -> None:
-        self._lines, self._label, self._indented = lines, label, indented
+    def __init__(self, lines: TextIO, label: str, comment: str = _COMMENT) -> None:
+        self._lines, self._label = lines, label
         self._marks = (comment,) if comment else ()
         self.number = 0
 
@@ -121,277 +469,9 @@ class TableLines:
                     f"{self._label}:{self.number}: a line of more than {LONGEST:,} characters, the "
                     "most that a row has. Give a table with a row a line"
                 )
-            begin = line.lstrip() if self._indented else line
-            if line.strip() and not begin.startswith(self._marks):
+            bare = line.lstrip()
+            if bare and not bare.startswith(self._marks):
                 yield line
-
-
-def _parquet(source: Source, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
-    titles = parquet_titles(source)
-    if max(columns) > len(titles):
-        raise InputError(
-            f"{source.label} has {len(titles)} columns; column {max(columns)} was asked for"
-        )
-    yield from parquet_rows(source, (columns[0] - 1, columns[1] - 1))
-
-
-def parquet_titles(source: Source) -> list[str]:
-    """The titles of the columns of a Parquet file; raises :class:`InputError`."""
-    return [row[0] for row in _asked(source, "DESCRIBE FROM {file}")]
-
-
-def parquet_rows(source: Source, places: tuple[int, int]) -> Iterator[tuple[str, str]]:
-    """Two columns of a Parquet file, numbered from 0, as text, without rows that lack one."""
-    titles = parquet_titles(source)
-    wanted = ", ".join(bounded_text(titles[place]) for place in places)
-    _see_pieces(source, [titles[place] for place in places])
-    for name, value in _asked(source, f"SELECT {wanted} FROM {{file}}"):
-        if name is not None and value is not None:
-            yield name, value
-
-
-def _see_pieces(source: Source, columns: list[str]) -> None:
-    """See that no piece that DuckDB copies at a time is larger than memory: a text that is there
-    once in a file of some kilobytes may be meant in every row. Raises :class:`ResourceError`.
-    """
-    lengths = " + ".join(f"coalesce(strlen({_text_of(column)}), 0)" for column in columns)
-    each = f"SELECT sum({lengths}) AS size FROM {{file}} GROUP BY {_ROW} // {_COPIED}"
-    most = max(row[0] or 0 for row in _asked(source, f"SELECT max(size) FROM ({each})"))
-    if most > _MOST_MEMORY:
-        raise ResourceError(
-            f"{source.label} has {_COPIED:,} rows with {format_size(int(most))} of text, which are "
-            f"read at a time; they may have {format_size(_MOST_MEMORY)}. Cut long texts, or give a "
-            "table as text, with a row a line"
-        )
-
-
-def _text_of(column: str) -> str:
-    return 'CAST("' + column.replace('"', '""') + '" AS VARCHAR)'
-
-
-def bounded_text(column: str, most: int = LONGEST) -> str:
-    """The expression of DuckDB of a column as text, which ends with an error where it is longer."""
-    text = _text_of(column)
-    long = f"a value of more than {most:,} bytes"
-    return f"CASE WHEN strlen({text}) > {most} THEN error('{long}') ELSE {text} END"
-
-
-def _asked(source: Source, query: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of a query of a Parquet file."""
-    import duckdb
-
-    assert source.path is not None
-    file = f"read_parquet({file_literal(source.path)}, hive_partitioning = false)"
-    may = [str(source.path.absolute()), file_pattern(source.path), os.path.realpath(source.path)]
-    try:
-        limit = min(_MOST_MEMORY, database_memory(budget(None)))
-        config: dict[str, Any] = {"memory_limit": f"{limit}B", "threads": 1}
-        with open_duckdb(":memory:", config, files=may) as connection:
-            found = connection.execute(query.replace("{file}", file))
-            while rows := found.fetchmany(PARQUET_ROWS):
-                yield from rows
-    except duckdb.Error as error:
-        raise not_parquet(source, error) from error
-
-
-# -- labeled ----------------------------------------------------------------------------
-
-
-_FIRST = ("1", "2")
-_KEPT_EXAMPLES = 3
-_LONGEST_LABEL = 65_535
-"""Characters of a name, as in a graph, and of a label."""
-_QUOTING = ("comma", "semicolon")
-
-
-class Labeled:
-    """A table of names and labels: iterate over it for (name, label), row by row.
-
-    ``options.columns`` are the two columns, the first two if there are none; ``is_name`` tells
-    whether a node is called so. ``bad_rows`` and ``examples`` are known when all is read.
-
-    Raises :class:`~cocite.errors.InputError`, :class:`~cocite.errors.MalformedRow`,
-    :class:`~cocite.errors.UsageError`.
-    """
-
-    form = "labels are rows of a name and a label"
-    ends, columns = "name and label", "label columns"
-    advice = "Name them: --delimiter space --label-columns 1,2; or put a tab between name and label"
-    header_advice = "if these are a label: --header no"
-    cells = "name or label"
-    """What messages call these rows and their two cells."""
-
-    def __init__(
-        self, path: Path, options: ReadOptions, is_name: Callable[[str], bool] = lambda name: False
-    ) -> None:
-        if not path.is_file():
-            raise InputError(f"{path} is not a file")
-        self.path, self._options, self._source = path, options, Source(path)
-        self.rows = self.bad_rows = 0
-        self.examples: list[str] = []
-        self.header, self.first = False, ("", "")
-        beginning = self._source.beginning()
-        self.delimiter = "Parquet" if PARQUET.sign(beginning) else ""
-        if self.delimiter:
-            self.places = self._places(parquet_titles(self._source), titled=True)
-            return
-        found = format_of(self._source)
-        if found is not None:
-            raise UsageError(
-                f"{path} is {found.name}; {self.form}, as text (tabs, commas, semicolons, bars or "
-                "blanks) or Parquet"
-            )
-        lines = sample(beginning.content, options.comment)
-        self.delimiter = options.delimiter
-        if self.delimiter == "auto":
-            self.delimiter = guess_delimiter(lines, 2, ".csv" in path.suffixes)
-            self._see_clear(lines)
-        cells = [fields(line, self.delimiter) for line in lines]
-        self._wide = len(cells[0]) if cells else 0
-        titled = options.header != "no" and not all(map(str.isdecimal, options.columns))
-        self.places = self._places(cells[0] if cells else [], titled)
-        if cells and len(cells[0]) > max(self.places):
-            self.first = tuple(cells[0][i].strip() for i in self.places)  # type: ignore[assignment]
-        guessed = has_label_header(cells, self.places) and not is_name(self.first[0])
-        self.header = titled or (guessed if options.header == "auto" else options.header == "yes")
-
-    def _see_clear(self, lines: list[str]) -> None:
-        """Ask which columns are meant, where blanks cut lines into more than two."""
-        counts = {len(fields(line, self.delimiter)) for line in lines}
-        named = self._options.columns not in ((), _FIRST)
-        if self.delimiter == "space" and counts != {2} and not named and lines:
-            raise UsageError(
-                f"{self.path} has {min(counts)} to {max(counts)} columns between blanks, such as "
-                f"{lines[0].strip()[:60]!r}; which are {self.ends} is not clear. {self.advice}"
-            )
-
-    def _places(self, first: list[str], titled: bool) -> tuple[int, int]:
-        """Where name and label stand, from 0 on."""
-        columns = self._options.columns or _FIRST
-        if len(columns) != 2:
-            raise UsageError(f"{self.columns} are two: those of {self.ends}")
-        titles = [plain_title(title) for title in first] if titled else []
-        places = []
-        for column in columns:
-            if plain_title(column) in titles:
-                places.append(titles.index(plain_title(column)))
-            elif not column.isdecimal():
-                found = ", ".join(repr(title.strip()) for title in first) or "nothing"
-                raise UsageError(f"{self.path} has no column {column!r}; its first row is {found}")
-            elif int(column) < 1:
-                raise UsageError(f"column {column}: columns are numbered from 1")
-            else:
-                places.append(int(column) - 1)
-        if self.delimiter == "Parquet" and max(places) >= len(first):
-            raise InputError(
-                f"{self.path} has {len(first)} columns; column {max(places) + 1} was asked for"
-            )
-        if places[0] == places[1]:
-            raise UsageError(f"{self.columns} {','.join(columns)} are one column twice")
-        return places[0], places[1]
-
-    @property
-    def label(self) -> str:
-        """What messages call it: as seen from here, if it is below."""
-        here = os.path.relpath(self.path)
-        return str(self.path) if here.startswith(os.pardir) else here
-
-    def describe(self) -> str:
-        """One line for people, when it is read: how, and what was left out."""
-        kind = {"space": "blank-separated", "Parquet": "Parquet"}.get(
-            self.delimiter, f"{self.delimiter}-separated"
-        )
-        text = f"{self.label}: {kind}"
-        if self.header:
-            title, other = self.first
-            text += f", a header ({title!r}, {other!r}; {self.header_advice})"
-        elif self.delimiter != "Parquet":
-            text += ", no header"
-        if self.places != (0, 1):
-            text += f", {self.ends} in columns {self.places[0] + 1} and {self.places[1] + 1}"
-        if self.bad_rows:
-            s = "s" * (self.bad_rows != 1)
-            text += f"; left out {self.bad_rows:,} bad row{s}, such as {self.examples[0]}"
-        return text
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        if self.delimiter == "Parquet":
-            for name, label in parquet_rows(self._source, self.places):
-                self.rows += 1
-                yield name, label
-            return
-        stream, _ = self._source.open()
-        try:
-            with io.TextIOWrapper(
-                cast(BinaryIO, stream), "utf-8-sig", errors="surrogateescape", newline=""
-            ) as text:
-                yield from self._read(TableLines(text, self.label, self._options.comment))
-        except unpack_errors() as error:
-            raise InputError(f"{self.path} cannot be read: {error}") from error
-        if self._options.skip_bad_rows is True and self.bad_rows > self.rows:
-            raise InputError(
-                f"{self.path}: {self.bad_rows:,} of {self.bad_rows + self.rows:,} rows are bad, "
-                f"more than half, such as {self.examples[0]}: this may be no table of labels, or "
-                "one that is to be read in another way (--delimiter, --label-columns, --header). "
-                "--skip-all-bad-rows (skip_bad_rows='all') leaves them out all the same"
-            )
-
-    def _read(self, lines: TableLines) -> Iterator[tuple[str, str]]:
-        name, label = self.places
-        titles = self.header
-        for row in self._cut(lines):
-            if titles:
-                titles = False
-                continue
-            wrong = self._wrong(row)
-            if wrong:
-                self._refuse(lines.number, wrong, row)
-            else:
-                self.rows += 1
-                yield row[name].strip(), row[label].strip()
-
-    def _wrong(self, row: list[str]) -> str:
-        """What is wrong with a row, if anything is."""
-        if len(row) <= max(self.places):
-            return f"{len(row)} columns, where {max(self.places) + 1} are needed"
-        if self.delimiter == "space" and len(row) != self._wide:
-            return f"not {self._wide} blank-separated columns"
-        if max(len(row[place]) for place in self.places) > _LONGEST_LABEL:
-            return f"a {self.cells} of more than {_LONGEST_LABEL:,} characters"
-        return "" if all(row[place].strip() for place in self.places) else f"an empty {self.cells}"
-
-    def _refuse(self, line: int, what: str, row: list[str]) -> None:
-        self.bad_rows += 1
-        content = DELIMITERS[self.delimiter].join(row)[:200]
-        if not self._options.skip_bad_rows:
-            raise MalformedRow(str(self.path), line, what, content)
-        if len(self.examples) < _KEPT_EXAMPLES:
-            self.examples.append(f"line {line}: {what}: {content!r}")
-
-    def _cut(self, lines: Iterable[str]) -> Iterator[list[str]]:
-        """The rows; a quoted cell may have breaks of lines in it."""
-        if self.delimiter not in _QUOTING:
-            yield from (fields(line.rstrip("\r\n"), self.delimiter) for line in lines)
-            return
-        before = csv.field_size_limit(LONGEST)
-        try:
-            yield from csv.reader(
-                lines, delimiter=DELIMITERS[self.delimiter], skipinitialspace=True
-            )
-        except csv.Error as error:
-            raise InputError(f"{self.path} cannot be read: {error}") from error
-        finally:
-            csv.field_size_limit(before)
-
-
-class PairRows(Labeled):
-    """A table of pairs of names, read in the same way."""
-
-    form = "pairs are rows of two names"
-    ends, columns = "the two names", "pair columns"
-    advice = "Put a tab between the two"
-    header_advice = "if these are a pair, no node is called so"
-    cells = "name"
 
 
 # -- texts -------------------------------------------------------------------------------
@@ -455,7 +535,7 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
         raise InputError(f"{path} is not there; texts are a folder, a tar archive or a table")
     source = Source(path)
     if not signs.tar(source.beginning()):
-        yield from read_columns(path)
+        yield from read_values(path)
         return
     wrong: tuple[type[Exception], ...] = (TarError, *unpack_errors())
     stream, raw = source.open()

@@ -1,26 +1,15 @@
-"""Text edge lists: look at the first lines, decide how to read, then clean the whole.
+"""Text: look at the first lines, decide how to read, then clean the whole (``kernels/text.py``).
 
-Delimiter and header, where they are not given, are found out or asked about by
-``io/readers/dialect.py``; the columns of a link are those whose titles say so, else the first two,
-unless others are named.
+Delimiter, header and columns, where they are not given, are found out or asked about by
+``io/readers/dialect.py``. A file of nodes is one name a line, or a table if tabs (commas in
+``.csv``) cut it into columns. Every decision is reported in the manifest and by the command line.
 
-A file of nodes is one name a line, or a table if tabs (commas in ``.csv``) cut it into columns.
+What comes of it is a clean file, which DuckDB loads without a question: a row a line, fields
+between tabs, LF at the end, no titles, no quotes. It begins with a byte order mark, so that no
+name's U+FEFF is taken for one.
 
-Every decision is reported in the manifest and by the command line; none is silent. The cleaning
-itself is ``kernels/text.py``.
-
-What text comes from, and clean files, what becomes of it: rows that DuckDB loads without a
-question.
-
-A row a line, fields between tabs, LF at the end, no titles, no quotes, as ``kernels/text.py``
-writes them. A clean file begins with a byte order mark, so that no name's U+FEFF is taken for one.
-
-Weights with a decimal comma, 0,5 or 1.234,5, as spreadsheets write them in much of Europe: told
-as what they are, with the command that writes them with a point.
-
-They are not read as they stand: 1,234 may be a thousand and more, and nothing in a row tells.
-
-Cost: nothing but for the first bad row.
+Weights with a decimal comma, 0,5 or 1.234,5, are told as what they are, with the command that
+writes them with a point; they are not read, as 1,234 may be a thousand and more.
 """
 
 from __future__ import annotations
@@ -329,7 +318,7 @@ class Cleaner:
 
     def refuse(self, line: int, what: str, content: str) -> None:
         """A bad row: an error, or an example if such rows are to be skipped."""
-        if not self.options.skip_bad_rows:
+        if self.options.bad_rows == "stop":
             advice = self._to_do or self._advice(line)
             raise MalformedRow(self._source.label, line, what, content, advice)
         if len(self.found.examples) < EXAMPLES:

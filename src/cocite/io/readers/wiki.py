@@ -1,4 +1,4 @@
-r"""Dumps of MediaWiki: the tables ``page``, ``pagelinks``, ``linktarget`` and ``redirect``.
+r"""Dumps of MediaWiki (mysqldump): tables ``page``, ``pagelinks``, ``linktarget``, ``redirect``.
 
     page         id, namespace, title
     pagelinks    from (a page), and the target: an id of linktarget (since 2024), or its namespace
@@ -13,25 +13,13 @@ blanks. Links to pages that are not there (red ones) are counted, and so are tho
 lead nowhere, in a circle or to another wiki.
 
 Files that belong to a named one are found beside it by their names
-(``enwiki-20260101-page.sql.gz``); any number of tables may be in one file.
+(``enwiki-20260101-page.sql.gz``). Any number of tables may be in a file, and of files in a table;
+tables may have a prefix (``wiki_page``). A statement begins a line: dumps write line ends in
+strings as ``\n``. Rows are read by a kernel (``kernels/sql_rows.py``); what is no row ends with its
+statement.
 
-Cost: three nanoseconds a byte to read rows (``io/readers/wiki.py``), and DuckDB's joins.
+Cost: three nanoseconds a byte, unpacked, and DuckDB's joins; memory for two pieces of 4 MiB.
 https://www.mediawiki.org/wiki/Manual:Database_layout
-
-Dumps of MediaWiki: tables of its database, as links between pages.
-
-Tables in a dump of MySQL or MariaDB (``mysqldump``): some columns of some, as clean files.
-
-    CREATE TABLE `page` (
-      `page_id` int(8) unsigned NOT NULL AUTO_INCREMENT,      the columns, in their order
-      ...
-    INSERT INTO `page` VALUES (1,0,'It\'s',...),(2,...);      rows, on one line
-
-A statement begins a line: dumps write line ends in strings as ``\n``. Rows are read by a kernel
-(``kernels/sql_rows.py``), some MiB at a time; what is no row ends with its statement. Tables may
-have a prefix (``wiki_page``). Any number of tables may be in a file, and of files in a table.
-
-Cost: about three nanoseconds a byte, unpacked; memory for two pieces of 4 MiB, and for a row.
 """
 
 from __future__ import annotations
@@ -42,7 +30,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -269,7 +257,6 @@ _NAMESPACES = {1: "Talk"} | {
 """What namespaces are called in every wiki; others by their number."""
 _ENDINGS = (".sql.gz", ".sql", ".sql.bz2", ".sql.xz", ".sql.zst")
 _TABLE = re.compile(rf"(?<![a-z])({'|'.join(_COLUMNS)})(?![a-z])")
-_PIECE = 1 << 16
 _WORDS = {
     "red": "broken (red)",
     "lost": "to redirects that lead nowhere",
@@ -341,7 +328,7 @@ class _Wiki:
             self._found.files = 0
             while waiting:
                 for source in waiting:
-                    skip = bool(self._job.options.skip_bad_rows)
+                    skip = self._job.options.bad_rows != "stop"
                     wrong, some = read_tables(source, self._tables, skip, self._job.progress)
                     for what, count in wrong.items():
                         self._found.leave_out(what, count, ())
@@ -399,18 +386,11 @@ class _Wiki:
         typed = {names[c]: kinds[_COLUMNS[table][c]] for c in found}
         return f"({relation_of(self._job, typed, table + '.tsv')})"
 
-    def _run(self, query: str) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = self._job.database.execute(query).fetchall()
-        return rows
-
-    def _one(self, query: str) -> int:
-        return int(self._run(query)[0][0])
-
     # -- pages --------------------------------------------------------------------------
 
     def _pages(self) -> None:
         """``page``; ``goes``: the redirects that lead to a page, and to which; ``nodes``."""
-        run = self._run
+        run = self._job.run
         page = self._relation("page", page_id="id", page_namespace="ns", page_title="title")
         run(f"CREATE TABLE reading.page AS SELECT * FROM {page}")
         twice = run(
@@ -438,18 +418,16 @@ class _Wiki:
             f"WHERE ns IN ({chosen}) AND title != '' AND NOT EXISTS "
             "(FROM reading.redirect r WHERE r.id = p.id)"
         )
-        self._found.pages = self._one("SELECT count(*) FROM reading.nodes")
-        self._found.redirects = self._one(
+        self._found.pages = self._job.count("SELECT count(*) FROM reading.nodes")
+        self._found.redirects = self._job.count(
             "SELECT count(*) FROM reading.redirect JOIN reading.page p USING (id) "
             f"WHERE p.ns IN ({chosen})"
         )
         if self._job.titles.path is None:
             return
-        for low in range(0, self._found.pages, _PIECE):
-            piece = f"rowid >= {low} AND rowid < {low + _PIECE}"
-            for (name,) in run(f"SELECT name FROM reading.nodes WHERE {piece}"):
-                if "_" in name:
-                    self._job.titles.add(name, name.replace("_", " "))
+        for (name,) in self._job.streamed("reading.nodes", "name"):
+            if "_" in name:
+                self._job.titles.add(name, name.replace("_", " "))
 
     # -- links --------------------------------------------------------------------------
 
@@ -460,20 +438,20 @@ class _Wiki:
         links = self._relation("pagelinks", **names)
         if "pl_target_id" in found and self._tables["linktarget"].read:
             target = self._relation("linktarget", lt_id="to_", lt_namespace="ns", lt_title="title")
-            self._run(f"CREATE TABLE reading.target AS SELECT * FROM {target}")
-            self._run(f"CREATE TABLE reading.raw AS SELECT id, to_ FROM {links}")
+            self._job.run(f"CREATE TABLE reading.target AS SELECT * FROM {target}")
+            self._job.run(f"CREATE TABLE reading.raw AS SELECT id, to_ FROM {links}")
         else:
-            self._run(f"CREATE TABLE reading.titled AS SELECT id, ns, title FROM {links}")
-            self._run(
+            self._job.run(f"CREATE TABLE reading.titled AS SELECT id, ns, title FROM {links}")
+            self._job.run(
                 "CREATE TABLE reading.target AS SELECT row_number() OVER () AS to_, ns, title FROM "
                 "(SELECT DISTINCT ns, title FROM reading.titled)"
             )
-            self._run(
+            self._job.run(
                 "CREATE TABLE reading.raw AS SELECT l.id, t.to_ FROM reading.titled l JOIN "
                 "reading.target t ON t.ns = l.ns AND t.title = l.title"
             )
-            self._run("DROP TABLE reading.titled")
-        self._run(
+            self._job.run("DROP TABLE reading.titled")
+        self._job.run(
             "CREATE TABLE reading.ends AS SELECT t.to_, any_value(n.name) AS name, "
             "CASE WHEN any_value(n.id) IS NOT NULL THEN '' WHEN any_value(p.id) IS NULL THEN 'red' "
             "WHEN any_value(r.id) IS NOT NULL AND any_value(g.b) IS NULL THEN 'lost' "
@@ -485,17 +463,17 @@ class _Wiki:
 
     def _links(self) -> None:
         """The links between nodes; all others are counted."""
-        every = self._one("SELECT count(*) FROM reading.raw")
+        every = self._job.count("SELECT count(*) FROM reading.raw")
         joined = (
             "FROM reading.raw l JOIN reading.nodes s ON s.id = l.id "
             "LEFT JOIN reading.ends e ON e.to_ = l.to_"
         )
         what = "coalesce(e.what, 'red')"
-        self._run(
+        self._job.run(
             f"CREATE TABLE reading.links AS SELECT s.name AS a, e.name AS b {joined} "
             f"WHERE {what} = ''"
         )
-        counts = dict(self._run(f"SELECT {what}, count(*) {joined} GROUP BY ALL"))
+        counts = dict(self._job.run(f"SELECT {what}, count(*) {joined} GROUP BY ALL"))
         self._found.rows = counts.pop("", 0)
         others = {_WORDS[name]: count for name, count in counts.items()}
         rest = every - self._found.rows - sum(counts.values())
@@ -508,12 +486,10 @@ class _Wiki:
                 self._job.report(*row)
 
     def _red(self, joined: str) -> Iterator[tuple[str, str, str, str]]:
-        self._run(
+        self._job.run(
             "CREATE TABLE reading.red AS SELECT s.name AS a, coalesce(t.title, '') AS title, "
             f"coalesce(t.ns, 0) AS ns {joined} ORDER BY ALL"
         )
-        for low in range(0, self._one("SELECT count(*) FROM reading.red"), _PIECE):
-            piece = f"rowid >= {low} AND rowid < {low + _PIECE}"
-            for page, title, number in self._run(f"SELECT * FROM reading.red WHERE {piece}"):
-                front = f"{_NAMESPACES.get(number, number)}:" if number else ""
-                yield page, "broken", front + title, ""
+        for page, title, number in self._job.streamed("reading.red", "a, title, ns"):
+            front = f"{_NAMESPACES.get(number, number)}:" if number else ""
+            yield page, "broken", front + title, ""

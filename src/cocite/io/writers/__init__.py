@@ -95,12 +95,12 @@ def target_of(
         if append:
             raise UsageError("--append is for a table of a database: name it by --to")
         if output is None and kind is not None:
-            raise UsageError("--kind says what --output is: name that, too")
+            raise UsageError("--output-format says what --output is: name that, too")
         return None if output is None else check_output(output, overwrite, endings, kind, safe=safe)
     if output is not None:
         raise UsageError("an answer goes to a file or to a database: choose --output or --to")
     if kind is not None:
-        raise UsageError("a table of a database has no kind: leave --kind out")
+        raise UsageError("a table of a database has no kind: leave --output-format out")
     from cocite.io.writers.databases import database_target
 
     return database_target(to, overwrite=overwrite, append=append, types=types)

@@ -1,18 +1,14 @@
-"""What SQLite, DuckDB and PostgreSQL are asked to do when a table is written, each in its words.
+"""Where a table goes: a file, here or at a URL, or a table of SQLite, DuckDB or PostgreSQL.
+
+All that commands write goes to a :class:`Target`, which is made before any work is done, so that
+what cannot be written is refused then.
+
+    --to sqlite:///site.db#related      --to duckdb:///site.duckdb#related
+    --to postgres://user@host/db#web.related
 
 Types are given as DuckDB calls them. Rows come in pieces: SQLite takes them row by row, PostgreSQL
 by ``COPY``. DuckDB keeps some bytes of every row that a transaction gets piece by piece, so they
 come into a database of their own first.
-
-Where a result goes: a file, here or at a URL, whose kind its name tells, or what is said.
-
-All that verbs write goes to a :class:`Target`, which is made before any work is done, so that what
-cannot be written is refused then.
-
-A table of a database as a target: SQLite, DuckDB, PostgreSQL.
-
-    --to sqlite:///site.db#related      --to duckdb:///site.duckdb#related
-    --to postgres://user@host/db#web.related
 
 All is one transaction: rows come into a new table under a name of its own, which takes the place of
 the old one at the end, so that readers see the old rows or the new ones. What is there is replaced
@@ -20,8 +16,8 @@ the old one at the end, so that readers see the old rows or the new ones. What i
 that is replaced is dropped: its indexes and rights go with it, and a view of it is an error. A new
 table with a column ``node`` has an index of it, but for DuckDB, which looks through columns.
 
-Before any work is done the same is tried without rows and taken back, so that a missing schema or
-right, or columns that do not fit, are told then.
+The same is first tried without rows and taken back, which tells of a missing schema or right, or of
+columns that do not fit.
 
 Memory: a batch of rows; 250 MB with DuckDB, and the rows once more on disk, beside its file.
 Cost: some microseconds a row.
@@ -77,15 +73,16 @@ class Target(ABC):
 
 @dataclass(frozen=True)
 class FileTarget(Target):
-    """A file, and what writes it."""
+    """A file, and what writes it; with a ``url``, it is written here and sent there whole."""
 
     path: Path
     writer: TableFile | ArrayFile
+    url: str | None = None
 
     @property
     def label(self) -> str:  # type: ignore[override]
-        """Its path."""
-        return str(self.path)
+        """Its path, or its URL without a password."""
+        return str(self.path) if self.url is None else bare(self.url)
 
     @property
     def is_array(self) -> bool:
@@ -102,62 +99,33 @@ class FileTarget(Target):
     ) -> int | None:
         """The file has its name when it is whole."""
         assert isinstance(self.writer, TableFile)
-        with staged_file(self.path, folder) as file:
-            self.writer.write(Path(file.name), pieces, types)
-            return Path(file.name).stat().st_size
+        with self._staged(folder) as path:
+            self.writer.write(path, pieces, types)
+            return path.stat().st_size
 
     def write_array(
         self, pieces: Iterable[NDArray[Any]], dtype: np.dtype[Any], shape: tuple[int, ...]
     ) -> None:
         """Write an array of that type and shape; the pieces are its elements in their order."""
         assert isinstance(self.writer, ArrayFile)
-        with staged_file(self.path) as file:
-            self.writer.write(Path(file.name), pieces, dtype, shape)
-
-
-@dataclass(frozen=True)
-class SentFile(FileTarget):
-    """A file at a ``url``: written here, in a temporary directory, then sent whole."""
-
-    url: str
-
-    @property
-    def label(self) -> str:  # type: ignore[override]
-        """Its URL, without a password."""
-        return bare(self.url)
-
-    def _folder(self) -> Remote:
-        return Remote(self.url.rpartition("/")[0])
-
-    def checked(self, overwrite: bool) -> SentFile:
-        """See that nothing is there, or that it may be replaced."""
-        if not overwrite and self._folder().has(self.path.name):
-            raise OutputExists(
-                f"{self.label} exists. Choose another output, or pass --overwrite (overwrite=True) "
-                "to replace it when the new one is complete"
-            )
-        return self
+        with self._staged() as path:
+            self.writer.write(path, pieces, dtype, shape)
 
     @contextmanager
-    def _sent(self) -> Iterator[FileTarget]:
-        with TemporaryDirectory(prefix="cocite-") as folder:
-            here = Path(folder, self.path.name)
-            yield FileTarget(here, self.writer)
-            self._folder().put_whole(here, self.path.name)
+    def _staged(self, folder: Path | None = None) -> Iterator[Path]:
+        """Yield a path to write to; what it then holds gets the file's name."""
+        if self.url is None:
+            with staged_file(self.path, folder) as file:
+                yield Path(file.name)
+            return
+        with TemporaryDirectory(prefix="cocite-") as directory:
+            path = Path(directory, self.path.name)
+            yield path
+            _folder_of(self.url).put_whole(path, self.path.name)
 
-    def write_table(
-        self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
-    ) -> int | None:
-        """The file has its name there when it is whole."""
-        with self._sent() as here:
-            return here.write_table(pieces, types)
 
-    def write_array(
-        self, pieces: Iterable[NDArray[Any]], dtype: np.dtype[Any], shape: tuple[int, ...]
-    ) -> None:
-        """The same of an array."""
-        with self._sent() as here:
-            here.write_array(pieces, dtype, shape)
+def _folder_of(url: str) -> Remote:
+    return Remote(url.rpartition("/")[0])
 
 
 def name_at(url: str) -> str:
@@ -196,18 +164,22 @@ def file_target(
     if writer is None:
         raise UsageError(
             f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(writers)}. Or say what "
-            "it is with --kind (kind=)"
+            "it is with --output-format (kind=)"
         )
     if isinstance(writer, TableFile):
         writer.ready()
         writer = writer.safe or writer if safe else writer
-    if is_url(url):
-        return SentFile(path, writer, url).checked(overwrite)
-    return FileTarget(check_file(path, overwrite), writer)
+    if not is_url(url):
+        return FileTarget(check_file(path, overwrite), writer)
+    if not overwrite and _folder_of(url).has(path.name):
+        raise OutputExists(
+            f"{bare(url)} exists. Choose another output, or pass --overwrite (overwrite=True) to "
+            "replace it when the new one is complete"
+        )
+    return FileTarget(path, writer, url)
 
 
 # -- dialects ----------------------------------------------------------------------------
-
 
 _MEMORY = 100 << 20
 _PATIENCE = 60_000
@@ -276,7 +248,7 @@ class Dialect(ABC):
         """The place with its schema and with what has the name."""
 
     @staticmethod
-    def beside(place: TablePlace) -> TablePlace:
+    def free_place(place: TablePlace) -> TablePlace:
         """A free name in the same schema."""
         return TablePlace(place.schema, f"cocite_{secrets.token_hex(8)}")
 
@@ -397,19 +369,13 @@ class _DuckDB(Dialect):
 
 
 class _Postgres(Dialect):
-    types = {  # noqa: RUF012
-        "VARCHAR": "text",
-        "BIGINT": "bigint",
-        "INTEGER": "integer",
-        "DOUBLE": "double precision",
-        "FLOAT": "real",
-    }
+    types = _DuckDB.types | {"VARCHAR": "text", "DOUBLE": "double precision", "FLOAT": "real"}
 
     def begin(self) -> None:
         """The driver does, with the first statement."""
 
     def commit(self) -> None:
-        """What was done stays."""
+        """Keep what was done."""
         self.connection.commit()
 
     def rollback(self) -> None:
@@ -467,9 +433,7 @@ def opened(address: Address) -> Iterator[Dialect]:
 
 # -- databases ---------------------------------------------------------------------------
 
-
 _DATABASES_MEMORY = {"sqlite": 20 << 20, "duckdb": 250 << 20, "postgres": 40 << 20}
-_INDEXED = "node"
 _BESIDE = ("", "-journal", "-wal", "-shm", ".wal")
 
 
@@ -520,47 +484,46 @@ class DatabaseTarget(Target):
             disk.remove(place)
             return self._write(Address(kind, str(place), "trial"), pieces, types)
         with self._transaction() as database:
-            place_of = database.beside(database.find(self.address.table))
+            place_of = database.free_place(database.find(self.address.table))
             database.create(place_of, types)
             database.load(place_of, pieces, types)
             return database.size(place_of)
 
     def _write(self, address: Address, pieces: Iterable[Columns], types: Types) -> int | None:
-        path = Path(address.place) if address.is_file else None
-        made = path is not None and not path.exists()
-        if path is not None:
-            disk.make_folder(path.parent)
+        made = None
+        if address.is_file:
+            disk.make_folder(Path(address.place).parent)
+            made = None if os.path.exists(address.place) else Path(address.place)
         target = DatabaseTarget(address, self.overwrite, self.append)
         try:
             with target._transaction() as database:
                 size = target._fill(database, pieces, types)
                 database.commit()
         except BaseException:
-            if made and path is not None:
-                for ending in _BESIDE:
-                    disk.remove(Path(f"{path}{ending}"))
+            for ending in _BESIDE if made else ():
+                disk.remove(Path(f"{made}{ending}"))
             raise
-        return path.stat().st_size if made and path is not None else size
+        return made.stat().st_size if made else size
 
     def _fill(self, database: Dialect, pieces: Iterable[Columns], types: Types) -> int | None:
         """Make the table, within a transaction; returns its bytes, if they are known."""
         place = database.find(self.address.table)
         self._see_free(database)
         if place.there and self.append:
-            empty = database.beside(place)
+            empty = database.free_place(place)
             database.create(empty, types)
             database.copy(empty, place, types)  # raises if columns do not fit
             database.drop(empty)
             database.load(place, pieces, types)
             return None
-        new = database.beside(place)
+        new = database.free_place(place)
         database.create(new, types)
         database.load(new, pieces, types)
         if place.there:
             database.drop(place)
         database.rename(new, place)
-        if _INDEXED in types:
-            database.index(place, _INDEXED)
+        if "node" in types:
+            database.index(place, "node")
         return database.size(place)
 
     def _see_free(self, database: Dialect) -> None:

@@ -33,9 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph.name_files import text_of
+from cocite.graph.names import text_of
 from cocite.index.layouts.contract import is_shard
 from cocite.index.layouts.part import DamagedShard
+from cocite.options.query import QueryOptions
 from cocite.resources import checked_threads, own_memory
 from cocite.results import Document
 from cocite.search.batch.output import Output, OutputPages
@@ -49,7 +50,7 @@ from cocite.search.batch.pieces import (
     rows_in,
 )
 from cocite.search.batch.question import BatchHits, Question
-from cocite.search.filters import Ordered
+from cocite.search.searcher import Searcher, Searching
 from cocite.storage import Access
 
 _SLICE_ROWS, _MOST_TOGETHER, _OUT_ROWS = 1 << 15, 1024, 1 << 17
@@ -70,7 +71,7 @@ class Work:
 
     def __init__(
         self,
-        index: Ordered,
+        index: Searching,
         k: int,
         *,
         nodes: Iterable[object] | None = None,
@@ -79,17 +80,18 @@ class Work:
         threads: int | None = None,
         **options: Any,
     ) -> None:
-        self.asked = _chosen(index, nodes, side)
-        self._many = self.asked.size >= _MANY * len(index.nodes)
+        self.asked = _chosen(index.now, nodes, side)
+        self._many = self.asked.size >= _MANY * len(index.now.nodes)
         if self._many:
-            _compare(index)
-        self.question = Question(index.now, k, **options)
+            _compare(index.now)
+        intervals = options.pop("intervals", None)
+        self.question = Question(index, k, QueryOptions.of(None, options), intervals)
         self.question.check_sites(self.asked)
-        self.threads = index.means.threads if threads is None else checked_threads(threads)
+        self.threads = index.now.means.threads if threads is None else checked_threads(threads)
         self._ids, self._stopped = ids, Event()
 
     @property
-    def index(self) -> Ordered:
+    def index(self) -> Searcher:
         """What is asked."""
         return self.question.index
 
@@ -164,10 +166,10 @@ class Work:
 
     def _titled(self, ids: Ids) -> NDArray[Any] | None:
         """Titles, None for none; None if the graph has none at all."""
-        if self.index.titles is None:
+        if self.index.stored.titles is None:
             return None
         different, where = np.unique(ids, return_inverse=True)
-        found = [title or None for title in self.index.titles.of(different)]
+        found = [title or None for title in self.index.stored.titles.of(different)]
         return np.array([*found, None], object)[:-1][where]
 
     @property
@@ -183,7 +185,7 @@ class Work:
         return np.array(self.index.nodes.stored.names(different), object)[where]
 
 
-def _compare(index: Ordered) -> None:
+def _compare(index: Searcher) -> None:
     """Leave out the shards that are damaged, by their checksums; raises :class:`Damaged` for any
     other file.
     """
@@ -197,7 +199,7 @@ def _compare(index: Ordered) -> None:
             index.leave_out(DamagedShard(str(fault), name))
 
 
-def _chosen(index: Ordered, nodes: Iterable[object] | None, side: str | None) -> Ids:
+def _chosen(index: Searcher, nodes: Iterable[object] | None, side: str | None) -> Ids:
     names, sides = index.nodes, index.nodes.sides
     if side is not None and sides is None:
         raise UsageError(f"{index.stored.store.path} is not bipartite: leave side out")

@@ -83,7 +83,7 @@ def chosen_output(
         return output_of(output, kind, safe), Path(output)
     if output is not None or kind is not None:
         raise UsageError(
-            "hits go to a file or to a database: leave out --to, or --output and --kind"
+            "hits go to a file or to a database: leave out --to, or --output and --output-format"
         )
 
     found = database(to, overwrite=overwrite, append=append)
@@ -104,7 +104,7 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool 
             endings = ", ".join(f".{each}" for each in OUTPUTS if each not in _FOLDERS)
             raise UsageError(
                 f"{name} ends in {os.path.splitext(name)[1]!r}; it ends in one of {endings}, or in "
-                "/ for a folder with a file a page. Or say what it is with --kind (kind=)"
+                "/ for a folder with a file a page. Or say what it is with --output-format (kind=)"
             )
     if kind not in OUTPUTS:
         raise UsageError(f"kind is {kind!r}; it is one of {', '.join(OUTPUTS)}")

@@ -21,7 +21,6 @@ time alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 from threading import Lock
 from typing import NamedTuple
@@ -30,17 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh3_128_hexdigest
 
-from cocite.errors import UsageError
 from cocite.index.layouts.trees.reader import TreeReader
-from cocite.measures import AskValue
+from cocite.options.query import DEFAULT_ORDER, QueryOptions
 from cocite.search.batch.output import words_of
-from cocite.search.evidence import refuse_evidence
-from cocite.search.filters import DEFAULT_ORDER, Order, Ordered, RanksLike
+from cocite.search.filters import Filter, floor_of, pages_of, site_of
 from cocite.search.hits import scores_of
-from cocite.search.intervals import DEFAULT_BOUND, bets_of, checked_confidence
+from cocite.search.intervals import bets_of
+from cocite.search.query import Query, check_number
 from cocite.search.refine.candidates import Level
-from cocite.search.scorer import Filter, floor_of, pages_of, site_of
-from cocite.search.stages import DEFAULT_CONFIDENCE, check_number
+from cocite.search.searcher import Searcher, Searching
 
 _TURNS = 10
 """Runs by turns, at least: all that are twice as long as both ways have been gone."""
@@ -116,96 +113,79 @@ class Question:
 
     def __init__(
         self,
-        index: Ordered,
+        index: Searching,
         k: int,
-        *,
-        min_score: float = 0.0,
-        min_confidence: float | None = None,
-        bound: str = DEFAULT_BOUND,
-        prefix: str | None = None,
-        exclude_prefix: str | None = None,
-        among: Iterable[object] | None = None,
-        other_sites: bool = False,
-        order: str = DEFAULT_ORDER,
-        candidates: int | None = None,
-        ranks: RanksLike = None,
-        refine: bool = False,
-        target_error: float | None = None,
+        options: QueryOptions | None = None,
         intervals: bool | None = None,
-        confidence: float = DEFAULT_CONFIDENCE,
-        **settings: AskValue,
     ) -> None:
+        options = QueryOptions.of(options, {})
         check_number("k", k, 1)
-        if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
-            raise UsageError(f"min_score is {min_score!r}; it is a number, 0 or more")
-        checked_confidence(confidence, bound)
-        if min_confidence is not None:
-            checked_confidence(min_confidence, bound, "min_confidence")
-        self.index = index
+        self.index = index = index.now
         self.k = max(1, min(int(k), len(index.nodes) - 1))
-        self._order = Order.checked(order, candidates, ranks, self.k, 0)
-        self._ranks = ranks
+        confidence, bound = options.confidence, options.bound
+        min_confidence, settings = options.min_confidence, options.settings
+        self._query = query = Query.checked(self.k, options)
+        # Only hits that are listed need intervals, as no rank is said to be certain.
+        query.order = replace(query.order, looked=slice(0, self.k))
         self._queried = index.stored.ask_settings(settings)
-        self._min_score = float(min_score)
-        self._min_confidence, self._bound = min_confidence, bound
-        self._other_sites = other_sites
-        self._filter = Filter.checked(
-            index.nodes, (), prefix=prefix, exclude_prefix=exclude_prefix, among=among
-        )
-        self._level = None
+        self._exclude_same_site = options.exclude_same_site
+        self._filter = Filter.checked(index.nodes, (), replace(options, exclude_same_site=False))
         self.facts = {
             "k": int(k),
-            "min_score": self._min_score,
+            "min_score": float(options.min_score),
             "settings": self._queried.to_json(),
         }
-        self.facts |= {"prefix": prefix, "exclude_prefix": exclude_prefix}
-        if refine or target_error is not None:
-            self._level = Level.checked(target_error, confidence, min_confidence)
-            refuse_evidence(index.stored.parts, self._queried)
-            self.facts["target_error"] = self._level.target
+        self.facts |= {"prefix": options.prefix, "exclude_prefix": options.exclude_prefix}
+        if options.refined:
+            how = options.target_error, confidence, min_confidence
+            query.level = Level.of_query(index.stored, self._queried, *how)
+            self.facts["target_error"] = query.level.target
             if index.refiner:  # which says so now if there is none
                 index.refiner.check(self._queried)
-        if among is not None:
-            self.facts["among"] = xxh3_128_hexdigest(self._filter.only[-1].data)
-        if other_sites:
-            self.facts["other_sites"] = True
+        if options.only is not None:
+            self.facts["only"] = xxh3_128_hexdigest(self._filter.only[-1].data)
+        if options.exclude_same_site:
+            self.facts["exclude_same_site"] = True
         if min_confidence is not None:
             self.facts["min_confidence"] = [min_confidence, bound]
-        refined = self._level is not None
+        refined = query.level is not None
         self.intervals = refined or not index.sampled if intervals is None else intervals
         """Whether the ends of intervals are said."""
-        self.words, self._confidence = words_of(self.intervals), confidence
+        self.words = words_of(self.intervals)
         """Words a row in the journal."""
+        self._levels = [confidence] * self.intervals
+        if min_confidence is not None:
+            self._levels.append(min_confidence)
         if self.intervals or refined:
             self.facts["intervals"] = [confidence, bound]
-        if order != DEFAULT_ORDER:
+        if options.order != DEFAULT_ORDER:
             # Computed now, and once: threads would each do so.
-            values = np.ascontiguousarray(index._ranks(ranks))
+            values = np.ascontiguousarray(index.ranks.all(options.ranks))
             self.facts["order"] = [
-                order,
-                self._order.candidates,
+                options.order,
+                query.order.candidates,
                 xxh3_128_hexdigest(values.data),
             ]
         self._quicker = Quicker()
         self._masks: dict[int, NDArray[np.bool_]] = {}
         self._latest: tuple[tuple[str, str], tuple[Ids, ...]] = ("", ""), ()
 
-    def of(self, index: Ordered) -> None:
+    def of(self, index: Searcher) -> None:
         """Ask another index from now on: the same without some of its samples."""
         self.index = index
 
     @property
     def refined(self) -> bool:
         """Whether answers are refined."""
-        return self._level is not None
+        return self._query.level is not None
 
     @property
     def together(self) -> TreeReader | None:
         """The reader that answers for many nodes at once, if it can."""
-        alone = self._level is not None or self._other_sites or self._min_confidence is not None
-        if alone or self.intervals or self._order.by != DEFAULT_ORDER:
+        alone = self.refined or self._exclude_same_site or self._query.min_confidence is not None
+        if alone or self.intervals or self._query.order.by != DEFAULT_ORDER:
             return None
-        readers = self.index.reading(self._queried)
+        readers = self.index.scorer.reading(self._queried)
         fresh = self.index.stored.freshness
         if len(readers) != 1 or (fresh.there and fresh.since is not None):
             return None
@@ -214,7 +194,7 @@ class Question:
 
     def check_sites(self, nodes: Ids) -> None:
         """See that every node has a site, if the pages of its own are left out."""
-        if self._other_sites:
+        if self._exclude_same_site:
             names = self.index.nodes
             for node in nodes.tolist():
                 site_of(names.stored.name(node))
@@ -237,7 +217,7 @@ class Question:
 
     def _one_by_one(self, reader: TreeReader, nodes: Ids) -> BatchHits | None:
         """One kernel a node, if there is one for what is asked."""
-        floor, bets = floor_of(self._min_score), bets_of(self._confidence)
+        floor, bets = floor_of(self._query.min_score), bets_of(self._query.confidence)
         settings, told = reader.part.ask_settings(self._queried), []
         for node in nodes.tolist():
             one = reader.at_once(node, self.k, floor, bets, settings)
@@ -251,7 +231,7 @@ class Question:
     def _together(self, reader: TreeReader, nodes: Ids, allowed: NDArray[np.bool_]) -> BatchHits:
         """From one node to the next, only what changes."""
         out = np.empty((nodes.size, self.k), np.uint32), np.empty((nodes.size, self.k, 2))
-        floor = floor_of(self._min_score)
+        floor = floor_of(self._query.min_score)
         reader.related_many(nodes, floor, allowed, reader.part.ask_settings(self._queried), out)
         there = out[0] != _NONE
         counts = there.sum(axis=1).astype(np.uint32)
@@ -259,44 +239,24 @@ class Question:
 
     def _one(self, node: int) -> tuple[Ids, Values, Values, Values, Values]:
         """The hits of one node, as ``Index.related`` finds them: ids, scores, errors, and the ends
-        of intervals, which are no more than scores where nobody asks for them.
+        of intervals, which are no more than scores where they are not asked for.
         """
-        index, chosen = self.index, self._filter.beside(self.index.nodes, node)
-        if self._other_sites:
+        index, chosen = self.index, self._filter.on_side_of(self.index.nodes, node)
+        if self._exclude_same_site:
             chosen = replace(chosen, never=chosen.never + self._site(node))
-        asked = node, self._order.candidates, self._min_score, chosen, self._queried
-        if self._level and index.refiner:
-            better = index.refiner.top(*asked, self._level)
-            better = better.taken(self._places(better.ids, better.scores))
-            if self._min_confidence is not None:
-                better = better.taken(
-                    np.flatnonzero(
-                        (better.low if better.least is None else better.least) > self._min_score
-                    )
-                )
-            ends = better.low.round(12), better.high.round(12)
-            return better.ids, better.scores, better.errors, *ends
-        ids, best = index.top(*asked)
-        index.check(best[:, 0])
-        places = self._places(ids, best[:, 0])
-        ids, (found, wrong) = ids[places], scores_of(best[places])
-        scores, errors = np.array(found), np.array(wrong)
-        levels = [self._confidence] * self.intervals
-        if self._min_confidence is not None:
-            levels.append(self._min_confidence)
-        told = []
-        if levels:
-            told = index._intervals((node,), ids, found, self._queried, levels, self._bound)
+        refiner = index.refiner if self.refined else None
+        found = index.lister.listed(
+            (node,), self._query, chosen, self._queried, refiner, levels=self._levels
+        )
+        ids, k = found.ids[: self.k], self.k
+        scores, errors = np.array(found.scores[:k]), np.array(found.errors[:k])
         low, high = scores, scores
         if self.intervals:
-            low, high = np.array(told[0][0]), np.array(told[0][1])
+            low, high = (np.array(ends[:k]) for ends in found.ends[0])
         sure = np.arange(ids.size)
-        if self._min_confidence is not None:
-            sure = np.flatnonzero(np.array(told[-1][0]) > self._min_score)
+        if self._query.min_confidence is not None:
+            sure = np.flatnonzero(np.array(found.ends[-1][0][:k]) > self._query.min_score)
         return ids[sure], scores[sure], errors[sure], low[sure], high[sure]
-
-    def _places(self, ids: Ids, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        return self.index._places(self._order, ids, scores, self._ranks)[: self.k]
 
     def _site(self, node: int) -> tuple[Ids, ...]:
         """The ids of the pages of a node's own site."""
@@ -308,7 +268,7 @@ class Question:
 
     def _allowed(self, node: int) -> NDArray[np.bool_]:
         """The filter as bool[nodes], of those of the side of ``node``; empty if there is none."""
-        within = self._filter.beside(self.index.nodes, node).within
+        within = self._filter.on_side_of(self.index.nodes, node).within
         begin = 0 if within is None else within.start
         if begin not in self._masks:
             self._masks[begin] = self._mask(within)

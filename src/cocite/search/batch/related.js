@@ -1,6 +1,6 @@
 /* Puts related pages where it stands in a page:
 
-     <script src="/related/related.js" data-node="NAME" async></script>       files of --kind site
+     <script src="/related/related.js" data-node="NAME" async></script>       files of --output-format site
      <script src="https://SERVER/embed.js" data-node="NAME" async></script>   cocite serve --allow-origin
 
    data-node   the page; without it the page itself, by its URL or its path in the site

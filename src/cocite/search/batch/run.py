@@ -60,13 +60,13 @@ from cocite.errors import ClusterError, UsageError
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.index.layouts.part import DamagedShard
+from cocite.options.query import DEFAULT_K
 from cocite.resources import Resources
 from cocite.search.batch.estimate import BatchPlan, Progress, Work, tell
 from cocite.search.batch.output import Output, OutputPages
 from cocite.search.batch.outputs import OUTPUTS, chosen_output, output_of
 from cocite.search.batch.pieces import Piece, PieceRecord, PieceRows, rows_in
-from cocite.search.filters import Ordered
-from cocite.search.stages import DEFAULT_K
+from cocite.search.searcher import Searcher, Searching
 from cocite.storage import Building
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class BatchReport:
 
 
 def related_all(
-    index: Ordered,
+    index: Searching,
     output: str | os.PathLike[str] | None = None,
     k: int = DEFAULT_K,
     *,
@@ -175,9 +175,10 @@ class Batch:
         measures without any, and of refined answers. Samples are read once more for them.
     options
         As for :meth:`Index.related`: ``min_score``, ``min_confidence`` with its ``bound``,
-        ``prefix``, ``exclude_prefix``, ``among``, ``other_sites``, ``order`` with its
+        ``prefix``, ``exclude_prefix``, ``only``, ``exclude_same_site``, ``order`` with its
         ``candidates`` and ``ranks``, ``refine`` and ``target_error`` (a question takes milliseconds
-        then), and what the measure takes when asking, such as ``decay=0.6`` or ``by="t <= 3"``.
+        then), and what the measure takes when asking, such as ``decay=0.6`` or
+        ``meeting_weight="t <= 3"``.
 
     Raises
     ------
@@ -187,7 +188,7 @@ class Batch:
 
     def __init__(
         self,
-        index: Ordered,
+        index: Searching,
         output: str | os.PathLike[str] | None = None,
         k: int = DEFAULT_K,
         *,
@@ -203,22 +204,23 @@ class Batch:
         self._machines, self._options = machines, options
         made_as: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe}
         self.output, place = chosen_output(
-            output, index.stored.store.path, kind=kind, to=to, **made_as
+            output, index.now.stored.store.path, kind=kind, to=to, **made_as
         )
         if to is None:
             Building(place).sweep()
         self._path = self.output.check(place, overwrite)
         self.work, self._restart = Work(index, k, **options), restart
         self.output.expect(self.work.none)
+        stored = self.work.index.stored
         made = {
-            "measure": index.measure,
-            "direction": index.direction,
-            "settings": index.settings,
-            "weighted": index.stored.weighted,
+            "measure": stored.measure.name,
+            "direction": stored.direction,
+            "settings": stored.settings.to_json(),
+            "weighted": stored.weighted,
         }
         self._facts = self.work.question.facts | {"made": made}
-        if index.stored.lost:
-            self._facts["lost"] = [each.file for each in index.stored.lost]
+        if stored.lost:
+            self._facts["lost"] = [each.file for each in stored.lost]
         self.order = self.work.order()
         self._building = Building(self._path, resumable=True)
 
@@ -253,7 +255,7 @@ class Batch:
         """For how many the hits are there."""
         return self.kept.done
 
-    def told(self, progress: Progress = lambda stage, done, total: None) -> BatchPlan | None:
+    def estimate(self, progress: Progress = lambda stage, done, total: None) -> BatchPlan | None:
         """What it will take, from a sample of the nodes, whose hits are kept; None if these are all
         that there were.
         """
@@ -393,7 +395,6 @@ _opened: dict[tuple[object, ...], Work] = {}
 class RangeWork:
     """What a machine does: a run of places of a batch of an index."""
 
-    kind: type[Ordered]
     path: Path
     digest: str
     graph: Any
@@ -424,7 +425,7 @@ class RangeWork:
                 "its machines share, under the same path"
             )
         stored = StoredIndex.open(self.path, verify=False)  # the driver has compared it
-        index = self.kind(stored, Resources(self.threads, self.memory), self.graph)
+        index = Searcher(stored, Resources(self.threads, self.memory), self.graph)
         if index.stored.digest != self.digest:
             raise ClusterError(
                 f"a node of the cluster has another index at {self.path}: its checksums differ. "
@@ -457,14 +458,13 @@ def spread_pieces(
     Raises :class:`UsageError` for a graph without an index, and :class:`ClusterError` for a machine
     that does not see the index.
     """
-    index: Ordered = work.index
+    index = work.index
     stored = index.stored
     cluster = machines.cluster
     threads = cluster.threads_each(machines.threads)
     memory = cluster.memory_each(machines.memory, threads)
     slots = cluster.slots(threads, memory)
     sent = RangeWork(
-        type(index),
         Path(stored.store.path).absolute(),
         stored.digest,
         _sent(index.given),
@@ -513,7 +513,7 @@ class HitStream:
 
     def __init__(
         self,
-        index: Ordered,
+        index: Searching,
         k: int = DEFAULT_K,
         *,
         kind: str | None = None,
@@ -525,7 +525,7 @@ class HitStream:
             kinds = ", ".join(kind for kind in OUTPUTS if output_of("-", kind).streams)
             raise UsageError(
                 f"{self.output.kind} cannot be written to a pipe: choose one of {kinds} with "
-                "--kind (kind=), or name a file"
+                "--output-format (kind=), or name a file"
             )
         self.work = Work(index, k, **options)
 

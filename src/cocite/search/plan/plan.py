@@ -47,7 +47,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,12 +57,12 @@ from cocite.graph import Graph
 from cocite.index.build import IndexBuild
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan
-from cocite.index.plan import BuildOptions, Keep, query_settings
+from cocite.index.plan import BuildOptions, query_settings
 from cocite.io.opening import open_graph
 from cocite.measures import (
-    BY,
     DECAY,
     DEFAULT,
+    MEETING_WEIGHT,
     SAMPLES,
     PartSettings,
     Value,
@@ -71,6 +71,8 @@ from cocite.measures import (
 )
 from cocite.measures.meeting_weight import weights_of
 from cocite.measures.settings import MAX_SAMPLES
+from cocite.options.build import PlanOptions
+from cocite.options.core import accepts
 from cocite.resources import Resources, format_size, format_time, own_memory, parse_size
 from cocite.results import Document
 
@@ -155,7 +157,7 @@ def checked_samples(needed: int, promise: Promise, delta: float, failure: float)
     raise UsageError(
         f"delta is {delta:g}; with a failure of {failure:g} it takes {needed:,} samples, and an "
         f"index has {MAX_SAMPLES:,} at most, enough for {math.ceil(least * 1e4) / 1e4:g}. Choose a "
-        "larger delta or failure, or one --guarantee (promise=) that takes fewer"
+        "larger delta or failure, or one --guarantee that takes fewer"
     )
 
 
@@ -179,7 +181,7 @@ def standard_errors(
 def _most(part: PartPlan, asked: WholeSettings) -> float:
     """The most that a sample of a part can be."""
     own = part.ask_settings(asked)
-    return weights_of(own, part.settings).most if BY in own else own[DECAY]
+    return weights_of(own, part.settings).most if MEETING_WEIGHT in own else own[DECAY]
 
 
 def expected_error(errors: Mapping[float, float]) -> str:
@@ -290,52 +292,26 @@ def parse_time(text: str | float) -> float:
     return seconds
 
 
+@accepts(PlanOptions)
 def plan_index(
     graph: Any,
     *,
-    measure: str = DEFAULT,
-    direction: str | None = None,
-    layout: str | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
-    samples: int | None = None,
-    delta: float | None = None,
-    disk: str | int | None = None,
-    time: str | float | None = None,
-    failure: float = 0.01,
-    promise: str | None = None,
-    listed: int | None = None,
-    scratch: str | os.PathLike[str] | None = None,
-    unweighted: bool = False,
-    keep: Iterable[object] | None = None,
-    keep_prefix: str | Sequence[str] | None = None,
-    texts: str | os.PathLike[str] | None = None,
-    texts_share: float | None = None,
-    **settings: Value,
+    options: PlanOptions | None = None,
+    **given: Any,
 ) -> Plan:
     """Estimate what an index of ``graph`` will take and give, on a few samples of this graph.
 
     Parameters
     ----------
-    graph, measure, direction, layout, threads, memory, unweighted, keep, keep_prefix
+    graph, threads, memory
         As for :func:`~cocite.search.build`.
-    texts, texts_share
-        Likewise; texts are read several times.
-    samples, delta, disk, time
-        At most one of them, by default the measure's ``samples``: so many; as many as keep
-        ``promise`` for this difference of scores, in (0, 1); as many as fit on ``disk``, such as
-        ``"5GB"``; as many as are made in ``time``, such as ``"10min"``.
-    failure
-        The probability, in (0, 1), with which a promise may fail.
-    promise
-        With ``delta``: ``error`` of a score, ``order`` of two nodes, ``recall`` of a list or its
-        ``precision``; by default all of them.
-    listed
-        How many nodes a list is to find, on which its precision depends; by default 10.
-    scratch
-        The directory for the samples; by default the system's for temporary files.
-    settings
-        What the measure takes when building and when asking.
+    options, given
+        The options below, as one value or by name. Other keyword arguments are settings of the
+        measure, when building and when asking. At most one of ``samples``, ``delta``, ``disk`` and
+        ``time`` is given, by default the measure's ``samples``.
+    {options}
 
     Returns
     -------
@@ -350,57 +326,50 @@ def plan_index(
 
     Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (Theorems 5 to 7).
     """
+    chosen = PlanOptions.of(options, given)
     graph = open_graph(graph, memory=memory, threads=threads)
+    measure, samples, failure = chosen.measure or DEFAULT, chosen.samples, chosen.failure
     names = [setting.name for setting in find_measure(measure).ask]
-    ask = {name: value for name, value in settings.items() if name in names}
-    kept = {name: value for name, value in settings.items() if name not in names}
+    ask = {name: value for name, value in chosen.settings.items() if name in names}
+    kept = {name: value for name, value in chosen.settings.items() if name not in names}
     if samples is not None:
         kept["samples"] = samples
-    pages = Keep.checked(keep, keep_prefix)
-    options = BuildOptions.checked(
-        measure,
-        direction,
-        layout,
-        kept,
-        unweighted=unweighted,
-        keep=pages,
-        texts=texts,
-        texts_share=texts_share,
-    )
-    if any(SAMPLES in component.fixed for component in options.measure.components):
+    way = chosen.direction, chosen.layout
+    built = BuildOptions.checked(measure, *way, kept, options=chosen)
+    if any(SAMPLES in component.fixed for component in built.measure.components):
         raise UsageError(
             f"{measure} fixes its number of samples, but a plan is measured with fewer. Leave it "
             "out there, and give --samples (samples=) instead"
         )
-    asked = query_settings(options.measure, options.parts, ask)
+    asked = query_settings(built.measure, built.parts, ask)
     means = Resources.checked(threads, memory)
-    ways = {"samples": samples, "delta": delta, "disk": disk, "time": time}
-    listed = checked_listed(listed, graph.nodes)
+    ways = {"samples": samples, "delta": chosen.delta, "disk": chosen.disk, "time": chosen.time}
+    listed = checked_listed(chosen.listed, graph.nodes)
     kept_promises = promises(graph.nodes, listed)
-    choose, needs = _chosen_way(options, ways, promise, kept_promises, failure)
-    costs, seconds = _estimated(graph, options, means, scratch)
-    if options.samples is None:
+    choose, needs = _chosen_way(built, ways, chosen.guarantee, kept_promises, failure)
+    costs, seconds = _estimated(graph, built, means, chosen.scratch)
+    if built.samples is None:
         planned, doubled = Figures(None, costs.bytes(1), seconds, {}, {}), None
     else:
         while (number := choose(costs)) < means.threads:  # a build has no more threads than samples
             means = means.up_to(number)
-            costs, _ = _estimated(graph, options, means, scratch)
+            costs, _ = _estimated(graph, built, means, chosen.scratch)
 
         def figures(count: int) -> Figures:
             deltas = {name: each.delta(count, failure) for name, each in kept_promises.items()}
-            errors = standard_errors(options.parts, asked, count)
+            errors = standard_errors(built.parts, asked, count)
             return Figures(count, costs.bytes(count), costs.each * count, deltas, errors)
 
         planned = figures(number)
         doubled = figures(2 * number) if 2 * number <= MAX_SAMPLES else None
-    filled = options.settings.to_json()
-    if SAMPLES in options.settings and planned.samples is not None:
+    filled = built.settings.to_json()
+    if SAMPLES in built.settings and planned.samples is not None:
         filled[SAMPLES.name] = planned.samples
     return Plan(
         str(graph.path),
-        options.measure.name,
-        options.direction,
-        options.parts[0].layout,
+        built.measure.name,
+        built.direction,
+        built.parts[0].layout,
         filled,
         asked.to_json(),
         costs.fit.memory + own_memory(),
@@ -431,9 +400,9 @@ def _chosen_way(
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} are given; give one of them")
     if promise is not None and promise not in PROMISES:
-        raise UsageError(f"promise is {promise!r}; it is " + " or ".join(PROMISES))
+        raise UsageError(f"guarantee is {promise!r}; it is " + " or ".join(PROMISES))
     if promise is not None and "delta" not in given:
-        raise UsageError("a promise is about a delta; give that, too")
+        raise UsageError("a guarantee is about a delta; give that, too")
     if "delta" in given:
         needs = samples_for(kept, ways["delta"], failure)
         most = promise or max(needs, key=lambda name: needs[name])

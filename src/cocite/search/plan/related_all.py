@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from cocite.errors import ResourceError
+from cocite.options.query import DEFAULT_K
 from cocite.search.batch.estimate import BatchPlan, Progress, plan_of
 from cocite.search.batch.run import Batch
-from cocite.search.filters import Ordered
-from cocite.search.stages import DEFAULT_K
+from cocite.search.searcher import Searching
 
 
 def plan_related_all(
-    index: Ordered,
+    index: Searching,
     k: int = DEFAULT_K,
     *,
     kind: str = "parquet",
@@ -64,7 +64,7 @@ def plan_related_all(
     with made as folder:
         began = time.perf_counter()
         with Batch(index, Path(folder) / "all", k, kind=kind, **options) as batch:
-            told = batch.told(progress)
+            told = batch.estimate(progress)
             if told is not None:
                 return told
             report = batch.run()

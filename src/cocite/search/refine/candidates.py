@@ -42,7 +42,7 @@ from __future__ import annotations
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -63,11 +63,12 @@ from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import Reader, Span, borrowed, weights_of
 from cocite.index.layouts.trees.meetings import MeetingReader
 from cocite.index.layouts.trees.replay import part_mover
-from cocite.measures import BY, DECAY, LENGTH, WholeSettings
+from cocite.measures import DECAY, LENGTH, MEETING_WEIGHT, WholeSettings
 from cocite.resources import Resources
+from cocite.search.evidence import refuse_evidence
 from cocite.search.hits import scores_of
 from cocite.search.intervals import counted_ends
-from cocite.search.scorer import Filter
+from cocite.search.scorer import ScoreQuery, Scorer
 from cocite.search.source import GivenGraph, find_graph
 
 DEFAULT_TARGET = 0.001
@@ -84,8 +85,20 @@ class Level:
     above: float | None = None
 
     @classmethod
-    def checked(cls, target: float | None, confidence: float, above: float | None = None) -> Level:
-        """Raises :class:`UsageError`."""
+    def of_query(
+        cls,
+        stored: StoredIndex,
+        settings: WholeSettings,
+        target: float | None,
+        confidence: float,
+        above: float | None = None,
+    ) -> Level:
+        """Raise :class:`UsageError` for a query that has no refined answer."""
+        if stored.drafted:
+            raise UsageError(
+                "refined answers are of pages that are in the graph: leave refine out for a draft"
+            )
+        refuse_evidence(stored.parts, settings)
         if target is None:
             target = DEFAULT_TARGET
         if not isinstance(target, int | float) or not 1e-6 <= target < 1:
@@ -164,15 +177,7 @@ class Refiner(ABC):
         return
 
     @abstractmethod
-    def top(
-        self,
-        node: int,
-        k: int,
-        min_score: float,
-        chosen: Filter,
-        settings: WholeSettings,
-        level: Level,
-    ) -> Refined:
+    def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
         """The best k; equal scores by ascending node."""
 
     @abstractmethod
@@ -190,10 +195,11 @@ def decay_of(part: StoredPart, settings: WholeSettings) -> float:
     for which there is no linearized form.
     """
     own = part.ask_settings(settings)
-    if own[BY] != BY.default:
+    if own[MEETING_WEIGHT] != MEETING_WEIGHT.default:
         raise UsageError(
-            f"by is {own[BY]!r}, and refined answers of simrank are computed for a decay alone: "
-            "give one, or leave out what refines (--refine, --target-error)"
+            f"meeting_weight is {own[MEETING_WEIGHT]!r}, and refined answers of simrank are "
+            "computed for a decay alone: give one, or leave out what refines (--refine, "
+            "--target-error)"
         )
     return own[DECAY]
 
@@ -203,29 +209,17 @@ def decay_of(part: StoredPart, settings: WholeSettings) -> float:
 
 _FEWEST = 100
 
-Top = Callable[
-    [int, int, float, Filter, WholeSettings], tuple[NDArray[np.uint32], NDArray[np.float64]]
-]
-"""The index's own best: see :meth:`Answers.top`."""
-
 
 class CandidateRefiner(Refiner):
     """Of indexes with sampled parts of one ``kind`` of reader."""
 
     kind: ClassVar[type[Reader]]
 
-    def __init__(
-        self,
-        stored: StoredIndex,
-        graph: GivenGraph,
-        means: Resources,
-        readers: Sequence[Reader],
-        top: Top,
-    ) -> None:
-        """``top`` gives the index's best: ids, and scores that do not matter here."""
-        super().__init__(stored, graph, means)
-        self._top = top
-        self._others = [reader for reader in readers if not isinstance(reader, self.kind)]
+    def __init__(self, scorer: Scorer, graph: GivenGraph, means: Resources) -> None:
+        """``scorer`` finds the index's best."""
+        super().__init__(scorer.stored, graph, means)
+        self._scorer = scorer
+        self._others = [each for each in scorer.readers if not isinstance(each, self.kind)]
 
     @abstractmethod
     def _settled(
@@ -238,20 +232,13 @@ class CandidateRefiner(Refiner):
     ) -> Refined:
         """Candidates, those at least that may be among the best ``k``; None for all."""
 
-    def top(
-        self,
-        node: int,
-        k: int,
-        min_score: float,
-        chosen: Filter,
-        settings: WholeSettings,
-        level: Level,
-    ) -> Refined:
+    def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
         """The best k of the candidates; equal scores by ascending node."""
-        ids, _ = self._top(node, max(_FEWEST, 4 * k), 0.0, chosen, settings)
-        found = self._settled(node, ids, k, settings, level)
+        k, least = query.k, max(query.min_score, 1e-12)
+        ids, _ = self._scorer.top(node, query._replace(k=max(_FEWEST, 4 * k), min_score=0.0))
+        found = self._settled(node, ids, k, query.settings, level)
         order = np.lexsort((found.ids, -found.scores))
-        return found.taken(order[found.scores[order] >= max(min_score, 1e-12)][:k])
+        return found.taken(order[found.scores[order] >= least][:k])
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
         """The score of two nodes, which are no candidates of many."""
@@ -309,17 +296,9 @@ class SampleRefiner(CandidateRefiner):
 
     kind = MeetingReader
 
-    def __init__(
-        self,
-        stored: StoredIndex,
-        graph: GivenGraph,
-        means: Resources,
-        readers: Sequence[Reader],
-        top: Top,
-    ) -> None:
-        """As for every refiner of candidates."""
-        super().__init__(stored, graph, means, readers, top)
-        self._walking = [reader for reader in readers if isinstance(reader, MeetingReader)]
+    @cached_property
+    def _walking(self) -> list[MeetingReader]:
+        return [reader for reader in self._scorer.readers if isinstance(reader, MeetingReader)]
 
     @cached_property
     def movers(self) -> tuple[Mover, ...]:

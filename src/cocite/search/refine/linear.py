@@ -45,10 +45,10 @@ Cost: as ``search/refine/linear.py``; the diagonal as ``engine/diagonal.py``.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,7 +61,7 @@ from cocite.engine.diagonal import diagonal_room, make_diagonal, make_space
 from cocite.graph.blocks import Links
 from cocite.index import StoredIndex
 from cocite.index.layouts.minhash.reader import MatchReader
-from cocite.index.layouts.reader import QueryScratch, Reader, borrowed
+from cocite.index.layouts.reader import QueryScratch, borrowed
 from cocite.measures import WholeSettings
 from cocite.measures.xjaccard import ring_weights
 from cocite.resources import Resources
@@ -72,12 +72,11 @@ from cocite.search.refine.candidates import (
     Level,
     Refined,
     Refiner,
-    Top,
     decay_of,
     most_of,
     shared_confidence,
 )
-from cocite.search.scorer import Filter
+from cocite.search.scorer import ScoreQuery
 from cocite.search.source import GivenGraph
 
 if TYPE_CHECKING:
@@ -217,20 +216,12 @@ class LinearRefiner(Refiner):
         """Refuse what is not by decay alone."""
         most_of(self._stored, settings)
 
-    def top(
-        self,
-        node: int,
-        k: int,
-        min_score: float,
-        chosen: Filter,
-        settings: WholeSettings,
-        level: Level,
-    ) -> Refined:
+    def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
         """The best k, by what is found; equal scores by ascending node."""
         with borrowed(self._stored.nodes) as scratch:
-            error = self._add_rows(node, settings, level.target, scratch)
-            ids, best = chosen.best(scratch, k, min_score)
-        return self._with_intervals(ids, best[:, 0] / GRAINS, error, settings)
+            error = self._add_rows(node, query.settings, level.target, scratch)
+            ids, best = query.chosen.best(scratch, query.k, query.min_score)
+        return self._with_intervals(ids, best[:, 0] / GRAINS, error, query.settings)
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
         """The score of ``other`` in the row of ``node``, which is another node."""
@@ -286,17 +277,9 @@ class NeighborhoodRefiner(CandidateRefiner):
 
     kind = MatchReader
 
-    def __init__(
-        self,
-        stored: StoredIndex,
-        graph: GivenGraph,
-        means: Resources,
-        readers: Sequence[Reader],
-        top: Top,
-    ) -> None:
-        """As for every refiner of candidates."""
-        super().__init__(stored, graph, means, readers, top)
-        self._matching = [reader for reader in readers if isinstance(reader, MatchReader)]
+    @cached_property
+    def _matching(self) -> list[MatchReader]:
+        return [reader for reader in self._scorer.readers if isinstance(reader, MatchReader)]
 
     def _settled(
         self,

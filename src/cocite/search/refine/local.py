@@ -9,7 +9,6 @@ Which way an index's answers are refined (``search/refine/candidates.py``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,44 +16,31 @@ import numpy as np
 from cocite.errors import UsageError
 from cocite.index import StoredIndex
 from cocite.index.layouts.minhash.reader import MatchReader
-from cocite.index.layouts.reader import Reader, SampledReader
 from cocite.index.layouts.trees.meetings import MeetingReader
 from cocite.measures import WholeSettings
 from cocite.resources import Resources
-from cocite.search.refine.candidates import Level, Refined, Refiner, Top
-from cocite.search.refine.linear import LinearRefiner
-from cocite.search.scorer import Filter
+from cocite.search.filters import Filter
+from cocite.search.refine.candidates import Level, Refined, Refiner, SampleRefiner
+from cocite.search.refine.linear import LinearRefiner, NeighborhoodRefiner
+from cocite.search.scorer import ScoreQuery, Scorer
 from cocite.search.source import GivenGraph
 
 
-def refiner_for(
-    stored: StoredIndex,
-    graph: GivenGraph,
-    means: Resources,
-    readers: Sequence[Reader],
-    top: Top,
-) -> Refiner | None:
+def refiner_for(scorer: Scorer, graph: GivenGraph, means: Resources) -> Refiner | None:
     """What refines the answers of an index; None if no part of it is sampled.
 
     Raises :class:`UsageError` if parts would be refined in different ways.
     """
+    stored, sampled = scorer.stored, scorer.sampled
     if all(part.plan.linearized for part in stored.parts):
-        if stored.wanted is not None:
-            return SelectedRefiner(stored, graph, means)
-        from cocite.search.refine.linear import LinearRefiner
-
-        return LinearRefiner(stored, graph, means)
-    sampled = [reader for reader in readers if isinstance(reader, SampledReader)]
+        kind = LinearRefiner if stored.wanted is None else SelectedRefiner
+        return kind(stored, graph, means)
     if not sampled:
         return None
     if all(isinstance(reader, MeetingReader) for reader in sampled):
-        from cocite.search.refine.candidates import SampleRefiner
-
-        return SampleRefiner(stored, graph, means, readers, top)
+        return SampleRefiner(scorer, graph, means)
     if all(isinstance(reader, MatchReader) for reader in sampled):
-        from cocite.search.refine.linear import NeighborhoodRefiner
-
-        return NeighborhoodRefiner(stored, graph, means, readers, top)
+        return NeighborhoodRefiner(scorer, graph, means)
     raise UsageError(
         f"{stored.measure.name} has no refined answers: measures of walks and xjaccard are refined "
         "in different ways. Build an index of more samples (--samples) instead"
@@ -73,22 +59,15 @@ class SelectedRefiner(LinearRefiner):
         everybody = np.arange(stored.nodes, dtype=np.uint32)
         self._requested = stored.in_graph(everybody)
 
-    def top(
-        self,
-        node: int,
-        k: int,
-        min_score: float,
-        chosen: Filter,
-        settings: WholeSettings,
-        level: Level,
-    ) -> Refined:
+    def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
         """The best k that are kept; equal scores by ascending node."""
+        chosen = query.chosen
         only = (self._requested, *(self._requested[ids] for ids in chosen.only))
         if chosen.within is not None:
             only = (*only, self._requested[chosen.within.start : chosen.within.stop])
         never = tuple(self._requested[ids] for ids in chosen.never)
-        inside = Filter(only, never)
-        return self._named(super().top(self._in(node), k, min_score, inside, settings, level))
+        inside = query._replace(chosen=Filter(only, never))
+        return self._named(super().top(self._in(node), inside, level))
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
         """The score of ``other`` in the row of ``node``, which is another node."""

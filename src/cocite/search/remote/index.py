@@ -1,30 +1,27 @@
-"""The index that asks shards of samples wherever they are, and the one that answers a question.
+"""Shards of samples on other machines: the server of one, and the scorer of what they report.
 
 Names, titles, the graph, filters, and parts that have no samples stay here; of the samples only
-what they tell comes in. A question asks all shards once (``search/remote/replicas.py``), and what
-has not told anything by the deadline is left out: the answer is that of an index of the samples
-that did, with intervals of their number, and says how many they were. If all of them did it is that
-of the index itself, to the bit.
-
-Cost: one round of calls, and of what is told a look into a table for each candidate and sample.
-
-What a server of samples holds: a shard of an index, which it tells of when it is asked.
+what they report comes in. A question asks all shards once (``search/remote/replicas.py``), and a
+shard that has not reported anything by the deadline is left out. The question is then answered by
+an index over a :class:`~cocite.search.scorer.Scorer` of the samples that did report: with intervals
+of their number, and saying how many they were. If all of them did, the answer is that of the whole
+index, to the bit.
 
 A shard is a stretch of the samples of every part, one of ``shards`` that are as even as can be. Of
 a refreshed index it has every so many of them instead, so that each shard knows all nodes as well
-as the whole does. Files are mapped, and only those pages are ever read that its samples lie in.
+as the whole does. Its server maps the files, and reads only those pages that its samples lie in.
+If a question finds samples to be damaged, the server leaves them out and goes on with the others.
 
-What a question finds to be damaged is left out, and the other samples of the shard go on telling.
+Cost: one round of calls, and for each candidate and sample a look-up in what is reported.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn, Protocol, Self
+from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,14 +40,7 @@ from cocite.index.layouts.messages import (
 from cocite.index.layouts.part import DamagedShard, StoredPart
 from cocite.index.layouts.reader import Reader, SummingReader, is_sampled, reader_of
 from cocite.measures import SAMPLES
-from cocite.resources import Resources
-from cocite.search.evidence import Evidence
-from cocite.search.hits import HitLists, Hits, Score
-from cocite.search.index import Index
-from cocite.search.refine.candidates import Refiner
-from cocite.search.scorer import Answers
-from cocite.search.source import GivenGraph
-from cocite.search.stages import Why, WhyTogether
+from cocite.search.scorer import Scorer
 
 
 def spread_parts(stored: StoredIndex) -> list[int]:
@@ -76,8 +66,8 @@ def marked(stored: StoredIndex) -> str:
 
 @dataclass(frozen=True)
 class Holds:
-    """What a server says of itself: which shard of which index it holds, how many samples of the
-    part that has the fewest, what questions found to be damaged since, and its process.
+    """The state of a server: which shard of which index it holds, how many samples of the part that
+    has the fewest, what questions found to be damaged since, and its process.
     """
 
     shard: int
@@ -88,7 +78,7 @@ class Holds:
 
 
 class SampleHolder:
-    """A shard, opened. Its methods are asked from elsewhere, one at a time."""
+    """A shard, opened. Other machines call its methods, one at a time."""
 
     def __init__(self, path: str, shard: int, shards: int) -> None:
         """Opens the index at ``path``; raises a :class:`~cocite.errors.StoreError`."""
@@ -115,18 +105,18 @@ class SampleHolder:
         counts = [reader.part.samples for reader in self._readers.values()]
         return Holds(self._shard, self._mark, min(counts), self._lost, os.getpid())
 
-    def tell(self, wanted: ShardRequest) -> tuple[str, dict[int, ShardResponse]]:
+    def tell(self, request: ShardRequest) -> tuple[str, dict[int, ShardResponse]]:
         """What its samples tell, of each part, and of which index they are."""
         while True:
             try:
-                return self._mark, {i: self._of(r, wanted) for i, r in self._readers.items()}
+                return self._mark, {i: self._of(r, request) for i, r in self._readers.items()}
             except DamagedShard as found:
                 self._lost = *self._lost, found.file
                 self._open(self._stored.without(found.file, str(found)))
 
-    def _of(self, reader: Reader, wanted: ShardRequest) -> ShardResponse:
+    def _of(self, reader: Reader, request: ShardRequest) -> ShardResponse:
         assert isinstance(reader, SummingReader)
-        return tell(reader, wanted, reader.part.ask_settings(self._queried))
+        return tell(reader, request, reader.part.ask_settings(self._queried))
 
 
 # -- spread ------------------------------------------------------------------------------
@@ -158,10 +148,10 @@ class ShardQuery(Protocol):
 
     shards: int
 
-    def ask(self, wanted: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """What so many shards told, of each part, by the deadline: of one at least."""
+    def ask(self, request: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
+        """Return what so many shards report by the deadline, of each part: of one at least."""
 
-    def seen(self) -> list[ShardStatus]:
+    def status(self) -> list[ShardStatus]:
         """All servers."""
 
     def close(self) -> None:
@@ -176,30 +166,27 @@ class Answered(NamedTuple):
     of: int
 
 
-class SpreadIndex(Index):
-    """An index whose samples are asked elsewhere. Safe to share between threads."""
+class RemoteShards:
+    """The shards that have the samples of an index. Safe to share between threads."""
 
-    def __init__(
-        self, stored: StoredIndex, means: Resources, graph: GivenGraph, company: ShardQuery
-    ) -> None:
-        """Raises :class:`UsageError` for an index that has no samples, or such as are not asked
+    def __init__(self, stored: StoredIndex, company: ShardQuery) -> None:
+        """Raises :class:`UsageError` for an index that has no samples, or such as do not answer
         over a cluster.
         """
-        super().__init__(stored, means, graph)
-        self.spread = spread_parts(stored)
-        if not self.spread:
+        self._stored, self.company = stored, company
+        self.parts = spread_parts(stored)
+        if not self.parts:
             raise UsageError(
                 f"{stored.measure.name} has no samples that could be spread over a cluster: its "
                 "scores are computed. Serve it without --cluster"
             )
-        self.company = company
         self._some: int | None = None
         self._last = threading.local()
-        _ = stored.names, stored.titles, stored._cached_settings  # which all questions share
+        _ = stored.names, stored.titles, stored._cached_settings  # all questions share these
 
-    def first(self, samples: int) -> SpreadIndex:
-        """The same index asked for so many samples, those of whichever shards have least to do."""
-        have = self.stored.samples or 0
+    def first(self, samples: int) -> RemoteShards:
+        """Return the same for questions to so many samples, of the shards that are least busy."""
+        have = self._stored.samples or 0
         if type(samples) is not int or not 1 <= samples <= have:
             raise UsageError(f"samples is {samples!r}; the index has {have}: ask for 1 to {have}")
         found = copy(self)
@@ -208,162 +195,60 @@ class SpreadIndex(Index):
 
     @property
     def samples(self) -> int | None:
-        """How many samples a question is asked of."""
-        return self.stored.samples if self._some is None else self._some
+        """How many samples a question goes to."""
+        return self._stored.samples if self._some is None else self._some
 
     @property
     def query_shards(self) -> int:
-        """How many shards a question is asked of."""
-        have = self.stored.samples or 1
+        """How many shards a question goes to."""
+        have = self._stored.samples or 1
         return -(-(self.samples or have) * self.company.shards // have)
 
     @property
-    def shards(self) -> list[ShardStatus]:
-        """All servers of shards, as they are seen now."""
-        return self.company.seen()
+    def status(self) -> list[ShardStatus]:
+        """The state of all servers."""
+        return self.company.status()
 
     @property
     def answered(self) -> Answered | None:
         """Who answered the last question of this thread."""
-        last: OneQuestion | None = self._last.__dict__.get("question")
-        return None if last is None else last.answered
-
-    def one_question(self) -> OneQuestion:
-        """For a single question: all that it is asked about a node, such as the order of hits, is
-        of the same samples.
-        """
-        found = self._last.question = OneQuestion(self)
-        return found
+        return self._last.__dict__.get("answered")
 
     def close(self) -> None:
         """Let the servers of samples go."""
         self.company.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def similarity(self, a: object, b: object, **options: Any) -> Score:
-        """As of any index."""
-        return self.one_question().similarity(a, b, **options)
-
-    def related(self, node: object, *args: Any, **options: Any) -> Hits:
-        """As of any index; :attr:`answered` says who answered."""
-        return self.one_question().related(node, *args, **options)
-
-    def why(self, a: object, b: object, *args: Any, **options: Any) -> Why:
-        """As of any index."""
-        return self.one_question().why(a, b, *args, **options)
-
-    def why_together(
-        self, nodes: Sequence[object], b: object, *args: Any, **options: Any
-    ) -> WhyTogether:
-        """As of any index."""
-        return self.one_question().why_together(nodes, b, *args, **options)
-
-    def similarities(self, *args: Any, **options: Any) -> NoReturn:
-        """Not asked over servers of samples, which are for single questions."""
+    def refuse(self, what: str, instead: str) -> NoReturn:
+        """Raise :class:`UsageError` for a question about many nodes."""
         raise UsageError(
-            "servers of samples are for single questions; many pairs are asked of whole files: "
-            "open the index without them (cocite.open), or ask for one pair at a time"
+            f"servers of samples are for single questions; {what} are asked of whole files "
+            f"({instead})"
         )
 
-    def related_all(self, *args: Any, **options: Any) -> NoReturn:
-        """Not asked over servers of samples, which are for single questions."""
-        raise UsageError(
-            "servers of samples are for single questions; related-all reads whole files: give it "
-            "the index without them (cocite related-all --cluster spreads its nodes)"
-        )
+    def ask(self, whole: Scorer, request: ShardRequest) -> tuple[Scorer, Answered]:
+        """Return the scorer of what shards report for one question, and who reported.
 
-
-class OneQuestion(Index):
-    """An index for one question, of one thread: it asks the shards, and then is the index of what
-    they told.
-    """
-
-    def __init__(self, root: SpreadIndex) -> None:
-        Answers.__init__(self, root.stored, root.means, root._graph)
-        self._instead, self._root = None, root
-        self._heard: ShardRequest | None = None
-        self.answered: Answered | None = None
-        self.__dict__["_kept_ranks"] = root.__dict__.setdefault("_kept_ranks", {})
-
-    def _hear(self, wanted: ShardRequest) -> None:
-        """Ask the shards, and be the index of those that tell something."""
-        root, self._heard = self._root, wanted
-        told = root.company.ask(wanted, root.query_shards)
+        ``whole`` is that of the index: it has the parts without samples.
+        """
+        company = self.company
+        responses = company.ask(request, self.query_shards)
         check()
-        stored = copy(root.stored)
-        heard = {i: RemoteSamples([each[i] for _, each in told], stored.nodes) for i in root.spread}
+        stored = copy(self._stored)
+        samples_of = {
+            i: RemoteSamples([each[i] for _, each in responses], stored.nodes) for i in self.parts
+        }
+        local = whole.readers
         readers = tuple(
-            remote_reader(part, heard[i]) if i in heard else root.readers[i]
+            remote_reader(part, samples_of[i]) if i in samples_of else local[i]
             for i, part in enumerate(stored.parts)
         )
         stored.parts = tuple(reader.part for reader in readers)
-        fresh = [stored.parts[i].freshness for i in root.spread]
+        fresh = [stored.parts[i].freshness for i in self.parts]
         if any(each.there for each in fresh):
             stored.freshness = replace(stored.freshness, there=tuple(each.held for each in fresh))
         samples = stored.samples or 0
-        if SAMPLES in stored.settings and samples < (root.stored.samples or 0):
+        if SAMPLES in stored.settings and samples < (self._stored.samples or 0):
             stored.settings = stored.settings.changed(SAMPLES, samples)
-        for name in ("readers", "_sampled", "_scatters", "_looked", "_refiner"):
-            self.__dict__.pop(name, None)
-        self._stored, self.__dict__["readers"] = stored, readers
-        self.answered = Answered(samples, len(told), root.company.shards)
-
-    @property
-    def left_out(self) -> dict[str, Any]:
-        """What an answer says of shards that told nothing."""
-        found = self.answered
-        if found is None or found.shards == found.of:
-            return {}
-        return {"samples": found.samples, "shards": {"answered": found.shards, "of": found.of}}
-
-    @property
-    def _evidence(self) -> Evidence:
-        return self._root._evidence
-
-    @property
-    def refiner(self) -> Refiner | None:
-        """What gives refined answers: where that needs no samples, the same for all questions."""
-        if all(part.plan.linearized for part in self._stored.parts):
-            return self._root.refiner
-        return super().refiner
-
-    def one_question(self) -> OneQuestion:
-        """Itself."""
-        return self
-
-    def related_many(self, nodes: Iterable[object], *args: Any, **options: Any) -> HitLists:
-        """As of any index: each node is a question."""
-        return self._root.related_many(nodes, *args, **options)
-
-    def similarity(self, a: object, b: object, **options: Any) -> Score:
-        """As of any index."""
-        self._hear(ShardRequest(pairs=(self._pair_of(a, b),)))
-        return super().similarity(a, b, **options)
-
-    def similarities(self, *args: Any, **options: Any) -> NoReturn:
-        """Not asked over servers of samples."""
-        self._root.similarities(*args, **options)
-
-    def related(self, node: object, *args: Any, **options: Any) -> Hits:
-        """As of any index."""
-        self._hear(ShardRequest(rows=self._ids_of(node)))
-        return super().related(node, *args, **options)
-
-    def why(self, a: object, b: object, *args: Any, **options: Any) -> Why:
-        """As of any index."""
-        self._hear(ShardRequest(pairs=(self._pair_of(a, b),), ways=True))
-        return super().why(a, b, *args, **options)
-
-    def why_together(
-        self, nodes: Sequence[object], b: object, *args: Any, **options: Any
-    ) -> WhyTogether:
-        """As of any index."""
-        other = self.nodes.id(b)
-        pairs = tuple((node, other) for node in self._ids_of(list(nodes)) if node != other)
-        self._hear(ShardRequest(pairs=pairs, ways=True))
-        return super().why_together(nodes, b, *args, **options)
+        answered = Answered(samples, len(responses), company.shards)
+        self._last.answered = answered
+        return whole.over(stored, readers), answered

@@ -50,11 +50,12 @@ from cocite.errors import (
 from cocite.index import StoredIndex
 from cocite.index.layouts.messages import ShardRequest, ShardResponse
 from cocite.resources import Resources
+from cocite.search.index import Index
 from cocite.search.remote.index import (
     Holds,
+    RemoteShards,
     SampleHolder,
     ShardStatus,
-    SpreadIndex,
     marked,
     spread_parts,
 )
@@ -150,7 +151,7 @@ class _Server:
         self.restarts = 0
         self.refused: StoreError | None = None
 
-    def seen(self) -> ShardStatus:
+    def status(self) -> ShardStatus:
         """It, as others see it."""
         state = "left alone" if self.breaker.open else "answers"
         return ShardStatus(
@@ -372,10 +373,10 @@ class ReplicaSet:
 
     # -- servers --------------------------------------------------------------------------
 
-    def seen(self) -> list[ShardStatus]:
+    def status(self) -> list[ShardStatus]:
         """All servers, as they are now."""
         with self._lock:
-            return [server.seen() for servers in self._servers for server in servers]
+            return [server.status() for servers in self._servers for server in servers]
 
     def begin(self, seconds: float) -> int:
         """Wait until every shard has a server that answers, so many seconds at most; returns how
@@ -490,7 +491,7 @@ def open_spread(
     shards: int | None,
     replicas: int,
     deadline: float,
-) -> SpreadIndex:
+) -> Index:
     """The index, asked over a cluster, which is reached first if it is an address, and left when
     the index is closed.
 
@@ -532,7 +533,7 @@ def open_spread(
         raise
     try:
         company.begin(_BEGIN)
-        return SpreadIndex(stored, means, graph, company)
+        return Index(stored, means, graph, remote=RemoteShards(stored, company))
     except BaseException:
         company.close()
         raise

@@ -14,7 +14,7 @@ Why, as a page shows it: for each reason a sentence, its share with a bar, and t
         Zebra ← Mammal ← Black-footed_Cat → South_Africa → Giraffe
 
 What is said follows from the links that were looked at and the paths that are known
-(``search/stages.py``); where neither is, only that the page is near to both.
+(``search/explainer.py``); where neither is, only that the page is near to both.
 
 Related pages for other sites: a list in a frame, or put in by a script.
 
@@ -22,8 +22,8 @@ Related pages for other sites: a list in a frame, or put in by a script.
     <script src="https://SERVER/embed.js" data-node="NAME"></script>   needs --allow-origin
 
 Links of the frame lead to pages named by URLs, or by paths in the site of ``--site``, else to the
-page at ``/``. The script is the one that ``related-all --kind site`` puts beside its files, and
-says itself what it takes (``query/batch/outputs/related.js``).
+page at ``/``. The script is the one that ``related-all --output-format site`` puts beside its
+files, and says itself what it takes (``query/batch/outputs/related.js``).
 
 The reference of the API, at ``/docs``: the OpenAPI document as a page to read.
 """
@@ -47,12 +47,12 @@ from cocite.errors import CociteError, StoreError, UnknownNode
 from cocite.graph.links import NO_LINKS
 from cocite.graph.sides import Sides
 from cocite.io.writers.tables import safe_cell
+from cocite.options.query import DEFAULT_K
 from cocite.results import Document, plain
 from cocite.search.batch.folder import script
-from cocite.search.prominent import prominent
-from cocite.search.results import RelatedDocument
-from cocite.search.stages import DEFAULT_K, Reason
-from cocite.search.why_documents import WhyDocument, WhyTogetherDocument
+from cocite.search.explainer import Reason
+from cocite.search.resolver import prominent
+from cocite.search.results import RelatedDocument, WhyDocument, WhyTogetherDocument
 from cocite.server.openapi import described
 from cocite.server.pages.view import (
     HTML,
@@ -71,7 +71,7 @@ from cocite.server.pages.view import (
 from cocite.server.replies import coding, packed, reply_packed
 from cocite.server.requests import SETTINGS, listed, pairs_of, stored
 from cocite.server.results import SEARCHED
-from cocite.server.service import KINDS, Problem, Refused, problem_of
+from cocite.server.service import KINDS, Problem, RequestRefused, problem_of
 
 if TYPE_CHECKING:
     from cocite.server.service import ServedQuery, Service
@@ -105,7 +105,7 @@ def reasons_of(document: WhyDocument | WhyTogetherDocument, state: PageState) ->
             rows.append(
                 {
                     **(called(reason.node) if page else {"name": reason.node, "title": None}),
-                    "href": state.asking(reason.node).href() if page else None,
+                    "href": state.for_nodes(reason.node).href() if page else None,
                     "share": f"{reason.share:.{digits}f}",
                     "percent": _share(reason.share / score),
                     "bar": percent(reason.share / score),
@@ -172,7 +172,7 @@ def _path(reason: Reason, called: Any, state: PageState) -> list[dict[str, Any]]
         {
             **called(name),
             "arrow": "" if place == 0 else forth if place <= turn else back,
-            "href": state.asking(name).href(),
+            "href": state.for_nodes(name).href(),
             "middle": place == turn,
         }
         for place, name in enumerate(steps)
@@ -182,7 +182,7 @@ def _path(reason: Reason, called: Any, state: PageState) -> list[dict[str, Any]]
 # -- explore -----------------------------------------------------------------------------
 
 
-_WHY = ("together", "side", *SETTINGS)
+_WHY = ("aggregate", "side", *SETTINGS)
 _EXAMPLES = 12
 """Pages to begin with."""
 _LIKE = 20
@@ -198,21 +198,23 @@ def explore(service: Service) -> list[Route]:
     ]
 
 
-def shown(service: Service, verb: str, handler: _Handler) -> Callable[[Request], Awaitable[Any]]:
-    """An endpoint that is counted as ``verb``, and says what is wrong on a page."""
+def shown(
+    service: Service, operation: str, handler: _Handler
+) -> Callable[[Request], Awaitable[Any]]:
+    """An endpoint that is counted as ``operation``, and says what is wrong on a page."""
 
     async def endpoint(request: Request) -> Response:
-        request.scope["state"]["verb"] = verb
+        request.scope["state"]["operation"] = operation
         try:
             return await handler(service, request)
-        except Refused as refused:
+        except RequestRefused as refused:
             problem = refused.problem
         except CociteError as error:
             problem = problem_of(error, service.scrub, _said(request))
             if problem.status >= 500 or isinstance(error, StoreError):
-                service.fault(error, verb)
+                service.fault(error, operation)
         except Exception as error:
-            service.fault(error, verb)
+            service.fault(error, operation)
             problem = Problem("fault", "a fault of the server: its log says more")
         return _wrong(service, problem)
 
@@ -283,19 +285,19 @@ async def _page(service: Service, request: Request) -> Response:
         return RedirectResponse(state.href(), 303)  # a form's empty fields
     index = state.get("index")
     named = {} if index is None else {"index": index}
-    with service.asking("related", named) as asking:
+    with service.serving("related", named) as asking:
         if not state.nodes:
             return await _front(service, request, state, asking)
         left = foreign(asking.index, state)
         state = state.without(*left)
-        values = service.verbs["related"].from_query(state.question)
+        values = service.operations["related"].from_query(state.question)
         try:
             document = await service.ask("related", values, asking, _itself)
         except UnknownNode as error:
             return await _like(service, request, state, asking, error)
         assert isinstance(document, RelatedDocument)
         if document.nodes != tuple(dict.fromkeys(state.nodes)) and "side" not in values:
-            return RedirectResponse(state.asking(*document.nodes).href(), 303)  # by their names
+            return RedirectResponse(state.for_nodes(*document.nodes).href(), 303)  # by their names
         reasons = await _reasons(service, state, values, asking)
         made = partial(_render, service, state, values, asking, document, reasons, left)
         body = await service.done(made, pushing=False, told=False)
@@ -316,12 +318,12 @@ async def _reasons(
     asked |= {"a": values["node"], "b": state.why}
     whole = replace(asking, samples=asking.held.index.samples, full=True)  # as /v1/why has it
 
-    def made(document: Document) -> dict[str, Any]:
+    def reasons_in(document: Document) -> dict[str, Any]:
         assert isinstance(document, WhyDocument | WhyTogetherDocument)
         return reasons_of(document, state)
 
     try:
-        return await service.ask("why", asked, whole, made)
+        return await service.ask("why", asked, whole, reasons_in)
     except CociteError as error:
         return {"wrong": problem_of(error, service.scrub, [state.why, *state.nodes]).detail}
 
@@ -343,13 +345,15 @@ def _render(
         {
             "name": node,
             "title": title or None,
-            "without": state.asking(*(other for other in document.nodes if other != node)).href(),
+            "without": state.for_nodes(
+                *(other for other in document.nodes if other != node)
+            ).href(),
         }
         for node, title in zip(document.nodes, titles, strict=True)
     ]
     k, first = values.get("k", DEFAULT_K), document.offset
     further = first + k <= limits.offset and len(document.hits) == k
-    fields = fields_of(index, service.verbs["related"].takes, state)
+    fields = fields_of(index, service.operations["related"].takes, state)
     inside = {field.name for field in fields} | {"index", "offset", "side"}
     return filled(
         "page.html",
@@ -402,7 +406,7 @@ async def _like(
     rest = tuple(there.get(node, node) for node in state.nodes if node != sought)
     hits = [
         {"name": each["node"], "title": each.get("title")}
-        | {"href": state.asking(*rest, each["node"]).href()}
+        | {"href": state.for_nodes(*rest, each["node"]).href()}
         for each in found
     ]
     values = frame(service, state, f"Pages like {sought}") | {"sought": sought, "hits": hits}
@@ -420,7 +424,8 @@ async def _front(
         for gone in _KNOWN.keys() - {each.now.generation for each in service.holders.values()}:
             del _KNOWN[gone]
     hits = [
-        {"name": name, "title": title, "href": state.asking(name).href()} for name, title in begin
+        {"name": name, "title": title, "href": state.for_nodes(name).href()}
+        for name, title in begin
     ]
     served = service.indexes()
     values = frame(service, state, "Related pages") | {"hits": hits, "served": served}
@@ -435,12 +440,12 @@ def _csv_of(service: Service) -> _Handler:
     """The list as CSV, as the command line has it, ``safe`` for spreadsheets if that is asked for:
     the page asks for it, as whoever follows a link opens what comes.
     """
-    verb = listed(service.verbs["related"])
+    operation = listed(service.operations["related"])
 
     async def endpoint(service: Service, request: Request) -> Response:
-        values = verb.from_query(pairs_of(request.scope["query_string"]))
+        values = operation.from_query(pairs_of(request.scope["query_string"]))
         made = partial(_table, bool(values.pop("safe", False)))
-        with service.asking("related", values) as asking:
+        with service.serving("related", values) as asking:
             body = await service.ask("related", values, asking, made)
             body, coded = packed(body, coding(request))
             named = {"Content-Disposition": 'attachment; filename="related.csv"'}
@@ -477,8 +482,8 @@ def embedded(service: Service) -> list[Route]:
 async def _embed(service: Service, request: Request) -> Response:
     state = PageState.of(pairs_of(request.scope["query_string"]))
     question = state.question if state.get("k") else [*state.question, ("k", _K)]
-    values = service.verbs["related"].from_query(question)
-    with service.asking("related", values) as asking:
+    values = service.operations["related"].from_query(question)
+    with service.serving("related", values) as asking:
         made = partial(_list, service, state)
         return sent(service, request, await service.ask("related", values, asking, made), asking)
 
@@ -490,13 +495,13 @@ def _list(service: Service, state: PageState, document: Document) -> bytes:
     for hit in document.hits:
         name = str(hit.node)
         outside = outward(name) or (site and site + quote(name, errors="surrogateescape"))
-        href = outside or state.asking(name).href()
+        href = outside or state.for_nodes(name).href()
         hits.append({"name": name, "title": hit.title, "href": href, "outside": bool(outside)})
     return filled("embed.html", frame(service, state, "Related pages") | {"hits": hits})
 
 
 async def _script(request: Request) -> Response:
-    request.scope["state"]["verb"] = "embed"
+    request.scope["state"]["operation"] = "embed"
     headers = {
         "Content-Type": "text/javascript; charset=utf-8",
         "Cache-Control": "public, max-age=3600",
@@ -514,7 +519,7 @@ _NAMES = {"string": "a text", "integer": "a whole number", "number": "a number"}
 def reference(service: Service) -> list[Route]:
     """Its route. The page is made once."""
     document = described(service)
-    verbs = [
+    operations = [
         {
             "id": said["operationId"],
             "method": method.upper(),
@@ -527,7 +532,7 @@ def reference(service: Service) -> list[Route]:
         for path, methods in document["paths"].items()
         for method, said in methods.items()
     ]
-    values = {"info": document["info"], "verbs": verbs, "kinds": KINDS}
+    values = {"info": document["info"], "operations": operations, "kinds": KINDS}
     page = filled("reference.html", frame(service, PageState(), "API") | values)
 
     async def docs(service: Service, request: Request) -> Response:
@@ -548,7 +553,7 @@ def _example(path: str, said: dict[str, Any]) -> str | None:
 
 
 def _takes(said: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a verb takes, in its query or in its body."""
+    """What an operation takes, in its query or in its body."""
     rows = [
         (each["name"], each["schema"], each["description"], each["required"])
         for each in said.get("parameters", ())

@@ -93,7 +93,7 @@ class PageState:
         """The same, but for some of the others."""
         return replace(self, others=tuple(pair for pair in self.others if pair[0] not in names))
 
-    def asking(self, *nodes: str) -> PageState:
+    def for_nodes(self, *nodes: str) -> PageState:
         """Other nodes, with the same settings: from the first hit on, and no reasons. Their names
         are those of the index, which need no side.
         """
@@ -153,14 +153,14 @@ _LABEL = 22
 """Signs of a label on the map."""
 _SAME = 8
 """Signs that are left out of all labels, if they begin with as many."""
-_SHOWN = ("k", "min_score", "prefix", "exclude_prefix", "confidence", "other_sites", "refine")
+_SHOWN = ("k", "min_score", "prefix", "exclude_prefix", "confidence", "exclude_same_site", "refine")
 _WORDS = {
     "k": "how many",
     "min_score": "least score",
     "prefix": "only names that begin with",
     "exclude_prefix": "no names that begin with",
     "confidence": "confidence of intervals",
-    "other_sites": "other sites only",
+    "exclude_same_site": "other sites only",
     "refine": "refined (more exact, slower)",
 }
 
@@ -270,9 +270,9 @@ def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[HitR
                 percent(low / best),
                 percent(high / best),
                 low == high,
-                state.asking(node).href(),
+                state.for_nodes(node).href(),
                 state.reasons(node).href() + "#why",
-                state.asking(*state.nodes, node).href() if len(state.nodes) < most else None,
+                state.for_nodes(*state.nodes, node).href() if len(state.nodes) < most else None,
                 node == state.why,
             )
         )
@@ -313,7 +313,7 @@ def map_of(
         "wide": graph_map.WIDTH,
         "tall": graph_map.HEIGHT,
         "spots": [
-            {"spot": spot, "href": state.asking(name).href(), "name": hit.title or name}
+            {"spot": spot, "href": state.for_nodes(name).href(), "name": hit.title or name}
             for spot, name, hit in zip(spots, names, hits, strict=True)
         ],
         "lines": graph_map.lines_of(spots, near),
@@ -419,7 +419,7 @@ def _file(name: str) -> Any:
     headers["Vary"] = "Accept-Encoding"
 
     async def endpoint(request: Request) -> Response:
-        request.scope["state"]["verb"] = "asset"
+        request.scope["state"]["operation"] = "asset"
         body, coded = packed(_CONTENT[name], coding(request))
         told = {} if coded is None else {"Content-Encoding": coded}
         return Response(body, headers=headers | told)

@@ -7,7 +7,7 @@
     norms            float64[nodes, 2]    of common neighbors only, see below
     any_offsets, any_neighbors, any_weights    in their place for the direction any: a node's
                                           row is all who link to it or are linked from it
-    degrees          float64[nodes]       of proximity only: how many those are, or their weight
+    degrees          float64[nodes]       of ppr-symmetric only: how many those are, or their weight
 
 So an index answers without its graph. Making it is a copy of the in-links and a transposition,
 in memory or through a scratch file (``graph/links.py``), both written as streams.
@@ -31,7 +31,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from cocite.compiled.clock import clock
+from cocite.deadline import clock
 from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.links import links_of, opposite
 from cocite.index.layouts.batch_maker import WholeBuilder

@@ -45,7 +45,7 @@ from cocite.index.layouts.reader import (
 )
 from cocite.measures import PartSettings
 from cocite.measures.cocitation import FORM, IDF
-from cocite.measures.companion import WIDEST
+from cocite.measures.companion import MAX_DEGREE
 
 DEGREES, NORMS = "degrees", "norms"
 
@@ -56,8 +56,8 @@ def has_norms(plan: PartPlan) -> bool:
 
 
 def has_degrees(plan: PartPlan) -> bool:
-    """Whether a part has what its measure divides by: ``proximity``."""
-    return plan.measure.name == "proximity"
+    """Whether a part has what its measure divides by: ``ppr-symmetric``."""
+    return plan.measure.name == "ppr-symmetric"
 
 
 class LinksFormat(WholeFormat):
@@ -80,7 +80,7 @@ class LinksFormat(WholeFormat):
     @classmethod
     def files_of(cls, plan: PartPlan) -> dict[str, str]:
         """Links by both ends, or taken either way; weights if the part goes by them, norms for
-        common neighbors, degrees for proximity.
+        common neighbors, degrees for ppr-symmetric.
         """
         way, weighted = plan.direction == "any", plan.weighted
         has = {"weights": weighted, NORMS: has_norms(plan), DEGREES: has_degrees(plan)}
@@ -268,15 +268,15 @@ class CompanionReader(Reader):
 
     def _around(self, node: int, settings: PartSettings) -> _Vicinity:
         """The vicinity of a node."""
-        own = settings.of_graph((WIDEST,), self._ins.edges)
-        widest, last = own[WIDEST], self._last
-        if last is not None and last[:2] == (node, widest):
+        own = settings.of_graph((MAX_DEGREE,), self._ins.edges)
+        max_degree, last = own[MAX_DEGREE], self._last
+        if last is not None and last[:2] == (node, max_degree):
             return last[2]
         me = np.array([node], np.uint32)
         parents, _ = self._rows(self._ins, me)
         children, _ = self._rows(self._outs, me)
-        siblings, _ = self._rows(self._outs, self._narrow(self._outs, parents, widest))
-        mates, _ = self._rows(self._ins, self._narrow(self._ins, children, widest))
+        siblings, _ = self._rows(self._outs, self._narrow(self._outs, parents, max_degree))
+        mates, _ = self._rows(self._ins, self._narrow(self._ins, children, max_degree))
         nodes = np.unique(np.concatenate([me, parents, children, siblings, mates]))
         linking, targets = self._rows(self._ins, nodes)
         places = np.searchsorted(nodes, linking)
@@ -284,13 +284,13 @@ class CompanionReader(Reader):
         sources, targets = places[inside], targets[inside]
         authorities, hubs = _hits(sources, targets, nodes.size)
         found = _Vicinity(nodes, np.rint(authorities * GRAINS), hubs, sources, targets)
-        self._last = node, widest, found
+        self._last = node, max_degree, found
         return found
 
-    def _narrow(self, links: Links, nodes: Ids, widest: int) -> Ids:
-        """Those of ``nodes`` that have no more links than ``widest``."""
+    def _narrow(self, links: Links, nodes: Ids, max_degree: int) -> Ids:
+        """Those of ``nodes`` that have no more links than ``max_degree``."""
         begins, ends = self._ends(links, nodes)
-        return nodes[ends - begins <= widest]
+        return nodes[ends - begins <= max_degree]
 
     def _ends(self, links: Links, nodes: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the rows of some nodes begin and end."""

@@ -1,5 +1,5 @@
 """What pages weigh: sums over their links, plain and by idf for ``cocitation`` and ``coupling``, or
-of their weights for ``proximity``.
+of their weights for ``ppr-symmetric``.
 
 ``kernels/neighbors.py`` says what the norms are. Cost: a pass over the links.
 """

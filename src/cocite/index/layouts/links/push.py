@@ -6,7 +6,7 @@ the bit. It goes in slices, so that interruptions and deadlines are heeded.
 Cost: what is near the node, about 3 ns a link read; see ``kernels/push.py``.
 Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
 
-Asking for proximity: a push that ends when it has read enough, degrees divided out.
+Asking for ppr-symmetric: a push that ends when it has read enough, degrees divided out.
 
 The push is a function of the node and the settings alone, so a pair and a list find the same scores
 to the bit. It goes in slices, so that an interruption is heard.
@@ -41,7 +41,7 @@ from cocite.index.layouts.reader import (
     borrowed,
 )
 from cocite.measures import PartSettings
-from cocite.measures.ppr import DAMPING, EFFORT, FARTHER, REACH, TOLERANCE
+from cocite.measures.ppr import DAMPING, FARTHER, MAX_EDGES, MIN_RESULTS, TOLERANCE
 
 _SLICE = 20_000_000
 """Links between two moments at which an interruption is heard: some 60 ms."""
@@ -148,19 +148,19 @@ class Pushed(Reader):
         node: int,
         damping: float,
         tolerance: float,
-        effort: int | None,
+        max_edges: int | None,
         values: NDArray[np.float64],
         scratch: QueryScratch,
     ) -> NDArray[np.float64]:
-        """Push until the error is within the tolerance, or about ``effort`` links are read."""
+        """Push until the error is within the tolerance, or about ``max_edges`` links are read."""
         from cocite.kernels import push
 
         links, used, state = self._links, scratch.used, np.zeros(push.STATE)
         push.start(np.int64(node), damping, tolerance, values, used, state)
         result, read = push.MORE, 0
-        while result == push.MORE and (effort is None or read < effort):
+        while result == push.MORE and (max_edges is None or read < max_edges):
             check()
-            most = _SLICE if effort is None else min(_SLICE, effort - read)
+            most = _SLICE if max_edges is None else min(_SLICE, max_edges - read)
             result = push.push(
                 links.offsets, links.neighbors, self._weights, most, values, used, state
             )
@@ -217,7 +217,7 @@ class PushReader(Pushed):
         return int(state[push.REACHED]), bound
 
 
-# -- proximity ---------------------------------------------------------------------------
+# -- ppr-symmetric -----------------------------------------------------------------------
 
 
 class _Latest(threading.local):
@@ -231,7 +231,7 @@ class _Latest(threading.local):
 
 def _chosen(settings: PartSettings) -> tuple[object, ...]:
     """What a push depends on beside its node."""
-    return settings[FARTHER], settings[EFFORT], settings[REACH]
+    return settings[FARTHER], settings[MAX_EDGES], settings[MIN_RESULTS]
 
 
 _EXACT = 1e-13
@@ -239,7 +239,7 @@ _EXACT = 1e-13
 
 
 class ProximityReader(Pushed):
-    """The layout ``links`` for ``proximity``."""
+    """The layout ``links`` for ``ppr-symmetric``."""
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
@@ -294,8 +294,8 @@ class ProximityReader(Pushed):
         from cocite.kernels import push
 
         links, used = self._links, scratch.used
-        state = self._begun(node, settings[FARTHER], _EXACT, settings[EFFORT], values, scratch)
-        reach = np.int64(settings[REACH])
+        state = self._begun(node, settings[FARTHER], _EXACT, settings[MAX_EDGES], values, scratch)
+        reach = np.int64(settings[MIN_RESULTS])
         self._check(
             push.spread(links.offsets, links.neighbors, self._weights, reach, values, used, state)
         )
@@ -310,14 +310,13 @@ class ProximityReader(Pushed):
     ) -> tuple[int, float]:
         """Turn estimates into grains; returns (count, the bound of the error over sqrt(d))."""
         from cocite.kernels import push
-        from cocite.kernels import push as proximity
 
         used, count = scratch.used, int(state[push.REACHED])
         if self._degrees[used[0]] == 0:  # linked with nothing
             values[used[:count]] = 0.0
             return count, 0.0
         damping = settings[FARTHER]
-        bound = float(proximity.finish_symmetric(damping, self._degrees, values, used, count))
+        bound = float(push.finish_symmetric(damping, self._degrees, values, used, count))
         if not math.isfinite(bound):
             raise self.part.damaged_file(DEGREES)
         return count, bound

@@ -1,4 +1,4 @@
-"""What the layouts of min-hashes share: samples made 16 at a time, and how that fits the memory.
+"""Making samples of min-hashes, 16 at a time, and how that fits the memory.
 
 A pass over the rings gives the winners of 16 samples (``engine/scan.py``) at the price of one;
 they are kept, and laid out one after another as they are asked for, a sample a thread. A sample is
@@ -12,19 +12,15 @@ a function of its number, so a build that is resumed makes 16 from there
 Memory, for n nodes: 128 n bytes for the rows, 64 n a ring for the winners.
 Source: 001, section 2.3.1.
 
-Making the minhash layout (``index/layouts/minhash/format.py``): groups of nodes that share their
-winner, by ring.
-
-Memory: that of a sample's groups, and 4 bytes a node (``index/layouts/minhash/build.py`` has the
-rest).
-
-Making the sketch layout (``index/layouts/minhash/format.py``): winners cut to bits.
+A sample is encoded (``index/layouts/minhash/format.py``) as groups of nodes that share their
+winner, by ring, which takes 4 bytes a node beside them; or, with ``bits``, as planes of bits of
+hashes. The bits of a ring are drawn by a key of their own, so the winners alone decide the planes,
+here and in a block of a partitioned graph (``index/layouts/minhash/partitions.py``).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,10 +35,14 @@ from cocite.graph.partitions import BlockedLinks
 from cocite.index.layouts.batch_maker import Blob, Carrier, Maker, SampledBuilder, TogetherMaker
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, too_little
-from cocite.index.layouts.minhash.format import MinhashFormat, SketchFormat, check_words
-from cocite.index.layouts.minhash.format import minhash_words as blob_words
-from cocite.index.layouts.minhash.partitions import ring_planes
+from cocite.index.layouts.minhash.format import (
+    MinhashFormat,
+    check_words,
+    minhash_words,
+    ring_planes,
+)
 from cocite.measures import LENGTH, SEED, PartSettings
+from cocite.measures.xjaccard import BITS
 from cocite.resources import Resources, format_size, own_memory
 from cocite.storage import Scratch, evict
 
@@ -126,25 +126,53 @@ def request_of(
     return winners if wanted is None else winners[wanted]
 
 
-class Layer(ABC):
+class Layer:
     """Lays a sample out; owns scratch memory, so one for each thread."""
 
-    @abstractmethod
+    def __init__(self, part: PartPlan, nodes: int) -> None:
+        """Of a graph of so many nodes."""
+        self._part = part
+        self._requested = None if part.wanted is None else part.wanted.ids()
+        self._most = MinhashFormat().most_words(part.stored_nodes(nodes), part.settings)
+        self._begins = np.empty(0, np.uint32)
+
     def __call__(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
-        """The blob of a sample from the winners of its rings, uint32[nodes] each."""
+        """Return the blob of a sample, memory of its own, from the winners of its rings,
+        uint32[nodes] each.
+        """
+        if not self._part.settings[BITS]:
+            return self._groups(sample, rings)
+        mine = [request_of(winners, self._requested) for winners in rings]
+        planes = ring_planes(self._part, sample, mine)
+        return Blob.of((planes.reshape(-1),), mine[0].size)
+
+    def _groups(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
+        from cocite.kernels import minhash
+
+        everybody, length = rings[0].size, len(rings)
+        nodes = everybody if self._requested is None else self._requested.size
+        words = np.empty(self._most, np.uint32)  # pages that are not touched are not there
+        cells = words[: nodes * length].reshape(nodes, length)
+        group = words[nodes * length :]
+        if not self._begins.size:
+            self._begins = np.empty(everybody, np.uint32)
+        at = 0
+        for ring, all_winners in enumerate(rings):
+            winners, begin = request_of(all_winners, self._requested), at
+            at = int(minhash.list_groups(winners, ring, self._begins, cells, group, np.uint64(at)))
+            if self._requested is not None:
+                minhash.name_winners(group[begin:at], self._requested)
+            check_words(sample, at)
+        used, end = nodes * length + at, minhash_words(nodes, length, at)
+        words[used:end] = 0
+        return Blob.of((words[:end],), at)
 
 
 class RingMaker(TogetherMaker):
     """Makes blobs of min-hashes."""
 
     def __init__(
-        self,
-        links: Links,
-        part: PartPlan,
-        fit: MemoryPlan,
-        folder: Path,
-        numbers: range,
-        layer: Callable[[], Layer],
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> None:
         super().__init__(numbers, LANES)
         assert isinstance(fit, RingPlan)
@@ -153,10 +181,10 @@ class RingMaker(TogetherMaker):
         length = settings[LENGTH]
         seed = settings[SEED]
         self._rings = HopNeighborhoods(links, fit.plan, length, seed, turn=part.turn, folder=folder)
-        scratch = Scratch.beside(folder) if fit.on_disk else Scratch(None)
+        scratch = Scratch.near(folder) if fit.on_disk else Scratch(None)
         self._winners = scratch.zeros((length, LANES, links.nodes), np.uint32)
         self._first = 0
-        self._each = [self._lay_out(layer()) for _ in range(fit.layers)]
+        self._each = [self._lay_out(Layer(part, links.nodes)) for _ in range(fit.layers)]
 
     def _make(self, samples: range) -> None:
         """Their winners."""
@@ -184,30 +212,27 @@ class RingMaker(TogetherMaker):
 
 
 class MinhashBuilder(MinhashFormat, SampledBuilder):
-    """Of the layout ``minhash``."""
+    """Of the layouts ``minhash`` and ``sketch``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """In memory if all fits, else on disk (``index/layouts/minhash/build.py``)."""
+        """In memory if all fits, else on disk."""
         if isinstance(links, BlockedLinks):
             from cocite.index.layouts.minhash.partitions import fit_ring_blocks
 
             return fit_ring_blocks(links, part, means)
-        blob = 4 * (self._most(links, part) + links.nodes)
-        return plan_neighborhoods(links, part, means, blob + request_bytes(part))
+        blob = self.most_words(part.stored_nodes(links.nodes), part.settings)
+        blob += 0 if part.settings[BITS] else links.nodes
+        return plan_neighborhoods(links, part, means, 4 * blob + request_bytes(part))
 
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
         """One, with threads of its own."""
         if isinstance(links, BlockedLinks):
-            from cocite.index.layouts.minhash.partitions import BlocksGroupMaker
+            from cocite.index.layouts.minhash.partitions import PartitionRingMaker
 
-            return [BlocksGroupMaker(links, part, fit, folder, numbers)]
-        most, wanted = self._most(links, part), None if part.wanted is None else part.wanted.ids()
-        return [RingMaker(links, part, fit, folder, numbers, lambda: GroupLayer(most, wanted))]
-
-    def _most(self, links: Links, part: PartPlan) -> int:
-        return self.most_words(part.stored_nodes(links.nodes), part.settings)
+            return [PartitionRingMaker(links, part, fit, folder, numbers)]
+        return [RingMaker(links, part, fit, folder, numbers)]
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Nodes that are gone leave their groups, new ones are alone in every ring."""
@@ -216,85 +241,13 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
         length = settings[LENGTH]
 
         def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
-            made = np.empty(blob_words(nodes, length, int(blob[2])), np.uint32)
+            made = np.empty(minhash_words(nodes, length, int(blob[2])), np.uint32)
             cells, group = made[: nodes * length].reshape(nodes, length), made[nodes * length :]
             members = int(minhash.carry_over(words, blob, ids, cells, group))
             if members == minhash.DAMAGED:
                 raise IndexError
-            end = blob_words(nodes, length, members)
+            end = minhash_words(nodes, length, members)
             made[nodes * length + members : end] = 0
             return Blob.of((made[:end],), members)
 
         return carry
-
-
-class GroupLayer(Layer):
-    """Lists the groups of a sample; ``most`` is the words of a blob at most. ``wanted`` uint32[m],
-    ascending, are the nodes that it is of, None for all.
-    """
-
-    def __init__(self, most: int, wanted: NDArray[np.uint32] | None = None) -> None:
-        self._most, self._requested = most, wanted
-        self._begins = np.empty(0, np.uint32)
-
-    def __call__(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
-        """A blob of memory of its own."""
-        from cocite.kernels import minhash
-
-        everybody, length = rings[0].size, len(rings)
-        nodes = everybody if self._requested is None else self._requested.size
-        words = np.empty(self._most, np.uint32)  # pages that are not touched are not there
-        cells = words[: nodes * length].reshape(nodes, length)
-        group = words[nodes * length :]
-        if not self._begins.size:
-            self._begins = np.empty(everybody, np.uint32)
-        at = 0
-        for ring, all_winners in enumerate(rings):
-            winners, begin = request_of(all_winners, self._requested), at
-            at = int(minhash.list_groups(winners, ring, self._begins, cells, group, np.uint64(at)))
-            if self._requested is not None:
-                minhash.name_winners(group[begin:at], self._requested)
-            check_words(sample, at)
-        used, end = nodes * length + at, blob_words(nodes, length, at)
-        words[used:end] = 0
-        return Blob.of((words[:end],), at)
-
-
-# -- build -------------------------------------------------------------------------------
-
-
-class SketchBuilder(SketchFormat, SampledBuilder):
-    """Of the layout ``sketch``."""
-
-    def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """In memory if all fits, else on disk (``index/layouts/minhash/build.py``)."""
-        if isinstance(links, BlockedLinks):
-            from cocite.index.layouts.minhash.partitions import fit_ring_blocks
-
-            return fit_ring_blocks(links, part, means)
-        blob = 4 * self.most_words(part.stored_nodes(links.nodes), part.settings)
-        return plan_neighborhoods(links, part, means, blob + request_bytes(part))
-
-    def makers(
-        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
-    ) -> list[Maker]:
-        """One, with threads of its own."""
-        if isinstance(links, BlockedLinks):
-            from cocite.index.layouts.minhash.partitions import BlocksPlaneMaker
-
-            return [BlocksPlaneMaker(links, part, fit, folder, numbers)]
-        return [RingMaker(links, part, fit, folder, numbers, lambda: PlaneLayer(part))]
-
-
-class PlaneLayer(Layer):
-    """Cuts the winners of a sample to bits."""
-
-    def __init__(self, part: PartPlan) -> None:
-        self._part = part
-        self._requested = None if part.wanted is None else part.wanted.ids()
-
-    def __call__(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
-        """A blob of memory of its own."""
-        nodes = rings[0].size if self._requested is None else self._requested.size
-        mine = [request_of(winners, self._requested) for winners in rings]
-        return Blob.of((ring_planes(self._part, sample, mine).reshape(-1),), nodes)

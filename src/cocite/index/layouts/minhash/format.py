@@ -15,12 +15,12 @@ Size: 4 bytes a node, ring and sample for the cells, at most as much for the mem
 (``index/layouts/minhash/build.py`` has the rest). Source: 001, section 2.3 and Algorithm 3; the
 paper keeps the winners and an inverted list, the same two cells.
 
-The sketch layout: some bits of a hash of each min-hash, in planes.
+With ``bits`` (the layout ``sketch``) a sample has some bits of a hash of each winner, in planes.
 
     plane[ceil(nodes / 512), length, bits, 16]    32-bit words, block of 512 nodes after block
 
 Bit i of word w of a plane belongs to node 32 w + i of its block; what is beyond the last node is 0.
-The members of a sample are its nodes, and say nothing more.
+The members of such a sample are its nodes, and say nothing more.
 
 Size: ``bits`` / 8 bytes a node, ring and sample: with ``bits`` 1 a sixtieth of the layout minhash.
 There are no lists: asking for related nodes reads all of it.
@@ -35,16 +35,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import ResourceError
-from cocite.index.layouts.contract import SampledFormat, padded
-from cocite.measures import LENGTH, PartSettings
+from cocite.index.layouts.contract import PartPlan, SampledFormat, padded
+from cocite.measures import LENGTH, SEED, PartSettings
 from cocite.measures.xjaccard import BITS
 
 _MOST_WORDS = 2**32 - 1
+BLOCK, PLANE = 512, 16
+"""Nodes of a block of planes, and words of a plane."""
 
 
 def minhash_words(nodes: int, length: int, members: int) -> int:
-    """32-bit words of a blob."""
+    """Return how many 32-bit words a blob of groups has."""
     return padded(nodes * length + members)
+
+
+def plane_words(nodes: int, length: int, bits: int) -> int:
+    """Return how many 32-bit words a blob of planes has."""
+    return -(-nodes // BLOCK) * length * bits * PLANE
 
 
 def check_words(sample: int, words: int) -> None:
@@ -57,55 +64,51 @@ def check_words(sample: int, words: int) -> None:
 
 
 class MinhashFormat(SampledFormat):
-    """The layout ``minhash``."""
+    """The layouts ``minhash`` (``bits`` 0: groups) and ``sketch`` (planes)."""
 
-    carries = True
     selects = True
+
+    def carries(self, settings: PartSettings) -> bool:
+        """Groups hold their winners; bits of hashes do not."""
+        return not settings[BITS]
 
     def place(
         self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:
-        """uint64[samples, 4]: where cells and groups begin, p, and the length."""
-        blobs = np.empty((len(members), 4), np.uint64)
-        base, length = 0, settings[LENGTH]
+        """Return uint64[samples, 4]: where cells and groups begin, p, and the length; of planes
+        uint64[samples, 3]: where they begin, the length, and the bits.
+        """
+        base, length, bits = 0, settings[LENGTH], settings[BITS]
+        blobs = np.empty((len(members), 3 if bits else 4), np.uint64)
         for sample, count in enumerate(members):
-            blobs[sample] = base, base + nodes * length, count, length
-            base += minhash_words(nodes, length, count)
+            if bits:
+                blobs[sample] = base, length, bits
+                base += plane_words(nodes, length, bits)
+            else:
+                blobs[sample] = base, base + nodes * length, count, length
+                base += minhash_words(nodes, length, count)
         return blobs, base
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Of a sample in which all groups are pairs."""
-        length = settings[LENGTH]
+        """Return the words of a sample in which all groups are pairs, or of any with bits."""
+        length, bits = settings[LENGTH], settings[BITS]
+        if bits:
+            return plane_words(nodes, length, bits)
         return minhash_words(nodes, length, length * (nodes // 2 * 4 + nodes % 2))
 
 
-# -- format ------------------------------------------------------------------------------
+def ring_planes(
+    part: PartPlan, sample: int, rings: Sequence[NDArray[np.uint32]]
+) -> NDArray[np.uint32]:
+    """Return uint32[groups of 512 nodes, length, bits, 16]: the winners of the rings of a sample,
+    each uint32[nodes], cut to bits.
+    """
+    from cocite.kernels import minhash_bits, random
 
-
-BLOCK, PLANE = 512, 16
-"""Nodes of a block, and words of a plane."""
-
-
-def sketch_words(nodes: int, length: int, bits: int) -> int:
-    """32-bit words of a blob."""
-    return -(-nodes // BLOCK) * length * bits * PLANE
-
-
-class SketchFormat(SampledFormat):
-    """The layout ``sketch``."""
-
-    selects = True
-
-    def place(
-        self, nodes: int, members: Sequence[int], settings: PartSettings
-    ) -> tuple[NDArray[np.uint64], int]:
-        """uint64[samples, 3]: where the planes begin, the length, and the bits."""
-        blobs = np.empty((len(members), 3), np.uint64)
-        words = self.most_words(nodes, settings)
-        blobs[:, 0] = np.arange(len(members)) * words
-        blobs[:, 1:] = settings[LENGTH], settings[BITS]
-        return blobs, len(members) * words
-
-    def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Of any sample."""
-        return sketch_words(nodes, settings[LENGTH], settings[BITS])
+    bits, seed = part.settings[BITS], part.settings[SEED]
+    planes = np.zeros((-(-rings[0].size // BLOCK), len(rings), bits, PLANE), np.uint32)
+    for ring, winners in enumerate(rings):
+        step = np.uint64(part.turn + ring + 1)
+        key = random.draw_key(np.uint64(seed), np.uint64(sample), step)
+        minhash_bits.sketch(winners, np.uint64(key), ring, planes)
+    return planes

@@ -1,5 +1,15 @@
-"""The minhash layout of a graph in blocks that each live somewhere
-(``index/layouts/minhash/partitions.py``).
+"""Min-hashes of a graph in blocks that each live somewhere, in a process of its own or not.
+
+    RingBlock            holds the rows of one block, scans them, and keeps the winners of its nodes
+    PartitionRingMaker   conducts: one scan a ring for all samples together, then one sample after
+                         the other is laid out
+
+Before the first ring nothing is sent: what place a node has in an order, everybody can draw. What a
+sample is laid out from comes to the conductor piece by piece, who writes it to a scratch file; what
+is done if somebody is lost: ``index/layouts/batch_maker.py``. Blobs are those of
+``index/layouts/minhash/build.py``, to the byte.
+
+Groups, 12 bytes sent a node and ring:
 
     node's block      deals (winner, node) to the block of the winner, ring after ring
     winner's block    makes the groups of its winners, and answers where each begins
@@ -7,49 +17,24 @@
     conductor         cells, block after block; then groups, ring after ring and block after block
 
 Groups of a ring are in order of their winners, so those of a block are behind those of the blocks
-before it. Blobs are those of ``index/layouts/minhash/build.py``, to the byte. Cost: 12 bytes are
-sent a node and ring.
+before it.
 
-Min-hashes of a graph in blocks that each live somewhere, in a process of its own or not.
-
-    RingBlock         holds the rows of one block, scans them, and keeps the winners of its nodes
-    BlocksRingMaker   conducts: one scan a ring for all samples together, then one sample after the
-                      other is laid out: ``index/layouts/minhash/partitions.py``,
-                      ``index/layouts/minhash/partitions.py``
-
-Before the first ring nothing is sent: what place a node has in an order, everybody can draw. What a
-sample is laid out from comes to the conductor piece by piece, who writes it to a scratch file; what
-is done if somebody is lost: ``index/layouts/batch_maker.py``. Blobs are those of one machine, to
-the byte.
+Planes, where nothing is sent from block to block: a block cuts the winners of its nodes to bits.
+Planes are of 512 nodes, and where a block begins or ends among them, its planes have the bits of
+its nodes alone: the conductor puts those of its neighbors to them.
 
 Memory of a block: its links and rows of values (``engine/partitions.py``), and 4 bytes a node,
 ring and sample for the winners, 24 a node and ring for a sample that is laid out. Of the conductor:
 a piece of a blob.
 Source: 001, section 2.3.1.
-
-The planes of a sample of the sketch layout (``index/layouts/minhash/format.py``), from the winners
-of its rings.
-
-The bits of a ring are drawn by a key of their own, so whoever has the winners makes the same
-planes: of all nodes on one machine (``index/layouts/minhash/build.py``), or of those of a block
-(``index/layouts/minhash/partitions.py``). Cost: that of ``kernels/minhash_bits.py``.
-
-The sketch layout of a graph in blocks that each live somewhere
-(``index/layouts/minhash/partitions.py``).
-
-A block cuts the winners of its nodes to bits. Planes are of 512 nodes, and where a block begins or
-ends among them, its planes have the bits of its nodes alone: the conductor puts those of its
-neighbors to them. Blobs are those of ``index/layouts/minhash/build.py``, to the byte.
-
-Cost: nothing is sent from block to block, bits to the conductor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -63,9 +48,13 @@ from cocite.graph.partitions import BlockedLinks, GraphBlock
 from cocite.index.layouts.batch_maker import Blob, PartitionMaker, PartitionWork
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, check_partitions, too_little
-from cocite.index.layouts.minhash.format import BLOCK, PLANE, check_words
-from cocite.index.layouts.minhash.format import minhash_words as blob_words
-from cocite.index.layouts.minhash.format import sketch_words as blob_words_of_format
+from cocite.index.layouts.minhash.format import (
+    BLOCK,
+    check_words,
+    minhash_words,
+    plane_words,
+    ring_planes,
+)
 from cocite.index.layouts.trees.assemble import TreeWords
 from cocite.measures import LENGTH, SEED
 from cocite.measures.xjaccard import BITS
@@ -75,6 +64,7 @@ _AHEAD = 2
 """Samples that are laid out at a time."""
 _LAID_OUT = 24
 """Bytes a node and ring of a sample that is laid out: pairs, groups and cells."""
+_WORD = 32
 
 
 class RingWork(PartitionWork):
@@ -86,8 +76,17 @@ class RingWork(PartitionWork):
         return self.plan.settings[LENGTH]
 
 
+class Dealt(NamedTuple):
+    """What goes from a block to another: ``pairs`` uint32[k, 2] of winners, counted from the
+    other's first node, and nodes; so many of each ring, int64[length].
+    """
+
+    pairs: NDArray[np.uint32]
+    counts: NDArray[np.int64]
+
+
 class RingBlock(ScanBlock):
-    """One block of a graph: its rings."""
+    """One block of a graph: its rings; the cells or planes of its nodes, and groups of winners."""
 
     def __init__(self, work: RingWork, block: int) -> None:
         """Open the block of that number, and check it. Raises
@@ -99,6 +98,8 @@ class RingBlock(ScanBlock):
         self.work, self.first, self.nodes = work, held.first, held.last - held.first
         self._samples = range(0)
         self._winners = np.empty((0, 0, 0), np.uint32)
+        self._begins = np.empty(self.nodes, np.uint32)
+        self._dealt: dict[int, list[tuple[NDArray[np.int64], list[int]]]] = {}
 
     def neighborhoods(self, samples: range) -> tuple[object, ...]:
         """Take up samples anew, what there was of others is gone; sends nothing."""
@@ -107,44 +108,136 @@ class RingBlock(ScanBlock):
         work = self.work
         settings = work.plan.settings
         self._orders = ring_orders(samples, work.nodes, settings[SEED], work.plan.turn)
-        ring_rows.places_of(self._orders, self._read, self._now)
-        self._samples = samples
+        ring_rows.places_of(self._orders, self.border.reads, self._values)
+        self._samples, self._dealt = samples, {}
         self._winners = np.empty((work.length, len(samples), self.nodes), np.uint32)
-        return 0, *(None for _ in self._slots)
+        return self._nothing_sent()
 
-    def ring(self, step: int, *heard: NDArray[np.uint32] | None) -> tuple[object, ...]:
+    def ring(self, step: int, *messages: NDArray[np.uint32] | None) -> tuple[object, ...]:
         """One ring of all samples, from what the one before it sent here; returns what it sends
         for the next one, nothing behind the last.
         """
         from cocite.kernels import ring_rows
 
-        self._hear(heard)
-        self._combine(Fold.MIN, True)
+        self._combine(Fold.MIN, True, messages)
         lanes = len(self._samples)
-        own = self._now[self._here]
-        ring_rows.winners(self._orders[:lanes], own, np.uint64(0), self._winners[step - 1])
+        found = self._winners[step - 1]
+        ring_rows.winners(self._orders[:lanes], self._own, np.uint64(0), found)
         if step == self.work.length:
-            return 0, *(None for _ in self._slots)
+            return self._nothing_sent()
         return self._sent(lanes)
 
     def winners_of(self, sample: int) -> NDArray[np.uint32]:
         """uint32[length, its nodes]: the winners of a sample."""
         return self._winners[:, sample - self._samples.start]
 
+    def deal(self, sample: int) -> tuple[object, ...]:
+        """Bytes for other blocks; then what is dealt to each block."""
+        blocks = self.border.cuts.size - 1
+        nodes = np.arange(self.first, self.first + self.nodes, dtype=np.uint32)
+        pairs: list[list[NDArray[np.uint32]]] = [[] for _ in range(blocks)]
+        orders: list[tuple[NDArray[np.int64], list[int]]] = []
+        for winners in self.winners_of(sample):
+            owner = np.searchsorted(self.border.cuts, winners, side="right") - 1
+            order = np.argsort(owner, kind="stable")
+            ends = np.searchsorted(owner[order], np.arange(blocks + 1)).tolist()
+            orders.append((order, ends))
+            for block in range(blocks):
+                mine = order[ends[block] : ends[block + 1]]
+                rows = np.empty((mine.size, 2), np.uint32)
+                rows[:, 0] = winners[mine] - self.border.cuts[block]
+                rows[:, 1] = nodes[mine]
+                pairs[block].append(rows)
+        self._dealt[sample] = orders
+        dealt = [
+            Dealt(np.concatenate(rows), np.array([len(each) for each in rows], np.int64))
+            for rows in pairs
+        ]
+        sent = sum(
+            each.pairs.nbytes for block, each in enumerate(dealt) if block != self.border.block
+        )
+        return sent, *dealt
 
-class BlocksRingMaker(PartitionMaker[RingWork]):
+    def group(self, *dealt: Dealt) -> tuple[object, ...]:
+        """From what all blocks have dealt: int64[length] words of the groups of each ring, and
+        bytes for other blocks; the groups of each ring, uint32; then for each block where the group
+        of each of its pairs begins, counted from the first of this block and ring.
+        """
+        from cocite.kernels import minhash
+
+        length = self.work.length
+        ends = [np.concatenate([[0], np.cumsum(each.counts)]) for each in dealt]
+        begins = [np.empty(len(each.pairs), np.uint32) for each in dealt]
+        groups, words = [], np.zeros(length, np.int64)
+        for ring in range(length):
+            parts = [slice(int(end[ring]), int(end[ring + 1])) for end in ends]
+            pairs = np.concatenate([d.pairs[part] for d, part in zip(dealt, parts, strict=True)])
+            cells = np.empty(len(pairs), np.uint32)
+            group = np.empty(2 * len(pairs), np.uint32)  # most if all are in pairs
+            size = int(minhash.list_pairs(pairs, self._begins, cells, group))
+            found = group[:size].copy()
+            minhash.name_from(found, np.uint32(self.first))
+            groups.append(found)
+            words[ring], at = size, 0
+            for mine, part in zip(begins, parts, strict=True):
+                count = part.stop - part.start
+                mine[part] = cells[at : at + count]
+                at += count
+        sent = sum(each.nbytes for block, each in enumerate(begins) if block != self.border.block)
+        return (words, sent), *groups, *begins
+
+    def cells(
+        self, sample: int, bases: NDArray[np.int64], *begins: NDArray[np.uint32]
+    ) -> NDArray[np.uint32]:
+        """uint32[its nodes, length]: where the group of each node begins, from where those of each
+        ring and block do, ``bases`` int64[length, blocks], and from what each block has answered.
+        """
+        found = np.empty((self.nodes, self.work.length), np.uint32)
+        at = [0] * len(begins)
+        for ring, (order, ends) in enumerate(self._dealt.pop(sample)):
+            for block, (low, high) in enumerate(pairwise(ends)):
+                mine = begins[block][at[block] : at[block] + high - low]
+                whole = mine.astype(np.int64) + bases[ring, block]
+                found[order[low:high], ring] = np.where(mine == NOWHERE, NOWHERE, whole)
+                at[block] += high - low
+        return found
+
+    def planes(self, sample: int) -> NDArray[np.uint32]:
+        """uint32[groups of 512 nodes, length, bits, 16]: from the group of its first node to that
+        of its last, without the bits of others.
+        """
+        before = self.first % BLOCK
+        padded = np.zeros(before + self.nodes, np.uint32)
+        rings = []
+        for winners in self.winners_of(sample):
+            padded[before:] = winners
+            rings.append(padded.copy())
+        found = ring_planes(self.work.plan, sample, rings)
+        found[0, :, :, : before // _WORD] = 0
+        found[0, :, :, before // _WORD] &= np.uint32(2**_WORD - 2 ** (before % _WORD))
+        return found
+
+
+class _RingRequest(NamedTuple):
+    """Handles of a sample that is being laid out, of each block."""
+
+    sent: list[Any]
+    words: list[Any]
+    groups: list[list[Any]]
+    begins: list[list[Any]]
+
+
+class PartitionRingMaker(PartitionMaker[RingWork]):
     """Makes blobs of a graph in blocks."""
 
     ahead = _AHEAD
-    kind: ClassVar[type[RingBlock]]
-    """What holds a block."""
 
     def __init__(
         self, links: BlockedLinks, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> None:
         graph = links.whole
         work = RingWork(str(graph.path.absolute()), graph.digest, tuple(graph.cuts), part)
-        super().__init__(self.kind, work, graph, fit, folder, numbers)
+        super().__init__(RingBlock, work, graph, fit, folder, numbers)
         self.scan = BlocksScan(self.crew, work.nodes)
 
     @property
@@ -176,6 +269,88 @@ class BlocksRingMaker(PartitionMaker[RingWork]):
         """The blob that was written."""
         return Blob(TreeWords(self.blob, 0, words), members, (), digest)
 
+    def ask(self, sample: int) -> Any:
+        """Have the planes, or the groups, made."""
+        if not self.work.plan.settings[BITS]:
+            return self._ask_groups(sample)
+        return [self.crew.call(block, "planes", sample)[0] for block in range(self.crew.size)]
+
+    def put_together(self, sample: int, asked: Any) -> Blob:
+        """The blob of what was made."""
+        if self.work.plan.settings[BITS]:
+            return self._planes(asked)
+        return self._groups(sample, asked)
+
+    def _ask_groups(self, sample: int) -> _RingRequest:
+        """Have the groups made."""
+        crew, length = self.crew, self.work.length
+        blocks = range(crew.size)
+        dealt = [crew.call(block, "deal", sample, answers=1 + crew.size) for block in blocks]
+        found = _RingRequest([each[0] for each in dealt], [], [], [])
+        for block in blocks:
+            words, *rest = crew.call(
+                block,
+                "group",
+                *(mine[1 + block] for mine in dealt),
+                answers=1 + length + crew.size,
+            )
+            found.words.append(words)
+            found.groups.append(rest[:length])
+            found.begins.append(rest[length:])
+        return found
+
+    def _groups(self, sample: int, asked: _RingRequest) -> Blob:
+        """Cells of all blocks, then groups of all rings."""
+        told = self.crew.take(asked.words)
+        words = np.array([words for words, _ in told]).T  # int64[length, blocks]
+        ends = np.cumsum(words.reshape(-1))
+        members = int(ends[-1])
+        check_words(sample, members)
+        bases = (ends - words.reshape(-1)).reshape(words.shape)
+        nodes, length = self.work.nodes, self.work.length
+        size = minhash_words(nodes, length, members)
+        digest = self.written(
+            self._group_pieces(sample, bases, asked, size - nodes * length - members)
+        )
+        sent = sum(self.crew.take(asked.sent)) + sum(size for _, size in told)
+        self.scan.traffic = self.traffic.plus(groups=sent)
+        return self.finished(size, members, digest)
+
+    def _group_pieces(
+        self, sample: int, bases: NDArray[np.int64], asked: _RingRequest, padding: int
+    ) -> Iterator[NDArray[np.uint32]]:
+        crew, blocks = self.crew, range(self.crew.size)
+        cells = [
+            crew.call(b, "cells", sample, bases, *(each[b] for each in asked.begins))[0]
+            for b in blocks
+        ]
+        for handle in cells:
+            yield crew.take([handle])[0]
+        for ring in range(self.work.length):
+            for block in blocks:
+                yield crew.take([asked.groups[block][ring]])[0]
+        yield np.zeros(padding, np.uint32)
+
+    def _planes(self, asked: list[Any]) -> Blob:
+        """Those of all blocks, one behind the other."""
+        settings, nodes = self.work.plan.settings, self.work.nodes
+        digest = self.written(self._plane_pieces(asked))
+        words = plane_words(nodes, settings[LENGTH], settings[BITS])
+        return self.finished(words, nodes, digest)
+
+    def _plane_pieces(self, asked: list[Any]) -> Iterator[NDArray[np.uint32]]:
+        """Groups that are whole; the last one of a block waits for its other nodes."""
+        waits: NDArray[np.uint32] | None = None
+        for handle, last in zip(asked, self.work.cuts[1:], strict=True):
+            planes = np.array(self.crew.take([handle])[0])
+            if waits is not None:
+                planes[0] |= waits
+            whole = len(planes) if last % BLOCK == 0 else len(planes) - 1
+            waits = planes[whole] if whole < len(planes) else None
+            yield planes[:whole]
+        if waits is not None:
+            yield waits
+
 
 def fit_ring_blocks(links: BlockedLinks, part: PartPlan, means: Resources) -> MemoryPlan:
     """How the blocks fit the memory that each of them may take: as many samples at a time as that
@@ -194,238 +369,3 @@ def fit_ring_blocks(links: BlockedLinks, part: PartPlan, means: Resources) -> Me
             return MemoryPlan(need, 1, tuple(graph.cuts[1:-1]), together=count, apart=graph.blocks)
     what = f"in {graph.blocks} blocks"
     raise too_little(part.layout, links.nodes, need, means.memory, what)
-
-
-# -- blocks ------------------------------------------------------------------------------
-
-
-class Dealt(NamedTuple):
-    """What goes from a block to another: ``pairs`` uint32[k, 2] of winners, counted from the
-    other's first node, and nodes; so many of each ring, int64[length].
-    """
-
-    pairs: NDArray[np.uint32]
-    counts: NDArray[np.int64]
-
-
-class GroupBlock(RingBlock):
-    """One block: its nodes' cells, and the groups of its nodes where they win."""
-
-    def __init__(self, work: RingWork, block: int) -> None:
-        """As :class:`~cocite.index.layouts.minhash.partitions.RingBlock`."""
-        super().__init__(work, block)
-        self._begins = np.empty(self.nodes, np.uint32)
-        self._dealt: dict[int, list[tuple[NDArray[np.int64], list[int]]]] = {}
-
-    def neighborhoods(self, samples: range) -> tuple[object, ...]:
-        """Take up samples anew."""
-        self._dealt = {}
-        return super().neighborhoods(samples)
-
-    def deal(self, sample: int) -> tuple[object, ...]:
-        """Bytes for other blocks; then what is dealt to each block."""
-        blocks = self._cuts.size - 1
-        nodes = np.arange(self.first, self.first + self.nodes, dtype=np.uint32)
-        pairs: list[list[NDArray[np.uint32]]] = [[] for _ in range(blocks)]
-        orders: list[tuple[NDArray[np.int64], list[int]]] = []
-        for winners in self.winners_of(sample):
-            owner = np.searchsorted(self._cuts, winners, side="right") - 1
-            order = np.argsort(owner, kind="stable")
-            ends = np.searchsorted(owner[order], np.arange(blocks + 1)).tolist()
-            orders.append((order, ends))
-            for block in range(blocks):
-                mine = order[ends[block] : ends[block + 1]]
-                rows = np.empty((mine.size, 2), np.uint32)
-                rows[:, 0] = winners[mine] - self._cuts[block]
-                rows[:, 1] = nodes[mine]
-                pairs[block].append(rows)
-        self._dealt[sample] = orders
-        dealt = [
-            Dealt(np.concatenate(rows), np.array([len(each) for each in rows], np.int64))
-            for rows in pairs
-        ]
-        sent = sum(each.pairs.nbytes for block, each in enumerate(dealt) if block != self._block)
-        return sent, *dealt
-
-    def group(self, *dealt: Dealt) -> tuple[object, ...]:
-        """From what all blocks have dealt: int64[length] words of the groups of each ring, and
-        bytes for other blocks; the groups of each ring, uint32; then for each block where the group
-        of each of its pairs begins, counted from the first of this block and ring.
-        """
-        from cocite.kernels import minhash
-
-        length = self.work.length
-        ends = [np.concatenate([[0], np.cumsum(each.counts)]) for each in dealt]
-        begins = [np.empty(len(each.pairs), np.uint32) for each in dealt]
-        groups, words = [], np.zeros(length, np.int64)
-        for ring in range(length):
-            parts = [slice(int(end[ring]), int(end[ring + 1])) for end in ends]
-            pairs = np.concatenate([d.pairs[part] for d, part in zip(dealt, parts, strict=True)])
-            cells = np.empty(len(pairs), np.uint32)
-            group = np.empty(2 * len(pairs), np.uint32)  # most if all are in pairs
-            size = int(minhash.list_pairs(pairs, self._begins, cells, group))
-            found = group[:size].copy()
-            minhash.name_from(found, np.uint32(self.first))
-            groups.append(found)
-            words[ring], at = size, 0
-            for mine, part in zip(begins, parts, strict=True):
-                count = part.stop - part.start
-                mine[part] = cells[at : at + count]
-                at += count
-        sent = sum(each.nbytes for block, each in enumerate(begins) if block != self._block)
-        return (words, sent), *groups, *begins
-
-    def cells(
-        self, sample: int, bases: NDArray[np.int64], *begins: NDArray[np.uint32]
-    ) -> NDArray[np.uint32]:
-        """uint32[its nodes, length]: where the group of each node begins, from where those of each
-        ring and block do, ``bases`` int64[length, blocks], and from what each block has answered.
-        """
-        found = np.empty((self.nodes, self.work.length), np.uint32)
-        at = [0] * len(begins)
-        for ring, (order, ends) in enumerate(self._dealt.pop(sample)):
-            for block, (low, high) in enumerate(pairwise(ends)):
-                mine = begins[block][at[block] : at[block] + high - low]
-                whole = mine.astype(np.int64) + bases[ring, block]
-                found[order[low:high], ring] = np.where(mine == NOWHERE, NOWHERE, whole)
-                at[block] += high - low
-        return found
-
-
-class _RingRequest(NamedTuple):
-    """Handles of a sample that is being laid out, of each block."""
-
-    sent: list[Any]
-    words: list[Any]
-    groups: list[list[Any]]
-    begins: list[list[Any]]
-
-
-class BlocksGroupMaker(BlocksRingMaker):
-    """Makes blobs of groups."""
-
-    kind = GroupBlock
-
-    def ask(self, sample: int) -> _RingRequest:
-        """Have the groups made."""
-        crew, length = self.crew, self.work.length
-        blocks = range(crew.size)
-        dealt = [crew.call(block, "deal", sample, answers=1 + crew.size) for block in blocks]
-        found = _RingRequest([each[0] for each in dealt], [], [], [])
-        for block in blocks:
-            words, *rest = crew.call(
-                block,
-                "group",
-                *(mine[1 + block] for mine in dealt),
-                answers=1 + length + crew.size,
-            )
-            found.words.append(words)
-            found.groups.append(rest[:length])
-            found.begins.append(rest[length:])
-        return found
-
-    def put_together(self, sample: int, asked: _RingRequest) -> Blob:
-        """Cells of all blocks, then groups of all rings."""
-        told = self.crew.take(asked.words)
-        words = np.array([words for words, _ in told]).T  # int64[length, blocks]
-        ends = np.cumsum(words.reshape(-1))
-        members = int(ends[-1])
-        check_words(sample, members)
-        bases = (ends - words.reshape(-1)).reshape(words.shape)
-        nodes, length = self.work.nodes, self.work.length
-        size = blob_words(nodes, length, members)
-        digest = self.written(self._pieces(sample, bases, asked, size - nodes * length - members))
-        sent = sum(self.crew.take(asked.sent)) + sum(size for _, size in told)
-        self.scan.traffic = self.traffic.plus(groups=sent)
-        return self.finished(size, members, digest)
-
-    def _pieces(
-        self, sample: int, bases: NDArray[np.int64], asked: _RingRequest, padding: int
-    ) -> Iterator[NDArray[np.uint32]]:
-        crew, blocks = self.crew, range(self.crew.size)
-        cells = [
-            crew.call(b, "cells", sample, bases, *(each[b] for each in asked.begins))[0]
-            for b in blocks
-        ]
-        for handle in cells:
-            yield crew.take([handle])[0]
-        for ring in range(self.work.length):
-            for block in blocks:
-                yield crew.take([asked.groups[block][ring]])[0]
-        yield np.zeros(padding, np.uint32)
-
-
-# -- planes ------------------------------------------------------------------------------
-
-
-def ring_planes(
-    part: PartPlan, sample: int, rings: Sequence[NDArray[np.uint32]]
-) -> NDArray[np.uint32]:
-    """uint32[groups of 512 nodes, length, bits, 16]: the winners of the rings of a sample, each
-    uint32[nodes], cut to bits.
-    """
-    from cocite.kernels import minhash_bits, random
-
-    bits, seed = part.settings[BITS], part.settings[SEED]
-    planes = np.zeros((-(-rings[0].size // BLOCK), len(rings), bits, PLANE), np.uint32)
-    for ring, winners in enumerate(rings):
-        step = np.uint64(part.turn + ring + 1)
-        key = random.draw_key(np.uint64(seed), np.uint64(sample), step)
-        minhash_bits.sketch(winners, np.uint64(key), ring, planes)
-    return planes
-
-
-# -- blocks ------------------------------------------------------------------------------
-
-
-_WORD = 32
-
-
-class PlaneBlock(RingBlock):
-    """One block: the planes of its nodes."""
-
-    def planes(self, sample: int) -> NDArray[np.uint32]:
-        """uint32[groups of 512 nodes, length, bits, 16]: from the group of its first node to that
-        of its last, without the bits of others.
-        """
-        before = self.first % BLOCK
-        padded = np.zeros(before + self.nodes, np.uint32)
-        rings = []
-        for winners in self.winners_of(sample):
-            padded[before:] = winners
-            rings.append(padded.copy())
-        found = ring_planes(self.work.plan, sample, rings)
-        found[0, :, :, : before // _WORD] = 0
-        found[0, :, :, before // _WORD] &= np.uint32(2**_WORD - 2 ** (before % _WORD))
-        return found
-
-
-class BlocksPlaneMaker(BlocksRingMaker):
-    """Makes blobs of planes."""
-
-    kind = PlaneBlock
-
-    def ask(self, sample: int) -> list[Any]:
-        """Have the planes made."""
-        return [self.crew.call(block, "planes", sample)[0] for block in range(self.crew.size)]
-
-    def put_together(self, sample: int, asked: list[Any]) -> Blob:
-        """Those of all blocks, one behind the other."""
-        settings, nodes = self.work.plan.settings, self.work.nodes
-        digest = self.written(self._pieces(asked))
-        return self.finished(
-            blob_words_of_format(nodes, settings[LENGTH], settings[BITS]), nodes, digest
-        )
-
-    def _pieces(self, asked: list[Any]) -> Iterator[NDArray[np.uint32]]:
-        """Groups that are whole; the last one of a block waits for its other nodes."""
-        waits: NDArray[np.uint32] | None = None
-        for handle, last in zip(asked, self.work.cuts[1:], strict=True):
-            planes = np.array(self.crew.take([handle])[0])
-            if waits is not None:
-                planes[0] |= waits
-            whole = len(planes) if last % BLOCK == 0 else len(planes) - 1
-            waits = planes[whole] if whole < len(planes) else None
-            yield planes[:whole]
-        if waits is not None:
-            yield waits

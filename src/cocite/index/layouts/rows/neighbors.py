@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cocite.cluster import in_order
-from cocite.compiled.clock import clock
+from cocite.deadline import clock
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.links import links_of, transpose
@@ -44,7 +44,7 @@ from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.layouts.rows.reader import NearestFormat
 from cocite.index.part import PartEstimate, Progress
 from cocite.measures.evidence import floor_text
-from cocite.measures.snn import NEAREST, WIDEST
+from cocite.measures.snn import MAX_DEGREE, NEIGHBORS
 from cocite.resources import format_least, resident, short_of
 from cocite.storage import ArrayWriter, Entry, Scratch, evict
 
@@ -73,6 +73,8 @@ _NODE, _THREAD, _LEAN = 56, 32, 12
 _MAKING, _TURNING = 40, 48
 """Of a node, while lists are made and when they are turned round: what is told for a build."""
 _ENTRY = 16
+_CODE = 2 << 20
+"""Bytes of modules that only a build of lists loads."""
 _LEAST_LINKS = 24 << 20
 _MOST_PAGES, _FEW_PAGES, _MOST_ENTRIES = 256, 16, 1 << 18
 """Of which a worker makes the lists at a time; fewer if links are given back between."""
@@ -130,7 +132,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
     @property
     def k(self) -> int:
         """How many others a list has at most."""
-        return min(self.plan.settings[NEAREST], max(1, self.links.nodes - 1))
+        return min(self.plan.settings[NEIGHBORS], max(1, self.links.nodes - 1))
 
     @property
     def pages(self) -> int:
@@ -200,19 +202,19 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return -(-nodes // strips)
 
     def _scratch(self, on_disk: bool) -> Scratch:
-        return Scratch.beside(self.graph.path) if on_disk else Scratch(None)
+        return Scratch.near(self.graph.path) if on_disk else Scratch(None)
 
     @cached_property
     def weights(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """By side: what each page tells as a neighbor, and what all neighbors of each tell."""
         from cocite.kernels import near
 
-        widest, scratch = np.int64(self.plan.settings[WIDEST]), self._scratch(self.lean)
+        max_degree, scratch = np.int64(self.plan.settings[MAX_DEGREE]), self._scratch(self.lean)
         found = {}
         for side, rows, columns in (("in", self.ins, self.outs), ("out", self.outs, self.ins)):
             worths, whole = (scratch.zeros(rows.nodes, np.float64) for _ in range(2))
             for low, high in self._pieces(columns):
-                near.weigh(columns.offsets, columns.neighbors, widest, low, high, worths)
+                near.weigh(columns.offsets, columns.neighbors, max_degree, low, high, worths)
                 self._give_back(columns, worths)
             for low, high in self._pieces(rows):
                 near.norms(rows.offsets, rows.neighbors, worths, low, high, whole)
@@ -250,7 +252,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         making = (_MAKING + threads * _THREAD) * nodes + 24 * threads * self.pages * (self.k + 1)
         making += _ENTRY // 2 * entries * self.fits
         turning = _TURNING * nodes + _ENTRY * entries
-        return min(self.means.memory, 2 * self.links.nbytes + max(making, turning))
+        return min(self.means.memory, 2 * self.links.nbytes + max(making, turning) + _CODE)
 
     # -- the work --------------------------------------------------------------------------
 
@@ -322,7 +324,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         """Every page's list, in memory or in scratch files."""
         nodes = self.links.nodes
         most = nodes * (self.k + 1)
-        scratch = Scratch(None) if self.fits else Scratch.beside(directory)
+        scratch = Scratch(None) if self.fits else Scratch.near(directory)
         offsets = self._scratch(self.lean).zeros(nodes + 1, np.uint64)
         listed, values = scratch.zeros(most, np.uint32), scratch.zeros(most, np.float32)
         used = 0

@@ -58,7 +58,7 @@ from cocite.index.layouts.rows.pagesim import FeaturesBuilder
 from cocite.index.layouts.rows.reader import FeatureReader, WordsReader, chosen_form, list_reasons
 from cocite.measures import PartSettings
 from cocite.measures.pagesim import MOST_STEPS, RADIUS, THRESHOLD
-from cocite.measures.snn import NEAREST, WIDEST
+from cocite.measures.snn import MAX_DEGREE, NEIGHBORS
 from cocite.storage import map_array
 
 _SIDES = {"in": 1, "out": 2, "both": 3}
@@ -99,7 +99,7 @@ class OnTheFlyNeighborReader(Reader):
         assert isinstance(part, DraftPart)
         super().__init__(part)
         self._drawn = part
-        self._k = min(part.settings[NEAREST], max(1, part.nodes - 1))
+        self._k = min(part.settings[NEIGHBORS], max(1, part.nodes - 1))
         self._ins, self._outs = part.links("in"), part.links("out")
         self._rooms = threading.local()
         self._ratio, self._moved = 0.0, dict[str, NDArray[np.int64]]()
@@ -216,7 +216,7 @@ class OnTheFlyNeighborReader(Reader):
         Of a draft most is what it would be if it had no links, which is kept for all drafts: but
         for the worths of the pages that it is linked with, and the sums over rows that have them.
         """
-        part, widest = self._drawn, self.part.settings[WIDEST]
+        part, max_degree = self._drawn, self.part.settings[MAX_DEGREE]
         rows, columns = self._ways(side)
         self._moved[side] = np.empty(0, np.int64)
         worths, whole, ratio = self._alone(part, side)
@@ -229,7 +229,7 @@ class OnTheFlyNeighborReader(Reader):
         own = np.array([_holds(columns, node) for node in linked.tolist()])
         before = worths[linked]
         for node, size in zip(linked.tolist(), (sizes + ~own).tolist(), strict=True):
-            worths[node] = math.log(part.nodes / size) if size <= widest else 0.0
+            worths[node] = math.log(part.nodes / size) if size <= max_degree else 0.0
         changed = linked[worths[linked] != before]
         ratios = _ratios(before, worths[linked])[:-1]
         self._ratio = max(self._ratio, ratio, float(ratios[ratios <= _SHARE].max(initial=0)))
@@ -249,9 +249,9 @@ class OnTheFlyNeighborReader(Reader):
         key = f"alone-{side}"
         if key not in part.kept:
             rows, columns = (part.ends.before(way, False) for way in _WAYS[side])
-            was = _worths(columns, part.settings[WIDEST])
+            was = _worths(columns, part.settings[MAX_DEGREE])
             rows, columns = (_longer(links) for links in (rows, columns))
-            worths = _worths(columns, part.settings[WIDEST])
+            worths = _worths(columns, part.settings[MAX_DEGREE])
             ratio = float(_ratios(was, worths[:-1]).max(initial=0))
             part.kept[key] = worths, _sums(rows, worths), ratio
         found: tuple[NDArray[Any], NDArray[Any], float] = part.kept[key]
@@ -300,16 +300,16 @@ class OnTheFlyNeighborReader(Reader):
             offsets, values = built.array("nearest.offsets"), built.array("nearest.values")
             lasts = np.minimum.reduceat(np.abs(values), offsets[:-1].astype(np.int64))
             sizes = np.diff(offsets.astype(np.int64))
-            part.kept["lasts"] = np.where(sizes > part.settings[NEAREST], lasts, np.float32(0))
+            part.kept["lasts"] = np.where(sizes > part.settings[NEIGHBORS], lasts, np.float32(0))
         found: Values = part.kept["lasts"]
         return found
 
 
-def _worths(columns: Links, widest: int) -> NDArray[np.float64]:
+def _worths(columns: Links, max_degree: int) -> NDArray[np.float64]:
     from cocite.kernels import near
 
     worths = np.zeros(columns.nodes)
-    near.weigh(columns.offsets, columns.neighbors, np.int64(widest), 0, columns.nodes, worths)
+    near.weigh(columns.offsets, columns.neighbors, np.int64(max_degree), 0, columns.nodes, worths)
     return worths
 
 
@@ -380,7 +380,7 @@ class _OnTheFlyRows(StoredPart):
     def __init__(self, part: DraftPart) -> None:
         names = list(StoredPart.__dataclass_fields__)
         super().__init__(**{name: getattr(part, name) for name in names})
-        self.__dict__["made"] = _made(part)
+        self.__dict__["made"] = _mapped_arrays(part)
 
     def array(self, name: str) -> NDArray[Any]:
         """The array ``name``."""
@@ -406,7 +406,7 @@ class _Builder(FeaturesBuilder):
         )
 
 
-def _made(part: DraftPart) -> dict[str, NDArray[np.generic]]:
+def _mapped_arrays(part: DraftPart) -> dict[str, NDArray[np.generic]]:
     """The arrays of a part, mapped; their files have no names any more."""
     builder = _Builder(part)
     with tempfile.TemporaryDirectory(prefix="cocite-draft-") as folder:

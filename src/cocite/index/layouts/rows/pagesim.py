@@ -39,7 +39,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cocite.cluster import in_order
-from cocite.compiled.clock import clock
+from cocite.deadline import clock
+from cocite.engine.plan import plan_scan
+from cocite.engine.scan import Fold, Scan
 from cocite.errors import ResourceError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
@@ -59,7 +61,7 @@ from cocite.measures.pagesim import (
     RADIUS,
     THRESHOLD,
 )
-from cocite.ranking.solver import power_scores
+from cocite.ranking.power import power_scores
 from cocite.resources import Resources, format_least, short_of
 from cocite.storage import ArrayWriter, Entry, evict, map_array
 
@@ -223,8 +225,18 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     def scores(self) -> NDArray[np.float64]:
         """PageRank, of mean 1."""
         degrees = np.diff(self.onward.offsets).astype(np.uint32)
-        damping = self.plan.settings[DAMPING]
-        return power_scores(self.links, degrees, damping, self.streaming)
+        found = power_scores(self._scan, degrees, self.plan.settings[DAMPING])
+        if self.streaming:
+            self.links.evict()
+        return found
+
+    @cached_property
+    def _scan(self) -> Scan:
+        """Sums over the links of the direction, one value a node."""
+        memory = max(1, self.means.memory - 24 * self.nodes)
+        means = Resources(self.fit.threads, memory)
+        folder = None if self.graph is None else self.graph.path  # a draft has none
+        return Scan(self.links, plan_scan(self.links, means), folder=folder)
 
     @cached_property
     def longest(self) -> int:
@@ -325,14 +337,12 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     def _lost(self, cut: NDArray[np.float64]) -> NDArray[np.float32]:
         """At most how much the features of each node have lost, in all."""
-        from cocite.kernels.links import collect
-
-        links, hop = self.links, self.rates[0]
+        hop = self.rates[0]
         degrees = np.maximum(np.diff(self.onward.offsets), 1)
-        lost, came = np.zeros(links.nodes), np.zeros(links.nodes)
+        lost, came = np.zeros(self.nodes), np.zeros(self.nodes)
         for left in range(self.rows - 1, -1, -1):
             given = cut[left] + came * (hop / degrees)
-            collect(links.offsets, links.neighbors, given, came)
+            self._scan(given, Fold.SUM, out=came)
             lost += came
             if self.deep and left == self.rows - 1:
                 self._pass_on(lost, came, hop / degrees)
@@ -346,13 +356,11 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
         What is still on its way at the end comes to each page once at most, as paths do, whole.
         """
-        from cocite.kernels.links import collect
-
-        links, left = self.links, self.radius - 1
+        left = self.radius - 1
         for _ in range(min(_PASSES, left)):
-            if came.sum() * links.nodes <= _LITTLE * lost.sum():
+            if came.sum() * self.nodes <= _LITTLE * lost.sum():
                 break
-            collect(links.offsets, links.neighbors, came * rates, came)
+            self._scan(came * rates, Fold.SUM, out=came)
             lost += came
             left -= 1
         if left:

@@ -128,14 +128,14 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Coun
     Raises :class:`~cocite.errors.UsageError` without scikit-learn, and
     :class:`~cocite.errors.InputError` for texts that cannot be read, or two of one node.
     """
-    split = need("sklearn.feature_extraction.text", "The measure text", "texts")
+    split = need("sklearn.feature_extraction.text", "The measure tfidf", "texts")
     words_in = split.CountVectorizer().build_analyzer()
     file, ids, start = ScratchFile(directory), dict[str, int](), time.perf_counter()
     nodes, begins, seen, written = list[int](), [0], set[int](), 0
     waiting: list[NDArray[np.uint32]] = []
     strangers = Counter[str]()
 
-    def stranger(name: str) -> None:
+    def count_unknown(name: str) -> None:
         strangers[name if not strangers else ""] += 1
 
     def write() -> None:
@@ -146,7 +146,7 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Coun
             waiting.clear()
         allow(len(ids), len(nodes))
 
-    for node, text in texts_of(path, names, stranger=stranger):
+    for node, text in texts_of(path, names, stranger=count_unknown):
         if node in seen:
             raise InputError(f"{path} has two texts of {names.name(node)!r}; a page has one")
         counts = Counter(words_in(text))
@@ -229,7 +229,7 @@ class TextBuilder(TextFormat, WholeBuilder):
     def _counted(self, files: TextFiles) -> Counted:
         """What was counted of the texts, once for all parts that are made of them."""
         if files.counted is None:
-            folder = Scratch.beside(self.graph.path).directory
+            folder = Scratch.near(self.graph.path).directory
             assert folder is not None
             files.counted = count_words(files.path, self.graph.names, folder, self._allow)
         found: Counted = files.counted
@@ -376,7 +376,7 @@ class TextBuilder(TextFormat, WholeBuilder):
     def _scratch(self, entries: int, directory: Path) -> Scratch:
         """For rows of so many words: in memory if all that is made of them fits."""
         fits = _ROW * entries + _NODE * self.graph.nodes + _BATCHES <= self.means.memory
-        return Scratch(None) if fits else Scratch.beside(directory)
+        return Scratch(None) if fits else Scratch.near(directory)
 
     def _stream(
         self, directory: Path, name: str, dtype: DTypeLike, array: NDArray[Any]

@@ -102,7 +102,7 @@ from cocite.index.layouts.batch_maker import (
 )
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, check_partitions, too_little
-from cocite.index.layouts.trees.format import tree_words as blob_words
+from cocite.index.layouts.trees.format import tree_words
 from cocite.measures import LENGTH, SEED
 from cocite.resources import Resources
 from cocite.storage import ScratchFile, Spool
@@ -231,7 +231,7 @@ class ExternalTreeMaker(TogetherMaker):
         digest = xxhash.xxh3_64()
         members = self._write_positions(met, digest)
         labels = self._write_members(members, digest)
-        words = blob_words(self._nodes, members)
+        words = tree_words(self._nodes, members)
         for piece in TreeWords(self._blob, labels, words):
             digest.update(piece.view(np.uint8).data)
         return Blob(TreeWords(self._blob, 0, words), members, met.live, digest.intdigest())
@@ -273,7 +273,7 @@ class ExternalTreeMaker(TogetherMaker):
             self._blob.write(4 * (labels + low // EIGHT), packed)
             digest.update(member.view(np.uint8).data)
         end = labels + -(-members // EIGHT)
-        self._blob.write(4 * end, np.zeros(blob_words(self._nodes, members) - end, np.uint32))
+        self._blob.write(4 * end, np.zeros(tree_words(self._nodes, members) - end, np.uint32))
         return labels
 
     def _collected(
@@ -358,7 +358,7 @@ class SelectingTreeMaker(ExternalTreeMaker):
             trees.pack_labels(label, packed.view(np.uint8))
             self._blob.write(4 * at, packed)
             at += packed.size
-        words = blob_words(self._standing.size, members) - self._standing.size
+        words = tree_words(self._standing.size, members) - self._standing.size
         self._blob.write(4 * at, np.zeros(words - at, np.uint32))
         return words
 
@@ -560,7 +560,7 @@ class BlocksMaker(PartitionMaker[BlockWork]):
         for member, packed in parts:
             at = self._write(crew.take([member])[0], at, digest)
             last = self._write(crew.take([packed])[0], last, None)
-        words = blob_words(self.work.nodes, members)
+        words = tree_words(self.work.nodes, members)
         self.blob.write(4 * last, np.zeros(words - last, np.uint32))
         for piece in TreeWords(self.blob, labels, words):
             digest.update(piece.view(np.uint8).data)

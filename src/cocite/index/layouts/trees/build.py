@@ -65,12 +65,12 @@ from cocite.index.layouts.trees.format import (
     TreesFormat,
     _eighths,
     bits_of,
+    compact_words,
+    packed_words,
     parts_of,
+    path_words,
+    tree_words,
 )
-from cocite.index.layouts.trees.format import compact_words as blob_words_of_format__
-from cocite.index.layouts.trees.format import packed_words as blob_words_of_format
-from cocite.index.layouts.trees.format import path_words as blob_words_of_format_
-from cocite.index.layouts.trees.format import tree_words as blob_words
 from cocite.measures import HUBS, LENGTH, SEED, PartSettings
 from cocite.resources import Resources
 from cocite.storage import Scratch
@@ -108,21 +108,24 @@ WANTED_NODE = 12
 
 
 class TreesBuilder(TreesFormat, SampledBuilder):
-    """Of the layout ``trees``."""
+    """Of the layout ``trees``; it plans and makes those of ``packed``, too."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
         """Threads as long as they fit beside the whole graph, else blocks, else everything in
-        files but a block.
+        files but a block; packed trees have no form in files.
         """
-        if isinstance(links, BlockedLinks):
+        packed, stored = _is_packed(part), part.wanted
+        if isinstance(links, BlockedLinks) and not packed:
             from cocite.index.layouts.trees.assemble import fit_blocks
 
             return fit_blocks(links, part, means)
         step, need = step_bytes(part), tree_maker_bytes
-        if part.wanted is not None:
-            need = partial(selecting_bytes, part.wanted.count)
-            step = replace(step, fixed=WANTED_NODE * part.wanted.count)
-        return plan_fit(links, means, Demand(part.layout, need, step, True, TOGETHER))
+        if stored is not None:
+            step = replace(step, fixed=WANTED_NODE * stored.count)
+            need = partial(selecting_bytes, stored.count)
+        if packed:
+            need = partial(packed_maker_bytes, None if stored is None else stored.count)
+        return plan_fit(links, means, Demand(part.layout, need, step, not packed, TOGETHER))
 
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
@@ -154,7 +157,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
             if wanted is not None:
                 return [SelectingTreeMaker(walker, links.nodes, folder, numbers, wanted)]
             return [ExternalTreeMaker(walker, links.nodes, folder, numbers)]
-        return tree_makers(TreeMaker, links, part, fit, folder, numbers)
+        return tree_makers(links, part, fit, folder, numbers)
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Nodes that are gone are taken out of their trees, new ones stand in none."""
@@ -171,17 +174,15 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         return carry
 
 
+def _is_packed(part: PartPlan) -> bool:
+    """Whether the trees of a part are written as runs."""
+    return part.layout == "packed"
+
+
 def tree_makers(
-    kind: type[TreeMaker],
-    links: Links,
-    part: PartPlan,
-    fit: MemoryPlan,
-    folder: Path,
-    numbers: range,
+    links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
 ) -> list[Maker]:
-    """Makers in memory, of this ``kind``: a walker and its scratch a thread, or a group of samples
-    on all threads.
-    """
+    """Makers in memory: a walker and its scratch a thread, or a group of samples on all threads."""
     settings = part.settings
     weights = part_weights(links, part, fit.scratch(folder))
     wanted = None if part.wanted is None else part.wanted.ids()
@@ -195,16 +196,18 @@ def tree_makers(
             weights=weights,
             in_share=part.in_share,
         )
-        return [GroupMaker(group, numbers, links.nodes, fit, wanted, kind)]
+        return [GroupMaker(group, numbers, links.nodes, fit, wanted, _is_packed(part))]
     walkers = [Walker(*walk, weights=weights, in_share=part.in_share) for _ in range(fit.threads)]
-    return [kind(walker, links.nodes, fit.keep, wanted) for walker in walkers]
+    packed = _is_packed(part)
+    return [TreeMaker(walker, links.nodes, fit.keep, wanted, packed) for walker in walkers]
 
 
 class TreeMaker:
     """Makes blobs; owns a walker and scratch memory, so one for each thread.
 
     With ``keep`` a blob lives on while the next one is made; without, it lies in the scratch.
-    ``wanted`` uint32[m], ascending, are the nodes that it is of, None for all.
+    ``wanted`` uint32[m], ascending, are the nodes that it is of, None for all. Trees that are
+    ``packed`` are runs, memory of their own.
     """
 
     def __init__(
@@ -213,8 +216,9 @@ class TreeMaker:
         nodes: int,
         keep: bool,
         wanted: NDArray[np.uint32] | None = None,
+        packed: bool = False,
     ) -> None:
-        self._walker = walker
+        self._walker, self._packed = walker, packed
         self._keep, self._requested = keep, wanted
         self._joined = np.empty(nodes, np.uint8)
 
@@ -239,6 +243,8 @@ class TreeMaker:
         live: tuple[int, ...],
     ) -> Blob:
         """Of what is laid out, labels in ``_joined``."""
+        if self._packed:
+            return packed_blob(member[:members], self._joined[:members], position, live)
         tail = _packed(self._joined, position.size, members)
         parts: tuple[NDArray[np.uint32], ...] = (position, member[:members], tail)
         if self._keep:
@@ -272,11 +278,13 @@ class GroupMaker(TogetherMaker):
         nodes: int,
         fit: MemoryPlan,
         wanted: NDArray[np.uint32] | None = None,
-        kind: type[TreeMaker] = TreeMaker,
+        packed: bool = False,
     ) -> None:
         super().__init__(numbers, fit.together)
         self._group = group
-        self._makers = [kind(walker, nodes, fit.keep, wanted) for walker in group.walkers]
+        self._makers = [
+            TreeMaker(walker, nodes, fit.keep, wanted, packed) for walker in group.walkers
+        ]
 
     def _make(self, samples: range) -> None:
         self._group(samples)
@@ -289,42 +297,28 @@ def _packed(joined: NDArray[np.uint8], nodes: int, members: int) -> NDArray[np.u
     """The labels and the padding of a blob."""
     from cocite.kernels import trees
 
-    tail = np.zeros(blob_words(nodes, members) - nodes - members, np.uint32)
+    tail = np.zeros(tree_words(nodes, members) - nodes - members, np.uint32)
     trees.pack_labels(joined[:members], tail.view(np.uint8))
     return tail
 
 
 def tree_maker_bytes(nodes: int, keep: bool) -> int:
     """The memory that one :class:`TreeMaker` takes, with its blob, and one that waits if kept."""
-    blob = 4 * blob_words(nodes, nodes)
+    blob = 4 * tree_words(nodes, nodes)
     return walker_bytes(nodes) + nodes + (2 * blob if keep else blob - 8 * nodes)
 
 
 def selecting_bytes(wanted: int, nodes: int, keep: bool) -> int:
     """The same where so many nodes are wanted; their list is not in it."""
-    blob = 4 * blob_words(wanted, wanted)
+    blob = 4 * tree_words(wanted, wanted)
     return walker_bytes(nodes) + nodes + (1 + keep) * blob
 
 
 # -- build -------------------------------------------------------------------------------
 
 
-class PackedBuilder(PackedFormat, SampledBuilder):
-    """Of the layout ``packed``."""
-
-    def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """Threads as long as they fit beside the whole graph, else blocks."""
-        step, stored = step_bytes(part), part.wanted
-        if stored is not None:
-            step = replace(step, fixed=WANTED_NODE * stored.count)
-        need = partial(packed_maker_bytes, None if stored is None else stored.count)
-        return plan_fit(links, means, Demand(part.layout, need, step, together=TOGETHER))
-
-    def makers(
-        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
-    ) -> list[Maker]:
-        """A walker and its scratch a thread, or a group of samples on all threads."""
-        return tree_makers(PackedMaker, links, part, fit, folder, numbers)
+class PackedBuilder(PackedFormat, TreesBuilder):
+    """Of the layout ``packed``: trees, encoded as runs."""
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Unpacked, carried over as trees are, and packed again."""
@@ -352,19 +346,6 @@ class PackedBuilder(PackedFormat, SampledBuilder):
         return carry
 
 
-class PackedMaker(TreeMaker):
-    """Makes blobs as trees are made, and packs them."""
-
-    def _blob(
-        self,
-        position: NDArray[np.uint32],
-        member: NDArray[np.uint32],
-        members: int,
-        live: tuple[int, ...],
-    ) -> Blob:
-        return packed_blob(member[:members], self._joined[:members], position, live)
-
-
 def packed_blob(
     member: NDArray[np.uint32],
     joined: NDArray[np.uint8],
@@ -381,7 +362,7 @@ def packed_blob(
     runs = int(packed.count_runs(member, joined, met))
     if runs > nodes:
         raise IndexError
-    words = np.zeros(blob_words_of_format(nodes, runs), np.uint32)
+    words = np.zeros(packed_words(nodes, runs), np.uint32)
     directory, order, _ = parts_of(nodes, runs)
     bits = np.array([bits_of(nodes), bits_of(runs)], np.uint64)
     parts = words[:directory], words[directory : directory + order], words[directory + order :]
@@ -390,11 +371,11 @@ def packed_blob(
 
 
 def packed_maker_bytes(wanted: int | None, nodes: int, keep: bool) -> int:
-    """The memory that one :class:`PackedMaker` takes, with its blob, and one that waits if kept;
-    where so many nodes are ``wanted``, None for all, their list is not in it.
+    """Return the memory of a :class:`TreeMaker` of packed trees, with its blob, and one that waits
+    if kept. So many nodes are ``wanted``, None for all; their list is not in it.
     """
     stored = nodes if wanted is None else wanted
-    blob = 4 * blob_words_of_format(stored, stored)
+    blob = 4 * packed_words(stored, stored)
     selected = 0 if wanted is None else 4 * wanted
     return walker_bytes(nodes) + nodes + stored + selected + (1 + keep) * blob
 
@@ -460,7 +441,7 @@ class PathMaker:
         position, member = found.spare
         place = trees.lay_out(found.parent, found.label, found.extent, position, member, joined)
         paths.seat_others(position, member, joined, np.uint32(place))
-        tail = np.zeros(blob_words_of_format_(nodes, points) - 2 * nodes, np.uint32)
+        tail = np.zeros(path_words(nodes, points) - 2 * nodes, np.uint32)
         label, steps, begin, point = np.split(tail, [eighths, 2 * eighths, 3 * eighths])
         trees.pack_labels(joined, label.view(np.uint8))
         first, seated = found.extent, joined  # both have served
@@ -485,7 +466,7 @@ def path_maker_bytes(length: int, nodes: int, keep: bool) -> int:
 
     That is where no walks meet; mostly it is far less.
     """
-    blob = 4 * blob_words_of_format_(nodes, nodes * length) - (0 if keep else 8 * nodes)
+    blob = 4 * path_words(nodes, nodes * length) - (0 if keep else 8 * nodes)
     return walker_bytes(nodes) + (2 + 4 * length) * nodes + 2 * blob
 
 
@@ -520,15 +501,15 @@ class CompactMaker:
         from cocite.kernels import paths
 
         nodes = self._everywhere.size
-        words = np.zeros(blob_words_of_format__(nodes, nodes), np.uint32)
+        words = np.zeros(compact_words(nodes, nodes), np.uint32)
         forward, begin = words[:nodes], words[nodes : 2 * nodes + 1]
         self._move(sample, 1, self._everywhere, forward)
         members = int(paths.list_children(forward, begin, words[2 * nodes + 1 :]))
-        return Blob.of((words[: blob_words_of_format__(nodes, members)],), members, (members,))
+        return Blob.of((words[: compact_words(nodes, members)],), members, (members,))
 
 
 def compact_maker_bytes(nodes: int, keep: bool) -> int:
     """The memory that one :class:`CompactMaker` takes, with its blob and the one before it, which
     is there with ``keep`` or without: nothing of a blob lies in scratch memory.
     """
-    return 4 * nodes + 8 * blob_words_of_format__(nodes, nodes)
+    return 4 * nodes + 8 * compact_words(nodes, nodes)

@@ -95,8 +95,11 @@ def labels_at(words: NDArray[np.uint32], first: int, members: int) -> NDArray[np
 class TreesFormat(SampledFormat):
     """The layout ``trees``."""
 
-    carries = True
     selects = True
+
+    def carries(self, settings: PartSettings) -> bool:
+        """Any sample."""
+        return True
 
     def place(
         self, nodes: int, members: Sequence[int], settings: PartSettings
@@ -144,9 +147,12 @@ def packed_words(nodes: int, runs: int) -> int:
 class PackedFormat(SampledFormat):
     """The layout ``packed``."""
 
-    carries = True
     carry_node = 19
     selects = True
+
+    def carries(self, settings: PartSettings) -> bool:
+        """Any sample."""
+        return True
 
     def place(
         self, nodes: int, members: Sequence[int], settings: PartSettings

@@ -44,7 +44,7 @@ def part_mover(part: StoredPart, links: Links, means: Resources) -> Mover:
     """
     plan = part.plan
     fits = links.nbytes + step_bytes(plan).taken(links) <= means.memory
-    scratch = Scratch(None) if fits else Scratch.beside(part.store.path)
+    scratch = Scratch(None) if fits else Scratch.near(part.store.path)
     weights = part_weights(links, plan, scratch)
     seed = part.settings[SEED]
     return Mover(links, plan.step, seed, turn=plan.turn, weights=weights, in_share=plan.in_share)

@@ -1,8 +1,5 @@
-"""Captures of a crawl, and the links on them, put together: which URL is a page, which another name
-of one. For web archives and pages that are fetched; all in DuckDB, out of core.
-
-    captures    n, url, when, what it was: a page, a redirect, another file, an error, a revisit
-    links       n of the capture on which it stands, and the URL that it leads to
+"""Captures of a crawl and the links on them: which URL is a page, which another name of a page, for
+what archives hold and what is fetched now. All in DuckDB, out of core.
 
 * Of several captures of a URL the newest counts, of those of one moment the last one. A revisit
   says that nothing has changed; where there is nothing else of its URL, it is the page that it
@@ -13,16 +10,12 @@ of one. For web archives and pages that are fetched; all in DuckDB, out of core.
 * Links lead to pages that were captured; those to other URLs are counted, or kept.
 
 Cost: a few joins over all links.
-
-What servers answered, told apart: pages, which are parsed, redirects, other files, errors.
-
-The same for archives, whose answers were kept, and for pages that are fetched now.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +38,6 @@ _EVERYWHERE = 0.9
 _LEAST_PAGES = 10
 _LONGEST = 65_535
 _HELD = 1 << 20
-_PIECE = 1 << 16
 _CAPTURES = {
     "n": "UBIGINT",
     "kind": "UTINYINT",
@@ -158,7 +150,7 @@ class Captures:
         self._open.close()
         self._latest()
         self._names()
-        run = self._run
+        run = self._job.run
         run(
             "CREATE TABLE reading.pages AS SELECT url AS a, title FROM reading.latest WHERE kind "
             f"IN ({PAGE}, {REVISIT}) AND url NOT IN (SELECT a FROM reading.same) "
@@ -167,9 +159,11 @@ class Captures:
         found = self.found
         if self._chosen.listed:
             self._restrict()
-        found.pages = self._one("SELECT count(*) FROM reading.pages")
-        found.copies = self._one("SELECT count(*) FROM reading.same")
-        found.redirects = self._one(f"SELECT count(*) FROM reading.latest WHERE kind = {REDIRECT}")
+        found.pages = self._job.count("SELECT count(*) FROM reading.pages")
+        found.copies = self._job.count("SELECT count(*) FROM reading.same")
+        found.redirects = self._job.count(
+            f"SELECT count(*) FROM reading.latest WHERE kind = {REDIRECT}"
+        )
         self._titles()
         nodes = "SELECT a FROM reading.pages"
         if self._job.wanted == 1:
@@ -177,29 +171,22 @@ class Captures:
             return Read(nodes, found)
         self._joined()
         kept = "what IN ('', 'external')" if self._chosen.external else "what = ''"
-        found.rows = self._one(f"SELECT count(*) FROM reading.joined WHERE {kept}")
+        found.rows = self._job.count(f"SELECT count(*) FROM reading.joined WHERE {kept}")
         self._counts()
         self._report()
         return Read(f"SELECT a, b FROM reading.joined WHERE {kept}", found, nodes)
 
-    def _run(self, query: str) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = self._job.database.execute(query).fetchall()
-        return rows
-
-    def _one(self, query: str) -> int:
-        return int(self._run(query)[0][0])
-
     def _latest(self) -> None:
         """The capture of each URL that counts."""
         captures = relation_of(self._job, _CAPTURES, "c.tsv")
-        self._run(
+        self._job.run(
             f"CREATE TABLE reading.latest AS SELECT * FROM ({captures}) QUALIFY row_number() OVER "
             f"(PARTITION BY url ORDER BY kind = {REVISIT}, moment DESC, n DESC) = 1"
         )
 
     def _names(self) -> None:
         """``goes``: URLs of redirects, and where these lead; ``same``: copies, and of what."""
-        run, database = self._run, self._job.database
+        run, database = self._job.run, self._job.database
         run(
             "CREATE TABLE reading.goes AS SELECT url AS a, leads AS b FROM reading.latest WHERE "
             f"leads != '' AND (kind = {REDIRECT} OR (kind = {REVISIT} AND leads != url AND leads "
@@ -225,7 +212,7 @@ class Captures:
     def _joined(self) -> None:
         """Every link, from page to page, and where it leads: '' to a page."""
         links = relation_of(self._job, _LINKS, "l.tsv")
-        self._run(
+        self._job.run(
             "CREATE TABLE reading.joined AS SELECT coalesce(s.b, c.url) AS a, coalesce(r.b, l.url) "
             "AS b, l.url AS url, written, tag, c.url AS page, l.n AS n, CASE "
             f"WHEN t.kind IS NULL THEN 'external' WHEN t.kind = {OTHER} THEN 'file' "
@@ -236,12 +223,14 @@ class Captures:
         )
         if self._chosen.listed:
             pages = "NOT IN (SELECT a FROM reading.pages)"
-            self._run(f"DELETE FROM reading.joined WHERE a {pages}")
-            self._run(f"UPDATE reading.joined SET what = 'unlisted' WHERE what = '' AND b {pages}")
+            self._job.run(f"DELETE FROM reading.joined WHERE a {pages}")
+            self._job.run(
+                f"UPDATE reading.joined SET what = 'unlisted' WHERE what = '' AND b {pages}"
+            )
         if self._chosen.links == "main":
             host = "regexp_extract({}, '^[a-z]+://([^/]*)', 1)"
             of_a = host.format("a")
-            self._run(
+            self._job.run(
                 f"UPDATE reading.joined SET what = 'everywhere' WHERE what = '' AND (b, {of_a}) IN "
                 f"(SELECT j.b, j.host FROM (SELECT b, {of_a} AS host, count(DISTINCT a) AS often "
                 "FROM reading.joined WHERE what = '' GROUP BY ALL) j JOIN "
@@ -252,19 +241,19 @@ class Captures:
     def _restrict(self) -> None:
         """Keep those pages only that are listed, also by other names."""
         source = Source(Path(self._chosen.listed))
-        listed = read_listed(source, skip=bool(self._job.options.skip_bad_rows))
+        listed = read_listed(source, skip=self._job.options.bad_rows != "stop")
         with new_clean_file(self._job, "listed.tsv") as out:
             for url in listed.pages:
                 disk.write(out, f"{self._called(url)}\n".encode())
         named = relation_of(self._job, {"url": "VARCHAR"}, "listed.tsv")
-        self._run(
+        self._job.run(
             "CREATE TABLE reading.listed AS SELECT DISTINCT coalesce(r.b, w.url) AS a "
             f"FROM ({named}) w LEFT JOIN reading.real r ON r.a = w.url"
         )
         strangers = "a NOT IN (SELECT a FROM reading.pages)"
-        self.lost = self._one(f"SELECT count(*) FROM reading.listed WHERE {strangers}")
-        self._run("DELETE FROM reading.pages WHERE a NOT IN (SELECT a FROM reading.listed)")
-        if not self._one("SELECT count(*) FROM reading.pages"):
+        self.lost = self._job.count(f"SELECT count(*) FROM reading.listed WHERE {strangers}")
+        self._job.run("DELETE FROM reading.pages WHERE a NOT IN (SELECT a FROM reading.listed)")
+        if not self._job.count("SELECT count(*) FROM reading.pages"):
             raise UnrecognizedInput(
                 f"none of the {self.lost:,} pages that {source.label} names is in {self.found.file}"
             )
@@ -280,7 +269,7 @@ class Captures:
             "unlisted": "to pages that are not listed",
         }
         found.links = dict.fromkeys(TAGS, 0)
-        for tag, what, count in self._run(
+        for tag, what, count in self._job.run(
             "SELECT tag, what, count(*) FROM reading.joined GROUP BY ALL"
         ):
             if not what or (what == "external" and chosen.external):
@@ -295,21 +284,14 @@ class Captures:
         if self._reported:
             rows = "SELECT page, written, url FROM reading.joined WHERE what = 'broken' ORDER BY "
             rows += "n, url, written"
-            self._run(f"CREATE TABLE reading.broken AS {rows}")
-            for page, written, url in self._streamed("reading.broken", "page, written, url"):
+            self._job.run(f"CREATE TABLE reading.broken AS {rows}")
+            for page, written, url in self._job.streamed("reading.broken", "page, written, url"):
                 self._job.report(page, "broken", written, url)
 
     def _titles(self) -> None:
-        for url, title in self._streamed("reading.pages", "a, title"):
+        for url, title in self._job.streamed("reading.pages", "a, title"):
             if title:
                 self._job.titles.add(url, title)
-
-    def _streamed(self, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
-        """The rows, in order, some at a time."""
-        for low in range(0, self._one(f"SELECT coalesce(max(rowid) + 1, 0) FROM {table}"), _PIECE):
-            yield from self._run(
-                f"SELECT {columns} FROM {table} WHERE rowid >= {low} AND rowid < {low + _PIECE}"
-            )
 
 
 def _is_web(url: str | None) -> bool:

@@ -333,7 +333,7 @@ def _read(job: Job) -> Read:
     """The links between the pages, and the pages."""
     refuse_site(job, READER.title)
     sources = job.inputs
-    skip = bool(job.options.skip_bad_rows)
+    skip = job.options.bad_rows != "stop"
     if job.wanted == 1:
         named = (read_listed(source, skip=skip).pages for source in sources)
         return clean_rows(job, READER.title, ((url,) for pages in named for url in pages))
@@ -423,7 +423,7 @@ class _Fetching(Responses):
         self.left_out += type(self.left_out)()  # without those that are 0
 
     def _add(self, fetched: Fetched, listed: Listed) -> None:
-        message, skip = fetched.message, bool(self._job.options.skip_bad_rows)
+        message, skip = fetched.message, self._job.options.bad_rows != "stop"
         if message is not None and 300 <= message.status < 400:
             return  # where it leads comes, too
         body = None
@@ -436,7 +436,7 @@ class _Fetching(Responses):
             if not skip:
                 raise InputError(
                     f"the sitemap {fetched.url} cannot be read ({why or 'it is damaged'}). "
-                    "--skip-bad-rows goes on without it"
+                    "--bad-rows few goes on without it"
                 )
             self.left_out["sitemap that could not be fetched"] += 1
             return

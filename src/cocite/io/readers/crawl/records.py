@@ -1,41 +1,23 @@
-"""Records of web archives (WARC, ISO 28500), one after the other: FastWARC, and a check of each.
+"""Records of web archives (WARC, ISO 28500), and what servers sent, as they hold it.
 
-    WARC/1.0                            of a response the block is what the server sent:
-    WARC-Type: response
-    WARC-Target-URI: http://a.org/          HTTP/1.1 200 OK
-    WARC-Date: 2026-01-31T00:00:00Z         Content-Type: text/html; charset=utf-8
-    Content-Length: 1234
-                                            <!doctype html>...
-    (the block)
+FastWARC reads the records, which are packed one by one (gzip, Zstandard, lz4), as a whole, or not
+at all. It takes a record for whole however many bytes of it there are, so they are counted here.
+What is damaged is refused by its place, a byte of the file (unpacked, if it is packed as a whole or
+comes through a pipe); or it is counted, and reading goes on at the next record that begins as one:
+of a file, not of a pipe.
 
-Files are packed record by record, by gzip, Zstandard (also with a dictionary in front) or lz4; or
-as a whole; or not at all. FastWARC takes a record for whole however many bytes of it there are, so
-they are counted here. What is damaged is refused by its place, a byte of the file (unpacked, if it
-is packed as a whole or comes through a pipe); or it is counted, and reading goes on at the next
-record that begins as one: of a file, not of a pipe.
+Of a response chunks are put together, and gzip, deflate, Brotli and Zstandard are undone, as by a
+browser: of a body that is cut what is there. Archives often keep a header that their body has been
+freed from, so a body that does not begin as its header says stays what it is, if it is text.
 
 Cost: 5 µs a record, and what unpacking it takes; memory for one record, of 32 MiB at most.
 https://iipc.github.io/warc-specifications/
-
-What a server sent, as an archive keeps it: status, header, and the page, decoded.
-
-    HTTP/1.1 200 OK
-    Content-Type: text/html; charset=utf-8
-    Content-Encoding: gzip
-    Transfer-Encoding: chunked
-
-Chunks are put together, and gzip, deflate, Brotli and Zstandard are undone, as by a browser: of a
-body that is cut what is there. Archives often keep a header that their body has been freed from, so
-a body that does not begin as its header says stays what it is, if it is text.
-
-Cost: that of unpacking; never more than ``most`` bytes.
 """
 
 from __future__ import annotations
 
 import io
 import re
-import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
@@ -43,7 +25,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 from cocite.extras import need
 from cocite.io.readers import signs
-from cocite.io.readers.sources import Beginning, Source, unpack_errors
+from cocite.io.readers.sources import Beginning, Source, unpack_errors, zstd
 
 LARGEST = 1 << 25
 """Bytes of the block of a record that are read."""
@@ -352,8 +334,8 @@ def _unpacked(name: str, body: bytes, most: int) -> bytes | None:
         if name == "br":
             return _brotli(body, most)
         if name == "zstd":
-            return bytes(_zstd().ZstdDecompressor().decompress(body, most + 1))
-    except (zlib.error, _zstd().ZstdError):
+            return bytes(zstd().ZstdDecompressor().decompress(body, most + 1))
+    except (zlib.error, zstd().ZstdError):
         return None
     return None
 
@@ -373,11 +355,3 @@ def _brotli(body: bytes, most: int) -> bytes | None:
     except brotli.error:
         return b"".join(parts) or None
     return b"".join(parts)
-
-
-def _zstd() -> Any:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    return zstd

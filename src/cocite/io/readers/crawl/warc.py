@@ -1,4 +1,4 @@
-"""Web archives (WARC) and what Common Crawl tells of them (WAT), as links between their pages.
+"""Web archives (WARC), and what Common Crawl tells of them (WAT), as links between their pages.
 
     records (records.py) -> HTML pages, parsed (../html/reader.py); WAT -> captures.py
 
@@ -6,21 +6,10 @@ A node is a URL, as browsers write it (WHATWG, without its fragment), at which a
 a response of status 200 to 299 that is HTML. All files that are named are read as one crawl, so
 links lead from one to the other. What is no page is counted: redirects, errors, other files.
 
-Cost: some 2 ms a page of 50 KB in all, on all threads; memory for a few pages.
+WAT has a record of metadata for each page, in JSON. Its links are told apart by their paths, as
+elements and attributes; where elements stand is not told, so none is known to be navigation.
 
-WAT of Common Crawl: what was on a page, as JSON, one object a page (a record of metadata).
-
-    {"Envelope": {"WARC-Header-Metadata": {"WARC-Type": "response", "WARC-Target-URI": URL, ...},
-                  "Payload-Metadata": {"HTTP-Response-Metadata": {
-                      "Response-Message": {"Status": "200"}, "Headers": {"Location": URL, ...},
-                      "HTML-Metadata": {
-                          "Head": {"Title": "...", "Base": URL, "Link": [...], "Metas": [...]},
-                          "Links": [{"path": "A@/href", "url": "/next"}, ...]}}}}}
-
-Links are told apart by their paths, as elements and attributes; of the head those that say what the
-page is the same as. Where elements stand is not told, so none is known to be navigation.
-
-Cost: that of the JSON, some 0.2 ms a page, and a microsecond a link.
+Cost: some 2 ms a page of 50 KB, on all threads; of WAT 0.2 ms a page, and a microsecond a link.
 https://commoncrawl.org/get-started
 """
 
@@ -148,7 +137,7 @@ def _text(value: Any) -> str:
 
 _WANTED = ("response", "resource", "revisit", "metadata")
 _ADVICE = (
-    "Fetch or copy the file again, or pass --skip-bad-rows (skip_bad_rows=True) to leave out what "
+    "Fetch or copy the file again, or pass --bad-rows few (bad_rows='few') to leave out what "
     "is damaged and count it"
 )
 
@@ -196,7 +185,7 @@ class _Crawl(Responses):
 
         def refuse(place: int, what: str) -> None:
             text = f"{source.label}: at byte {place:,}: {what}"
-            if not job.options.skip_bad_rows:
+            if job.options.bad_rows == "stop":
                 raise InputError(f"{text}. {_ADVICE}")
             self.captures.found.leave_out("damaged record", 1, [text])
 

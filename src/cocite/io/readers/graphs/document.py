@@ -24,7 +24,6 @@ from cocite.io.readers.text import TextInput, new_clean_file, relation_of
 
 _NODES, _LINKS = "nodes.tsv", "links.tsv"
 _LONGEST = 65_535
-_ROWS = 1 << 12
 _REFUSED = re.compile(f"[{REFUSED}]")
 _BOTH = "links without direction are stored both ways"
 
@@ -90,14 +89,10 @@ class GraphWriter:
         kind = "UBIGINT" if integers else "VARCHAR"
         columns = {"a": kind, "x": "VARCHAR", "p": "UBIGINT"}
         relation = relation_of(self._job, columns, _NODES)
-        self._run(f"CREATE TABLE reading.nodes AS {relation}")
+        self._job.run(f"CREATE TABLE reading.nodes AS {relation}")
         columns = {"a": kind, "b": kind} | ({"w": "DOUBLE"} if self.weighted else {})
         relation = relation_of(self._job, columns | {"two": "UTINYINT", "p": "UBIGINT"}, _LINKS)
-        self._run(f"CREATE TABLE reading.links AS {relation}")
-
-    def _run(self, query: str) -> list[tuple[object, ...]]:
-        rows: list[tuple[object, ...]] = self._job.database.execute(query).fetchall()
-        return rows
+        self._job.run(f"CREATE TABLE reading.links AS {relation}")
 
     def _check_once(self, found: RowsFound) -> None:
         """See that no two nodes have one id; of those left out, the first stays."""
@@ -121,17 +116,17 @@ class GraphWriter:
     def _leave_out(
         self, found: RowsFound, kind: str, query: str, what: str, table: str, rows: str
     ) -> int:
-        examples = self._run(query)
+        examples = self._job.run(query)
         if not examples:
             return 0
         place, *content = examples[0]
-        if not self._job.options.skip_bad_rows:
+        if self._job.options.bad_rows == "stop":
             text = " -> ".join(map(str, content))
-            raise MalformedRow(self._job.source.label, int(str(place)), what, text)
-        self._run(f"CREATE TABLE reading.out AS {rows}")
-        self._run(f"DELETE FROM reading.{table} WHERE rowid IN (FROM reading.out)")
-        count = int(str(self._run("SELECT count(*) FROM reading.out")[0][0]))
-        self._run("DROP TABLE reading.out")
+            raise MalformedRow(self._job.source.label, int(place), what, text)
+        self._job.run(f"CREATE TABLE reading.out AS {rows}")
+        self._job.run(f"DELETE FROM reading.{table} WHERE rowid IN (FROM reading.out)")
+        count = self._job.count("SELECT count(*) FROM reading.out")
+        self._job.run("DROP TABLE reading.out")
         shown = (f"line {p}: {what}: {' -> '.join(map(str, ends))!r}" for p, *ends in examples)
         found.leave_out(kind, count, shown)
         return count
@@ -142,7 +137,7 @@ class GraphWriter:
             "SELECT count(*) FILTER (x != ''), count(DISTINCT x) FILTER (x != ''), "
             f"count(*) FILTER (strlen(x) > {_LONGEST}), count(*) FROM reading.nodes"
         )
-        have, distinct, long, every = (int(str(value)) for value in self._run(query)[0])
+        have, distinct, long, every = self._job.run(query)[0]
         if have == distinct == every and not long:
             return "x", ""
         if not have:
@@ -155,23 +150,21 @@ class GraphWriter:
 
     def _show_labels(self) -> None:
         """Labels that do not name nodes are their titles."""
-        query = f"SELECT a, x FROM reading.nodes WHERE x != '' AND strlen(x) <= {_LONGEST}"
-        labels = self._job.database.cursor().execute(query)
-        while some := labels.fetchmany(_ROWS):
-            for name, label in some:
-                self._job.titles.add(str(name), str(label))
+        labeled = f"x != '' AND strlen(x) <= {_LONGEST}"
+        for name, label in self._job.streamed("reading.nodes", "a, x", labeled):
+            self._job.titles.add(str(name), str(label))
 
     def _shared(self) -> str:
         query = "SELECT x FROM reading.nodes GROUP BY x HAVING count(*) > 1 ORDER BY x LIMIT 1"
-        return str(self._run(query)[0][0])[:60]
+        return str(self._job.run(query)[0][0])[:60]
 
     def _name(self, by: str, integers: bool) -> bool:
         """Make the table of ids and names; whether names are integers."""
         if by == "x":
             plain = "regexp_full_match(x, '0|[1-9][0-9]*') AND TRY_CAST(x AS UBIGINT) IS NOT NULL"
-            integers = bool(self._run(f"SELECT bool_and({plain}) FROM reading.nodes")[0][0])
+            integers = bool(self._job.run(f"SELECT bool_and({plain}) FROM reading.nodes")[0][0])
         kind = "UBIGINT" if integers else "VARCHAR"
-        self._run(
+        self._job.run(
             f"CREATE TABLE reading.named AS SELECT a AS id, {by}::{kind} AS name FROM reading.nodes"
         )
         return integers
@@ -187,10 +180,10 @@ class GraphWriter:
                 f"(SELECT s.name AS a, t.name AS b{weight}, two FROM reading.links l JOIN "
                 "reading.named s ON s.id = l.a JOIN reading.named t ON t.id = l.b)"
             )
-            self._run(f"CREATE TABLE reading.joined AS FROM {rows}")
+            self._job.run(f"CREATE TABLE reading.joined AS FROM {rows}")
             rows = "FROM reading.joined"
         mirrored = "a != b" if all_both else "two = 1 AND a != b"
-        twice = int(str(self._run(f"SELECT count(*) {rows} WHERE {mirrored}")[0][0]))
+        twice = self._job.count(f"SELECT count(*) {rows} WHERE {mirrored}")
         relation = f"SELECT a, b{weight} {rows}"
         notes = [f"nodes are named by their {'labels' if by == 'x' else 'ids'}"] if declared else []
         if notes and why:
@@ -204,7 +197,7 @@ class GraphWriter:
         if self._job.wanted == 1:
             if not declared:
                 raise InputError(f"{found.file} declares no nodes")
-            found.rows = int(str(self._run("SELECT count(*) FROM reading.named")[0][0]))
+            found.rows = self._job.count("SELECT count(*) FROM reading.named")
             return Read(nodes, found)
         return Read(relation, found, nodes)
 

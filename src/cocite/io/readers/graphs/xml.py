@@ -1,35 +1,23 @@
-"""XML as events, with the line each stands on, and nothing that a document could do beyond itself.
+"""Graphs in XML, GraphML and GEXF: XML as events, and one walker over the elements of both.
 
 A document that declares entities, or defaults of attributes, is refused, whatever they are for, and
-nothing is fetched. Names of elements and attributes are without their prefix. Nothing is kept of
-what was read; the text of an element is given to whoever asks for it.
+nothing is fetched. Bounds, beyond which a document is refused: a text that is asked for has 131,072
+characters; a tag, a comment or another part of markup 1 MiB; elements are 200 deep, and have
+100,000 names. Expat before 2.6 reads a part of markup again for every piece that it is given of it,
+so the bound, and large pieces, keep that from growing with its square (CVE-2023-52425); later ones
+wait for twice as much, which is switched off, as it hides how much is read.
 
-Bounds, beyond which a document is refused: a text that is asked for has 131,072 characters; a tag,
-a comment or another part of markup 1 MiB; elements are 200 deep, and have 100,000 names. Expat
-before 2.6 reads a part of markup again for every piece that it is given of it, so the bound, and
-large pieces, keep that from growing with its square (CVE-2023-52425); later ones wait for twice as
-much, which is switched off, as it hides how much is read.
-
-Cost: a microsecond an element; memory for some MiB.
-
-GraphML: nodes, links and what is said of them in ``<data>``.
-
-A node's label is its ``label``, ``name`` or ``title``, the first of these that is declared for
-nodes, or the label that yEd draws. Links have a direction as ``edgedefault`` says, or as they
+GraphML: a node's label is its ``label``, ``name`` or ``title``, the first of these that is declared
+for nodes, or the label that yEd draws. Links have a direction as ``edgedefault`` says, or as they
 themselves do. ``--weight-column`` is the ``attr.name`` (or the id) of a key for links; its default
 holds for links without it. Hyperedges are refused.
 
-Cost: that of XML and of :mod:`~cocite.io.readers.graphs.document`.
-http://graphml.graphdrawing.org/specification.html
+GEXF, of Gephi: a link is without direction unless its ``type``, or ``defaultedgetype``, says
+``directed``; a ``mutual`` one is both ways, too. ``--weight-column weight`` takes the weights that
+Gephi draws, 1 where none is given; any other is the title (or the id) of an attribute of links.
 
-GEXF, the format of Gephi: nodes with labels, links with types and weights.
-
-A link is without direction unless its ``type``, or ``defaultedgetype``, says ``directed``; a
-``mutual`` one is both ways, too. ``--weight-column weight`` takes the weights that Gephi draws, 1
-where none is given; any other is the title (or the id) of an attribute of links.
-
-Cost: that of XML and of :mod:`~cocite.io.readers.graphs.document`.
-https://gexf.net/schema.html
+Cost: a microsecond an element, and that of :mod:`~cocite.io.readers.graphs.document`.
+http://graphml.graphdrawing.org/specification.html, https://gexf.net/schema.html
 """
 
 from __future__ import annotations
@@ -177,16 +165,26 @@ class _Events:
             )
 
 
-# -- graphml -----------------------------------------------------------------------------
+# -- graphs ------------------------------------------------------------------------------
 
 
 _LABELS = ("label", "name", "title")
+_WEIGHT = "weight"
+"""What Gephi draws links by, without a declaration."""
 
 
 def _read_graphml(job: Job) -> Read:
+    return _read(job, READER.title, gephi=False)
+
+
+def _read_gexf(job: Job) -> Read:
+    return _read(job, GEXF_READER.title, gephi=True)
+
+
+def _read(job: Job, title: str, *, gephi: bool) -> Read:
     """All links, and all nodes."""
-    with GraphWriter(job, READER.title) as out:
-        parse_xml(job, _GraphMLHandler(job, out))
+    with GraphWriter(job, title) as out:
+        parse_xml(job, _Graph(job, out, gephi))
         return out.finish()
 
 
@@ -196,121 +194,6 @@ READER = FormatReader(
     "own, else by their ids",
     _read_graphml,
 )
-
-
-@dataclass
-class _Part:
-    """A node or a link that is open."""
-
-    kind: str
-    name: str
-    line: int
-    ends: tuple[str, str] = ("", "")
-    both: bool = False
-    weight: str = ""
-    labels: dict[str, str] = field(default_factory=dict)
-
-
-class _GraphMLHandler:
-    def __init__(self, job: Job, out: GraphWriter) -> None:
-        self.wants_text = False
-        self._label, self._requested, self._out = job.source.label, job.options.weight, out
-        self._label_keys: dict[str, str] = {}
-        self._weight_keys: dict[str, str] = {}
-        self._edge_names: dict[str, None] = {}
-        self._key, self._default = "", ""
-        self._both = [False]
-        self._open: list[_Part] = []
-        self._data = ""
-
-    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
-        """An element begins."""
-        match name:
-            case "key":
-                self._declare(attributes)
-            case "default":
-                self.wants_text = self._key in self._weight_keys
-            case "graph":
-                self._both.append(attributes.get("edgedefault", "directed") == "undirected")
-            case "node":
-                self._open.append(_Part(name, attributes.get("id", ""), line))
-            case "edge":
-                self._begin_link(attributes, line)
-            case "data":
-                self._data = attributes.get("key", "")
-                self.wants_text = self._data in self._label_keys or self._data in self._weight_keys
-            case "NodeLabel":
-                self.wants_text = True
-            case "hyperedge":
-                raise InputError(
-                    f"{self._label}:{line}: a hyperedge, which links more than two nodes; cocite "
-                    "reads links of two"
-                )
-
-    def end(self, name: str, text: str) -> None:
-        """An element ends."""
-        part = self._open[-1] if self._open else None
-        match name:
-            case "key":
-                self._key = ""
-            case "default" if self.wants_text:
-                self._weight_keys[self._key] = text
-            case "graph":
-                self._both.pop()
-            case "data" if self.wants_text and part is not None:
-                if part.kind == "edge" and self._data in self._weight_keys:
-                    part.weight = text.strip()
-                elif part.kind == "node" and self._data in self._label_keys:
-                    part.labels.setdefault(self._label_keys[self._data], text)
-            case "NodeLabel" if part is not None:
-                part.labels.setdefault("drawn", text)
-            case "node" | "edge" if part is not None and part.kind == name:
-                self._end_part(self._open.pop())
-        self.wants_text = False
-
-    def _declare(self, attributes: dict[str, str]) -> None:
-        self._key = attributes.get("id", "")
-        name, of = attributes.get("attr.name", self._key), attributes.get("for", "all")
-        if of in ("node", "all") and name.lower() in _LABELS:
-            self._label_keys[self._key] = name.lower()
-        if of in ("edge", "all"):
-            self._edge_names.setdefault(name)
-            if self._requested and self._requested in (name, self._key):
-                self._weight_keys[self._key] = ""
-
-    def _begin_link(self, attributes: dict[str, str], line: int) -> None:
-        if self._out.weighted and not self._weight_keys:
-            names = ", ".join(map(repr, self._edge_names)) or "none"
-            raise UsageError(
-                f"{self._label} has no attribute {self._requested!r} of links; it has {names}"
-            )
-        said = attributes.get("directed")
-        both = self._both[-1] if said is None else said in ("false", "0")
-        weight = next(iter(self._weight_keys.values()), "").strip()
-        ends = attributes.get("source", ""), attributes.get("target", "")
-        self._open.append(_Part("edge", "", line, ends, both, weight))
-
-    def _end_part(self, part: _Part) -> None:
-        if part.kind == "edge":
-            self._out.link(*part.ends, part.weight, part.both, part.line)
-            return
-        found = [part.labels[key] for key in (*_LABELS, "drawn") if part.labels.get(key)]
-        self._out.node(part.name, found[0] if found else None, part.line)
-
-
-# -- gexf --------------------------------------------------------------------------------
-
-
-_WEIGHT = "weight"
-
-
-def _read_gexf(job: Job) -> Read:
-    """All links, and all nodes."""
-    with GraphWriter(job, GEXF_READER.title) as out:
-        parse_xml(job, _GEXFHandler(job, out))
-        return out.finish()
-
-
 GEXF_READER = FormatReader(
     "GEXF",
     "GEXF (Gephi); nodes are named by their labels if all have one of their own, else by their ids",
@@ -318,62 +201,132 @@ GEXF_READER = FormatReader(
 )
 
 
-class _GEXFHandler:
-    wants_text = False
+@dataclass
+class _Part:
+    """A node or a link that is open."""
 
-    def __init__(self, job: Job, out: GraphWriter) -> None:
+    kind: str
+    line: int
+    attributes: dict[str, str]
+    both: bool = False
+    weight: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class _Graph:
+    """The elements of GraphML, or of GEXF (``gephi``)."""
+
+    def __init__(self, job: Job, out: GraphWriter, gephi: bool) -> None:
+        self.wants_text = False
         self._label, self._requested, self._out = job.source.label, job.options.weight, out
-        self._type = "undirected"
+        self._gephi = gephi
+        self._drawn = gephi and self._requested in ("", _WEIGHT)
         self._of_links = False
-        self._titles: dict[str, str] = {}
-        self._defaults: dict[str, str] = {}
-        self._link: tuple[str, str, bool, int] | None = None
-        self._weight = ""
-        self._attribute = ""
+        self._key = ""
+        self._names: dict[str, None] = {_WEIGHT: None} if gephi else {}
+        self._weights: dict[str, str] = {}
+        """Attributes that are the weight of a link, and their defaults."""
+        self._label_keys: dict[str, str] = {}
+        self._both = [gephi]
+        self._open: list[_Part] = []
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None:
         """An element begins."""
         match name:
             case "graph":
-                self._type = attributes.get("defaultedgetype", self._type)
+                self._begin_graph(attributes)
+            case "node" | "edge":
+                self._begin_part(_Part(name, line, attributes))
+            case "key" if not self._gephi:
+                self._declare_key(attributes)
+            case "data" if not self._gephi:
+                self._key = attributes.get("key", "")
+                self.wants_text = self._key in self._label_keys or self._key in self._weights
+            case "NodeLabel" if not self._gephi:
+                self.wants_text = True
+            case "hyperedge" if not self._gephi:
+                raise InputError(
+                    f"{self._label}:{line}: a hyperedge, which links more than two nodes; cocite "
+                    "reads links of two"
+                )
             case "attributes":
                 self._of_links = attributes.get("class") == "edge"
             case "attribute" if self._of_links:
-                self._attribute = attributes.get("id", "")
-                self._titles[self._attribute] = attributes.get("title", "")
-            case "default" if self._of_links:
-                self.wants_text = True
-            case "node":
-                self._out.node(attributes.get("id", ""), attributes.get("label"), line)
-            case "edge":
-                self._begin_link(attributes, line)
-            case "attvalue" if self._link is not None:
-                key = attributes.get("for", attributes.get("id", ""))
-                if self._requested != _WEIGHT and self._requested in (key, self._titles.get(key)):
-                    self._weight = attributes.get("value", "").strip()
+                self._declare(attributes.get("id", ""), attributes.get("title", ""))
+            case "attvalue" if self._open:
+                if attributes.get("for", attributes.get("id", "")) in self._weights:
+                    self._open[-1].weight = attributes.get("value", "")
+            case "default":
+                self.wants_text = self._of_links or self._key in self._weights
 
     def end(self, name: str, text: str) -> None:
         """An element ends."""
-        if name == "default" and self._of_links:
-            self._defaults[self._attribute] = text.strip()
-            self.wants_text = False
-        if name == "attributes":
-            self._of_links = False
-        if name == "edge" and self._link is not None:
-            source, target, both, line = self._link
-            self._out.link(source, target, self._weight, both, line)
-            self._link = None
+        part = self._open[-1] if self._open else None
+        match name:
+            case "attributes" | "key":
+                self._of_links, self._key = False, ""
+            case "default" if self._key in self._weights:
+                self._weights[self._key] = text
+            case "graph" if not self._gephi:
+                self._both.pop()
+            case "data" if self.wants_text and part is not None:
+                if part.kind == "edge" and self._key in self._weights:
+                    part.weight = text
+                elif part.kind == "node" and self._key in self._label_keys:
+                    part.labels.setdefault(self._label_keys[self._key], text)
+            case "NodeLabel" if part is not None:
+                part.labels.setdefault("drawn", text)
+            case "node" | "edge" if part is not None and part.kind == name:
+                self._end_part(self._open.pop())
+        self.wants_text = False
 
-    def _begin_link(self, attributes: dict[str, str], line: int) -> None:
-        self._weight = attributes.get(_WEIGHT, "1").strip()
-        if self._requested and self._requested != _WEIGHT:
-            keys = [k for k, title in self._titles.items() if self._requested in (k, title)]
-            if not keys and self._out.weighted:
-                names = ", ".join(map(repr, [_WEIGHT, *self._titles.values()]))
+    def _begin_graph(self, attributes: dict[str, str]) -> None:
+        if not self._gephi:
+            self._both.append(attributes.get("edgedefault", "directed") == "undirected")
+        elif "defaultedgetype" in attributes:
+            self._both = [attributes["defaultedgetype"] != "directed"]
+
+    def _declare_key(self, attributes: dict[str, str]) -> None:
+        key = attributes.get("id", "")
+        name, of = attributes.get("attr.name", key), attributes.get("for", "all")
+        if of in ("node", "all") and name.lower() in _LABELS:
+            self._label_keys[key] = name.lower()
+        self._key = key
+        if of in ("edge", "all"):
+            self._declare(key, name)
+
+    def _declare(self, key: str, name: str) -> None:
+        """An attribute of links."""
+        self._key = key
+        self._names.setdefault(name)
+        if self._requested and not self._drawn and self._requested in (key, name):
+            self._weights[key] = ""
+
+    def _begin_part(self, part: _Part) -> None:
+        attributes = part.attributes
+        if part.kind == "node" and self._gephi:  # all that is said of it is here
+            self._out.node(attributes.get("id", ""), attributes.get("label"), part.line)
+            return
+        if part.kind == "edge":
+            if self._out.weighted and not self._drawn and not self._weights:
+                names = ", ".join(map(repr, self._names)) or "none"
                 raise UsageError(
                     f"{self._label} has no attribute {self._requested!r} of links; it has {names}"
                 )
-            self._weight = self._defaults.get(keys[0], "") if keys else ""
-        both = attributes.get("type", self._type) != "directed"
-        ends = attributes.get("source", ""), attributes.get("target", "")
-        self._link = (*ends, both, line)
+            said = attributes.get("type" if self._gephi else "directed")
+            part.both = self._both[-1]
+            if said is not None:
+                part.both = said != "directed" if self._gephi else said in ("false", "0")
+            part.weight = next(iter(self._weights.values()), "")
+            if self._drawn:
+                part.weight = attributes.get(_WEIGHT, "1")
+        self._open.append(part)
+
+    def _end_part(self, part: _Part) -> None:
+        of = part.attributes
+        if part.kind == "edge":
+            ends = of.get("source", ""), of.get("target", "")
+            self._out.link(*ends, part.weight.strip(), part.both, part.line)
+            return
+        found = [part.labels[key] for key in (*_LABELS, "drawn") if part.labels.get(key)]
+        self._out.node(of.get("id", ""), found[0] if found else None, part.line)

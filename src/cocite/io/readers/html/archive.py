@@ -47,9 +47,9 @@ from cocite.io.readers.html.site import (
     may_be_page,
     real_path,
 )
+from cocite.io.readers.html.tar import TarError, TarMember, tar_members
 from cocite.io.readers.signs import zip_archive
 from cocite.io.readers.sources import most_unpacked, unpack_errors, unpacks_to_more
-from cocite.io.readers.tar import TarError, TarMember, tar_members
 from cocite.resources import format_size
 from cocite.storage import disk
 

@@ -10,28 +10,16 @@ every link that stands on one is a row, so that ``--count-duplicates`` counts th
   the canonical links of some pages agree on.
 * A page whose canonical link leads to another page of the folder, or that sends the browser there
   (``refresh``), is that page: links to it are links to the other one, and it is no node.
-* ``--links main`` leaves navigation out: what stands in its elements (``io/readers/html/page.py``),
-  and links to pages to which 9 in 10 pages of the site link, ten at least.
+* ``--links main`` leaves navigation out: what stands in its elements, and links to pages to which 9
+  in 10 pages of the site link, ten at least.
 
-Links that lead to no file of the folder, or are no URLs, are counted, and reported one by one.
+Links that lead to no file of the folder, or are no URLs, are counted, and listed in the order of
+the pages in the file of ``--report``, which is there when it is whole.
 
-Cost: some 0.8 ms a page, on all threads (``io/readers/html/reader.py``); what was found lies in a
-scratch file.
+Pages are parsed side by side, in a process for each thread: one that dies, or takes longer than a
+minute, is begun anew, and its page is one without links, and counted.
 
-What was counted on pages, in words: links by their tags, what is no link, what is left out.
-
-Pages parsed side by side, in processes that may die: a page that kills one is a page without
-links, and is counted.
-
-Each thread has one process, which is begun anew if it dies or takes longer than a minute for a
-page. Pages come back in the order in which they went in; a few a thread are in memory.
-
-Cost: some 0.7 ms a page of 40 KB, and 0.1 ms to send it there and back.
-
-The list of links that lead nowhere, as a file: page, what is wrong, what was written, its URL.
-
-A row each, in the order of the pages, with tabs between the columns, or commas if the file ends in
-``.csv``; what is no text is escaped. The file is there when it is whole.
+Cost: some 0.8 ms a page of 40 KB, on all threads; a few pages a thread are in memory.
 """
 
 from __future__ import annotations
@@ -397,7 +385,7 @@ class _SiteRead:
 
     def _restrict(self, own: list[str]) -> list[str]:
         """Those pages that are listed, also by other names; the others are none."""
-        source, skip = Source(Path(self._chosen.listed)), bool(self._job.options.skip_bad_rows)
+        source, skip = Source(Path(self._chosen.listed)), self._job.options.bad_rows != "stop"
         urls = read_listed(source, base=self._site.root, skip=skip).pages
         found = {url: self._target(url) if self._leads_inside(url) else None for url in urls}
         here = set(found.values())

@@ -1,0 +1,170 @@
+"""SimRank from a low-rank factorisation of the links, without iterating on the matrix.
+
+With Q ~ U E V' of rank r, X = c Q X Q' + D (D diagonal) has the solution
+
+    X = D + c U M U'        M = K + c B M B'        K = E V' D V E        B = E V' U        (r x r)
+
+and M, the sum of A^k K A'^k with A = sqrt(c) B, follows by doubling: M <- M + A M A', A <- A A.
+There is such a sum only where A's spectral radius is below 1. Q's is at most 1, but that of its
+low-rank factors may be above, whatever the rank: then there is no X, and an error says so.
+
+As published the method takes D = (1 - c) I, whose X is another measure, with diagonals that differ.
+SimRank has 1 on the diagonal: n linear equations for D, diag X(D) = 1, solved by GMRES, whose
+residual never grows.
+
+Nothing bounds the error in the largest entry by the singular values left out, as Q's norm may be
+far above 1. It is measured instead: one plain step G from X gives |X - S*| <= |G(X) - X| / (1 - c).
+
+The factors come from subspace iteration with a fixed start, or, for ranks from a quarter of n, from
+NumPy. Every loop ends by count.
+Cost: O(n r^2) a step for D, O(n^2 r) for X. Memory: ``low_rank_bytes``.
+Source: Li et al. 2010, as Yu et al. 2011 describe it in 5.1.4 and 6; doubling: Smith 1968;
+subspace iteration: Halko, Martinsson, Tropp 2011; GMRES: Saad, Schultz 1986.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.allpairs.core import Core, CoreLinks
+from cocite.errors import NotConverged
+
+Floats = NDArray[np.float64]
+_OVERSAMPLED, _POWERS = 10, 6
+_STEPS = 100
+"""Of GMRES: at decay 0.99 some 70 take the diagonal to six digits."""
+_DOUBLINGS = 64
+"""Enough for a spectral radius of 1 - 2**-58: nearer to 1 nothing can be told apart from it."""
+_NOTHING = 1e-9
+"""A power this small adds its square, less than the rounding of what is there."""
+
+
+def low_rank_bytes(nodes: int, rank: int, decay: float) -> int:
+    """What the factors and the steps for D take, at most: bytes beside the matrix of scores."""
+    rank = min(rank, nodes)
+    factors = 72 * nodes * nodes if _is_large(rank, nodes) else 48 * nodes * (rank + _OVERSAMPLED)
+    # A power below 1 in norm: from there its square is the next.
+    doublings = math.ceil(math.log2(math.log(_NOTHING) / math.log(math.sqrt(decay)))) + 4
+    return factors + 8 * rank * rank * (doublings + 4) + 8 * nodes * (_STEPS + 2 * rank)
+
+
+def low_rank_scores(
+    rows: CoreLinks, core: Core, rank: int, decay: float, accuracy: float
+) -> Floats:
+    """float64[classes, classes]: X between the classes of ``core``; ``rows`` are Q by nodes.
+
+    Raises :class:`NotConverged` where the factors have no such X.
+    """
+    u, e, v = _factors(rows, rank)
+    powers = _powers(e[:, None] * v.T @ u, decay)
+
+    def middle(diagonal: Floats) -> Floats:
+        return _stein(e[:, None] * ((v.T * diagonal) @ v) * e, powers)
+
+    def on_diagonal(diagonal: Floats) -> Floats:
+        found: Floats = diagonal + decay * np.einsum("ij,ij->i", u @ middle(diagonal), u)
+        return found
+
+    ones = np.ones(rows.rows)
+    solved = middle(_gmres(on_diagonal, ones, accuracy * (1 - decay) / 10))
+    of_class = u[core.firsts]
+    scores: Floats = decay * (of_class @ solved) @ of_class.T
+    at = np.flatnonzero(core.sizes == 1)
+    scores[at, at] = 1
+    return scores
+
+
+def _powers(b: Floats, decay: float) -> list[Floats]:
+    """A, A^2, A^4, ... of A = sqrt(decay) B, as long as they add anything to the sum."""
+    power: Floats = math.sqrt(decay) * b
+    found: list[Floats] = []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(_DOUBLINGS):
+            size = float(np.linalg.norm(power))
+            if size <= _NOTHING:
+                return found
+            if not math.isfinite(size):
+                break
+            found.append(power)
+            power = power @ power
+    radius = float(np.abs(np.linalg.eigvals(b)).max())
+    raise NotConverged(
+        f"the links cut to rank {b.shape[0]} have a spectral radius of {radius:.6g}; at decay "
+        f"{decay:g} there are scores only below {1 / math.sqrt(decay):.6g}. Take a greater --rank "
+        "(that of all nodes always has scores), a smaller --decay, or another --method"
+    )
+
+
+def _stein(start: Floats, powers: list[Floats]) -> Floats:
+    """M = start + A M A'; ``powers`` are those of A."""
+    total = start
+    for power in powers:
+        total = total + power @ total @ power.T
+    return total
+
+
+def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> Floats:
+    """x with |times(x) - right| <= ``enough`` in the largest entry, or as near as some steps lead.
+
+    ``times`` is linear; the start is ``right``.
+    """
+    rest = right - times(right)
+    size = float(np.linalg.norm(rest))
+    if float(np.abs(rest).max(initial=0)) <= enough:
+        return right
+    basis, steps = [rest / size], np.zeros((_STEPS + 1, _STEPS))
+    for k in range(_STEPS):
+        following = times(basis[k])
+        whole = float(np.linalg.norm(following))
+        for _ in range(2):  # once more, for what rounding left
+            for i, direction in enumerate(basis):
+                share = float(direction @ following)
+                steps[i, k] += share
+                following -= share * direction
+        steps[k + 1, k] = float(np.linalg.norm(following))
+        first = np.zeros(k + 2)
+        first[0] = size
+        best = np.linalg.lstsq(steps[: k + 2, : k + 1], first, rcond=None)[0]
+        left = float(np.linalg.norm(first - steps[: k + 2, : k + 1] @ best))
+        if left <= enough or steps[k + 1, k] <= 1e-14 * whole:
+            break
+        basis.append(following / steps[k + 1, k])
+    return right + np.column_stack(basis[: k + 1]) @ best
+
+
+def _factors(rows: CoreLinks, rank: int) -> tuple[Floats, Floats, Floats]:
+    """(U, E, V) of Q to ``rank``, or to as many singular values as are not 0."""
+    n = rows.rows
+    if _is_large(rank, n):
+        full = np.zeros((n, n))
+        full[np.repeat(np.arange(n), np.diff(rows.offsets)), rows.columns] = rows.weights
+        u, e, vt = np.linalg.svd(full)
+    else:
+        start = np.random.default_rng(0).standard_normal((n, rank + _OVERSAMPLED))
+        columns = rows.transposed(n)
+        basis = np.linalg.qr(_times(rows, start))[0]
+        for _ in range(_POWERS):
+            basis = np.linalg.qr(_times(rows, np.linalg.qr(_times(columns, basis))[0]))[0]
+        inner, e, vt = np.linalg.svd(_times(columns, basis).T, full_matrices=False)
+        u = basis @ inner
+    kept = min(rank, int((e > 1e-13 * max(e[0], 1e-300)).sum()) if e.size else 0)
+    return u[:, :kept], e[:kept], vt[:kept].T
+
+
+def _is_large(rank: int, nodes: int) -> bool:
+    """Whether NumPy's decomposition of the whole matrix is no more work."""
+    return rank + _OVERSAMPLED >= nodes / 4
+
+
+def _times(rows: CoreLinks, matrix: Floats) -> Floats:
+    from cocite.kernels import allpairs
+
+    dense = np.ascontiguousarray(matrix)
+    out: Floats = np.empty_like(dense)
+    columns = rows.columns
+    allpairs.multiply(rows.offsets, columns, rows.weights, dense, 0, dense.shape[1], out)
+    return out

@@ -1,0 +1,195 @@
+"""Reports of a build: what it will take, what it took, and what the graph has for it.
+
+*Hubs* are those of ``graph/graph.py``. A measure that has a setting for them says how it is chosen;
+any can do without them, in a graph from which they are left out (``graph/exclude.py``).
+
+*Without answers* are the pages of which this is known by their degrees alone: those without links,
+and, of measures that compare what links to a page, or what it links to, those without such links.
+There are others, which only a query finds (``cocite related-all`` counts them all).
+
+Cost: a pass over the degrees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from cocite.engine.carriers import Traffic
+from cocite.graph import Graph
+from cocite.graph.graph import Hub, hubs_in_words
+from cocite.graph.links import DIRECTIONS
+from cocite.index.plan import BuildOptions
+from cocite.measures import DEFAULT, HUBS
+from cocite.measures.cocitation import IDF
+from cocite.measures.snn import MAX_DEGREE
+from cocite.resources import format_size, format_time, own_memory
+from cocite.storage import evict
+
+
+@dataclass(frozen=True)
+class IndexEstimate:
+    """What a build will take: ``bytes`` on disk, the ``rooms`` of its parts, ``seconds``; and how
+    much memory making refined answers ready takes, 0 if it is not to be done.
+    """
+
+    bytes: int
+    rooms: tuple[str, ...]
+    seconds: float
+    done: int
+    units: str
+    refining: int
+
+    def __str__(self) -> str:
+        rooms = " then ".join(dict.fromkeys(self.rooms))
+        text = f"{format_size(self.bytes)} on disk, {rooms}, about {format_time(self.seconds)}"
+        if self.refining:
+            memory = format_size(self.refining + own_memory())
+            text += f", and longer, with {memory}, to make refined answers ready"
+        if self.done:
+            units = self.units if self.done > 1 else self.units.removesuffix("s")
+            text += f"; goes on after {self.done:,} {units} that an earlier run finished"
+        return text
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """What a build took: of the units (samples, or nodes) it made itself, if it resumed, and how
+    many it ``finished`` (samples, or parts; :attr:`IndexBuild.finished`). ``traffic`` is what
+    blocks that live apart have sent each other.
+    """
+
+    units: int
+    finished: int
+    seconds: float
+    live_steps: int
+    bytes: int
+    traffic: Traffic | None = None
+
+
+_PIECE = 1 << 16
+
+
+@dataclass(frozen=True)
+class GraphReport:
+    """The ``hubs`` of a graph of so many ``pages``, and how many pages are ``without`` answers in
+    an index, as they have no links in its ``way``: ``in``, ``out``, or ``any`` for either; and how
+    many are ``passed_over``, as they have more links than ``max_degree`` (None: there is no such).
+    """
+
+    hubs: tuple[Hub, ...]
+    pages: int
+    without: int
+    way: str
+    passed_over: int
+    max_degree: int | None
+
+    @classmethod
+    def of(cls, graph: Graph, options: BuildOptions) -> Self:
+        """What is known of ``graph`` for an index that is made as ``options`` say."""
+        way = _way(options)
+        without = 0 if any(part.measure.texts for part in options.parts) else _lone(graph, way)
+        return cls(graph.hubs, graph.nodes, without, way, *too_wide(graph, options))
+
+    def lines(self, graph: Graph, options: BuildOptions) -> list[str]:
+        """Both in words, each with what to do; nothing of what there is none of."""
+        return [
+            *self._of_hubs(graph, options),
+            *self._of_those_passed_over(options),
+            *self._of_those_without(options),
+        ]
+
+    def _of_hubs(self, graph: Graph, options: BuildOptions) -> list[str]:
+        """Nothing either if all parts count hubs less, as was chosen."""
+        parts = [part for part in options.parts if not part.measure.texts]
+        if not self.hubs or not parts or all(part.by_page for part in parts):
+            return []
+        name, ways = options.measure.name, []
+        if any(HUBS in part.measure.build for part in parts):
+            ways.append("--hubs idf (hubs='idf') counts their links less")
+        if any(IDF in part.measure.ask for part in parts):
+            ways.append("--idf (idf=True) counts them less when asking")
+        if any(MAX_DEGREE in part.measure.build for part in parts):
+            ways.append(f"{name} counts them less by itself")
+        ways.append(
+            f"cocite ingest {graph.path} -o DIR --exclude-nodes FILE leaves them out, their names "
+            "one a line (exclude_nodes=)"
+        )
+        return [
+            f"{hubs_in_words(self.hubs, self.pages)}: what is linked with so many tells little of "
+            f"any. {'; '.join(ways)}"
+        ]
+
+    def _of_those_passed_over(self, options: BuildOptions) -> list[str]:
+        if not self.passed_over or self.max_degree is None:
+            return []
+        count, has = self.passed_over, "page has" if self.passed_over == 1 else "pages have"
+        return [
+            f"{count:,} of the {self.pages:,} {has} more than {self.max_degree:,} links, and what "
+            f"they link is left aside by {options.measure.name}: --max-degree chooses another "
+            "number"
+        ]
+
+    def _of_those_without(self, options: BuildOptions) -> list[str]:
+        if not self.without:
+            return []
+        links = {"in": DIRECTIONS["in"], "out": DIRECTIONS["out"]}.get(self.way, "links")
+        known = (
+            f"{self.without:,} of the {self.pages:,} pages have no {links}, so nothing is related "
+            f"to them by {options.measure.name}"
+        )
+        if self.way == "any":
+            return [known]
+        others = f"; with --direction any, or by {DEFAULT}, only pages without any link have none"
+        return [known + others]
+
+
+def _way(options: BuildOptions) -> str:
+    """The direction in which a page must have links to have an answer; ``any`` where it may be
+    related to those that it has links with in the other one.
+    """
+    ways = {
+        part.measure.looks_at(part.direction)
+        if part.measure.step is not None or part.measure.own_links
+        else "any"
+        for part in options.parts
+    }
+    way = next(iter(ways))
+    return way if len(ways) == 1 and way in ("in", "out") else "any"
+
+
+def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
+    """How many pages have more links than tell something in an index, and how many that are, of
+    several components the fewest; 0 and None if links are not counted. Pages that are compared by
+    in-links share what links to them, so that its out-links count, and a page is its own neighbor.
+    """
+    parts = [part for part in options.parts if MAX_DEGREE in part.settings]
+    if not parts:
+        return 0, None
+    max_degree, count = min(part.settings[MAX_DEGREE] for part in parts), 0
+    ways = {part.direction for part in parts}
+    offsets, outs = graph.in_offsets, graph.out_degrees
+    for low in range(0, graph.nodes, _PIECE):
+        ins = np.diff(offsets[low : low + _PIECE + 1]).astype(np.int64)
+        most = outs[low : low + _PIECE].astype(np.int64) if ways != {"out"} else ins
+        most = np.maximum(most, ins) if ways != {"in"} else most
+        count += int(np.count_nonzero(most + 1 > max_degree))
+        evict(offsets, outs)
+    return count, max_degree
+
+
+def _lone(graph: Graph, way: str) -> int:
+    """How many pages have no links in a direction."""
+    offsets, outs, count = graph.in_offsets, graph.out_degrees, 0
+    for low in range(0, graph.nodes, _PIECE):
+        none = np.ones(min(_PIECE, graph.nodes - low), bool)
+        if way != "out":
+            piece = offsets[low : low + _PIECE + 1]
+            none &= piece[1:] == piece[:-1]
+        if way != "in":
+            none &= outs[low : low + _PIECE] == 0
+        count += int(none.sum())
+        evict(offsets, outs)
+    return count

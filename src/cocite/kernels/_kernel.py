@@ -1,0 +1,349 @@
+"""Kernels: functions on arrays that are compiled when the package is built, not when it runs.
+
+``@kernel`` is for what Python calls, ``@helper`` for a piece of kernels, ``@shared`` for both. The
+types of a kernel are its annotations (``kernels/_types.py``). The build has Numba compile all of
+them into one library a processor (``hatch_build.py``); this module loads it when a kernel is first
+called, and calls it through ctypes, without the interpreter's lock. It needs neither Numba nor a
+compiler, and loads no code from where users write.
+
+With ``COCITE_JIT=1`` Numba compiles the same functions when they are first called
+(``kernels/_jit.py``).
+
+An array is passed as the object that it is. The library reads its address, dimensions, type and
+flags from NumPy's structure of an array, which all releases share, and returns ``MISMATCH`` unless
+they are as declared. No function of Python's C interface is called: one library serves all versions
+of Python.
+
+Cost: a call takes one to two microseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial, update_wrapper
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cocite.errors import ResourceError
+from cocite.extras import install_command
+from cocite.kernels._signature import (
+    NUMBERS,
+    Array,
+    Number,
+    Signature,
+    Struct,
+    Type,
+    Variables,
+    flat,
+    signatures,
+)
+from cocite.resources import note_own_memory
+
+JIT = os.environ.get("COCITE_JIT", "") not in ("", "0")
+"""Whether Numba compiles kernels when they are called."""
+
+MISMATCH = 99
+"""What the library returns for an array that is not as declared."""
+
+DTYPES = tuple(map(np.dtype, NUMBERS.values()))
+"""The types of arrays, in the order of the library's table of them."""
+
+_C: dict[str, Any] = {
+    "bool": ctypes.c_bool,
+    "uint8": ctypes.c_uint8,
+    "uint16": ctypes.c_uint16,
+    "uint32": ctypes.c_uint32,
+    "uint64": ctypes.c_uint64,
+    "int32": ctypes.c_int32,
+    "int64": ctypes.c_int64,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}
+_PLAIN = {"bool": bool, "int64": int, "float64": float}
+"""Numbers that Python has, which are passed as they are."""
+
+
+def library_path() -> Path:
+    """Return the path of the library that suits this process's processor best.
+
+    ``COCITE_TARGET`` names another processor, and ``COCITE_CHECKED=1`` the library that checks
+    bounds; both are for tests.
+    """
+    checked = "-checked" if os.environ.get("COCITE_CHECKED", "") not in ("", "0") else ""
+    chosen = os.environ.get("COCITE_TARGET")
+    paths = [
+        Path(__file__).with_name(f"_native-{target}{checked}.so")
+        for target in ([chosen] if chosen else targets())
+    ]
+    return next((path for path in paths if path.exists()), paths[0])
+
+
+def targets() -> list[str]:
+    """Return what this processor runs, the best first: levels of x86-64, or its architecture."""
+    machine = platform.machine()
+    if machine not in ("x86_64", "AMD64"):
+        return ["aarch64" if machine == "arm64" else machine]
+    from numpy._core import _multiarray_umath as numpy_core
+
+    has = getattr(numpy_core, "__cpu_features__", {})
+    v3 = has.get("AVX2") and has.get("FMA3")
+    return ["x86-64-v3", "x86-64-v2"] if v3 else ["x86-64-v2"]
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """Return the library of all kernels; ``ResourceError`` if it was not built."""
+    path = library_path()
+    try:
+        note_own_memory()
+        found = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ResourceError(
+            f"the compiled kernels cannot be loaded: {error}. Install a wheel, or build them in "
+            "a clone: pip install . ; or have Numba compile them when they are called: "
+            f"COCITE_JIT=1, and {install_command('jit')}"
+        ) from None
+    ctypes.c_int64.in_dll(found, "cocite_head").value = object.__basicsize__
+    table = (ctypes.c_void_p * len(DTYPES)).in_dll(found, "cocite_types")
+    table[:] = [id(dtype) for dtype in DTYPES]
+    return found
+
+
+def library_digest() -> str:
+    """Return the digest of the sources that the library was built from."""
+    return bytes((ctypes.c_char * 16).in_dll(library(), "cocite_digest").raw).decode()
+
+
+def _passed_as(kind: Number | Array | None) -> Any:
+    if kind is None:
+        return ctypes.c_void_p
+    return _C[kind.dtype] if isinstance(kind, Number) else ctypes.py_object
+
+
+class _Entry:
+    """A kernel for one signature."""
+
+    def __init__(self, name: str, signature: Signature) -> None:
+        self.arguments = signature.arguments
+        self.kinds = tuple(flat(self.arguments))
+        self.call = library()[signature.symbol(name)]
+        self.call.argtypes = [ctypes.c_void_p, *map(_passed_as, self.kinds)]
+        self.call.restype = ctypes.c_int32
+        returns = [_C[each.dtype] for each in signature.returns]
+        self.room: Any = returns[0] if returns else None
+        self.fields = tuple(f"n{i}" for i in range(len(returns))) if len(returns) > 1 else ()
+        if self.fields:
+            found = list(zip(self.fields, returns, strict=True))
+            self.room = type("_Room", (ctypes.Structure,), {"_fields_": found})
+
+    def takes(self, types: tuple[type, ...]) -> bool:
+        """Return whether what is of these types may be passed if the arrays are as declared."""
+        return len(types) == len(self.kinds) and all(map(_is_of, types, self.kinds))
+
+
+def _is_of(found: type, kind: Number | Array | None) -> bool:
+    if kind is None:
+        return found is type(None)
+    if isinstance(kind, Array):
+        return issubclass(found, np.ndarray)
+    if issubclass(found, np.generic):
+        return np.dtype(found) == kind.dtype
+    return found is _PLAIN.get(kind.dtype)
+
+
+def _failure(name: str) -> Exception:
+    """Return what a status other than 0 says: kernels fail for memory, or of bounds if checked."""
+    if "-checked" in library_path().name:
+        return IndexError(f"{name}: an index is out of bounds")
+    return MemoryError(f"there is not enough memory left for {name}")
+
+
+class Kernel:
+    """A function that is compiled. Threads may share it."""
+
+    def __init__(self, function: Callable[..., Any], variables: Variables) -> None:
+        update_wrapper(self, function)
+        self._variables = variables
+        self._name = f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
+        self._entries: list[_Entry] | None = None
+        self._tuples: tuple[int, ...] = ()
+        """Places of tuples among the arguments, the last first."""
+        self._plans: dict[tuple[type, ...], tuple[list[int], list[_Entry]]] = {}
+        """By the types of arguments, without tuples: places of NumPy's numbers, and entries."""
+
+    def __call__(self, *args: Any) -> Any:
+        passed: Any = args
+        for place in self._tuples:
+            if len(args) > place and isinstance(args[place], tuple):
+                passed = (*passed[:place], *args[place], *passed[place + 1 :])
+        plan = self._plans.get(tuple(map(type, passed)))
+        if plan is not None:
+            places, entries = plan
+            if places:
+                passed = list(passed)
+                for place in places:
+                    passed[place] = passed[place].item()
+            for entry in entries:
+                matches, found = self._run(entry, passed)
+                if matches:
+                    return found
+        return self._checked(args)
+
+    def _run(self, entry: _Entry, passed: Sequence[Any]) -> tuple[bool, Any]:
+        """Return whether the arrays are as declared, and what the kernel returns."""
+        room = None
+        if entry.room is None:
+            status = entry.call(None, *passed)
+        else:
+            room = entry.room()
+            status = entry.call(ctypes.byref(room), *passed)
+        if status:
+            if status == MISMATCH:
+                return False, None
+            raise _failure(self._name)
+        if room is None:
+            return True, None
+        if entry.fields:
+            return True, tuple(getattr(room, field) for field in entry.fields)
+        return True, room.value
+
+    def _checked(self, args: tuple[Any, ...]) -> Any:
+        """Check all arguments, and note how such are passed from now on."""
+        entries = self._entries or self._bind()
+        for entry in entries:
+            passed: list[Any] = []
+            if _fits(args, entry.arguments, passed):
+                matches, found = self._run(entry, passed)
+                if matches:
+                    types = tuple(map(type, _without_tuples(args)))
+                    if taking := [each for each in entries if each.takes(types)]:
+                        numbers = [i for i, t in enumerate(types) if issubclass(t, np.generic)]
+                        self._plans[types] = numbers, taking
+                    return found
+        raise TypeError(self._refusal(args))
+
+    def _bind(self) -> list[_Entry]:
+        found = [_Entry(self._name, s) for s in signatures(self.__wrapped__, self._variables)]
+        one = enumerate(found[0].arguments)
+        tuples = [place for place, kind in one if kind is not None and not _is_leaf(kind)]
+        self._tuples = tuple(reversed(tuples))
+        self._entries = found
+        return found
+
+    def _refusal(self, args: tuple[Any, ...]) -> str:
+        found = ", ".join(map(_described, args))
+        taken = ", ".join(
+            f"{name}: {kind}" for name, kind in self.__wrapped__.__annotations__.items()
+        )
+        where = f"{self.__module__}.{self.__name__}"
+        chosen = " or ".join(map(str, self._variables.values()))
+        return f"{where} was given ({found}), and takes ({taken}), where {chosen}"
+
+
+def _fits(values: tuple[Any, ...], kinds: tuple[Type, ...], passed: list[Any]) -> bool:
+    """Return whether arguments are of these types; append what is passed for them to ``passed``."""
+    if len(values) != len(kinds):
+        return False
+    for value, kind in zip(values, kinds, strict=True):
+        if isinstance(kind, Array):
+            if not isinstance(value, np.ndarray) or value.dtype != kind.dtype:
+                return False
+            dtype = np.dtype(kind.dtype)
+            # An unpickled array has a type object of its own.
+            passed.append(value if value.dtype is dtype else value.view(dtype))
+        elif isinstance(kind, Number):
+            number = _number(value, kind.dtype)
+            if number is None:
+                return False
+            passed.append(number)
+        elif kind is None:
+            if value is not None:
+                return False
+            passed.append(None)
+        elif not isinstance(value, tuple) or not _fits(value, _items(kind), passed):
+            return False
+    return True
+
+
+_ENDS = {
+    name: (int(np.iinfo(name).min), int(np.iinfo(name).max))
+    for name in NUMBERS.values()
+    if "int" in name
+}
+"""The least and the largest whole number of a type."""
+
+
+def _is_leaf(kind: Type) -> bool:
+    return isinstance(kind, Number | Array)
+
+
+def _without_tuples(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _without_tuples(value)
+        else:
+            yield value
+
+
+def _items(kind: Any) -> tuple[Type, ...]:
+    return kind.items if isinstance(kind, Struct) else kind
+
+
+def _number(value: Any, dtype: str) -> Any:
+    """Return a number of a type as Python's, None if it is none of it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if dtype == "bool":
+        return value if isinstance(value, bool) else None
+    if dtype.startswith("float"):
+        return float(value) if isinstance(value, float | int) else None
+    if not isinstance(value, int):
+        return None
+    low, high = _ENDS[dtype]
+    return value if low <= value <= high else None
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_described, value))})"
+    if not isinstance(value, np.ndarray):
+        return type(value).__name__
+    flags = "" if value.flags.c_contiguous else ", not contiguous"
+    flags += "" if value.flags.aligned else ", not aligned"
+    return f"{value.dtype}[{value.ndim}]{flags}{'' if value.flags.writeable else ', read-only'}"
+
+
+def _plain(function: Callable[..., Any]) -> Any:
+    """Return a piece of kernels as it is: only the build compiles it."""
+    return function
+
+
+def _kernel(*cases: Any, **choices: tuple[str, ...]) -> Any:
+    """Compile a function for its annotations, once for each value of its variables."""
+    if len(cases) == 1 and callable(cases[0]):
+        return Kernel(cases[0], Variables((), {}))
+    return partial(Kernel, variables=Variables(cases, choices))
+
+
+def _only_compiled(*args: Any) -> Any:
+    raise TypeError("only compiled code can do this: it is a piece of kernels")
+
+
+if JIT:
+    from cocite.kernels import _jit as made
+else:
+    made = None
+kernel: Any = made.kernel if made else _kernel
+shared: Any = made.shared if made else _kernel
+helper: Any = made.helper if made else _plain
+prefetch: Any = made.prefetch if made else _only_compiled
+prefetch_at: Any = made.prefetch_at if made else _only_compiled
+word_at: Any = made.word_at if made else _only_compiled
+long_at: Any = made.long_at if made else _only_compiled
+leading_zeros: Any = made.leading_zeros if made else _only_compiled
+ones: Any = made.ones if made else _only_compiled

@@ -1,0 +1,162 @@
+"""Options of the scores of all pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cocite.errors import UsageError
+from cocite.options.common import CLI
+from cocite.options.core import Options, option
+
+_OMEGA, _RANK = 1.3, 100
+METHODS = ("gauss-seidel", "plain", "sor", "psum", "svd")
+
+
+@dataclass(frozen=True)
+class AllPairsOptions(Options):
+    """How the scores of all pairs are computed."""
+
+    measure: str = option(
+        "simrank",
+        "What similar means. psimrank takes the plain method, for graphs of some thousand nodes.",
+        choices=("simrank", "psimrank"),
+    )
+    method: str | None = option(
+        None,
+        "How to iterate. gauss-seidel: one matrix. plain: two, the paper's eq. 6. sor: "
+        "over-relaxation. psum: partial sums. svd: a low-rank closed form, checked by one plain "
+        "step.",
+        kind=str,
+        choices=METHODS,
+        unset="gauss-seidel; plain for psimrank",
+    )
+    omega: float | None = option(
+        None,
+        "The relaxation of --method sor, between 0 and 2; above 2 / (1 + decay) it diverges on "
+        "some graphs.",
+        kind=float,
+        low=0,
+        high=2,
+        open=True,
+        unset="1.3",
+    )
+    rank: int | None = option(None, "The rank of --method svd.", kind=int, low=1, unset="100")
+    decay: float = option(
+        0.6,
+        "How much a step counts, compared with the step before it; between 0 and 1.",
+        low=0,
+        high=1,
+        open=True,
+    )
+    direction: str = option(
+        "in", "Which links count; any: links taken either way.", choices=("in", "out", "any")
+    )
+    side: str | None = option(
+        None,
+        "Of a bipartite graph the side whose nodes are compared, such as user.",
+        kind=str,
+        metavar="NAME",
+        unset="the side of the targets, item",
+    )
+    weighted: bool = option(
+        True,
+        "Use the weights of links, if there are any.",
+        flag="--unweighted",
+        negated="Ignore the weights of links.",
+    )
+    epsilon: float = option(
+        1e-3, "The largest error that a score may have.", low=0, high=1, open=True
+    )
+    max_sweeps: int = option(1000, "How many sweeps to make at most.", low=1)
+    prune: float | None = option(
+        None,
+        "After every sweep drop scores below DELTA, which keeps the matrix small. It adds an error "
+        "of up to DELTA / (1 - decay).",
+        kind=float,
+        low=0,
+        high=1,
+        open=True,
+        metavar="DELTA",
+    )
+    teleport: float | None = option(
+        None,
+        "Compute another measure (the paper's eq. 7): links count LAMBDA, and a node without "
+        "in-links has one from every node, which together count 1 - LAMBDA.",
+        kind=float,
+        metavar="LAMBDA",
+    )
+    order: str = option(
+        "stored",
+        "How to number the rows meanwhile: rcm is reverse Cuthill-McKee.",
+        choices=("stored", "rcm"),
+    )
+    precision: str = option(
+        "auto",
+        "How to store numbers meanwhile. auto: single, if its rounding is at most a quarter of "
+        "--epsilon.",
+        choices=("auto", "single", "double"),
+    )
+    products: str = option(
+        "auto",
+        "How to multiply matrices. auto: dense, if there is a quarter of all possible links or "
+        "more.",
+        choices=("auto", "sparse", "dense"),
+    )
+    min_score: float = option(
+        0.01, "Leave out pairs with a lower score, in a table.", low=0, high=1, fronts=CLI
+    )
+    top: int | None = option(
+        None,
+        "Write the K best of every node instead, in a table.",
+        kind=int,
+        low=1,
+        metavar="K",
+        fronts=CLI,
+    )
+
+    def resolved(self) -> AllPairsRun:
+        """Return the options with a method, its omega and its rank.
+
+        Raises :class:`UsageError` for what does not go together.
+        """
+        method = self.method or ("gauss-seidel" if self.measure == "simrank" else "plain")
+        whole = "gauss-seidel", "plain", "sor"
+        for what, given, methods in (
+            ("direction any", self.direction == "any", (*whole, "svd")),
+            ("omega", self.omega is not None, ("sor",)),
+            ("rank", self.rank is not None, ("svd",)),
+            ("prune", self.prune is not None, whole),
+            ("teleport", self.teleport is not None, whole),
+        ):
+            if given and method not in methods:
+                raise UsageError(
+                    f"{what} is for the method {' or '.join(methods)}; this one is {method}"
+                )
+        if self.teleport is not None and not 0 < self.teleport <= 1:
+            raise UsageError(f"teleport is {self.teleport!r}; it is above 0 and at most 1")
+        if self.products == "dense" and (self.prune is not None or method in ("psum", "svd")):
+            raise UsageError("dense products go with plain, gauss-seidel or sor, and no pruning")
+        if self.measure == "psimrank" and (
+            method != "plain" or self.products == "dense" or not self.prune is self.teleport is None
+        ):
+            raise UsageError(
+                "psimrank has one method, plain, with sparse products, and neither pruning nor "
+                "teleportation"
+            )
+        omega = (self.omega or _OMEGA) if method == "sor" else 1.0
+        chosen = self.changed() | {"method": method, "omega": omega, "rank": self.rank or _RANK}
+        return AllPairsRun(**chosen)
+
+
+@dataclass(frozen=True)
+class AllPairsRun(AllPairsOptions):
+    """Options with a method, its omega (1 of a method without) and a rank."""
+
+    method: str = "gauss-seidel"
+    omega: float = 1.0
+    rank: int = _RANK
+
+    @property
+    def title(self) -> str:
+        """The method in words."""
+        return f"sor, omega {self.omega:g}" if self.method == "sor" else self.method

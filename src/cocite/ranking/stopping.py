@@ -1,0 +1,86 @@
+"""When an iteration stops, and how it ended, as values.
+
+For accuracy, the residual; for patience, which is reported as *not converged*; or when the order of
+the top nodes no longer changes, which is what a search engine needs (Haveliwala, *Efficient
+computation of PageRank*, 5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.options.rank import RankOptions
+
+_STABLE = 3
+"""Sweeps for which the order of the top nodes stands still, to be called stable."""
+
+
+class SweepState(NamedTuple):
+    """What a rule may look at: sweeps made, a bound on the L1 residual, and the top order."""
+
+    sweeps: int
+    residual: float
+    order: NDArray[np.int64] | None
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """How an iteration ended.
+
+    ``residual`` is ||G x - x||_1 of the vector returned, computed anew; ``error_bound`` bounds
+    ||x - x*||_1 and is residual / (1 - damping). ``reason`` names the rule that stopped it.
+    """
+
+    sweeps: int
+    residual: float
+    error_bound: float
+    reason: str
+    converged: bool
+
+
+class StoppingRule:
+    """Stop when the L1 residual is at most ``tolerance``: absolute, never times the nodes.
+
+    Or after ``max_sweeps`` sweeps, and then the result has not converged; or, if ``top`` is said,
+    when the order of that many top nodes has not changed for three sweeps.
+    """
+
+    def __init__(self, tolerance: float, max_sweeps: int, top: int | None = None) -> None:
+        self.tolerance, self.max_sweeps, self.top = tolerance, max_sweeps, top or 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget an earlier run: called before the first sweep."""
+        self.accurate = True
+        """Whether the result has converged, where the rule stopped."""
+        self._last: NDArray[np.int64] | None = None
+        self._same = 0
+
+    def reached(self, state: SweepState) -> str | None:
+        """Return the reason to stop now, or None."""
+        same = self.top > 0 and self._in_same_order(state.order)
+        if state.residual <= self.tolerance:
+            return f"residual <= {self.tolerance:g}"
+        if state.sweeps >= self.max_sweeps:
+            self.accurate = False
+            return f"{self.max_sweeps} sweeps"
+        if same:
+            return f"top {self.top} in the same order for {_STABLE} sweeps"
+        return None
+
+    def _in_same_order(self, order: NDArray[np.int64] | None) -> bool:
+        """Return whether the order stood still for long enough; called at every sweep."""
+        assert order is not None
+        same = self._last is not None and np.array_equal(order[: self.top], self._last)
+        self._same = self._same + 1 if same else 0
+        self._last = order[: self.top]
+        return self._same >= _STABLE
+
+
+def stopping_rule(options: RankOptions) -> StoppingRule:
+    """Return the rule that options choose."""
+    return StoppingRule(options.tolerance, options.max_sweeps, options.until_top_stable)

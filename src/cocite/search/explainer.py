@@ -1,0 +1,225 @@
+"""Why two nodes are similar: the score taken apart into the pages that it comes from.
+
+    score = sum over reasons of share,    share = weight of the part * share in the part's score
+
+Of walks the pages are those at which the two meet. The index holds when they do; where they went is
+in it (layouts ``paths`` and ``compact``) or comes of making the two walks again (``trees``, which
+needs the graph). For the other measures see ``index/layouts/reader.py``. All of it is exact: the
+reasons add up to the estimate that the index gives, not to the score that it estimates.
+
+Cost: a question for the pair, and paths for the reasons shown; for several nodes, for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import added
+from cocite.graph.links import EITHER
+from cocite.index import StoredIndex
+from cocite.index.layouts.reader import Graphs, Reader
+from cocite.measures import WholeSettings
+from cocite.resources import Resources
+from cocite.search.scorer import Nodes, Scorer
+from cocite.search.source import GivenGraph, find_graphs
+
+
+class Explainer:
+    """Take scores apart. Safe to share between threads."""
+
+    def __init__(self, scorer: Scorer, resources: Resources, graph: GivenGraph) -> None:
+        """``graph`` is where the graph of the index is, if it was moved."""
+        self._scorer, self._resources, self._graph = scorer, resources, graph
+
+    def why(
+        self, pair: tuple[int, int], k: int, settings: WholeSettings, graph: GivenGraph = None
+    ) -> Why:
+        """Return the best ``k`` reasons of a pair."""
+        scorer, given = self._scorer, self._graph if graph is None else graph
+        (score,), _ = scorer.pair(*pair, settings)
+        graphs = find_graphs(scorer.stored, self._resources, given)
+        return explained(
+            scorer.stored, scorer.reading(settings), pair, score, int(k), settings, graphs
+        )
+
+    def why_together(
+        self,
+        nodes: Nodes,
+        other: int,
+        k: int,
+        aggregate: str,
+        settings: WholeSettings,
+        graph: GivenGraph = None,
+    ) -> WhyTogether:
+        """Return what each of several nodes adds to the score of ``other`` with them all, and why.
+
+        With ``least``, the first node that scores least has the whole share.
+        """
+        score, scores, shares = self._scorer.shares(nodes, other, aggregate, settings)
+        name = self._scorer.stored.names.name
+        return WhyTogether(
+            score,
+            [
+                PageWhy(name(node), own, share, self.why((node, other), k, settings, graph))
+                for node, own, share in zip(nodes, scores, shares, strict=True)
+            ],
+        )
+
+
+class Reason(NamedTuple):
+    """A page that makes two nodes a and b similar, and how.
+
+    ``share`` is what it adds to their score. ``links`` says which links were looked at, ``in`` or
+    ``out``, or links either way: ``any``, or ``both`` for a node and itself, and for lists of what
+    is near by either. Of these a page has one reason, with the paths of the last part of a blend
+    that has it. Each node of a path is a neighbor, by these, of the one before it. The paths are
+    names, from a and from b to the page, both ends included, each of ``steps`` steps. For walks
+    they are the ones that carry most of the share, of the ``samples`` in which the walks meet
+    there.
+
+    A path that is not known is empty, and ``steps`` is None then: for ``pagesim``, which holds what
+    reaches whom and not how, for ``snn``, where the page is near to both, and for
+    ``ppr``, where the page is the one before b, and ``path_b`` goes back to it, and for
+    ``companion``, where the page is a hub that links to b. For ``tfidf`` no links were looked at,
+    so they are ``none``, and ``node`` is a word that both texts have.
+    """
+
+    node: str
+    share: float
+    links: str
+    samples: int | None
+    steps: int | None
+    path_a: tuple[str, ...]
+    path_b: tuple[str, ...]
+
+
+class Why(NamedTuple):
+    """A score taken apart: the shares of ``reasons``; ``rest``, which is that of ``others`` further
+    ones; and ``unplaced``, which comes of pages that are not known, add up to ``score``.
+
+    Unplaced is what samples say whose graph is not at hand, in an index that was refreshed, and of
+    ``xjaccard`` what comes of pages that are gone since, or that the index does not keep.
+    """
+
+    score: float
+    reasons: list[Reason]
+    others: int
+    rest: float
+    unplaced: float = 0.0
+
+
+class PageWhy(NamedTuple):
+    """What one of several query nodes adds: its own ``score``, its ``share`` of
+    theirs, and ``why`` it has this score.
+    """
+
+    node: str
+    score: float
+    share: float
+    why: Why
+
+
+class WhyTogether(NamedTuple):
+    """A score with several nodes taken apart; the shares of ``pages`` add up to ``score``."""
+
+    score: float
+    pages: list[PageWhy]
+
+
+def explained(
+    stored: StoredIndex,
+    readers: Sequence[Reader],
+    pair: tuple[int, int],
+    score: float,
+    k: int,
+    settings: WholeSettings,
+    graphs: Graphs,
+) -> Why:
+    """The best ``k`` reasons of a pair, by share descending, then by id ascending, then ``in``
+    before ``out``; in a bipartite graph the pair itself comes last. ``graphs`` are for layouts
+    that need them.
+    """
+    first, second = pair
+    if first == second:
+        return _itself(stored, first, score)
+    found = [
+        reader.reasons(first, second, reader.part.ask_settings(settings), graphs)
+        for reader in readers
+    ]
+    for each in found:
+        known = stored.nodes + len(each.gone)
+        if (
+            bool((each.nodes >= known).any())
+            or not np.isfinite([*each.shares, each.unplaced]).all()
+        ):
+            raise stored.damaged()
+    if score <= 0:  # parts below the last digit of a score are not reasons of it
+        return Why(score, [], 0, 0.0)
+    shares = np.concatenate(
+        [reader.part.weight * f.shares for reader, f in zip(readers, found, strict=True)]
+    )
+    nodes = np.concatenate([f.nodes for f in found])
+    parts = np.repeat(np.arange(len(found)), [f.nodes.size for f in found])
+    looked = [reader.part.measure.looks_at(reader.part.direction) for reader in readers]
+    either = [f.samples is None and way in EITHER for f, way in zip(found, looked, strict=True)]
+    rows = _once(nodes, parts, shares, np.array(either))
+    begins = np.cumsum([0, *(f.nodes.size for f in found)])
+    rounded = shares.round(12)  # shares that are shown as equal are in the order of equal ones
+    # On one side of a bipartite graph no link leads from one to the other, so that the two are near
+    # by what links both: pages that say just that come last.
+    own = np.isin(nodes, pair) & (stored.names.sides is not None)
+    order = rows[np.lexsort((parts[rows], nodes[rows], -rounded[rows], own[rows]))]
+    reasons = []
+    for at in order[:k].tolist():
+        part = int(parts[at])
+        row, there = at - int(begins[part]), found[part]
+        one, other = there.path(row)
+        reasons.append(
+            Reason(
+                there.named([int(nodes[at])], stored.names)[0],
+                float(rounded[at]),
+                looked[part],
+                None if there.samples is None else int(there.samples[row]),
+                len(one) - 1 if len(one) == len(other) > 0 else None,
+                there.named(one, stored.names),
+                there.named(other, stored.names),
+            )
+        )
+    others = order[k:]
+    unplaced = added(r.part.weight * f.unplaced for r, f in zip(readers, found, strict=True))
+    rest = round(float(shares[others].sum()), 12)
+    return Why(score, reasons, others.size, rest, round(unplaced, 12))
+
+
+def _once(
+    nodes: NDArray[np.uint32],
+    parts: NDArray[np.int64],
+    shares: NDArray[np.float64],
+    either: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Return the rows of reasons that are shown.
+
+    Parts that take links either way and hold no walks show each page once, by the last of these
+    parts, which is given the shares of all.
+    """
+    there = np.flatnonzero(either[parts])
+    _, first, same = np.unique(nodes[there][::-1], return_index=True, return_inverse=True)
+    last = there[::-1][first]
+    shares[last] = np.bincount(same, shares[there][::-1], last.size)
+    return np.sort(np.concatenate([np.flatnonzero(~either[parts]), last]))
+
+
+def _itself(stored: StoredIndex, node: int, score: float) -> Why:
+    """A node and itself are similar because of nothing else."""
+    if score <= 0:
+        return Why(score, [], 0, 0.0)
+    name, made = stored.names.name(node), None
+    if stored.samples is not None:
+        made = int(stored.freshness.knowing(node, np.array([node]))[0])
+    links = stored.measure.looks_at(stored.direction)
+    reason = Reason(name, score, links, made, 0, (name,), (name,))
+    return Why(score, [reason], 0, 0.0)

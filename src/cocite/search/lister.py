@@ -1,0 +1,293 @@
+"""Lists of related nodes by their ids, for single questions and for batches.
+
+A list takes one of three ways, the first that fits:
+
+* refined answers (``search/refine/``), if the query says so and the measure has them;
+* a single kernel call that finds hits, intervals and certain ranks, for a plain query;
+* the scorer's best, put in order, and intervals for those that are left.
+
+Other orders go by PageRank, or by the score times it. The PageRanks are those of the index's graph,
+computed by ``ranking/pagerank.py`` with its defaults when they are first needed and cached with the
+index: seconds for some million links, 8 bytes a node. Or they are read from what ``cocite rank -o``
+wrote: an array by id (``.npy``), which is mapped, or a table of names, some microseconds a node.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cocite.constants import GRAINS
+from cocite.errors import InputError, UsageError
+from cocite.index import StoredIndex
+from cocite.measures import WholeSettings
+from cocite.options.query import DEFAULT_BOUND, DEFAULT_ORDER
+from cocite.resources import Resources
+from cocite.search.filters import Filter, Ids, floor_of
+from cocite.search.hits import Hit, Hits, scores_of
+from cocite.search.intervals import Ends, Intervals, ListDraws, bets_of, certain_prefix
+from cocite.search.query import Order, Query, RanksLike
+from cocite.search.scorer import Nodes, ScoreQuery, Scorer
+from cocite.search.source import GivenGraph, find_graph
+
+if TYPE_CHECKING:
+    from cocite.search.refine.candidates import Refiner
+
+
+class RankedList(NamedTuple):
+    """Nodes in the query's order, with those that may belong before the last that is shown.
+
+    ``ends`` are those of the intervals, for each confidence. How many first ranks are certain is
+    ``certain`` if it is known already, else it follows from ``draws``, and without these from the
+    ends.
+    """
+
+    ids: Ids
+    scores: list[float]
+    errors: list[float]
+    ends: Ends
+    certain: int | None = None
+    draws: ListDraws | None = None
+
+
+class Lister:
+    """Make lists of related nodes. Safe to share between threads."""
+
+    def __init__(self, scorer: Scorer, intervals: Intervals, ranks: PageRanks) -> None:
+        self._scorer, self._intervals, self._ranks = scorer, intervals, ranks
+
+    def hits(
+        self,
+        nodes: Nodes,
+        query: Query,
+        chosen: Filter,
+        settings: WholeSettings,
+        refiner: Refiner | None,
+        certain_by_samples: Callable[[ListDraws, float, str], int],
+    ) -> Hits:
+        """Return the hits that are shown, with the first intervals; without those that may not be
+        better by the others. ``certain_by_samples`` finds certain ranks when they are needed.
+        """
+        found, k = self.listed(nodes, query, chosen, settings, refiner), query.order.k
+        (low, high), *others = found.ends
+        stored, shown = self._scorer.stored, found.ids[:k]
+        hits = list(map(Hit, stored.names.names(shown), found.scores, found.errors, low, high))
+        if stored.titles is not None:
+            titles = stored.titles.of(shown)
+            hits = [hit.titled(title) for hit, title in zip(hits, titles, strict=True)]
+
+        release = None if found.draws is None else found.draws.release
+
+        def certain() -> int:
+            return self._certain_ranks(found, query, certain_by_samples)
+
+        if not others:
+            return Hits(hits, lambda: min(certain(), len(hits)), release)
+        ((least, _),) = others
+        clear = [place for place in range(len(hits)) if least[place] > query.min_score]
+        certainly = lambda: sum(i < certain() for i in clear)  # noqa: E731
+        return Hits((hits[i] for i in clear), certainly, release)
+
+    def _certain_ranks(
+        self,
+        found: RankedList,
+        query: Query,
+        by_samples: Callable[[ListDraws, float, str], int],
+    ) -> int:
+        order, ids, (low, high) = query.order, found.ids, found.ends[0]
+        if order.by == "pagerank":
+            return order.k
+        lows, highs = np.array(low), np.array(high)
+        if order.by != DEFAULT_ORDER:
+            rank = self._ranks.of(ids, query.ranks)
+            count = certain_prefix(lows * rank, highs * rank)
+        elif found.certain is not None:
+            count = found.certain
+        elif found.draws is not None:
+            count = by_samples(found.draws, query.confidence, query.bound)
+        else:
+            count = certain_prefix(lows, highs)
+        # The last hit of all has no next one.
+        whole = 0 < ids.size <= order.k and count == ids.size - 1
+        return count + (whole and round(low[-1] * GRAINS) >= floor_of(query.min_score))
+
+    def listed(
+        self,
+        nodes: Nodes,
+        query: Query,
+        chosen: Filter,
+        settings: WholeSettings,
+        refiner: Refiner | None = None,
+        *,
+        levels: Sequence[float] | None = None,
+    ) -> RankedList:
+        """Return the list of one node, or of several together.
+
+        ``refiner`` refines it, if the query has a level. ``levels`` are the confidences of
+        intervals, by default those of the query.
+        """
+        if query.level and refiner:
+            return self._refined(nodes, query, chosen, settings, refiner)
+        levels = query.levels if levels is None else levels
+        order, most = query.order, query.order.candidates
+        plain = chosen.empty and len(levels) == 1 and query.min_confidence is None
+        first = order.by == DEFAULT_ORDER and not order.looked.start
+        if plain and first and query.bound == DEFAULT_BOUND:
+            floor, bets = floor_of(query.min_score), bets_of(levels[0])
+            found = self._scorer.single_pass(nodes[0], most, floor, bets, settings)
+            if found is not None:
+                scores, errors, low, high = found.rows.T.tolist()
+                return RankedList(found.ids, scores, errors, [(low, high)], found.certain)
+        if len(nodes) > 1:
+            return self._together(nodes, query, chosen, settings, levels)
+        ids, best = self._scorer.top(nodes[0], ScoreQuery(most, query.min_score, chosen, settings))
+        if not levels:
+            self._scorer.check(best[:, 0])
+        places = self._ranks.places(order, ids, best[:, 0], query.ranks)
+        ids, (scores, errors) = ids[places], scores_of(best[places])
+        draws, ends = ListDraws(nodes, ids, settings), []
+        if levels:
+            ends = self._intervals.of_list(draws, scores, levels, query.bound)
+        sampled = draws if self._scorer.sampled else None
+        return RankedList(ids, scores, errors, ends, draws=sampled)
+
+    def _together(
+        self,
+        nodes: Nodes,
+        query: Query,
+        chosen: Filter,
+        settings: WholeSettings,
+        levels: Sequence[float],
+    ) -> RankedList:
+        order, most, intervals = query.order, query.order.candidates, self._intervals
+        best = ScoreQuery(most, query.min_score, chosen, settings)
+        ids, grains = self._scorer.top_together(nodes, query.aggregate, best)
+        places = self._ranks.places(order, ids, grains, query.ranks)
+        ids, scores = ids[places], (grains[places] / GRAINS).tolist()
+        draws = ListDraws(nodes, ids, settings)
+        if query.aggregate == "min":
+            errors, ends = intervals.of_least(draws, levels, query.bound)
+            return RankedList(ids, scores, errors, ends)
+        errors, ends = intervals.of_mean(draws, scores, levels, query.bound)
+        sampled = draws if self._scorer.sampled else None
+        return RankedList(ids, scores, errors, ends, draws=sampled)
+
+    def _refined(
+        self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings, refiner: Refiner
+    ) -> RankedList:
+        if len(nodes) > 1:
+            raise UsageError(
+                "refined answers are of one node; ask for each of several, or leave refine out"
+            )
+        assert query.level is not None
+        most = query.order.candidates
+        best = ScoreQuery(most, query.min_score, chosen, settings)
+        found = refiner.top(nodes[0], best, query.level)
+        found = found.taken(self._ranks.places(query.order, found.ids, found.scores, query.ranks))
+        scores, errors, low, high = found.columns()
+        ends = [(low, high)]
+        if query.min_confidence is not None:
+            ends.append(((found.low if found.least is None else found.least).tolist(), high))
+        return RankedList(found.ids, scores, errors, ends)
+
+
+# -- PageRanks ---------------------------------------------------------------------------
+
+
+_ROWS = 1 << 14
+Ranks = NDArray[np.float64]
+
+
+class PageRanks:
+    """PageRanks by node id. Safe to share between threads."""
+
+    def __init__(self, stored: StoredIndex, resources: Resources, graph: GivenGraph) -> None:
+        self._stored, self._resources, self._graph = stored, resources, graph
+        self._cache: dict[str, Ranks] = {}
+        self._lock = threading.Lock()
+
+    def of(self, ids: Ids, ranks: RanksLike = None) -> Ranks:
+        """Return float64[h], the ranks of some nodes.
+
+        An index that keeps only some pages has other ids than the graph.
+        """
+        found: Ranks = self.all(ranks)[self._stored.in_graph(ids)]
+        return found
+
+    def all(self, ranks: RanksLike = None) -> Ranks:
+        """Return float64[nodes of the graph]: those given, or those of the graph."""
+        if ranks is not None and not isinstance(ranks, str | os.PathLike):
+            return _checked(ranks, self._stored.graph_nodes, "ranks")
+        key = "" if ranks is None else str(Path(ranks).absolute())
+        with self._lock:  # computed once, however many threads need them
+            if key not in self._cache:
+                self._cache[key] = (
+                    self._computed() if ranks is None else _read(Path(ranks), self._stored)
+                )
+        return self._cache[key]
+
+    def _computed(self) -> Ranks:
+        from cocite.ranking import pagerank
+
+        graph = find_graph(self._stored, self._graph)
+        graph.check()
+        return pagerank(graph, memory=self._resources.memory).values
+
+    def places(
+        self, order: Order, ids: Ids, scores: ArrayLike, ranks: RanksLike
+    ) -> NDArray[np.intp]:
+        """Return the places of the candidates that are looked at, in the query's order.
+
+        ``ids`` come in the order of their scores.
+        """
+        if order.by == DEFAULT_ORDER:
+            return np.arange(ids.size)[order.looked]
+        values = self.of(ids, ranks)
+        if order.by != "pagerank":
+            values = values * np.asarray(scores, np.float64)
+        return np.argsort(-values, kind="stable")[order.looked]
+
+
+def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:
+    found = np.asarray(values)
+    if found.shape != (nodes,) or found.dtype.kind != "f":
+        raise InputError(
+            f"{name}: found {found.dtype}{list(found.shape)}; it is a number for each of {nodes:,} "
+            "nodes, as cocite rank -o writes them"
+        )
+    if not (np.isfinite(found).all() and (found >= 0).all()):
+        raise InputError(f"{name}: a rank is a finite number, 0 or more")
+    return found.astype(np.float64, copy=False)
+
+
+def _read(path: Path, stored: StoredIndex) -> Ranks:
+    """float64[nodes of the graph]: the ranks in a file, of the nodes of the index at least."""
+    from cocite.ranking import WeightsFile
+
+    names, nodes = stored.names, stored.graph_nodes
+    if path.suffix == ".npy":
+        try:
+            return _checked(np.load(path, mmap_mode="r", allow_pickle=False), nodes, str(path))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} cannot be read: {error}") from error
+    found, rows = np.full(nodes, np.nan), WeightsFile(path).items()
+    while piece := list(islice(rows, _ROWS)):
+        if stored.wanted is not None:  # the others of the graph are no nodes here
+            piece = [row for row in piece if row[0] in names]
+        ids = names.ids([name for name, _ in piece])
+        found[stored.in_graph(ids)] = [weight for _, weight in piece]
+    own = stored.in_graph(np.arange(stored.nodes, dtype=np.uint32))
+    missing = np.flatnonzero(np.isnan(found[own]))
+    if missing.size:
+        raise InputError(
+            f"{path} has no rank of {missing.size:,} nodes, such as {names.name(int(missing[0]))!r}"
+            ". Write it from the graph of the index: cocite rank GRAPH -o FILE"
+        )
+    return found

@@ -1,0 +1,136 @@
+"""The user's cache: a directory that nobody else can write to.
+
+Copies of stores at URLs and notes on local clusters lie there. A directory counts only if it is
+ours or root's, and others can write neither to it nor to what leads to it. In this order:
+
+    COCITE_CACHE                                 what the user says
+    $XDG_CACHE_HOME/cocite, ~/.cache/cocite      on macOS ~/Library/Caches/cocite
+    cocite-UID in the temporary directory        private; if the first cannot be used, which is said
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+VARIABLE = "COCITE_CACHE"
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+_log = logging.getLogger("cocite")
+
+
+@dataclass(frozen=True)
+class Place:
+    """The ``folder``, None if there is none that is safe. ``because`` says how it was chosen;
+    ``note`` is what users are to know, and ``grave`` says whether their choice was not taken.
+    """
+
+    folder: Path | None
+    because: str
+    note: str = ""
+    grave: bool = False
+
+
+@cache
+def place() -> Place:
+    """Return the place of this process; log its note the first time."""
+    found = find_place(os.environ)
+    if found.note:
+        _log.log(logging.WARNING if found.grave else logging.INFO, found.note)
+    return found
+
+
+def find_place(environ: Mapping[str, str]) -> Place:
+    """Return the place by these variables of the environment; make the directory if need be."""
+    chosen, because = _enabled(environ)
+    if chosen is None:
+        return _private(because, grave=False)
+    fault = fault_of(chosen)
+    if fault:
+        return _private(f"{chosen} is not used: {fault}", grave=True)
+    # The user's own is nobody else's business; one that was chosen may be for several.
+    _make(chosen, 0o755 if environ.get(VARIABLE) else 0o700)
+    if os.access(chosen, os.R_OK | os.W_OK | os.X_OK):
+        return Place(chosen, because)
+    return _private(f"{chosen} cannot be written to", grave=False)
+
+
+def _enabled(environ: Mapping[str, str]) -> tuple[Path | None, str]:
+    """(directory, why this one); None if the environment has none."""
+    if chosen := environ.get(VARIABLE):
+        return Path(chosen).expanduser().absolute(), VARIABLE
+    return user_cache(environ)
+
+
+def user_cache(environ: Mapping[str, str]) -> tuple[Path | None, str]:
+    """The user's own cache directory of cocite, and which variable says so; None if none does."""
+    chosen = environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(chosen):  # others are to be ignored, by its specification
+        return Path(chosen, "cocite"), "XDG_CACHE_HOME"
+    home = environ.get("HOME", "")
+    if not os.path.isabs(home):
+        return None, "HOME is not set"
+    return Path(home, *_CACHES, "cocite"), "the user's cache directory"
+
+
+_CACHES = ("Library", "Caches") if sys.platform == "darwin" else (".cache",)
+
+
+def private_folder() -> Path:
+    """The directory of this user in the temporary one."""
+    return Path(tempfile.gettempdir(), f"cocite-{os.geteuid()}")
+
+
+def _private(because: str, *, grave: bool) -> Place:
+    """Return a directory of our own in the temporary one, or none if there is something else."""
+    folder = private_folder()
+    _make(folder, 0o700)
+    fault = fault_of(folder)
+    if not fault and (folder.is_symlink() or not os.access(folder, os.R_OK | os.W_OK | os.X_OK)):
+        fault = "it cannot be written to"
+    advice = f"{VARIABLE} names another place"
+    if fault:
+        return Place(None, because, f"{because}, nor {folder}: {fault}. {advice}", grave=True)
+    return Place(folder, because, f"{because}; the cache is in {folder}. {advice}", grave)
+
+
+def fault_of(path: Path) -> str:
+    """Why nothing may be loaded from ``path``, in words; empty if it may. What does not exist is
+    judged by what leads to it.
+    """
+    inside, real = True, Path(os.path.realpath(path))
+    for each in (real, *real.parents):
+        try:
+            found = each.stat()
+        except FileNotFoundError:
+            inside = False
+            continue
+        except OSError as error:
+            return f"{each}: {error.strerror}"
+        if not stat.S_ISDIR(found.st_mode):
+            return f"{each} is not a directory"
+        if found.st_uid not in (0, os.geteuid()):
+            return f"{each} belongs to another user"
+        own = inside and each == real
+        sticky = found.st_mode & stat.S_ISVTX and not own
+        if found.st_mode & (_OTHERS if own else stat.S_IWOTH) and not sticky:
+            return f"others can write to {each}"
+    return ""
+
+
+def _make(path: Path, mode: int) -> None:
+    """Make the directory and those that lead to it, writable by nobody else; it may fail."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    try:
+        for each in reversed(missing):
+            each.mkdir(mode if each == path else 0o755, exist_ok=True)
+    except OSError:
+        pass  # whoever asks for it sees that it cannot be written to

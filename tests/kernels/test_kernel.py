@@ -1,0 +1,164 @@
+"""How kernels are called: arrays and numbers as declared, anything else refused by name."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cocite.kernels import _kernel, links, random
+from cocite.kernels._kernel import JIT, Kernel
+from cocite.kernels._signature import signatures
+
+ROOT = Path(__file__).parents[2]
+KERNELS = sorted(
+    f"{path.stem}.{name}"
+    for path in (ROOT / "src/cocite/kernels").glob("[a-z]*.py")
+    for name, value in vars(import_module(f"cocite.kernels.{path.stem}")).items()
+    if isinstance(value, Kernel) and value.__module__.endswith(f".{path.stem}")
+)
+only_built = pytest.mark.skipif(JIT, reason="Numba takes what it is given")
+
+
+def read_only(array: Any) -> Any:
+    array.flags.writeable = False
+    return array
+
+
+@only_built
+@pytest.mark.parametrize("name", KERNELS)
+def test_library_has_every_kernel_for_every_signature(name: str) -> None:
+    module, _, function = name.partition(".")
+    found = getattr(import_module(f"cocite.kernels.{module}"), function)
+    declared = list(signatures(found.__wrapped__, found._variables))
+    assert declared
+    for each in declared:
+        assert _kernel.library()[each.symbol(name)]
+
+
+@only_built
+def test_library_is_built_from_these_sources() -> None:
+    """Else: ``make kernels``."""
+    build = import_module("hatch_build")
+    assert _kernel.library_path().is_file()
+    name = _kernel.library_path().stem.removeprefix("_native-")
+    found = build.digest(name.removesuffix("-checked"), name.endswith("-checked"))
+    assert found == _kernel.library_digest()
+
+
+def counted(ids: Any, out: Any) -> Any:
+    links.add_counts(ids, out)
+    return out.tolist()
+
+
+def test_call_takes_read_only_and_unpickled_arrays() -> None:
+    ids = np.array([1, 1, 2], np.uint32)
+    for given in (ids, read_only(ids.copy()), pickle.loads(pickle.dumps(ids)), ids[:3]):
+        assert counted(given, np.zeros(4, np.uint32)) == [0, 2, 1, 0]
+    assert counted(ids.astype(np.uint64), np.zeros(4, np.uint64)) == [0, 2, 1, 0]
+    assert counted(ids[:0], np.zeros(1, np.uint32)) == [0]
+
+
+def test_call_takes_numbers_of_python_and_numpy() -> None:
+    expected = random.draw_key(np.uint64(7), np.uint64(1), np.uint64(2))
+    assert random.draw_key(7, 1, 2) == random.draw_key(np.uint32(7), np.int64(1), 2) == expected
+    assert random.draw_key(2**64 - 1, 0, 0) == random.draw_key(np.uint64(2**64 - 1), 0, 0)
+
+
+@only_built
+@pytest.mark.parametrize(
+    "given",
+    [
+        (np.zeros(3, np.int32), np.zeros(4, np.uint32)),
+        (np.zeros((3, 1), np.uint32), np.zeros(4, np.uint32)),
+        (np.zeros(6, np.uint32)[::2], np.zeros(4, np.uint32)),
+        (np.zeros(13, np.uint8)[1:].view(np.uint32), np.zeros(4, np.uint32)),
+        (np.zeros(3, ">u4"), np.zeros(4, np.uint32)),
+        (np.zeros(3, np.uint32), read_only(np.zeros(4, np.uint32))),
+        (np.zeros(3, np.uint32), np.zeros(4, np.uint64)),
+        ([0, 1], np.zeros(4, np.uint32)),
+        (0, 1),
+        (np.zeros(3, np.uint32),),
+        (None, None),
+    ],
+    ids=str,
+)
+def test_call_refuses_what_is_not_declared(given: tuple[Any, ...]) -> None:
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"links.add_counts was given .* and takes \(nodes: Ts"):
+            links.add_counts(*given)
+
+
+@only_built
+@pytest.mark.parametrize("number", [-1, 2**64, 1.5, "1", None, np.float64(2.0)])
+def test_call_refuses_numbers_out_of_range(number: Any) -> None:
+    with pytest.raises(TypeError, match="draw_key was given"):
+        random.draw_key(number, 0, 0)
+
+
+@only_built
+@pytest.mark.process
+def test_missing_library_names_what_to_do(tmp_path: Path) -> None:
+    code = "from cocite.kernels import random; random.draw_key(1, 2, 3)"
+    env = os.environ | {"COCITE_TARGET": "another"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "the compiled kernels cannot be loaded" in done.stderr
+    assert "pip install ." in done.stderr
+
+
+@only_built
+@pytest.mark.skipif(
+    not Path(_kernel.__file__).with_name(f"_native-{_kernel.targets()[0]}-checked.so").exists(),
+    reason="needs kernels that check bounds: python hatch_build.py --checked",
+)
+@pytest.mark.process
+def test_checked_kernels_refuse_an_index_beyond_an_array() -> None:
+    code = (
+        "import numpy as np; from cocite.kernels.links import add_counts; "
+        "add_counts(np.array([4], np.uint32), np.zeros(4, np.uint32))"
+    )
+    env = os.environ | {"COCITE_CHECKED": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
+    )
+    assert "IndexError: links.add_counts: an index is out of bounds" in done.stderr
+
+
+JITTED = """
+import numpy as np
+from cocite.kernels import links, random
+ids = np.random.default_rng(0).integers(0, 1000, 50_000).astype(np.uint32)
+out = np.zeros(1000, np.uint32)
+links.add_counts(ids, out)
+order = np.empty(random.ORDER_WORDS, np.uint32)
+random.make_order(np.uint64(5), np.uint64(1000), order)
+print(
+    out.sum(), hash(out.tobytes()), random.draw_key(np.uint64(1), np.uint64(2), np.uint64(3)), order
+)
+"""
+
+
+@pytest.mark.process
+def test_jit_computes_the_same() -> None:
+    env = os.environ | {"PYTHONHASHSEED": "0"}
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", JITTED],
+            env=env | {"COCITE_JIT": jit},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for jit in ("0", "1")
+    }
+    assert len(printed) == 1

@@ -1,0 +1,471 @@
+"""Any function of the meeting time: against exact laws and plain walks, and on every way to ask."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Index
+from cocite.cli.main import main
+from cocite.errors import UsageError
+from cocite.options.query import BOUNDS
+from cocite.search.results import RelatedDocument
+from cocite.storage import Store
+from tests.batches import all_rows
+from tests.conftest import MakeGraph, by_walks
+from tests.oracles import compact as compacted
+from tests.oracles import meeting, walks
+from tests.oracles.bounds import bernstein
+from tests.oracles.graphs import Edges, graphs, in_neighbors
+
+LENGTH = 6
+FUNCTIONS: dict[str, tuple[Any, Callable[[int], float]]] = {
+    "expression": ("0.8**t", lambda t: 0.8**t),
+    "within": ("t <= 2", lambda t: t <= 2),
+    "hitting": ("hitting", lambda t: 1 - t / (LENGTH + 1)),
+    "later is more": (
+        [0.1, 0.2, 0.4, 0.6, 0.8, 1.0],
+        lambda t: [0.1, 0.2, 0.4, 0.6, 0.8, 1][t - 1],
+    ),
+    "up and down": (np.array([0, 1, 0, 0.5, 0, 0.25]), lambda t: [0, 1, 0, 0.5, 0, 0.25][t - 1]),
+    "callable": (lambda t: 1 / t**2, lambda t: 1 / t**2),
+}
+every = pytest.mark.parametrize("name", FUNCTIONS)
+LINKED = "3"
+"""Has in-links, as do others near it."""
+EDGES = [(a, b) for a, b in np.random.default_rng(4).integers(0, 12, (40, 2)).tolist() if a != b]
+
+
+# -- what a score is ---------------------------------------------------------------------
+
+
+def one_of_each_pair(index: Index, by: Any) -> np.ndarray:
+    """Scores of all pairs, each asked one way: that both are equal is told below."""
+    names = list(index.nodes)
+    found = np.zeros((len(names), len(names)))
+    for u, v in itertools.combinations_with_replacement(range(len(names)), 2):
+        score = index.similarity(names[u], names[v], meeting_weight=by, bound="bernstein").score
+        found[u, v] = found[v, u] = score
+    return found
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("measure", meeting.STEPS)
+def test_estimates_converge_to_the_law_of_the_meeting_time(
+    make_graph: MakeGraph, tmp_path: Path, measure: str
+) -> None:
+    graph, samples = make_graph(EDGES, range(12)), 20_000
+    chosen: dict[str, Any] = {"samples": samples, "length": LENGTH, "seed": 1, "shard": 2000}
+    index = cocite.build(graph, tmp_path / "i", measure=measure, threads=1, **chosen)
+    near = [graph.in_neighbors(v).tolist() for v in range(graph.nodes)]
+    chances = meeting.law(near, meeting.STEPS[measure], LENGTH)
+    for by, function in FUNCTIONS.values():
+        truth = meeting.expected(chances, function)
+        found = one_of_each_pair(index, by)
+        most = max(function(t) for t in range(1, LENGTH + 1))
+        allowed = bernstein(truth, samples, most, len(FUNCTIONS) * truth.size)
+        np.fill_diagonal(allowed, 1e-12)
+        assert (np.abs(found - truth) <= allowed).all()
+        assert np.median(allowed) < 0.02  # the test can fail
+    powers = meeting.expected(chances, lambda t: 0.6**t)
+    hitting = meeting.expected(chances, FUNCTIONS["hitting"][1])
+    assert np.abs(powers - hitting).max() > 0.1
+
+
+@pytest.mark.statistical
+def test_compacted_walks_have_the_law_of_all_functions(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """Their scores are polynomials in the decay, whose coefficients are the law."""
+    edges, samples = compacted.GRAPHS["ring with chords"], 20_000
+    graph = make_graph(edges)
+    near = [graph.in_neighbors(v).tolist() for v in range(graph.nodes)]
+    decays = np.linspace(0.1, 0.95, LENGTH + 1)
+    powers = np.array([compacted.compact_simrank(near, d, LENGTH) for d in decays])
+    chances = np.linalg.solve(
+        np.vander(decays, LENGTH + 1, increasing=True), powers.reshape(LENGTH + 1, -1)
+    ).reshape(powers.shape)
+    index = cocite.build(
+        graph,
+        tmp_path / "i",
+        measure="compact-simrank",
+        samples=samples,
+        length=LENGTH,
+        shard=2000,
+        threads=1,
+    )
+    for by, function in FUNCTIONS.values():
+        truth = meeting.expected(chances, function)
+        found = one_of_each_pair(index, by)
+        most = max(function(t) for t in range(1, LENGTH + 1))
+        allowed = bernstein(truth, samples, most, len(FUNCTIONS) * truth.size) + 1e-6
+        assert (np.abs(found - truth) <= allowed).all()
+
+
+@settings(max_examples=5)
+@given(drawn=graphs(10), samples=st.sampled_from([1, 3]), seed=st.integers(0, 99))
+def test_scores_are_means_over_the_walks_that_are_specified(
+    make_graph: MakeGraph, drawn: tuple[int, Edges], samples: int, seed: int
+) -> None:
+    """To a grain, in every layout and without an index."""
+    n, edges = drawn
+    graph = make_graph(edges, range(n))
+    chosen: dict[str, Any] = {"samples": samples, "seed": seed, "length": LENGTH}
+    near = in_neighbors(n, edges)
+    order = [int(name) for name in graph.names]
+    near = [sorted(order.index(u) for u in near[name]) for name in order]
+    for measure, step in (("psimrank", "argmin"), ("simrank", "uniform")):
+        times = [
+            walks.meeting_times(walks.paths(near, step, seed, sample, LENGTH))
+            for sample in range(samples)
+        ]
+        asked = [
+            cocite.build(
+                graph,
+                graph.path.with_suffix(f".{measure}.{layout}"),
+                measure=measure,
+                layout=layout,
+                **chosen,
+            )
+            for layout in ("trees", "paths")
+        ]
+        for by, function in FUNCTIONS.values():
+            values = np.zeros(256)
+            values[: LENGTH + 1] = [1, *(float(function(t)) for t in range(1, LENGTH + 1))]
+            truth = np.mean([values[each] for each in times], axis=0)
+            for index in asked:
+                for u, v in itertools.product(range(n), range(n)):
+                    a, b = graph.names.name(u), graph.names.name(v)
+                    assert (
+                        abs(index.similarity(a, b, meeting_weight=by).score - truth[u, v]) <= 1e-12
+                    )
+                    if v:
+                        continue
+                    hits = {h.node: h.score for h in index.related(a, n, meeting_weight=by)}
+                    assert all(
+                        abs(hits.get(graph.names.name(w), 0) - truth[u, w]) <= 1e-12
+                        for w in range(n)
+                        if w != u
+                    )
+
+
+def test_hitting_is_the_expected_meeting_time(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """Two pages with one in-link in common meet after one step, in every sample; a page without
+    in-links meets nobody.
+    """
+    graph = make_graph([("w", "a"), ("w", "b"), ("x", "w"), ("x", "y"), ("y", "c")])
+    index = cocite.build(graph, tmp_path / "i", length=LENGTH, samples=50, measure="psimrank")
+    for pair, steps in ((("a", "b"), 1), (("a", "c"), 2), (("w", "y"), 1), (("x", "a"), 7)):
+        score = index.similarity(*pair, meeting_weight="hitting").score
+        assert abs((1 - score) * (LENGTH + 1) - steps) < 1e-9
+    assert [hit.node for hit in index.related("a", meeting_weight="hitting")] == ["b", "c"]
+
+
+# -- the contract, for any function --------------------------------------------------------
+
+CASES = [
+    ("psimrank", "trees", "in"),
+    ("psimrank", "paths", "both"),
+    ("simrank", "trees", "out"),
+    ("simrank", "paths", "in"),
+    ("compact-simrank", "compact", "both"),
+    ("compact-simrank", "trees", "in"),
+    ("blend:psimrank+cocitation", None, "in"),
+    ("blend:0.6*psimrank(meeting_weight=t<=2)+0.3*simrank+0.1*xjaccard(decay=0.3)", None, "both"),
+]
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str | None, str], Index]:
+    """An index of one graph by each case."""
+    folder = tmp_path_factory.mktemp("meeting_weight")
+    found: dict[tuple[str, str | None, str], Index] = {}
+    rng = np.random.default_rng(8)
+    site = rng.integers(0, 60, (300, 1)) // 15 * 15
+    edges = (site + rng.integers(0, 15, (300, 2))).tolist() + [(7, v) for v in range(0, 60, 3)]
+    (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in edges))
+    graph = cocite.ingest(folder / "links.tsv", folder / "g", header="no", delimiter="tab")
+
+    def get(measure: str, layout: str | None, direction: str) -> Index:
+        key = (measure, layout, direction)
+        if key not in found:
+            found[key] = cocite.build(
+                graph,
+                folder / str(len(found)),
+                measure=measure,
+                layout=layout,
+                direction=direction,
+                samples=12,
+                length=LENGTH,
+            )
+        return found[key]
+
+    return get
+
+
+@every
+@pytest.mark.parametrize(("measure", "layout", "direction"), CASES)
+def test_all_ways_to_ask_agree(
+    opened: Callable[[str, str | None, str], Index],
+    tmp_path: Path,
+    measure: str,
+    layout: str | None,
+    direction: str,
+    name: str,
+) -> None:
+    index, by = opened(measure, layout, direction), FUNCTIONS[name][0]
+    for node in ("n7", "n31"):
+        alone = [(b, index.similarity(node, b, meeting_weight=by)) for b in index.nodes]
+        ranked = sorted(enumerate(alone), key=lambda pair: (-pair[1][1].score, pair[0]))
+        expected = [(b, *s) for _, (b, s) in ranked if s.score > 0 and b != node]
+        assert [tuple(hit) for hit in index.related(node, 1000, meeting_weight=by)] == expected
+        for b, score in alone:
+            assert score == index.similarity(b, node, meeting_weight=by)
+            assert 0 <= score.low <= score.score <= score.high <= 1
+            assert score.score == 1 or b != node or "xjaccard" in measure
+        hits = index.related(node, 5, meeting_weight=by)
+        assert 0 <= hits.certain_ranks <= 5
+    rows = all_rows(index, tmp_path / "all", 4, meeting_weight=by)
+    assert rows == [
+        (node, rank, hit.node, hit.score, hit.stderr)
+        for node in index.nodes
+        for rank, hit in enumerate(index.related(node, 4, meeting_weight=by), 1)
+    ]
+    assert rows
+
+
+@every
+def test_reasons_add_up(opened: Callable[[str, str | None, str], Index], name: str) -> None:
+    by = FUNCTIONS[name][0]
+    for case in CASES[:2] + CASES[-1:]:
+        index = opened(*case)
+        (hit,) = index.related("n7", 1, meeting_weight=by)
+        why = index.why("n7", hit.node, 1000, meeting_weight=by)
+        assert why.score == hit.score
+        shares = [reason.share for reason in why.reasons]
+        assert abs(sum(shares) + why.rest + why.unplaced - hit.score) < 1e-9
+        assert min(shares) > 0
+
+
+@settings(max_examples=20)
+@given(
+    drawn=graphs(),
+    weight=st.lists(st.sampled_from([0, 0, 0.1, 0.5, 1.0]), min_size=4, max_size=4).filter(any),
+    k=st.integers(1, 5),
+    data=st.data(),
+)
+def test_a_batch_is_right_where_steps_are_worth_nothing_or_more_and_more(
+    make_graph: MakeGraph,
+    drawn: tuple[int, Edges],
+    weight: list[float],
+    k: int,
+    data: st.DataObject,
+) -> None:
+    n, edges = drawn
+    graph = make_graph(edges, range(n))
+    index = cocite.build(
+        graph, graph.path.with_suffix(".i"), samples=3, length=4, seed=n, measure="psimrank"
+    )
+    nodes = data.draw(st.permutations([str(i) for i in range(n)]))
+    rows = all_rows(
+        index, graph.path.with_suffix(".all"), k, nodes=nodes, meeting_weight=weight, overwrite=True
+    )
+    assert [(node, related, score) for node, _, related, score, _ in rows] == [
+        (node, hit.node, hit.score)
+        for node in nodes
+        for hit in index.related(node, k, meeting_weight=weight)
+    ]
+
+
+def test_intervals_leave_room_for_what_walks_may_still_meet(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """Two chains of 12 pages from one root: all walks meet at step 12, behind the index's 10."""
+    chains = [("root", "a1"), ("root", "b1")]
+    chains += [(f"{c}{i}", f"{c}{i + 1}") for c in "ab" for i in range(1, 12)]
+    graph = make_graph(chains)
+    index = cocite.build(graph, tmp_path / "i", length=10, samples=400, measure="psimrank")
+    asked = ("0.9**t", 0.9**12), ("t<=15", 1.0), ("t==12", 1.0), ("1/t", 1 / 12)
+    for by, truth in asked:
+        if by == "t==12":
+            with pytest.raises(UsageError, match="all meetings of walks of 10 steps worth 0"):
+                index.similarity("a12", "b12", meeting_weight=by)
+            continue
+        for bound in BOUNDS:
+            found = index.similarity("a12", "b12", meeting_weight=by, bound=bound)
+            assert found.score == 0
+            assert found.low <= truth <= found.high
+        refined = index.similarity("a12", "b12", meeting_weight=by, target_error=0.01)
+        assert refined.low <= truth <= refined.high
+    for ends in ("t<=10", "hitting", [0.5] * 10):  # worth nothing behind, so all is known
+        found = index.similarity("a12", "b12", meeting_weight=ends)
+        assert found.score == 0
+        assert found.high < 0.1
+
+
+# -- refined answers ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["hitting", "up and down"])
+def test_more_samples_are_those_of_a_larger_index(
+    make_graph: MakeGraph, tmp_path: Path, name: str
+) -> None:
+    graph, by = make_graph(EDGES, range(12)), FUNCTIONS[name][0]
+    chosen: dict[str, Any] = {"length": LENGTH, "seed": 3}
+    small = cocite.build(graph, tmp_path / "small", samples=64, **by_walks(chosen))
+    large = cocite.build(graph, tmp_path / "large", samples=4096, **by_walks(chosen))
+    a, b = LINKED, small.related(LINKED, 1, meeting_weight=by)[0].node
+    better = small.similarity(a, b, meeting_weight=by, target_error=1e-6)
+    assert better.score == large.similarity(a, b, meeting_weight=by).score
+    assert small.related(a, 3, meeting_weight=by, refine=True)[0].score > 0
+
+
+def test_simrank_that_is_computed_goes_by_a_decay_alone(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    graph = make_graph(EDGES, range(12))
+    built = cocite.build(graph, tmp_path / "i", measure="simrank", samples=10)
+    with pytest.raises(UsageError, match="computed for a decay alone: give one"):
+        built.related(LINKED, refine=True, meeting_weight="hitting")
+    with pytest.raises(UsageError, match="computed for a decay alone: give one"):
+        built.similarity(LINKED, "4", target_error=0.01, meeting_weight="t<=3")
+    assert built.related(LINKED, refine=True, decay=0.5)
+    with pytest.raises(UsageError, match="for a decay alone"):
+        built.related_all(tmp_path / "all.csv", refine=True, meeting_weight="hitting")
+    assert not list(tmp_path.glob("all*"))
+
+
+# -- an index that keeps one ------------------------------------------------------------------
+
+
+def test_an_index_keeps_a_default(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph(EDGES, range(12))
+    plain = cocite.build(graph, tmp_path / "plain", samples=20, length=LENGTH, measure="psimrank")
+    index = cocite.build(
+        graph,
+        tmp_path / "i",
+        samples=20,
+        length=LENGTH,
+        meeting_weight=lambda t: t <= 2,
+        measure="psimrank",
+    )
+    for name, entry in plain.stored.store.manifest.files.items():
+        assert index.stored.store.manifest.files[name] == entry  # samples are the same
+    assert "meeting_weight" not in Store.open(str(tmp_path / "plain"), "index").facts
+    again = cocite.open(tmp_path / "i")
+    kept = "1.0, 1.0, 0.0, 0.0, 0.0, 0.0"
+    assert again.stored.meeting_weight == kept
+    assert (
+        again.related(LINKED)
+        == plain.related(LINKED, meeting_weight="t<=2")
+        != plain.related(LINKED)
+    )
+    assert again.related(LINKED, meeting_weight="decay**t") == plain.related(LINKED)
+    assert again.related(LINKED, decay=0.3) == plain.related(LINKED, decay=0.3)
+    assert RelatedDocument.of(again, LINKED).settings["meeting_weight"] == kept
+    assert RelatedDocument.of(plain, LINKED).settings["decay"] == 0.6
+    again.related_all(tmp_path / "all.parquet", 3)
+    rows = duckdb.execute(f"SELECT node, related FROM '{tmp_path / 'all.parquet'}'").fetchall()
+    assert rows == [
+        (n, h.node) for n in plain.nodes for h in plain.related(n, 3, meeting_weight="t<=2")
+    ]
+    halves = [
+        cocite.build(
+            graph,
+            tmp_path / str(n),
+            length=LENGTH,
+            numbers=range(n, n + 10),
+            meeting_weight="t<=2",
+            measure="psimrank",
+        )
+        for n in (0, 10)
+    ]
+    joined = cocite.merge([half.stored.store.path for half in halves], tmp_path / "joined")
+    assert joined.stored.meeting_weight == "t <= 2"
+    assert joined.related(LINKED) == again.related(LINKED)
+    with pytest.raises(UsageError, match="meeting_weight 't <= 2'"):
+        cocite.merge([halves[0].stored.store.path, tmp_path / "plain"], tmp_path / "no")
+    fresh = cocite.refresh(tmp_path / "i", graph, fraction=0.5, force=True)
+    assert fresh.stored.meeting_weight == kept
+
+
+def test_what_an_index_cannot_go_by_is_refused_before_it_is_made(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    graph = make_graph(EDGES, range(12))
+    for by, said in (("t", "after 2 steps"), ("1, 0.5", "2 numbers"), ("t>9", "worth 0")):
+        with pytest.raises(UsageError, match=said):
+            cocite.build(
+                graph, tmp_path / "i", length=LENGTH, meeting_weight=by, measure="psimrank"
+            )
+    with pytest.raises(UsageError, match="has no setting 'meeting_weight'"):
+        cocite.build(graph, tmp_path / "i", measure="cocitation", meeting_weight="t<=3")
+    with pytest.raises(UsageError, match="failed for a step from 1 to 6: division by zero"):
+        cocite.build(
+            graph,
+            tmp_path / "i",
+            length=LENGTH,
+            meeting_weight=lambda t: 1 / (t - 3),
+            measure="psimrank",
+        )
+    assert not (tmp_path / "i").exists()
+    mixed = cocite.build(
+        graph, tmp_path / "m", measure="blend:simrank(length=3)+psimrank", length=5, samples=9
+    )
+    with pytest.raises(UsageError, match="walks of the index have 5 steps"):
+        mixed.related(LINKED, meeting_weight=[1, 0.5, 0.25])
+    numbers = [0.9, 0.5, 0.25, 0.1, 0.1]
+    assert mixed.related(LINKED, meeting_weight=numbers) == mixed.related(
+        LINKED, meeting_weight=lambda t: numbers[t - 1]
+    )
+
+
+# -- the command line --------------------------------------------------------------------------
+
+
+def test_the_command_line_takes_files_names_and_expressions(
+    make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph, index = str(make_graph(EDGES, range(12)).path), str(tmp_path / "i")
+    made, numbers = ["index", graph, "--measure", "psimrank"], tmp_path / "worth.txt"
+    numbers.write_text("0.9\n0.5\n\n0.1\n")
+    assert main([*made, "-o", index, "--length", "3", "--meeting-weight", str(numbers)]) == 0
+    assert "0.9, 0.5, 0.1, unless a question says otherwise" in capsys.readouterr().out
+    assert main(["info", index]) == 0
+    assert "0.9, 0.5, 0.1, unless a question says otherwise" in capsys.readouterr().out
+    found = cocite.open(index)
+    for more, by in (
+        ([], [0.9, 0.5, 0.1]),
+        (["--meeting-weight", "t<=2"], "t<=2"),
+        (["--meeting-weight", "0.9, 0.5, 0.2"], [0.9, 0.5, 0.2]),
+        (["--meeting-weight", "hitting"], "hitting"),
+        (["--decay", "0.3"], "0.3**t"),
+    ):
+        assert main(["related", index, LINKED, "--format", "json", *more]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert [tuple(hit.values()) for hit in told["hits"]] == [
+            *map(tuple, found.related(LINKED, meeting_weight=by))
+        ]
+    assert main(["similarity", index, LINKED, "4", "--meeting-weight", "hitting"]) == 0
+    said = capsys.readouterr().out
+    mean = (1 - found.similarity(LINKED, "4", meeting_weight="hitting").score) * 4
+    assert f"{mean:.2f} steps on average, 4 where they do not meet" in said
+    by_walks = ["--meeting-weight", "t<=2", "--length", "3", "--measure", "psimrank"]
+    assert main(["why", graph, LINKED, "4", *by_walks]) == 0
+    output = str(tmp_path / "all.csv")
+    assert main(["related-all", index, "-o", output, "--meeting-weight", "t<=2"]) == 0
+    numbers.write_text("0.9\nhalf\n")
+    capsys.readouterr()
+    assert main(["related", index, LINKED, "--meeting-weight", str(numbers)]) == 1
+    assert "it is to hold a number from 0 to 1 for each step" in capsys.readouterr().err
+    assert main(["related", index, LINKED, "--meeting-weight", "t<=2", "--decay", "0.5"]) == 2
