@@ -60,6 +60,7 @@ INDEXES: dict[str, tuple[str, dict[str, Any]]] = {
     "sketch": ("text", {"measure": "xjaccard", "bits": 4}),
     "features": ("text", {"measure": "pagesim"}),
     "nearest": ("text", {"measure": "snn", "max_degree": 10_000}),
+    "rows": ("text", {"measure": "fusion"}),
     "text": ("text", {"measure": "tfidf", "min_df": 1, "max_df": 1.0, "words": 4}),
     "links-cocitation": ("text", {"measure": "cocitation"}),
     "links-coupling": ("integers", {"measure": "coupling"}),
@@ -111,7 +112,7 @@ def _graph(folder: Path, name: str, rows: list[str], **options: Any) -> Graph:
 
 
 def _walks(options: dict[str, Any]) -> bool:
-    exact = ("pagesim", "snn", "cocitation", "coupling", "ppr", "tfidf")
+    exact = ("pagesim", "snn", "fusion", "cocitation", "coupling", "ppr", "tfidf")
     return options.get("measure", "psimrank") not in exact
 
 

@@ -37,6 +37,7 @@ CASES: dict[str, dict[str, Any]] = {
     "links": {"measure": "cocitation"},
     "features": {"measure": "pagesim"},
     "nearest": {"measure": "snn"},
+    "rows": {"measure": "fusion"},
     "text": {"measure": "tfidf"},
 }
 """An index of each layout."""
@@ -191,6 +192,7 @@ DECLARED: dict[str, Declared] = {
             ("Layout `links`", "links"),
             ("Layout `features` (`pagesim`)", "features"),
             ("Layout `nearest` (`snn`)", "nearest"),
+            ("Layout `rows` (`fusion`, `ppr-pmi`)", "rows"),
             ("Layout `text` (`tfidf`)", "text"),
         )
     },

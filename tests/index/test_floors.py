@@ -31,6 +31,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "nearest": ("snn", {}),
     "packed": ("psimrank", {}),
     "paths": ("psimrank", {"length": 4}),
+    "rows": ("fusion", {}),
     "text": ("tfidf", {"min_df": 1, "max_df": 1.0}),
     "sketch": ("xjaccard", {"bits": 3, "length": 3}),
     "trees": ("psimrank", {}),

@@ -29,6 +29,7 @@ CASES: dict[str, dict[str, Any]] = {
     "any": {"measure": "ppr-symmetric"},
     "features": {"measure": "pagesim"},
     "nearest": {"measure": "snn"},
+    "rows": {"measure": "fusion"},
     "text": {"measure": "tfidf"},
     "kept": {"layout": "trees", "samples": 3, "only_prefix": "page"},
 }
@@ -100,6 +101,8 @@ FAULTS: list[tuple[str, str, Callable[[Any], Any], str]] = [
     ("features", "in.holders.nodes", put(-1, 10**6), "not below"),
     ("features", "in.features.values", nan, "no number"),
     ("nearest", "both.holders.offsets", put(1, 2**40), "do not ascend"),
+    ("rows", "both.rows.ids", put(-1, 10**6), "not below"),
+    ("rows", "both.columns.offsets", put(1, 2**40), "do not ascend"),
     ("text", "none.texts.words", put(-1, 10**6), "not below"),
     ("text", "none.words.letters", put(0, 255), "words do not ascend"),
     ("text", "none.words.letters", put(-1, 255), "a word that is no text"),

@@ -31,7 +31,7 @@ BLENDS = (
     find_measure("blend:psimrank+cocitation"),
     find_measure("blend:0.6*psimrank(hubs=rare)+0.3*simrank+0.1*coupling(idf=true)"),
     find_measure("blend:ppr+pagesim+simrank"),
-    find_measure("blend:0.5*neighbourhood(neighbors=9)+0.3*tfidf(words=3)+0.2*tfidf"),
+    find_measure("blend:0.5*fusion(size=small)+0.3*tfidf(words=3)+0.2*tfidf"),
 )
 FIXED = tuple(
     find_measure("blend:" + text)
@@ -40,7 +40,7 @@ FIXED = tuple(
         "0.7*psimrank(layout=paths,length=3,decay=0.8)+0.3*xjaccard(length=2,normalized=true)",
         "compact-simrank(seed=3,decay=0.2)+ppr(tolerance=0.05)+pagesim(radius=2)+simrank(layout=packed,length=3,decay=0.4)",
         "0.8*pagesim(radius=199,decay_per=path,threshold=0.001,normalized=true)+0.2*simrank(length=4,decay=0.5,evidence=geometric)",
-        "simrank(hubs=idf,decay=0.3,evidence=exponential)+snn(neighbors=9,mutual=true,form=cosine)+tfidf(words=3)",
+        "simrank(hubs=idf,decay=0.3,evidence=exponential)+snn(neighbors=9,mutual=true,form=cosine)+tfidf(words=3)+fusion(size=small)",
     )
 )
 """Blends with a component of each layout, that have settings of their own, built and asked."""

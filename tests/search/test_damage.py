@@ -41,6 +41,7 @@ INDEXES: dict[str, dict[str, Any]] = {
     "weighted-ppr": {"measure": "ppr"},
     "features": {"measure": "pagesim"},
     "nearest": {"measure": "snn", "neighbors": 6},
+    "rows": {"measure": "fusion", "size": "small"},
     "blend": {"measure": "blend:psimrank+cocitation(idf=true)+xjaccard(bits=1)", "samples": 6},
     "kept": {"samples": 6, "length": 5, "only_prefix": "page", "shard": 2},
     "refreshed": {"samples": 6, "length": 5},
@@ -180,6 +181,7 @@ def test_more_members_than_nodes_are_damage(make_graph: MakeGraph, tmp_path: Pat
         ("snn", "nearest.values"),
         ("snn", "holders.values"),
         ("snn", "norms"),
+        ("fusion", "weights"),
         ("ppr", "out_weights"),
     ],
 )

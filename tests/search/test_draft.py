@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite import Graph, Index
+from cocite import Graph, Hit, Index
 from cocite.errors import InputError, UsageError
 from cocite.graph.graph import UnseenPage, with_page
 from cocite.graph.links import links_of
@@ -27,7 +27,7 @@ from cocite.measures import MEASURES
 from cocite.search.unseen import UnseenNode
 from cocite.storage import Scratch
 from tests.conftest import MakeGraph
-from tests.measures.test_contract import BY_WEIGHT, CASES, SAMPLES, build
+from tests.measures.test_contract import BY_WEIGHT, CASES, SAMPLES, build, sampled
 from tests.oracles import simrank as exact
 from tests.oracles.bounds import bernstein
 from tests.oracles.graphs import Edges, graphs
@@ -91,11 +91,23 @@ def test_a_draft_answers_as_a_page_of_the_graph_does(
         with_it = index.with_draft(*DRAFTS[draft])
         expected = after.related(LAST, 300)
         found = with_it.related("draft", 300)
+        assert index.related_to(*DRAFTS[draft], 7) == found[:7]
+        if any(part.layout == "rows" for part in index.stored.parts):
+            assert_close(found, expected)
+            continue
         assert found == expected
-        assert index.related_to(*DRAFTS[draft], 7) == expected[:7]
         assert found.certain_ranks == expected.certain_ranks
         for hit in expected[:3]:
             assert with_it.similarity("draft", hit.node) == after.similarity(LAST, hit.node)
+
+
+def assert_close(found: list[Hit], expected: list[Hit], most: float = 0.15) -> None:
+    """The rows of others stay as they are: what one page changes in them is missing, no more."""
+    scores = {hit.node: hit.score for hit in found}
+    off = [abs(scores.get(hit.node, 0.0) - hit.score) for hit in expected]
+    assert np.mean(off) < 0.02
+    assert max(off) < most
+    assert len({hit.node for hit in found[:10]} & {hit.node for hit in expected[:10]}) >= 6
 
 
 def test_drafts_have_what_they_are_to_be_tested_by(graph_of: Callable[[str | None], Graph]) -> None:
@@ -134,11 +146,15 @@ def test_a_draft_goes_by_weights(
 ) -> None:
     chosen: dict[str, Any] = {"measure": name, "layout": layout, "direction": direction}
     chosen |= {"hubs": hubs} if hubs else {}
-    chosen |= {"samples": SAMPLES} if name not in ("ppr", "ppr-symmetric", "neighbourhood") else {}
+    chosen |= {"samples": SAMPLES} if "samples" in sampled(name) else {}
     before, after = (
         cocite.build(graph, tmp_path / str(i), **chosen) for i, graph in enumerate(weighed)
     )
-    assert before.related_to(WEIGHED_OUT, WEIGHED_INTO, 300) == after.related(LAST, 300)
+    found, expected = before.related_to(WEIGHED_OUT, WEIGHED_INTO, 300), after.related(LAST, 300)
+    if name in ("fusion", "ppr-pmi"):
+        assert_close(found, expected, 0.4)  # one link may weigh more than all others
+    else:
+        assert found == expected
     equal = before.with_draft(OUT, INTO)  # a link without a weight weighs 1
     assert equal.related("draft") == before.related_to([(page, 1.0) for page in OUT], INTO)
 
@@ -222,7 +238,7 @@ def test_a_walk_that_changes_no_other_joins_the_trees(
 @given(
     graphs(),
     st.data(),
-    st.sampled_from(["snn", "psimrank", "xjaccard", "neighbourhood", "pagesim"]),
+    st.sampled_from(["snn", "psimrank", "xjaccard", "pagesim"]),
     st.sampled_from(["in", "out", "both"]),
 )
 def test_any_draft_of_any_graph(
@@ -240,7 +256,7 @@ def test_any_draft_of_any_graph(
     more = [(n, v) for v in out] + [(v, n) for v in into]
     chosen: dict[str, Any] = {"measure": measure, "direction": direction}
     chosen |= {"samples": 9} if measure in ("psimrank", "xjaccard") else {}
-    chosen |= {"neighbors": 3} if measure in ("snn", "neighbourhood") else {}
+    chosen |= {"neighbors": 3} if measure == "snn" else {}
     before, after = (
         cocite.build(graph, graph.path.with_suffix(".index"), **chosen)
         for graph in (make_graph(edges, range(n)), make_graph(edges + more, range(n + 1)))
@@ -351,7 +367,7 @@ def test_an_index_that_has_lost_samples(
     assert one.related_to(OUT, INTO, 300) == other.related(LAST, 300)
 
 
-@pytest.mark.parametrize("measure", ["neighbourhood", "psimrank", "blend:simrank+pagesim"])
+@pytest.mark.parametrize("measure", ["snn", "psimrank", "blend:simrank+pagesim"])
 def test_all_that_a_question_can_be_asked_with(
     graph_of: Callable[[str | None], Graph], tmp_path: Path, measure: str
 ) -> None:

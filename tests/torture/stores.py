@@ -54,6 +54,7 @@ INDEXES: dict[str, dict[str, Any]] = {
     "features": {"measure": "pagesim", "normalized": True},
     "nearest": {"measure": "snn", "neighbors": 6},
     "neighbourhood": {},
+    "rows": {"measure": "fusion", "size": "small"},
     "text": {"measure": "tfidf", "min_df": 1, "max_df": 1.0},
     "blend": {"measure": "blend:psimrank+cocitation(idf=true)+xjaccard(bits=1)", "samples": 6},
     "kept": {**_WALKS, "measure": "psimrank", "only_prefix": "page"},

@@ -225,7 +225,7 @@ def transpose(
     if int(offsets[-1]) != links.edges:
         raise _Miscounted
     neighbors = scratch.zeros(links.edges, np.uint32)
-    weights = None if links.weights is None else scratch.zeros(links.edges, np.float32)
+    weights = None if links.weights is None else scratch.zeros(links.edges, links.weights.dtype)
     turned = Links(offsets, neighbors, weights)
     cuts: tuple[int, ...] = ()
     give_back = scratch.on_disk or memory < whole + links.nbytes

@@ -42,7 +42,7 @@ from cocite.graph.blocks import Links
 from cocite.graph.graph import MAX_NODES
 from cocite.graph.name_files import take_title_files
 from cocite.graph.names import NAME_KINDS, sides_text, take_name_files
-from cocite.index.layouts.contract import SHARD, PartPlan, shard_number
+from cocite.index.layouts.contract import SHARD, PartPlan, WholeFormat, shard_number
 from cocite.index.layouts.reader import format_of, is_sampled, sampled_format
 from cocite.index.layouts.snapshots import SINCE, Generation, generations_of
 from cocite.index.plan import (
@@ -188,7 +188,7 @@ def _read(facts: Facts) -> IndexFacts:
     nodes = facts.whole("nodes", 1, MAX_NODES)
     sides_text(facts, nodes)
     kept = page_filter(facts, nodes, MAX_NODES)
-    selects = all(is_sampled(p.layout) and sampled_format(p.layout).selects for p in parts)
+    selects = all(format_of(p.layout).selects for p in parts)
     if kept is not None and ("refined" in facts or not selects):
         raise facts.refused("wanted", "for indexes of layouts that can keep some pages alone")
     return IndexFacts(
@@ -351,7 +351,11 @@ def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
         if is_sampled(plan.layout):
             _take_samples(files, path, facts, plan)
         else:
-            files.take(format_of(plan.layout).files_of(plan), sizes, plan.prefix)
+            layout = format_of(plan.layout)
+            assert isinstance(layout, WholeFormat)
+            whole = facts.nodes if facts.kept is None else facts.kept.nodes
+            own = sizes | layout.sizes_of(plan, facts.nodes, whole)
+            files.take(layout.files_of(plan), own, plan.prefix)
         if facts.refined:
             files.take({DIAGONAL: f"<f4[n, {1 + LIMITS}]"}, sizes, plan.prefix)
     files.no_more()

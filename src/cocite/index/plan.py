@@ -40,7 +40,7 @@ from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS, NO_LINKS, checked_direction
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.part import StoredPart
-from cocite.index.layouts.reader import is_sampled, sampled_format
+from cocite.index.layouts.reader import format_of
 from cocite.index.layouts.snapshots import MOST_NUMBERS
 from cocite.measures import (
     DECAY,
@@ -428,26 +428,23 @@ def _see_who_takes(measure: Measure, settings: Mapping[str, object]) -> None:
 def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
     """Raises :class:`UsageError` for a layout that cannot keep some pages alone."""
     for plan in parts:
-        if not is_sampled(plan.layout):
-            raise UsageError(
-                f"{plan.measure.name} has no samples: its index holds links, or lists, that lead "
-                "through all pages. To keep some pages only, choose a measure with samples"
-            )
-        if not sampled_format(plan.layout).selects:
-            other = [name for name in plan.measure.layouts if _selects(name)]
+        if format_of(plan.layout).selects:
+            continue
+        other = [name for name in plan.measure.layouts if format_of(name).selects]
+        if other:
             raise UsageError(
                 f"the layout {plan.layout} holds walks, which lead through all pages. To keep some "
                 f"pages only, choose --layout {' or '.join(other)}"
             )
+        raise UsageError(
+            f"{plan.measure.name} has no samples: its index holds links, or lists, that lead "
+            "through all pages. To keep some pages only, choose a measure with samples, or fusion"
+        )
     if refine:
         raise UsageError(
             "--refine (refine=True) prepares what all pages of the graph need. Leave it out: an "
             "index that keeps some pages prepares refined answers when they are asked for"
         )
-
-
-def _selects(layout: str) -> bool:
-    return is_sampled(layout) and sampled_format(layout).selects
 
 
 def _check_samples(parts: list[PartPlan], numbers: range | None) -> None:

@@ -86,6 +86,9 @@ def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
         return "words.letters", -1
     if name == "texts.offsets":
         return "texts.words", words
+    if part.layout == "rows":
+        bound = int(part.array("sizes").max()) if name == "rows.offsets" else part.nodes
+        return name.replace("offsets", "ids"), bound
     if name.endswith(".offsets"):
         return name.replace("offsets", "nodes"), part.nodes
     return name.replace("offsets", "neighbours"), part.nodes

@@ -82,23 +82,23 @@ def sum_runs(starts: I64s, values: F64s, out: OutF64s) -> None:
         out[run] = total
 
 
-@kernel
+@kernel(T=("F32", "U8"))
 def turn(
     offsets: U64s,
     neighbors: U32s,
-    weights: F32s,
+    weights: Ts,
     row: U64,
     first: U64,
     cursors: OutU64s,
     out: OutU32s,
-    out_weights: OutF32s,
+    out_weights: OutTs,
 ) -> None:
     """Append each of some rows' nodes to the rows of its neighbors.
 
     ``offsets`` is that of the rows, the first of which is node ``row``'s; ``cursors`` (uint64) says
     where the next entry of nodes ``first``, ``first + 1``, ... goes in ``out`` (uint32), and moves
-    on. ``weights`` (float32) go along to ``out_weights``, unless there are none. Nothing is
-    written behind the end of ``out``: a cursor that goes too far tells.
+    on. ``weights`` go along to ``out_weights``, unless there are none. Nothing is written behind
+    the end of ``out``: a cursor that goes too far tells.
     """
     width = np.uint64(cursors.size)
     weighted = weights.size > 0

@@ -9,6 +9,7 @@ from cocite.measures.blend import PREFIX, parse_blend
 from cocite.measures.cocitation import COCITATION, COUPLING
 from cocite.measures.companion import COMPANION
 from cocite.measures.default import NEIGHBOURHOOD
+from cocite.measures.fusion import FUSION, PPR_PMI
 from cocite.measures.measure import Component, Measure
 from cocite.measures.meeting_weight import MEETING_WEIGHT, AskValue, By
 from cocite.measures.pagesim import PAGESIM
@@ -60,6 +61,7 @@ MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
         NEIGHBOURHOOD,
+        FUSION,
         PSIMRANK,
         SIMRANK,
         PRANK,
@@ -69,6 +71,7 @@ MEASURES: dict[str, Measure] = {
         COCITATION,
         COUPLING,
         SNN,
+        PPR_PMI,
         PPR_SYMMETRIC,
         PPR,
         COMPANION,

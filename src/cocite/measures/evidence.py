@@ -63,6 +63,7 @@ FLOORS = {
     "nearest": "min(88 n + 6 MiB + min(24 MiB, 2 L), 12 n + 30 MiB)",
     "packed": "(28.8 + b / 4) n + block",
     "paths": "(30 + 12 length) n + block",
+    "rows": "72 n + 30 MiB",
     "sketch": "length bits n / 4 + 4 MiB",
     "text": "40 n + 200 w + 32 MiB",
     "trees": "min(26.5 n + block, max(4 MiB, (L + 13 n) / 256))",

@@ -147,6 +147,8 @@ class PartFormat(ABC):
     """Its files behind the part's prefix, as ``storage/FORMAT.md`` has them; of n nodes and m
     links, shards of samples left out.
     """
+    selects = False
+    """Whether some pages can be stored alone (``index/whole_settings.py``)."""
 
     @classmethod
     def files_of(cls, plan: PartPlan) -> dict[str, str]:
@@ -163,8 +165,6 @@ class SampledFormat(PartFormat):
     """A shard; :meth:`place` says how many words those of some members are."""
     carry_node: ClassVar[int] = 8
     """Bytes a node that it takes to carry a sample over, beside what it becomes."""
-    selects = False
-    """Whether samples of some pages can be stored alone (``index/whole_settings.py``)."""
 
     def carries(self, settings: PartSettings) -> bool:
         """Whether samples can be carried over to another graph (``index/refresh.py``)."""
@@ -185,6 +185,11 @@ class SampledFormat(PartFormat):
 
 class WholeFormat(PartFormat):
     """How the arrays of a part that is made in one go lie on disk."""
+
+    @classmethod
+    def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
+        """Sizes in :attr:`files` beside n and m, of an index of so many nodes of its graph."""
+        return {}
 
 
 def is_shard(name: str) -> bool:

@@ -268,12 +268,12 @@ class Span(NamedTuple):
 
 class ListedHits(NamedTuple):
     """Hits as they are told: uint32[h], float64[h, 4] (score, standard error, ends of the
-    interval), and how many of the first stand in their order for certain.
+    interval), and how many of the first stand in their order for certain, None if intervals tell.
     """
 
     ids: Ids
     rows: NDArray[np.float64]
-    certain: int
+    certain: int | None
 
 
 class PairEvidence(NamedTuple):
@@ -473,6 +473,11 @@ LAYOUTS = {
         "cocite.index.layouts.trees.build:PathsBuilder",
         "cocite.index.layouts.trees.reader:PathReader",
     ),
+    "rows": _Row(
+        "cocite.index.layouts.rows.fusion_reader:RowsFormat",
+        "cocite.index.layouts.rows.fusion:RowsBuilder",
+        "cocite.index.layouts.rows.fusion_reader:RowsReader",
+    ),
     "sketch": _Row(
         "cocite.index.layouts.minhash.format:MinhashFormat",
         "cocite.index.layouts.minhash.build:MinhashBuilder",
@@ -496,6 +501,7 @@ _DRAWN = {
     "nearest": "cocite.index.layouts.rows.on_the_fly:OnTheFlyNeighborReader",
     "packed": "cocite.index.layouts.trees.on_the_fly:DraftTreeReader",
     "paths": "cocite.index.layouts.trees.on_the_fly:DraftTreeReader",
+    "rows": "cocite.index.layouts.rows.fusion_draft:UnseenRowsReader",
     "sketch": "cocite.index.layouts.minhash.on_the_fly:OnTheFlyBitsReader",
     "text": "cocite.index.layouts.rows.on_the_fly:OnTheFlyWordsReader",
     "trees": "cocite.index.layouts.trees.on_the_fly:DraftTreeReader",

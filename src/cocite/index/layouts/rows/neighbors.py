@@ -24,7 +24,7 @@ Where the kernels of lists of nearest pages add up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -48,6 +48,9 @@ from cocite.measures.snn import MAX_DEGREE, NEIGHBORS
 from cocite.resources import format_least, resident, short_of
 from cocite.storage import ArrayWriter, Entry, Scratch, evict
 
+Ids = NDArray[np.uint32]
+Rows = tuple[NDArray[np.uint64], Ids, NDArray[np.float32]]
+
 
 def room(width: int, k: int) -> tuple[NDArray[Any], ...]:
     """The scratch memory of ``kernels/near.py``, all 0, for lists of ``k`` others, looked for in
@@ -63,6 +66,27 @@ def room(width: int, k: int) -> tuple[NDArray[Any], ...]:
         np.zeros(2 * k, np.uint64),
         np.zeros(2 * k),
     )
+
+
+def lists_of(
+    ins: Links, outs: Links, direction: str, max_degree: int, neighbors: int, pages: Ids
+) -> Rows:
+    """Counts, ids and values of the lists of some ``pages``, from links in memory."""
+    from cocite.kernels import near
+
+    weights = []
+    for rows, columns in ((ins, outs), (outs, ins)):
+        worths, whole = np.zeros(rows.nodes), np.zeros(rows.nodes)
+        near.weigh(columns.offsets, columns.neighbors, max_degree, 0, rows.nodes, worths)
+        near.norms(rows.offsets, rows.neighbors, worths, 0, rows.nodes, whole)
+        weights.append((worths, whole))
+    sides = (ins.offsets, ins.neighbors), (outs.offsets, outs.neighbors), *weights
+    k = min(neighbors, max(1, ins.nodes - 1))
+    counts, size = np.zeros(pages.size, np.uint64), pages.size * (k + 1)
+    ids, values = np.empty(size, np.uint32), np.empty(size, np.float32)
+    out = counts, ids, values
+    used = near.closest_of(*sides, _SIDES[direction], pages, room(ins.nodes, k), out)
+    return counts, ids[:used], values[:used]
 
 
 # -- build -------------------------------------------------------------------------------
@@ -86,8 +110,6 @@ _READ = 8 << 20
 _TURN_SECONDS = 3e-8
 """To turn an entry round, mark it, and write it twice."""
 _SIDES = {"in": 1, "out": 2, "both": 3}
-
-Rows = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32]]
 
 
 class _Lister:
@@ -122,6 +144,38 @@ class _Lister:
             layout.outs.evict()
             evict(*layout.weights["in"], *layout.weights["out"])
         return counts, nodes[:used].copy(), values[:used].copy()
+
+
+def collected(
+    makers: Sequence[Callable[[range], Rows]],
+    step: int,
+    most: int,
+    offsets: NDArray[np.uint64],
+    scratch: Scratch,
+    progress: Progress,
+) -> Links:
+    """Rows of all nodes, ``most`` entries each at most, made for ``step`` nodes at a time.
+
+    Each of ``makers`` gives counts, ids and values of a range of nodes; ``offsets`` is all 0 and is
+    filled.
+    """
+    nodes, used = offsets.size - 1, 0
+    ids, values = (scratch.zeros(nodes * most, dtype) for dtype in (np.uint32, np.float32))
+    ranges = [range(low, min(low + step, nodes)) for low in range(0, nodes, step)]
+    rows = in_order(makers, ranges)
+    try:
+        for part, (counts, found, near) in zip(ranges, rows, strict=True):
+            offsets[part.start + 1 : part.stop + 1] = counts
+            ids[used : used + found.size] = found
+            values[used : used + found.size] = near
+            used += found.size
+            if scratch.on_disk:
+                evict(ids, values)
+            progress(min(part.stop, nodes - 1), nodes)
+    finally:
+        rows.close()  # type: ignore[attr-defined]
+    np.cumsum(offsets, out=offsets)
+    return Links(offsets, ids[:used], values[:used])
 
 
 class NearestBuilder(NearestFormat, WholeBuilder):
@@ -262,7 +316,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         from cocite.kernels.links import add_counts
 
         nodes = self.links.nodes
-        lists = self._lists(directory, progress)
+        lists = self.lists(directory, progress)
         del self.weights
         if not self.fits:
             self.ins.evict()
@@ -320,34 +374,13 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         most = self.links.nodes * (self.k + 1)
         return _ENTRY * most + self.fit.memory <= self.means.memory
 
-    def _lists(self, directory: Path, progress: Progress) -> Links:
+    def lists(self, directory: Path, progress: Progress) -> Links:
         """Every page's list, in memory or in scratch files."""
-        nodes = self.links.nodes
-        most = nodes * (self.k + 1)
+        nodes, most = self.links.nodes, self.k + 1
         scratch = Scratch(None) if self.fits else Scratch.near(directory)
         offsets = self._scratch(self.lean).zeros(nodes + 1, np.uint64)
-        listed, values = scratch.zeros(most, np.uint32), scratch.zeros(most, np.float32)
-        used = 0
-        rows = in_order([_Lister(self) for _ in range(self.fit.threads)], self._ranges())
-        try:
-            for (low, high), (counts, found, near) in zip(
-                pairwise((*range(0, nodes, self.pages), nodes)), rows, strict=True
-            ):
-                offsets[low + 1 : high + 1] = counts
-                listed[used : used + found.size] = found
-                values[used : used + found.size] = near
-                used += found.size
-                if not self.fits:
-                    evict(listed, values)
-                progress(min(high, nodes - 1), nodes)
-        finally:
-            rows.close()  # type: ignore[attr-defined]
-        np.cumsum(offsets, out=offsets)
-        return Links(offsets, listed[:used], values[:used])
-
-    def _ranges(self) -> Iterator[range]:
-        nodes, step = self.links.nodes, self.pages
-        return (range(low, min(low + step, nodes)) for low in range(0, nodes, step))
+        listers = [_Lister(self) for _ in range(self.fit.threads)]
+        return collected(listers, self.pages, most, offsets, scratch, progress)
 
     def _stream(
         self, directory: Path, name: str, dtype: DTypeLike, array: NDArray[Any]

@@ -1,0 +1,390 @@
+"""How the layout ``rows`` is made: lists, pushes, expansion, and the transpose.
+
+    lists       N, of every node, by the builder of ``nearest``
+    pushed      P, of every node: personalized PageRank along links taken either way
+    rows        of each family: expanded, quantized, written as they come
+    columns     the transpose of each family's rows
+
+A row is a function of the graph and the settings, made node by node on all threads and kept in
+order, so threads, memory and interruptions never change a byte.
+
+Size: 10 bytes an entry, 20 a node and family.
+Memory: the links twice, 24 bytes a node and thread, and lists and pushed rows, 8 bytes an entry.
+What does not fit lies in scratch files, with one thread, and is given back as it was read.
+Source: ``measures/fusion.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cocite.cluster import in_order
+from cocite.deadline import clock
+from cocite.errors import ResourceError
+from cocite.graph.blocks import Links
+from cocite.graph.links import links_of, transpose
+from cocite.index.layouts.batch_maker import WholeBuilder
+from cocite.index.layouts.links.norms import link_degrees
+from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.rows.fusion_reader import RowsFormat
+from cocite.index.layouts.rows.neighbors import NearestBuilder, Rows, collected
+from cocite.index.part import PartEstimate, Progress
+from cocite.measures import PartSettings
+from cocite.measures.evidence import floor_text
+from cocite.measures.fusion import SIZE, SIZES
+from cocite.measures.snn import MAX_DEGREE, NEIGHBORS, SNN
+from cocite.resources import format_least, resident, short_of
+from cocite.storage import ArrayWriter, Entry, Scratch, evict, map_array
+
+RESTART = 0.15
+STAGES = 1e-3, 3e-4, 1e-4, 3e-5
+KEPT, KEEP = 50, 100
+"""Entries of a row of N and of P before it is expanded, at least."""
+OTHERS = 6
+"""Nodes whose rows are added to a row."""
+
+_NODE, _THREAD = 40, 32
+"""Bytes a node: of the build, and of each of its threads."""
+_LEAST = 30 << 20
+_STEP, _FEW = 256, 128
+"""Nodes whose rows a worker makes at a time; fewer if links are given back between."""
+_READ = 8 << 20
+_PILOTS = 200
+_SHARES = (0.3, 0.5, 0.1, 0.1)
+"""What each stage takes of the time, about."""
+
+Ids = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Rows to be written: those of ``rows``, expanded by ``lists`` if there are any, ``keep``
+    entries each, ``weight`` of a score.
+    """
+
+    rows: Links
+    lists: Links | None
+    columns: int
+    keep: int
+    weight: float
+
+
+class Pusher:
+    """Makes rows of P of some entries each; owns scratch memory, so one for each thread."""
+
+    def __init__(self, walked: Walked, keep: int, most: int, after: Callable[[], None]) -> None:
+        """Of ``most`` nodes at a time; ``after`` is called after each."""
+        links = walked.links
+        weights = np.empty(0, np.float32) if links.weights is None else links.weights
+        self._links, self._after = (links.offsets, links.neighbors, weights), after
+        self._numbers = walked.degrees, np.array([*STAGES, walked.degrees.sum()]), RESTART
+        self._room = (
+            np.zeros((links.nodes, 2)),
+            *(np.empty(links.nodes + 1, np.uint32) for _ in range(2)),
+            *_best(keep),
+        )
+        self._out = np.empty(most * keep, np.uint32), np.empty(most * keep, np.float32)
+
+    def __call__(self, nodes: range) -> Rows:
+        """Counts, ids and values of the rows of some nodes."""
+        from cocite.kernels import rows
+
+        counts = np.zeros(len(nodes), np.uint64)
+        ids, values = self._out
+        out = counts, ids, values
+        used = rows.push(self._links, *self._numbers, nodes.start, self._room, out)
+        self._after()
+        return counts, ids[:used].copy(), values[:used].copy()
+
+
+class Expander:
+    """Makes rows of codes; owns scratch memory, so one for each thread."""
+
+    def __init__(
+        self, family: Family, most: int, scale: float, after: Callable[[], None] = lambda: None
+    ) -> None:
+        """As :class:`Pusher`; ``scale`` is the value of the code 255."""
+        self._family, self._scale, self._after = family, scale, after
+        others = 0 if family.lists is None else OTHERS
+        self._lists = _arrays(family.lists or family.rows)
+        self._room = (
+            np.zeros(family.columns),
+            np.empty(family.columns + 1, np.uint32),
+            *_best(family.keep),
+            *_best(others)[:2],
+        )
+        size = most * family.keep
+        self._out = np.empty(size, np.uint32), np.empty(size, np.uint8)
+
+    def __call__(self, pages: Ids) -> tuple[NDArray[np.uint64], Ids, NDArray[np.uint8], Ids]:
+        """Counts, ids, codes and norms of the rows of some pages."""
+        from cocite.kernels import rows
+
+        counts, norms = np.zeros(pages.size, np.uint64), np.zeros(pages.size, np.uint32)
+        ids, codes = self._out
+        out, made = (counts, ids, codes, norms), _arrays(self._family.rows)
+        used = rows.expand(self._lists, made, self._scale, pages, self._room, out)
+        self._after()
+        return counts, ids[:used].copy(), codes[:used].copy(), norms
+
+
+def _best(size: int) -> tuple[NDArray[Any], ...]:
+    """Where a kernel finds the best of many."""
+    return np.empty(size), np.empty(size, np.uint32), np.empty(size, np.uint64)
+
+
+def _arrays(links: Links) -> tuple[NDArray[Any], ...]:
+    assert links.weights is not None
+    return links.offsets, links.neighbors, links.weights
+
+
+class Walked(NamedTuple):
+    """What walks follow: links, and the degrees of the nodes, each with its link with itself."""
+
+    links: Links
+    degrees: NDArray[np.float64]
+
+
+class RowsBuilder(RowsFormat, WholeBuilder):
+    """Of the layout ``rows``."""
+
+    # -- what a build stands on ----------------------------------------------------------
+
+    @cached_property
+    def _nearest(self) -> NearestBuilder | None:
+        """What makes lists, if the measure has some."""
+        settings = self.plan.settings
+        if MAX_DEGREE not in settings:
+            return None
+        chosen = {NEIGHBORS.name: max(KEPT, self._sizes[0]), MAX_DEGREE.name: settings[MAX_DEGREE]}
+        own = PartSettings.checked(SNN.build, chosen)
+        plan = replace(self.plan, measure=SNN, settings=own, weighted=False)
+        return NearestBuilder(self.graph, self.links, plan, self.means)
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        return SIZES[self.plan.settings[SIZE]]
+
+    @property
+    def pushed_entries(self) -> int:
+        """Entries of a row of P at most."""
+        return max(KEEP, self._sizes[1])
+
+    @property
+    def step(self) -> int:
+        """Of how many nodes a worker makes the rows at a time."""
+        return _FEW if self.streaming else _STEP
+
+    @property
+    def _entries(self) -> int:
+        """Bytes of lists and pushed rows, at most."""
+        nodes, listed = self.links.nodes, 0 if self._nearest is None else self._nearest.k + 1
+        return 8 * nodes * (listed + self.pushed_entries)
+
+    @cached_property
+    def fit(self) -> MemoryPlan:
+        """How the build fits its memory; raises :class:`ResourceError` if it does not."""
+        nodes, means = self.links.nodes, self.means
+        need = 2 * self.links.nbytes * (1 + self.plan.weighted) + self._entries + _NODE * nodes
+        least = (_NODE + _THREAD) * nodes + _LEAST
+        if means.memory < least:
+            raise ResourceError(
+                f"rows of {nodes:,} nodes need {format_least(least)} of memory, with one thread; "
+                f"{short_of(means.memory)}{floor_text('rows')}"
+            )
+        for threads in range(means.threads, 0, -1):
+            if need + threads * _THREAD * nodes <= means.memory:
+                return MemoryPlan(need + threads * _THREAD * nodes, threads, (), means.threads)
+        return MemoryPlan(means.memory, 1, (), means.threads)
+
+    @cached_property
+    def streaming(self) -> bool:
+        """Whether links and rows lie in scratch files, and are given back as they were read."""
+        nodes = self.links.nodes
+        need = 2 * self.links.nbytes * (1 + self.plan.weighted) + self._entries + _NODE * nodes
+        return need + _THREAD * nodes > self.means.memory
+
+    def give_back(self, *links: Links) -> None:
+        """Of what lies in files, if there is too much of it in memory."""
+        if self.streaming and not 0 < resident() < self.means.memory:
+            for each in links:
+                each.evict()
+
+    @cached_property
+    def _walked(self) -> Walked:
+        links = self.links
+        if self.plan.direction != "any":
+            keep = _READ if self.streaming else None
+            memory, weighted = self.means.memory, self.plan.weighted
+            links = links_of(self.graph, "any", memory, weighted=weighted, keep=keep)
+        return Walked(links, np.concatenate([np.empty(0), *link_degrees(links)]) + 1.0)
+
+    def estimate(self) -> PartEstimate:
+        """Size, memory and time, from the lists and pushes of some nodes."""
+        nodes, fit = self.links.nodes, self.fit
+        seconds = 0.0 if self._nearest is None else self._nearest.estimate().seconds
+        (pusher,) = self._pushers(self._walked, 1)
+        sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
+        begin = clock()
+        found = [pusher(range(node, node + 1)) for node in sample]
+        seconds += (clock() - begin) / len(sample) / fit.threads * nodes
+        pushed = sum(ids.size for _, ids, _ in found) / len(sample)
+        families = (pushed,) if self._nearest is None else (pushed, self._sizes[0])
+        stored = self.plan.stored_nodes(nodes)
+        size = sum(int(10 * each * stored) + 12 * stored + 8 * nodes for each in families)
+        return PartEstimate(size, fit, seconds * (1 + sum(_SHARES[2:])))
+
+    # -- the work --------------------------------------------------------------------------
+
+    def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
+        """Lists, pushes, rows, columns."""
+        stages = self._stages(progress)
+        lists = None
+        if self._nearest is not None:
+            lists = self._nearest.lists(directory, next(stages))
+            del self._nearest
+        pushed = self._pushed(self._walked, directory, next(stages))
+        del self._walked
+        families = self._families(lists, pushed)
+        files = _Files(directory, self.plan.prefix)
+        self._write_rows(files, families, next(stages))
+        self._write_columns(files, families, next(stages))
+        files.write("weights", np.float64, np.array([each.weight for each in families]))
+        files.write("sizes", np.uint64, np.array([each.columns for each in families], np.uint64))
+        progress(self.links.nodes, self.links.nodes)
+        return files.entries
+
+    def _stages(self, progress: Progress) -> Iterator[Progress]:
+        """One after the other takes its share of all nodes."""
+        shares = _SHARES if self._nearest is not None else _SHARES[1:]
+        ends = np.cumsum((0, *shares)) / sum(shares) * (self.links.nodes - 1)
+        for low, high in pairwise(ends.tolist()):
+
+            def stage(done: int, total: int, low: float = low, high: float = high) -> None:
+                progress(int(low + (high - low) * done / total), self.links.nodes)
+
+            yield stage
+
+    def _pushed(self, walked: Walked, directory: Path, progress: Progress) -> Links:
+        scratch = Scratch.near(directory) if self.streaming else Scratch(None)
+        pushers = self._pushers(walked, self.fit.threads)
+        offsets = np.zeros(self.links.nodes + 1, np.uint64)
+        return collected(pushers, self.step, self.pushed_entries, offsets, scratch, progress)
+
+    def _pushers(self, walked: Walked, count: int) -> list[Pusher]:
+        after = partial(self.give_back, walked.links)
+        return [Pusher(walked, self.pushed_entries, self.step, after) for _ in range(count)]
+
+    def _families(self, lists: Links | None, pushed: Links) -> list[Family]:
+        nodes, (listed, walked) = self.links.nodes, self._sizes
+        if lists is None:
+            return [Family(pushed, None, nodes, walked, 1.0)]
+        return [
+            Family(lists, lists, nodes, listed, 0.5),
+            Family(pushed, lists, nodes, walked, 0.5),
+        ]
+
+    def _write_rows(self, files: _Files, families: list[Family], progress: Progress) -> None:
+        """Rows as they come, family by family."""
+        nodes = self.links.nodes
+        wanted = self.plan.wanted
+        pages = np.arange(nodes, dtype=np.uint32) if wanted is None else wanted.ids()
+        offsets, norms, scales = [np.zeros(1, np.uint64)], list[Ids](), list[float]()
+        with ExitStack() as stack:
+            to_ids = stack.enter_context(files.writer("rows.ids", np.uint32))
+            to_codes = stack.enter_context(files.writer("rows.codes", np.uint8))
+            for number, family in enumerate(families):
+                values = family.rows.weights
+                assert values is not None
+                pieces = range(0, values.size, _READ)
+                largest = (float(values[at : at + _READ].max()) for at in pieces)
+                scales.append(max(largest, default=1.0))
+                after = partial(self.give_back, family.rows)
+                expanders = [
+                    Expander(family, self.step, scales[-1], after) for _ in range(self.fit.threads)
+                ]
+                begins = range(0, pages.size, self.step)
+                rows = in_order(expanders, (pages[at : at + self.step] for at in begins))
+                done = number * pages.size
+                try:
+                    for counts, ids, codes, sums in rows:
+                        offsets.append(counts)
+                        norms.append(sums)
+                        to_ids.write(ids)
+                        to_codes.write(codes)
+                        done += sums.size
+                        progress(done, len(families) * pages.size)
+                finally:
+                    rows.close()  # type: ignore[attr-defined]
+        files.add("rows.ids", to_ids)
+        files.add("rows.codes", to_codes)
+        files.write("rows.offsets", np.uint64, np.cumsum(np.concatenate(offsets), dtype=np.uint64))
+        files.write("norms", np.uint32, np.concatenate(norms))
+        files.write("scales", np.float64, np.array(scales))
+
+    def _write_columns(self, files: _Files, families: list[Family], progress: Progress) -> None:
+        """The transpose of the rows of each family."""
+        from cocite.kernels.links import add_counts
+
+        offsets, ids, codes = (files.read(f"rows.{name}") for name in ("offsets", "ids", "codes"))
+        pages, begins = (offsets.size - 1) // len(families), [np.zeros(1, np.uint64)]
+        with ExitStack() as stack:
+            to_ids = stack.enter_context(files.writer("columns.ids", np.uint32))
+            to_codes = stack.enter_context(files.writer("columns.codes", np.uint8))
+            for number, family in enumerate(families):
+                own = offsets[number * pages : (number + 1) * pages + 1]
+                part = slice(int(own[0]), int(own[-1]))
+                size = max(pages, family.columns)
+                square = np.full(size + 1, part.stop - part.start, np.uint64)
+                square[: pages + 1] = own - own[0]
+                counts = np.zeros(size, np.uint32)
+                for low in range(part.start, part.stop, _READ):
+                    add_counts(ids[low : min(low + _READ, part.stop)], counts)
+                rows = Links(square, ids[part], cast(Any, codes[part]))
+                memory = max(self.means.memory - self.links.nbytes, 16 * size + 3 * _READ)
+                turned = transpose(rows, counts, memory, files.directory)
+                begins.append(turned.offsets[1 : family.columns + 1] + own[0])
+                for array, writer in ((turned.neighbors, to_ids), (turned.weights, to_codes)):
+                    assert array is not None
+                    for low in range(0, array.size, _READ):
+                        writer.write(array[low : low + _READ])
+                        evict(array)
+                progress(number + 1, len(families))
+        files.add("columns.ids", to_ids)
+        files.add("columns.codes", to_codes)
+        files.write("columns.offsets", np.uint64, np.concatenate(begins))
+
+
+class _Files:
+    """The files of a part: written under their prefix, with their entries."""
+
+    def __init__(self, directory: Path, prefix: str) -> None:
+        self.directory, self._prefix = directory, prefix
+        self.entries: dict[str, Entry] = {}
+
+    def writer(self, name: str, dtype: DTypeLike) -> ArrayWriter:
+        """A stream into the file ``name``."""
+        return ArrayWriter(self.directory / (self._prefix + name), dtype)
+
+    def add(self, name: str, writer: ArrayWriter) -> None:
+        """Note the entry of a stream that has ended."""
+        self.entries[self._prefix + name] = writer.finished
+
+    def write(self, name: str, dtype: DTypeLike, array: NDArray[np.generic]) -> None:
+        """Write a whole array."""
+        with self.writer(name, dtype) as writer:
+            writer.write(array)
+        self.add(name, writer)
+
+    def read(self, name: str) -> NDArray[Any]:
+        """What was written before, as a view of its file."""
+        return map_array(self.directory / (self._prefix + name), self.entries[self._prefix + name])

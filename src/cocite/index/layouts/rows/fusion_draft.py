@@ -1,0 +1,184 @@
+"""Answers for an unseen node from the layout ``rows``.
+
+Its own rows, and those of the nodes that it is linked with, are those of an index that has it:
+their lists and pushes, and those of the nodes that these rows are expanded by, are made along the
+links with it. Of many linked nodes that holds for those with the fewest links. The rows of all
+others stay as they are stored, and get the node by symmetry: v has it with the code with which it
+has v.
+
+So its scores differ from those of an index built with it by what one node changes in the rows of
+others. Scores of two other nodes are those of the index.
+
+Cost: a copy of the links, a pass over them for what neighbors tell, and seven lists and seven
+pushes for each of these nodes at most.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import GRAINS
+from cocite.graph.blocks import Links
+from cocite.index.layouts.links.norms import link_degrees
+from cocite.index.layouts.on_the_fly import DraftPart
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.reader import Estimate, Graphs, Ids, QueryScratch, Reader, Reasons
+from cocite.index.layouts.rows.fusion import KEEP, KEPT, OTHERS, Expander, Family, Pusher, Walked
+from cocite.index.layouts.rows.fusion_reader import Row, RowsReader, own_path, shared_nodes
+from cocite.index.layouts.rows.neighbors import lists_of
+from cocite.kernels.totals import settle_exact
+from cocite.measures import PartSettings
+from cocite.measures.fusion import SIZE, SIZES
+from cocite.measures.snn import MAX_DEGREE
+
+_CHANGED = 32
+"""Linked nodes whose rows are made anew."""
+
+
+class UnseenRowsReader(Reader):
+    """In the place of the layout ``rows``."""
+
+    def __init__(self, part: StoredPart) -> None:
+        assert isinstance(part, DraftPart)
+        super().__init__(part)
+        self._draft, self._node, self._stored = part, part.nodes - 1, RowsReader(part.built)
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The score of two nodes; a node is wholly similar to itself."""
+        if self._node not in (first, second):
+            return self._stored.pair(first, second, settings)
+        other = second if first == self._node else first
+        return Estimate(GRAINS if other == self._node else float(self._scores[other]), 0.0)
+
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
+        """Add the scores of all others; the unseen node's have been made once."""
+        if node == self._node:
+            others, grains = np.flatnonzero(self._scores), self._scores
+        else:
+            others, grains = np.array([self._node]), np.zeros(self._node + 1)
+            grains[self._node] = self._scores[node]
+            self._stored.gather(node, settings, scratch)
+        values, used = scratch.sums.view(np.float64), scratch.used
+        values[others, 0] = grains[others]
+        used[: others.size] = others
+        own = scratch.totals, scratch.touched
+        weight, have = self.part.weight, scratch.have
+        scratch.have = settle_exact(values, used, others.size, weight, *own, have)
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """The nodes in both rows of a family."""
+        if self._node not in (first, second):
+            return self._stored.reasons(first, second, settings, graphs)
+        families = range(len(self._stored.weights))
+        pairs = ((self._row(each, first), self._row(each, second)) for each in families)
+        weighed = zip(self._stored.weights, pairs, strict=True)
+        nodes, shares = shared_nodes(weighed, self._node)
+        return Reasons(nodes, shares, own_path(nodes, first, second))
+
+    def _row(self, family: int, node: int) -> Row:
+        """The row of a node: made anew, or the stored one, with the unseen node, if it has that."""
+        made = self._made[family]
+        if node in made:
+            return made[node]
+        ids, codes = self._stored.row(family, node)
+        own_ids, own_codes = made[self._node]
+        held = own_codes[own_ids == node]
+        return np.append(ids, np.full(held.size, self._node, np.uint32)), np.append(codes, held)
+
+    @cached_property
+    def _scores(self) -> NDArray[np.float64]:
+        """float64[nodes + 1]: the scores of the unseen node with all others, in grains; its own is
+        0.
+        """
+        total = np.zeros(self._node + 1)
+        for number, weight in enumerate(self._stored.weights):
+            made = self._made[number]
+            ids, codes = made[self._node]
+            common, sums = np.zeros(self._node + 1), np.append(self._stored.norms(number), 0.0)
+            for node, code in zip(ids.tolist(), codes.tolist(), strict=True):
+                if node == self._node:
+                    common[ids] += np.minimum(codes, code) ** 2
+                else:
+                    holders, held = self._stored.column(number, node)
+                    common[holders] += np.minimum(held, code) ** 2
+            sums[ids] += codes**2
+            for node, (others, values) in made.items():
+                _, here, there = np.intersect1d(ids, others, return_indices=True)
+                common[node] = (np.minimum(codes[here], values[there]) ** 2).sum()
+                sums[node] = (values**2).sum()
+            found = np.flatnonzero(common)
+            union = (codes**2).sum() + sums[found] - common[found]
+            total[found] += weight * (common[found] / union)
+        total[self._node] = 0.0
+        return np.rint(total * GRAINS)
+
+    # -- rows ----------------------------------------------------------------------------
+
+    @cached_property
+    def _made(self) -> list[dict[int, Row]]:
+        """The rows of the unseen node, and of those that are linked with it, of each family."""
+        part = self._draft
+        pages = lists_for = np.append(self._linked, np.uint32(self._node))
+        lists = None
+        listed, walked = SIZES[part.settings[SIZE]]
+        if MAX_DEGREE in part.settings:
+            neighbors = max(KEPT, listed)
+            near = self._lists(pages, neighbors)
+            others = [_first(near, page) for page in pages.tolist()]
+            lists_for = np.unique(np.concatenate([pages, *others]))
+            lists = self._lists(lists_for, neighbors)
+        pushed = self._pushed(lists_for, max(KEEP, walked))
+        families = [Family(pushed, lists, part.nodes, walked, 0.0)]
+        if lists is not None:
+            families.insert(0, Family(lists, lists, part.nodes, listed, 0.0))
+        found = []
+        for family, scale in zip(families, part.built.array("scales").tolist(), strict=True):
+            counts, ids, codes, _ = Expander(family, pages.size, scale)(pages)
+            ends = np.cumsum(counts).astype(np.int64)[:-1]
+            rows = zip(np.split(ids, ends), np.split(codes.astype(np.float64), ends), strict=True)
+            found.append(dict(zip(pages.tolist(), rows, strict=True)))
+        return found
+
+    @property
+    def _linked(self) -> Ids:
+        """The nodes that are linked with the unseen node, those with the fewest links first."""
+        page, links = self._draft.ends.page, self._draft.ends("any", self.part.weighted)
+        nodes = np.union1d(page.out, page.into).astype(np.uint32)
+        sizes = links.offsets[nodes + np.int64(1)] - links.offsets[nodes]
+        return np.sort(nodes[np.argsort(sizes, kind="stable")][:_CHANGED])
+
+    def _lists(self, pages: Ids, neighbors: int) -> Links:
+        """The lists of some pages, ascending; those of others are empty."""
+        part = self._draft
+        ins, outs = part.ends("in", False), part.ends("out", False)
+        made = lists_of(ins, outs, part.direction, part.settings[MAX_DEGREE], neighbors, pages)
+        return _spread(part.nodes, pages, *made)
+
+    def _pushed(self, pages: Ids, keep: int) -> Links:
+        """The pushed rows of some pages, ascending; those of others are empty."""
+        links = self._draft.ends("any", self.part.weighted)
+        walked = Walked(links, np.concatenate([np.empty(0), *link_degrees(links)]) + 1.0)
+        pusher = Pusher(walked, keep, 1, lambda: None)
+        made = [pusher(range(page, page + 1)) for page in pages.tolist()]
+        parts = (np.concatenate(each) for each in zip(*made, strict=True))
+        return _spread(self.part.nodes, pages, *parts)
+
+
+def _first(lists: Links, page: int) -> Ids:
+    """The nodes that a row is expanded by."""
+    part = slice(int(lists.offsets[page]), int(lists.offsets[page + 1]))
+    ids, values = lists.neighbors[part], np.asarray(lists.weights)[part]
+    order = np.argsort(-values, kind="stable")
+    found: Ids = ids[order][ids[order] != page][:OTHERS]
+    return found
+
+
+def _spread(nodes: int, pages: Ids, counts: Any, ids: Any, values: Any) -> Links:
+    """The rows of some pages, ascending, as those of all nodes."""
+    sizes = np.zeros(nodes + 1, np.uint64)
+    sizes[pages.astype(np.int64) + 1] = counts
+    return Links(np.cumsum(sizes, dtype=np.uint64), ids, values)

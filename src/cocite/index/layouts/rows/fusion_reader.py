@@ -1,0 +1,253 @@
+"""The layout ``rows``: families of rows of codes, and answers from them.
+
+    rows.offsets, .ids, .codes        for each family and node, what its row has, ids ascending
+    columns.offsets, .ids, .codes     for each family and id, the nodes whose rows have it
+    norms    uint32[rows]             the sums of code**2 of each row
+    weights  float64[families]        what each family counts in a score
+    sizes    uint64[families]         how many columns each family has
+    scales   float64[families]        the value of the code 255
+
+A pair merges two rows of each family; a list follows every entry of the node's rows to all who have
+it. Both add up whole numbers, so they agree to the bit (``kernels/rows.py``). Scores are exact.
+
+A plain question is one call of a kernel, and so are many nodes of a batch.
+
+Cost: see ``measures/fusion.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import GRAINS, NOWHERE
+from cocite.index.layouts.contract import PartPlan, WholeFormat
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.reader import (
+    Estimate,
+    Graphs,
+    Ids,
+    ListedHits,
+    Paths,
+    QueryScratch,
+    Reader,
+    Reasons,
+    borrowed,
+)
+from cocite.index.whole_settings import WANTED
+from cocite.measures import PartSettings
+from cocite.measures.snn import MAX_DEGREE
+
+Row = tuple[Ids, NDArray[np.float64]]
+_EVERYBODY = np.empty(0, np.bool_)
+
+
+class RowsFormat(WholeFormat):
+    """The layout ``rows``."""
+
+    selects = True
+
+    @classmethod
+    def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
+        """How many families, rows and columns there are."""
+        families = 2 if MAX_DEGREE in plan.settings else 1
+        return {"f": families, "r": families * nodes, "c": families * graph_nodes}
+
+    files: ClassVar[dict[str, str]] = {
+        "rows.offsets": "<u8[r + 1]",
+        "rows.ids": "<u4[E]",
+        "rows.codes": "|u1[E]",
+        "columns.offsets": "<u8[c + 1]",
+        "columns.ids": "<u4[E]",
+        "columns.codes": "|u1[E]",
+        "norms": "<u4[r]",
+        "weights": "<f8[f]",
+        "sizes": "<u8[f]",
+        "scales": "<f8[f]",
+    }
+
+
+def shared_nodes(
+    families: Iterable[tuple[float, tuple[Row, Row]]], nodes: int
+) -> tuple[Ids, NDArray[np.float64]]:
+    """The nodes that two rows share, ascending, and what each adds to the score: of each family its
+    weight and the rows.
+    """
+    shares: dict[int, float] = {}
+    for weight, ((mine, codes), (theirs, others)) in families:
+        common, here, there = np.intersect1d(mine, theirs, return_indices=True)
+        terms = np.minimum(codes[here], others[there]) ** 2
+        whole = (codes**2).sum() + (others**2).sum() - terms.sum()
+        for column, term in zip(common.tolist(), terms.tolist(), strict=True):
+            node = column % nodes  # odd steps of a walk have columns of their own
+            shares[node] = shares.get(node, 0.0) + weight * term / whole
+    order = sorted(shares)
+    return np.array(order, np.uint32), np.array([shares[node] for node in order])
+
+
+def own_path(nodes: Ids, first: int, second: int) -> Callable[[int], Paths]:
+    """The paths of reasons. What makes nodes near is not held: paths have the pair alone."""
+
+    def path(row: int) -> Paths:
+        node = int(nodes[row])
+        return [first] * (node == first), [second] * (node == second)
+
+    return path
+
+
+class RowsReader(Reader):
+    """The layout ``rows``."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        self._rows, self._columns = (
+            tuple(part.array(f"{kind}.{name}") for name in ("offsets", "ids", "codes"))
+            for kind in ("rows", "columns")
+        )
+        self._norms, self._weights = part.array("norms"), part.array("weights")
+        sizes = part.array("sizes")
+        self._bases = np.concatenate((np.zeros(1, np.uint64), np.cumsum(sizes, dtype=np.uint64)))
+        self._families = self._weights, self._bases
+        rows = part.nodes * self._weights.size
+        sound = {
+            "rows.offsets": self._rows[0].size == rows + 1,
+            "rows.codes": self._rows[1].size == self._rows[2].size,
+            "columns.offsets": self._columns[0].size == int(self._bases[-1]) + 1,
+            "columns.codes": self._columns[1].size == self._columns[2].size,
+            "norms": self._norms.size == rows,
+            "sizes": sizes.size == self._weights.size,
+            "weights": bool(((self._weights > 0) & (self._weights <= 1)).all()),
+        }
+        for name, fine in sound.items():
+            if not fine:
+                raise part.damaged_file(name)
+
+    def row(self, family: int, node: int) -> Row:
+        """The row of a node: ids ascending, and codes."""
+        offsets, ids, codes = self._rows
+        at = family * self.part.nodes + node
+        begin, end = int(offsets[at]), int(offsets[at + 1])
+        if not begin <= end <= ids.size:
+            raise self.part.damaged_file("rows.offsets")
+        return ids[begin:end], codes[begin:end].astype(np.float64)
+
+    def column(self, family: int, node: int) -> Row:
+        """The nodes whose rows have a node: ids ascending, and codes."""
+        offsets, ids, codes = self._columns
+        at = int(self._bases[family]) + node
+        begin, end = int(offsets[at]), int(offsets[at + 1])
+        if not begin <= end <= ids.size:
+            raise self.part.damaged_file("columns.offsets")
+        return ids[begin:end], codes[begin:end].astype(np.float64)
+
+    def norms(self, family: int) -> NDArray[np.float64]:
+        """The sums of the rows of a family."""
+        nodes = self.part.nodes
+        return self._norms[family * nodes : (family + 1) * nodes].astype(np.float64)
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The score of two nodes; a node is wholly similar to itself."""
+        from cocite.kernels import rows
+
+        if first == second:
+            return Estimate(GRAINS, 0.0)
+        grains = rows.pair(self._rows, self._norms, self._weights, first, second)
+        if grains < 0:
+            raise self.part.damaged_file("rows.offsets")
+        return Estimate(float(grains), 0.0)
+
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
+        """Follow each entry of the node's rows to all who have it."""
+        from cocite.kernels import rows, totals
+
+        sums, used = scratch.sums.view(np.float64), scratch.used
+        stored = self._rows, self._columns, self._norms, self._families
+        count = rows.gather(*stored, node, sums, used)
+        self._check(count)
+        weight, have = self.part.weight, scratch.have
+        own = scratch.totals, scratch.touched
+        scratch.have = totals.settle_exact(sums, used, count, weight, *own, have)
+
+    def at_once(
+        self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> ListedHits | None:
+        """The best hits by one kernel, if the part is all that answers."""
+        if self.part.weight != 1:
+            return None
+        nodes, k = np.array([node], np.uint32), min(k, self.part.nodes)
+        ids, best = np.empty((1, k), np.uint32), np.empty((1, k, 2))
+        (count,) = self._answer(nodes, floor, _EVERYBODY, (ids, best)).tolist()
+        rows = np.zeros((count, 4))
+        rows[:] = (best[0, :count, 0] / GRAINS)[:, None]
+        rows[:, 1] = 0.0
+        return ListedHits(ids[0, :count], rows, None)
+
+    def related_many(
+        self,
+        nodes: Ids,
+        floor: float,
+        allowed: NDArray[np.bool_],
+        settings: PartSettings,
+        out: tuple[Ids, NDArray[np.float64]],
+    ) -> NDArray[np.uint32]:
+        """Fill the lists of many nodes: ids uint32[nodes, k] and float64[nodes, k, 2], grains and
+        variances; returns how many hits each has. ``allowed`` bool[nodes] may be hits, all if it is
+        empty.
+        """
+        return self._answer(nodes, floor, allowed, out)
+
+    def _answer(
+        self,
+        nodes: Ids,
+        floor: float,
+        allowed: NDArray[np.bool_],
+        out: tuple[Ids, NDArray[np.float64]],
+    ) -> NDArray[np.uint32]:
+        from cocite.kernels import rows
+
+        counts = np.zeros(nodes.size, np.uint32)
+        stored = self._rows, self._columns, self._norms, self._families
+        with borrowed(self.part.nodes) as scratch:
+            room = scratch.sums.view(np.float64), scratch.used
+            touched = rows.answer(*stored, nodes, (floor, allowed), room, (counts, *out))
+            self._check(touched)
+            scratch.wear += touched
+        return counts
+
+    def _check(self, count: int) -> None:
+        if count < 0:
+            raise self.part.damaged_file("columns.offsets")
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """The nodes in both rows of a family, each with its parts of all families."""
+        families = range(len(self.weights))
+        pairs = ((self.row(each, first), self.row(each, second)) for each in families)
+        nodes, shares = shared_nodes(zip(self.weights, pairs, strict=True), self._graph_nodes)
+        places = self._places(nodes)
+        here = places < self.part.nodes
+        unplaced = float(shares[~here].sum())
+        return Reasons(
+            places[here], shares[here], own_path(places[here], first, second), unplaced=unplaced
+        )
+
+    @property
+    def weights(self) -> list[float]:
+        """What each family counts."""
+        found: list[float] = self._weights.tolist()
+        return found
+
+    @property
+    def _graph_nodes(self) -> int:
+        """How many nodes rows are about: all of the graph."""
+        return int(self._bases[1])
+
+    def _places(self, nodes: Ids) -> Ids:
+        """The ids of nodes of the graph in the index; NOWHERE of those that it does not keep."""
+        if self.part.nodes == self._graph_nodes:
+            return nodes
+        kept = self.part.store.array(WANTED)
+        places = np.minimum(np.searchsorted(kept, nodes), kept.size - 1)
+        return np.where(kept[places] == nodes, places, NOWHERE).astype(np.uint32)

@@ -1,0 +1,116 @@
+"""Fusion and PPR-PMI beside dense matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numpy.typing import NDArray
+
+import cocite
+from cocite import Graph
+from tests.conftest import MakeGraph
+from tests.oracles import fusion as oracle
+from tests.oracles import nearest
+from tests.oracles.graphs import Edges, graphs
+
+Matrix = NDArray[np.float64]
+
+
+def order(node: int) -> int:
+    """Of nodes of equal value, the smaller id first."""
+    return node
+
+
+def adjacency(graph: Graph) -> Matrix:
+    """[u, v]: whether u links to v."""
+    found = np.zeros((graph.nodes, graph.nodes))
+    for node in range(graph.nodes):
+        found[graph.in_neighbors(node), node] = 1
+    return found
+
+
+def expected(graph: Graph, measure: str, sizes: tuple[int, int]) -> Matrix:
+    """The scores of all pairs, by the definition."""
+    links, (listed, walked) = adjacency(graph), sizes
+    pushed = oracle.pushed(links + links.T, max(100, walked), order)
+    if measure == "ppr-pmi":
+        return oracle.jaccard(oracle.expanded(pushed, None, walked, 0, order))
+    lists = nearest.lists([links.T, links], max(50, listed), 1000)
+    both = (lists, listed), (pushed, walked)
+    found = [oracle.jaccard(oracle.expanded(rows, lists, keep, 6, order)) for rows, keep in both]
+    mean: Matrix = np.mean(found, axis=0)
+    return mean
+
+
+def scores(index: cocite.Index, nodes: int) -> Matrix:
+    """[u, v]: the score of two nodes, which is 1 of a node and itself."""
+    names = list(index.nodes)
+    found = np.array([[index.similarity(a, b).score for b in names] for a in names])
+    assert found.shape == (nodes, nodes)
+    return found
+
+
+@pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
+@settings(max_examples=20)
+@given(drawn=graphs())
+def test_fusion_scores_are_those_of_dense_matrices(
+    make_graph: MakeGraph, drawn: tuple[int, Edges], measure: str
+) -> None:
+    n, edges = drawn
+    graph = make_graph(edges, range(n))
+    index = cocite.build(graph, graph.path.with_suffix(".index"), measure=measure)
+    exact = expected(graph, measure, (50, 100))
+    np.fill_diagonal(exact, 1)
+    assert scores(index, n) == pytest.approx(exact, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", ["small", "default", "large"])
+@pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
+def test_fusion_sizes_keep_so_many_values(make_graph: MakeGraph, measure: str, size: str) -> None:
+    """Of a graph whose rows are longer than any size."""
+    rng = np.random.default_rng(4)
+    edges = [(int(a), int(b)) for a, b in rng.integers(0, 2500, (5000, 2))]
+    graph = make_graph(edges, range(2500))
+    index = cocite.build(
+        graph, graph.path.with_suffix(f".{measure}.{size}"), measure=measure, size=size
+    )
+    sizes = {"small": (30, 50), "default": (50, 100), "large": (100, 200)}[size]
+    (part,) = index.stored.parts
+    longest = np.diff(part.array("rows.offsets").astype(np.int64))
+    families = longest.reshape(-1, 2500).max(axis=1).tolist()
+    assert families == list(sizes if measure == "fusion" else sizes[1:])
+
+
+@pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
+def test_fusion_bytes_do_not_depend_on_threads_or_memory(
+    make_graph: MakeGraph, measure: str
+) -> None:
+    rng = np.random.default_rng(5)
+    edges = [(int(a), int(b)) for a, b in rng.zipf(1.5, (9000, 2)) % 3000]
+    graph = make_graph(edges, range(3000))
+    ways: list[dict[str, Any]] = [{"threads": 2}, {"threads": 1}, {"memory": "32MB"}]
+    made = [
+        cocite.build(graph, graph.path.with_suffix(f".{number}"), measure=measure, **how)
+        for number, how in enumerate(ways)
+    ]
+    assert len({index.stored.digest for index in made}) == 1
+
+
+def test_fusion_keeps_some_nodes_alone(make_graph: MakeGraph) -> None:
+    """They score what they do in an index of all; reasons that are not kept are told."""
+    rng = np.random.default_rng(6)
+    edges = [(int(a), int(b)) for a, b in rng.integers(0, 80, (400, 2))]
+    graph = make_graph(edges, range(80))
+    whole = cocite.build(graph, graph.path.with_suffix(".whole"), measure="fusion")
+    names = [str(node) for node in range(0, 80, 3)]
+    some = cocite.build(graph, graph.path.with_suffix(".some"), measure="fusion", only_nodes=names)
+    for name in names[:5]:
+        expected = whole.related(name, 80, only=names)
+        assert some.related(name, 80) == expected
+        why = some.why(name, expected[0].node, 100)
+        assert why.unplaced > 0
+        shares = sum(reason.share for reason in why.reasons)
+        assert shares + why.rest + why.unplaced == pytest.approx(why.score, abs=1e-9)
