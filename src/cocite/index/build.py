@@ -13,7 +13,7 @@ import weakref
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,11 @@ from cocite.graph.names import NAME_FILES
 from cocite.graph.sides import Sides
 from cocite.index.cluster import ClusterBuild, SampleWork
 from cocite.index.layouts.contract import PartPlan
-from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.memory_plan import MemoryPlan, Progress
 from cocite.index.layouts.reader import is_sampled
 from cocite.index.layouts.rows.texts import TextFiles, Texts
 from cocite.index.manifest import PASSED_OVER, diagonal_bytes, index_facts, write_diagonal
-from cocite.index.part import PartBuild, Progress
-from cocite.index.parts import FinishedShards, ShardedPart, WholePart, shard_samples
+from cocite.index.parts import PartBuild, ShardedPart, WholePart, shard_samples
 from cocite.index.plan import ASKS, BuildOptions, PageFilter
 from cocite.index.reports import BuildReport, IndexEstimate, too_wide
 from cocite.index.stored import StoredIndex
@@ -46,6 +45,9 @@ from cocite.io.remote import bare, origin
 from cocite.measures import MEETING_WEIGHT, SAMPLES
 from cocite.resources import Resources, format_size
 from cocite.storage import FORMAT_VERSION, Entry, Manifest, Staging, copy_array
+
+if TYPE_CHECKING:
+    from cocite.index.refresh import CarriedShards
 
 _BESIDE = 100
 """Bytes a node that builds take beside links, where these stay in memory: the most that any does,
@@ -139,7 +141,7 @@ class IndexBuild:
         work.fit(replace(own, back=own) if plan.direction == "both" else own)
         return ShardedPart(work, links, samples, kept, self._spread)
 
-    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, FinishedShards | None]:
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, CarriedShards | None]:
         """Which samples a part draws, and which older ones it keeps."""
         return self._options.numbers, None
 

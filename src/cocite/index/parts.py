@@ -1,30 +1,24 @@
-"""A part made sample by sample on all cores, written in shards, resumable at each shard.
+"""Parts in the making: samples in shards, resumed at each shard; or arrays, written in one go.
 
-What is to be made is a value (``index/cluster.py``), done here on the threads of this process, or
-by the nodes of a cluster (``index/cluster.py``). A shard file appears under its name when its bytes
-are on the disk; a small note beside it is written after it. A build that stops, however it stops,
-loses the shard it was in. Run again with the same settings on the same graph it takes up what is
-there, whoever made it, and ends with the bytes it would have had: samples depend on (graph,
-measure, length, seed, number) only.
+A shard file appears under its name when its bytes are on the disk, and a small note follows it. A
+build that stops, however it stops, loses the shard it was in. Run again with the same settings on
+the same graph it takes up what is there, whoever made it, and ends with the bytes it would have
+had: a sample depends on (graph, measure, length, seed, number) only. A part that is made in one go
+is made again if its note is missing.
 
 Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its
 turn (``index/layouts/memory_plan.py``).
-
-A part made in one go: arrays written as streams, noted when they are whole.
-
-A build that was interrupted in such a part makes it again; one that was interrupted behind it finds
-the note and keeps it.
 """
 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,11 +31,14 @@ from cocite.graph.blocks import Links
 from cocite.index.cluster import ClusterBuild, Note, SampleWork, read_note, write_shard
 from cocite.index.layouts.batch_maker import Blob, Maker, WholeBuilder
 from cocite.index.layouts.contract import DIGESTS, MEMBERS, PartPlan
+from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.reader import sampled_format, whole_builder
-from cocite.index.part import PartBuild, PartEstimate, Progress
 from cocite.measures import SAMPLES
 from cocite.resources import Resources, Watch, own_memory
 from cocite.storage import ArrayWriter, Entry, checksum, disk, staged_file
+
+if TYPE_CHECKING:
+    from cocite.index.refresh import CarriedShards
 
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
 MOST_SHARDS = 512
@@ -63,37 +60,25 @@ def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
     return shard
 
 
-class FinishedShards(ABC):
-    """The older samples of a part that is refreshed (``index/refresh.py``)."""
-
-    numbers: range
-    """Those of its samples; what is drawn follows behind them."""
-    shards: Sequence[range]
-    """How they are cut into shards."""
-
-    @abstractmethod
-    def link(self, shard: range, path: Path) -> Note | None:
-        """Give the file of a shard that stays as it is the name ``path``; returns its note, None if
-        it does not stay.
-        """
-
-    @abstractmethod
-    def makers(self) -> list[Maker]:
-        """One a thread."""
-
-
-class ShardedPart(PartBuild):
+class ShardedPart:
     """A part of samples: those of the ``work``, in shards of so many, and before them those
     ``kept``. ``links`` gives those of the part's direction when they are needed, as parts share
     them. With ``spread`` the nodes of a cluster draw them.
     """
+
+    fit: MemoryPlan | None = None
+    """How the work fits its memory, once that is planned."""
+    live_steps = 0
+    """Steps that walks made, of the samples made in this run."""
+    traffic: Traffic | None = None
+    """What blocks that live apart have sent each other, in this run."""
 
     def __init__(
         self,
         work: SampleWork,
         links: Callable[[], Links],
         shard: int,
-        kept: FinishedShards | None = None,
+        kept: CarriedShards | None = None,
         spread: ClusterBuild | None = None,
     ) -> None:
         self._spread = spread
@@ -263,8 +248,11 @@ class ShardedPart(PartBuild):
 # -- whole -------------------------------------------------------------------------------
 
 
-class WholePart(PartBuild):
-    """A part that is made in one go. ``links`` gives those of its direction."""
+class WholePart:
+    """A part that is made in one go, node by node. ``links`` gives those of its direction."""
+
+    live_steps = 0
+    traffic: Traffic | None = None
 
     def __init__(
         self,
@@ -329,3 +317,7 @@ class WholePart(PartBuild):
     def publish(self) -> dict[str, Entry]:
         """Nothing is left to do."""
         return self._files
+
+
+PartBuild = ShardedPart | WholePart
+"""A part in the making, in the draft's directory: samples or nodes are its ``units``."""

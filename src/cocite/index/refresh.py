@@ -1,27 +1,14 @@
 """Refreshing an index: some samples are drawn from the graph as it is now, the oldest retire.
 
-Samples that stay are carried over into the ids of the new graph: nodes that are gone are taken out,
-nodes that are new stand nowhere in them (``index/layouts/snapshots.py`` says who knows whom).
-Shards of which everything stays, ids too, are linked and not written again. Fresh samples have
-numbers that were never used, so they are independent of all that were ever drawn. Parts without
-samples are made anew, whole; so is what is made ready for refined answers.
+Samples that stay are carried over into the ids of the new graph, blob by blob; shards of which
+everything stays, ids too, are linked. Fresh samples have numbers that were never used, so they are
+independent of all others. Parts without samples, and what refined answers need, are made anew.
 
-An index whose newest samples are of this very graph is not refreshed, unless ``force``: a command
-that is repeated, as it was killed when it had published, would retire as many samples once more.
+An index whose newest samples are of this very graph stays as it is, unless ``force``: a command
+that is repeated would retire as many samples once more. In all else a refresh is a build.
 
-The new generation grows in a directory beside the index and takes its name at once when it is
-whole: the old one answers until then, and who has it open keeps it. It is a build in all else
-(``index/build.py``), resumed as one.
-
-Cost: the fresh samples as in any build, and one pass over the others. Memory: that of a build; to
-carry samples over, a blob and 8 bytes a node for each thread; 64 bytes a node to match names.
-
-Samples of an index that stay when it is refreshed: linked, or written in the ids of now.
-
-Shards of which everything stays, ids too, are linked and not written again; of others, what is left
-is carried over, blob by blob, checked before it is read.
-
-Cost: one pass over what is not linked; a blob and 8 bytes a node for each thread.
+Cost: the fresh samples as in any build, and one pass over the others that are not linked. Memory:
+that of a build; for each thread a blob and 8 bytes a node; 64 bytes a node to match names.
 """
 
 from __future__ import annotations
@@ -51,12 +38,12 @@ from cocite.index.build import IndexBuild
 from cocite.index.cluster import ClusterBuild, Note
 from cocite.index.layouts.batch_maker import Blob, Maker
 from cocite.index.layouts.contract import DIGESTS, MEMBERS, PartPlan, is_shard, shard_file
+from cocite.index.layouts.memory_plan import Progress
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import is_sampled, sampled_builder, sampled_format
 from cocite.index.layouts.rows.texts import OldTexts, Texts
 from cocite.index.layouts.snapshots import MOST_NUMBERS, SINCE, Generation
-from cocite.index.part import Progress
-from cocite.index.parts import FinishedShards, ShardedPart
+from cocite.index.parts import ShardedPart
 from cocite.index.plan import BuildOptions, PageFilter
 from cocite.index.reports import BuildReport, IndexEstimate
 from cocite.index.stored import StoredIndex
@@ -70,7 +57,7 @@ _MOST_LINKED = 256
 """Shards that are kept as they are; were there more, they are written anew, fuller."""
 
 
-class Carried(FinishedShards):
+class CarriedShards:
     """The samples of a part that stay: their shards linked, or written in the ids of now."""
 
     def __init__(
@@ -344,7 +331,7 @@ class RefreshBuild(IndexBuild):
         """An array of a part of the index."""
         return next(part for part in self._old.parts if part.prefix == prefix).array(name)
 
-    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, FinishedShards | None]:
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, CarriedShards | None]:
         if not self.retained:
             return self.drawn, None
         part = next(part for part in self._old.parts if part.prefix == plan.prefix)
@@ -355,7 +342,7 @@ class RefreshBuild(IndexBuild):
         threads = min(self._means.threads, max(1, self._room_for(each) - 2))
         ids = lambda: self._ids  # noqa: E731 - made when it is first needed
         same = self._same
-        return self.drawn, Carried(part, numbers, ids, same, self.nodes, shard, threads)
+        return self.drawn, CarriedShards(part, numbers, ids, same, self.nodes, shard, threads)
 
     def _room_for(self, each: int) -> int:
         """How many blobs fit the memory; raises :class:`ResourceError` if not two."""

@@ -1,25 +1,12 @@
-"""Makers of samples of a graph in blocks that each live somewhere: what those of all layouts share.
-
-    draw           the samples that are made together, by all blocks
-    ask            one of them is laid out; asked for ahead of the one before it
-    put_together   its blob, from what came of that, in a scratch file
-
-If somebody is lost, the samples that are not laid out are drawn again; those that are finished
-stay, and what a build has written stays (``index/parts.py``).
-
-Cost: that of the layout. Memory of the conductor: a piece of a blob.
-
-The contract of builders of samples: blobs, one a sample, made on threads in any order.
+"""The contract of builders, and makers of several samples at the price of one.
 
 A blob is a function of the graph, the part's plan and the sample's number, and of nothing else, so
-that threads, blocks, machines and interruptions never change a byte.
+that threads, blocks, machines and interruptions never change a byte. So it does not matter which
+samples walk, or are scanned, together; they are laid out singly. Of a graph whose blocks live in
+processes of their own, the samples that are not laid out are drawn again if a process is lost;
+what a build has written stays (``index/parts.py``).
 
-Makers of several samples at the price of one: walked or scanned together, laid out singly.
-
-A sample is a function of its number, so which ones are made together does not matter. A build that
-goes on behind a shard makes the next ones together from there.
-
-The contract of builders of layouts that are made in one go: arrays written as streams.
+Cost: that of the layout. Memory of the conductor of blocks: a piece of a blob.
 """
 
 from __future__ import annotations
@@ -41,8 +28,7 @@ from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.partitions import BlockedGraph
 from cocite.index.layouts.contract import PartPlan, SampledFormat, WholeFormat
-from cocite.index.layouts.memory_plan import MemoryPlan
-from cocite.index.part import PartEstimate, Progress
+from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.measures import PartSettings
 from cocite.resources import Resources
 from cocite.storage import Entry, ScratchFile

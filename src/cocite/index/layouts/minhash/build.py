@@ -1,21 +1,14 @@
 """Making samples of min-hashes, 16 at a time, and how that fits the memory.
 
-A pass over the rings gives the winners of 16 samples (``engine/scan.py``) at the price of one;
-they are kept, and laid out one after another as they are asked for, a sample a thread. A sample is
-a function of its number, so a build that is resumed makes 16 from there
-(``index/layouts/batch_maker.py``).
+A pass over the rings gives the winners of 16 samples (``engine/scan.py``) at the price of one; they
+are kept, and encoded one after another: as groups, or as planes of bits of hashes, which are drawn
+by a key of their own, so the winners alone decide the planes.
 
     in memory    links + rows of the scan + winners of 16 samples + blobs <= budget
-    on disk      2 blobs + a scan in what is left of the budget (``engine/plan.py``); winners
-                 lie in a scratch file, and are written and read in sequence
+    on disk      2 blobs + a scan in what is left of the budget; winners in a scratch file
 
-Memory, for n nodes: 128 n bytes for the rows, 64 n a ring for the winners.
+Memory, for n nodes: 128 n bytes for the rows, 64 n a ring for the winners; 4 n to list groups.
 Source: 001, section 2.3.1.
-
-A sample is encoded (``index/layouts/minhash/format.py``) as groups of nodes that share their
-winner, by ring, which takes 4 bytes a node beside them; or, with ``bits``, as planes of bits of
-hashes. The bits of a ring are drawn by a key of their own, so the winners alone decide the planes,
-here and in a block of a partitioned graph (``index/layouts/minhash/partitions.py``).
 """
 
 from __future__ import annotations
@@ -47,6 +40,8 @@ from cocite.resources import Resources, format_size, own_memory
 from cocite.storage import Scratch, evict
 
 _LEAST_SCAN = 4 << 20
+_ALL = np.empty(0, np.uint32)
+"""No list of nodes: all of them."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +154,8 @@ class Layer:
         at = 0
         for ring, all_winners in enumerate(rings):
             winners, begin = request_of(all_winners, self._requested), at
-            at = int(minhash.list_groups(winners, ring, self._begins, cells, group, np.uint64(at)))
+            scratch = self._begins, cells, group, np.uint64(at)
+            at = int(minhash.list_groups(winners, _ALL, ring, *scratch))
             if self._requested is not None:
                 minhash.name_winners(group[begin:at], self._requested)
             check_words(sample, at)

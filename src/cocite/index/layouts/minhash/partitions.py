@@ -1,32 +1,14 @@
-"""Min-hashes of a graph in blocks that each live somewhere, in a process of its own or not.
+"""Min-hashes of a graph in blocks that each live in a process of their own, or in this one.
 
-    RingBlock            holds the rows of one block, scans them, and keeps the winners of its nodes
-    PartitionRingMaker   conducts: one scan a ring for all samples together, then one sample after
-                         the other is laid out
+Before the first ring nothing is sent: what place a node has in an order, every block can draw. For
+groups, 12 bytes are sent a node and ring: a node's block deals (winner, node) to the winner's
+block, which makes the groups and answers where each begins; then the node's block makes cells. The
+conductor writes cells, then groups, ring after ring and block after block, into a scratch file.
+For planes nothing is sent; where blocks meet within 512 nodes, the conductor joins their bits.
+Blobs are those of ``minhash/build.py``, to the byte.
 
-Before the first ring nothing is sent: what place a node has in an order, everybody can draw. What a
-sample is laid out from comes to the conductor piece by piece, who writes it to a scratch file; what
-is done if somebody is lost: ``index/layouts/batch_maker.py``. Blobs are those of
-``index/layouts/minhash/build.py``, to the byte.
-
-Groups, 12 bytes sent a node and ring:
-
-    node's block      deals (winner, node) to the block of the winner, ring after ring
-    winner's block    makes the groups of its winners, and answers where each begins
-    node's block      makes the cells of its nodes, when it is known how long all groups are
-    conductor         cells, block after block; then groups, ring after ring and block after block
-
-Groups of a ring are in order of their winners, so those of a block are behind those of the blocks
-before it.
-
-Planes, where nothing is sent from block to block: a block cuts the winners of its nodes to bits.
-Planes are of 512 nodes, and where a block begins or ends among them, its planes have the bits of
-its nodes alone: the conductor puts those of its neighbors to them.
-
-Memory of a block: its links and rows of values (``engine/partitions.py``), and 4 bytes a node,
-ring and sample for the winners, 24 a node and ring for a sample that is laid out. Of the conductor:
-a piece of a blob.
-Source: 001, section 2.3.1.
+Memory of a block: its links and rows of values (``engine/partitions.py``), 4 bytes a node, ring and
+sample for winners, 24 a node and ring for a sample that is laid out. Source: 001, section 2.3.1.
 """
 
 from __future__ import annotations
@@ -174,7 +156,9 @@ class RingBlock(ScanBlock):
             pairs = np.concatenate([d.pairs[part] for d, part in zip(dealt, parts, strict=True)])
             cells = np.empty(len(pairs), np.uint32)
             group = np.empty(2 * len(pairs), np.uint32)  # most if all are in pairs
-            size = int(minhash.list_pairs(pairs, self._begins, cells, group))
+            winners, nodes = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+            scratch = self._begins, cells.reshape(-1, 1), group, np.uint64(0)
+            size = int(minhash.list_groups(winners, nodes, 0, *scratch))
             found = group[:size].copy()
             minhash.name_from(found, np.uint32(self.first))
             groups.append(found)

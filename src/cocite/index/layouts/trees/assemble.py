@@ -1,57 +1,15 @@
-"""The trees layout of a graph in blocks that each live somewhere, in a process of its own or not.
-
-    TreeBlock       holds the rows of one block, walks with it and lays its trees out; and collects
-                    one range of positions of every sample
-    BlocksMaker     conducts: steps of walks, then the trees, and puts blobs together
-
-Trees need one ascending pass over the blocks (``index/layouts/trees/assemble.py``), so blocks lay
-out a sample one after another; they are asked for several samples ahead, and while one block lays
-out a sample the one before it lays out the next. Positions and ranges come to the conductor piece
-by piece, who writes them to a scratch file. The blob is that of ``index/layouts/trees/build.py``,
-to the byte.
-
-What is done if somebody is lost: ``index/layouts/batch_maker.py``.
-
-Memory of a block: its rows, 21 bytes a node, 64 for each of ``rows`` rows under way, and of each
-sample that walks 36 a node at most. Of the conductor: a piece of a blob.
-Source: 001, section 2.1.3.
-
-What one destination block does to lay out the trees of a sample, wherever the others are.
-
-    positions    of its nodes, from its records and what the blocks before it have told;
-                 tells the blocks behind where their nodes' parents stand, and sends every
-                 place (position, node, label) to the range of positions that it is in
-    range        the members and labels of one range of positions, from the places sent there
-
-Rows come and go as in the walk (``engine/walk_blocks.py``), by whoever carries them: spools on disk
-(``index/layouts/trees/assemble.py``), or arrays in memory between processes
-(``index/layouts/trees/assemble.py``). Every node has one record, one message and one place at most,
-so that their order does not matter.
-
-Cost: O(1) a row. Memory: what the walk had, used again.
-Source: 001, section 2.1.3 (collecting trees by sorting and merging).
-
-The trees layout in constant memory: block after block, from the records of an external walk.
+"""The trees layout of a graph in blocks: on disk, one after another, or each in a process.
 
     position[node] = position[parent] + offset,    of a root: where the tree before it ends
 
-A parent is smaller than its children, so one ascending pass over the blocks gives all positions. A
-block's nodes have their parents in the block, or in one before it, which has sent a message
-(node, position, label) by then. Every place (position, node, label) is then dealt to its range of
-positions, and the ranges are collected one after another: members and labels in order.
+A parent is smaller than its children, so one ascending pass over the blocks gives all positions:
+parents lie in the block, or in one before it, which has sent a message (node, position, label).
+Every place (position, node, label) then goes to its range of positions, and ranges are collected
+one after another. The blob grows in a scratch file; it is that of ``trees/build.py``, to the byte.
 
-The blob grows in a scratch file, and what reads it reads pieces. It is the one that
-``index/layouts/trees/build.py`` makes, to the byte.
-
-Of pages that are wanted only, ranges of positions are cut down to them as they are collected
-(``kernels/trees.py``, ``select``); where each of them stands is kept in memory.
-
-Memory: what the walk had (``engine/walk_blocks.py``), used again; 12 bytes a page that is wanted.
-Scratch: the walk's, 12 bytes for each message and each place, and the blob: at most 33 bytes a
-node, and 36 for each sample that walks.
-
-Source: 001, section 2.1.3 (collecting trees by sorting and merging); there it takes a pass for each
-step, with offsets one pass is enough.
+Memory: what the walk had (``engine/walk_blocks.py``), used again; of a process 36 bytes a node and
+sample that walks. Scratch: 33 bytes a node, and 36 for each sample that walks.
+Source: 001, section 2.1.3; there it takes a pass for each step, with offsets one is enough.
 """
 
 from __future__ import annotations

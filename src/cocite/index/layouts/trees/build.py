@@ -1,40 +1,14 @@
-"""Making the trees layout (``index/layouts/trees/format.py``): walks, laid out in one pass.
+"""Making samples of walks: trees, packed or not, paths, and the compact form.
 
-Memory to make a sample: 26.5 bytes a node, and 8.5 for each that waits to be written;
-``index/layouts/trees/assemble.py`` makes the same in less. Of pages that are wanted
-(``index/whole_settings.py``) a sample is made of all nodes and cut down then: 12 bytes a page that
-is wanted beside it.
+What the walks of a part go by, with n nodes and d(u) how often u is a neighbor:
 
-What the walks of a part go by: the weights of links, of pages, or none.
+    hubs=plain       nothing, or the weight w(u, v) of the link
+    hubs=idf         t(u) = log((n + 1) / d(u)), times w(u, v)
+    hubs=rare        t(u) = 1 / d(u), times w(u, v)
 
-                     links unweighted            links weighted
-    hubs=plain       nothing                     w(u, v)
-    hubs=idf         t(u) = log((n + 1) / d(u))  w(u, v) t(u)
-    hubs=rare        t(u) = 1 / d(u)             w(u, v) t(u)
-
-for a walk that steps from v to its neighbor u, with n nodes, and d(u) how often u is a neighbor:
-its out-degree for in-links, its in-degree for out-links.
-
-Memory beside the links: Step.WEIGHTED reads running shares, 4 bytes a link. Step.CLOCK reads
-weights as they are: the links' own, 4 bytes a node for those of pages, 4 a link for products.
-Where the graph does not stay in memory, what is as long as the links lies in a scratch file.
-
-Making the packed layout (``index/layouts/trees/format.py``): trees, laid out by
-``index/layouts/trees/build.py``, packed.
-
-Memory to make a sample: 28 bytes a node, and the sample itself, of up to 10 bytes a node, twice
-where one waits to be written. There is no external form.
-
-Making the paths layout (``index/layouts/trees/format.py``): walks that note their points, then laid
-out as trees.
-
-Memory to make a sample: 30 bytes a node, and 12 for each node and step at most, where no walks
-meet.
-
-Making the compact layout (``index/layouts/trees/format.py``): one step of every node, and its
-transpose.
-
-Memory to make a sample: 28 bytes a node, with the blob before it.
+Memory a sample and node: trees 26.5 bytes, and 8.5 for each that waits to be written; packed 28 and
+the sample; paths 30, and 12 for each step at most; compact 28. Weights beside the links: 4 bytes a
+link for running shares or products, 4 a node for those of pages.
 """
 
 from __future__ import annotations
