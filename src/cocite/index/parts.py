@@ -251,6 +251,7 @@ class ShardedPart:
 class WholePart:
     """A part that is made in one go, node by node. ``links`` gives those of its direction."""
 
+    fit: MemoryPlan | None = None
     live_steps = 0
     traffic: Traffic | None = None
 

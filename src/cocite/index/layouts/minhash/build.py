@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from cocite.engine.scan import LANES, HopNeighborhoods, plan_ring_scan
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.partitions import BlockedLinks
-from cocite.index.layouts.batch_maker import Blob, Carrier, Maker, SampledBuilder, TogetherMaker
+from cocite.index.layouts.batch_maker import BatchMaker, Blob, Carrier, Maker, SampledBuilder
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, too_little
 from cocite.index.layouts.minhash.format import (
@@ -164,44 +165,35 @@ class Layer:
         return Blob.of((words[:end],), at)
 
 
-class RingMaker(TogetherMaker):
+class RingMaker(BatchMaker):
     """Makes blobs of min-hashes."""
 
     def __init__(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> None:
-        super().__init__(numbers, LANES)
         assert isinstance(fit, RingPlan)
         assert fit.plan is not None
-        settings = part.settings
-        length = settings[LENGTH]
-        seed = settings[SEED]
+        length, seed = part.settings[LENGTH], part.settings[SEED]
         self._rings = HopNeighborhoods(links, fit.plan, length, seed, turn=part.turn, folder=folder)
         scratch = Scratch.near(folder) if fit.on_disk else Scratch(None)
         self._winners = scratch.zeros((length, LANES, links.nodes), np.uint32)
         self._first = 0
-        self._each = [self._lay_out(Layer(part, links.nodes)) for _ in range(fit.layers)]
+        layers = [partial(self._lay_out, Layer(part, links.nodes)) for _ in range(fit.layers)]
+        super().__init__(numbers, LANES, self._find_winners, layers)
 
-    def _make(self, samples: range) -> None:
-        """Their winners."""
+    def _find_winners(self, samples: range) -> None:
         self._first = samples.start
         for ring in self._rings(samples):
             found = self._winners[ring.step - 1, : len(samples)]
             ring.winners(found)
             evict(found)
 
-    def _layers(self) -> list[Maker]:
-        return self._each
-
-    def _lay_out(self, layer: Layer) -> Maker:
-        def work(sample: int) -> Blob:
-            rings = self._winners[:, sample - self._first]
-            blob = layer(sample, list(rings))
-            for ring in rings:
-                evict(ring)
-            return blob
-
-        return work
+    def _lay_out(self, layer: Layer, sample: int) -> Blob:
+        rings = self._winners[:, sample - self._first]
+        blob = layer(sample, list(rings))
+        for ring in rings:
+            evict(ring)
+        return blob
 
 
 # -- build -------------------------------------------------------------------------------

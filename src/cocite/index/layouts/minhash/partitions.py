@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
@@ -27,17 +26,15 @@ from cocite.engine.carriers import Traffic
 from cocite.engine.partitions import BlocksScan, ScanBlock, block_scan_bytes
 from cocite.engine.scan import LANES, Fold, ring_orders
 from cocite.graph.partitions import BlockedLinks, GraphBlock
-from cocite.index.layouts.batch_maker import Blob, PartitionMaker, PartitionWork
+from cocite.index.layouts.batch_maker import Blob, FileWords, PartitionMaker, PartitionWork
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, check_partitions, too_little
 from cocite.index.layouts.minhash.format import (
     BLOCK,
     check_words,
     minhash_words,
-    plane_words,
     ring_planes,
 )
-from cocite.index.layouts.trees.assemble import TreeWords
 from cocite.measures import LENGTH, SEED
 from cocite.measures.xjaccard import BITS
 from cocite.resources import Resources
@@ -239,19 +236,14 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         """Of the scan."""
         self.scan.evict()
 
-    def written(self, pieces: Iterator[NDArray[np.uint32]]) -> int:
-        """Write pieces of the blob one behind the other; returns its digest."""
-        digest, at = xxhash.xxh3_64(), 0
+    def _written(self, pieces: Iterator[NDArray[np.uint32]], members: int) -> Blob:
+        """The blob of pieces, which are written one behind the other."""
+        at = 0
         for piece in pieces:
             words = np.ascontiguousarray(piece).reshape(-1)
             self.blob.write(4 * at, words)
-            digest.update(words.view(np.uint8).data)
             at += words.size
-        return digest.intdigest()
-
-    def finished(self, words: int, members: int, digest: int) -> Blob:
-        """The blob that was written."""
-        return Blob(TreeWords(self.blob, 0, words), members, (), digest)
+        return Blob.of(FileWords(self.blob, at), members)
 
     def ask(self, sample: int) -> Any:
         """Have the planes, or the groups, made."""
@@ -262,7 +254,7 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
     def put_together(self, sample: int, asked: Any) -> Blob:
         """The blob of what was made."""
         if self.work.plan.settings[BITS]:
-            return self._planes(asked)
+            return self._written(self._plane_pieces(asked), self.work.nodes)
         return self._groups(sample, asked)
 
     def _ask_groups(self, sample: int) -> _RingRequest:
@@ -293,12 +285,10 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         bases = (ends - words.reshape(-1)).reshape(words.shape)
         nodes, length = self.work.nodes, self.work.length
         size = minhash_words(nodes, length, members)
-        digest = self.written(
-            self._group_pieces(sample, bases, asked, size - nodes * length - members)
-        )
         sent = sum(self.crew.take(asked.sent)) + sum(size for _, size in told)
         self.scan.traffic = self.traffic.plus(groups=sent)
-        return self.finished(size, members, digest)
+        padding = size - nodes * length - members
+        return self._written(self._group_pieces(sample, bases, asked, padding), members)
 
     def _group_pieces(
         self, sample: int, bases: NDArray[np.int64], asked: _RingRequest, padding: int
@@ -314,13 +304,6 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
             for block in blocks:
                 yield crew.take([asked.groups[block][ring]])[0]
         yield np.zeros(padding, np.uint32)
-
-    def _planes(self, asked: list[Any]) -> Blob:
-        """Those of all blocks, one behind the other."""
-        settings, nodes = self.work.plan.settings, self.work.nodes
-        digest = self.written(self._plane_pieces(asked))
-        words = plane_words(nodes, settings[LENGTH], settings[BITS])
-        return self.finished(words, nodes, digest)
 
     def _plane_pieces(self, asked: list[Any]) -> Iterator[NDArray[np.uint32]]:
         """Groups that are whole; the last one of a block waits for its other nodes."""
