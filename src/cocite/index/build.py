@@ -13,7 +13,7 @@ import weakref
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ from cocite.index.layouts.memory_plan import MemoryPlan, Progress
 from cocite.index.layouts.reader import is_sampled
 from cocite.index.layouts.rows.texts import TextFiles, Texts
 from cocite.index.manifest import PASSED_OVER, diagonal_bytes, index_facts, write_diagonal
-from cocite.index.parts import PartBuild, ShardedPart, WholePart, shard_samples
+from cocite.index.parts import CarriedShards, PartBuild, ShardedPart, WholePart, shard_samples
 from cocite.index.plan import ASKS, BuildOptions, PageFilter
 from cocite.index.reports import BuildReport, IndexEstimate, too_wide
 from cocite.index.stored import StoredIndex
@@ -45,9 +45,6 @@ from cocite.io.remote import bare, origin
 from cocite.measures import MEETING_WEIGHT, SAMPLES
 from cocite.resources import Resources, format_size
 from cocite.storage import FORMAT_VERSION, Entry, Manifest, Staging, copy_array
-
-if TYPE_CHECKING:
-    from cocite.index.refresh import CarriedShards
 
 _BESIDE = 100
 """Bytes a node that builds take beside links, where these stay in memory: the most that any does,

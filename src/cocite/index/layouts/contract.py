@@ -1,7 +1,8 @@
 """One part of an index as it is planned, and the contract of formats: what lies where.
 
-Who opens an index needs no more of a layout than this; builders are in ``batch_maker.py``, readers
-in ``reader.py``. A plan was checked before (``index/plan.py``); both rely on it.
+Who opens an index needs no more of a layout than this; ``index/layouts/batch_maker.py`` has the
+contract of builders, ``index/layouts/reader.py`` that of readers. A plan was checked before
+(``index/plan.py``); both rely on it.
 
 A sample is one blob of 32-bit words. Where everything lies follows from the number of nodes, the
 settings, and one count a sample (its *members*), so a shard, which is nothing but its samples'

@@ -5,7 +5,7 @@ groups, 12 bytes are sent a node and ring: a node's block deals (winner, node) t
 block, which makes the groups and answers where each begins; then the node's block makes cells. The
 conductor writes cells, then groups, ring after ring and block after block, into a scratch file.
 For planes nothing is sent; where blocks meet within 512 nodes, the conductor joins their bits.
-Blobs are those of ``minhash/build.py``, to the byte.
+Blobs are those of a build in memory, to the byte.
 
 Memory of a block: its links and rows of values (``engine/partitions.py``), 4 bytes a node, ring and
 sample for winners, 24 a node and ring for a sample that is laid out. Source: 001, section 2.3.1.

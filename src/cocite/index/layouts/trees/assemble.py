@@ -5,7 +5,7 @@
 A parent is smaller than its children, so one ascending pass over the blocks gives all positions:
 parents lie in the block, or in one before it, which has sent a message (node, position, label).
 Every place (position, node, label) then goes to its range of positions, and ranges are collected
-one after another. The blob grows in a scratch file; it is that of ``trees/build.py``, to the byte.
+one after another. The blob grows in a scratch file; it is that of a build in memory, to the byte.
 
 Memory: what the walk had (``engine/walk_blocks.py``), used again; of a process 36 bytes a node and
 sample that walks. Scratch: 33 bytes a node, and 36 for each sample that walks.

@@ -108,19 +108,18 @@ class TreesBuilder(TreesFormat, SampledBuilder):
             from cocite.index.layouts.trees.assemble import BlocksMaker
 
             return [BlocksMaker(links, part, fit, folder, numbers)]
-        walk, how = _walk_of(links, part, fit, folder)
+        walk = _walk_of(links, part, fit, folder)
         wanted = None if part.wanted is None else part.wanted.ids()
         if fit.external:
             from cocite.index.layouts.trees.assemble import external_maker
 
-            walker = ExternalWalker(*walk, folder, fit.rows, together=fit.together, **how)
+            walker = ExternalWalker(directory=folder, rows=fit.rows, together=fit.together, **walk)
             return [external_maker(walker, links.nodes, folder, numbers, wanted)]
         laid_out = links.nodes, fit.keep, wanted, _is_packed(part)
         if fit.together > 1:
-            batch = {"together": fit.together, "threads": fit.threads, "folder": folder}
-            group = WalkerGroup(*walk, **batch, **how)
+            group = WalkerGroup(together=fit.together, threads=fit.threads, folder=folder, **walk)
             return [group_maker(group, numbers, fit.together, *laid_out)]
-        return [TreeMaker(Walker(*walk, **how), *laid_out) for _ in range(fit.threads)]
+        return [TreeMaker(Walker(**walk), *laid_out) for _ in range(fit.threads)]
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Nodes that are gone are taken out of their trees, new ones stand in none."""
@@ -179,13 +178,18 @@ def _is_packed(part: PartPlan) -> bool:
     return part.layout == "packed"
 
 
-def _walk_of(
-    links: Links, part: PartPlan, fit: MemoryPlan, folder: Path
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What all walkers of a part take: links, step, length, seed and blocks; and by name."""
-    walk = links, part.step, part.settings[LENGTH], part.settings[SEED], fit.cuts
-    weights = part_weights(links, part, fit.scratch(folder))
-    return walk, {"turn": part.turn, "weights": weights, "in_share": part.in_share}
+def _walk_of(links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> dict[str, Any]:
+    """What all walkers of a part take, by name."""
+    return {
+        "links": links,
+        "step": part.step,
+        "length": part.settings[LENGTH],
+        "seed": part.settings[SEED],
+        "blocks": fit.cuts,
+        "turn": part.turn,
+        "weights": part_weights(links, part, fit.scratch(folder)),
+        "in_share": part.in_share,
+    }
 
 
 class TreeMaker:
@@ -325,9 +329,9 @@ class PathsBuilder(PathsFormat, SampledBuilder):
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
         """A walker and its scratch a thread."""
-        walk, how = _walk_of(links, part, fit, folder)
+        walk = _walk_of(links, part, fit, folder)
         own = links.nodes, part.settings[LENGTH], fit.keep
-        return [PathMaker(Walker(*walk, **how), *own) for _ in range(fit.threads)]
+        return [PathMaker(Walker(**walk), *own) for _ in range(fit.threads)]
 
 
 class PathMaker:
