@@ -3,7 +3,7 @@
 Every other member of a node's tree has met it; the largest label on the way to it is the step at
 which it did. Packed trees are the same trees, read by runs instead of places: two kernel modules
 look samples up (``lookup_of``), all else is one reader, and answers agree to the bit. Trees say
-when walks meet; where, is made again (``index/layouts/trees/replay.py``), while paths and compact hold it.
+when walks meet; where, is made again (``index/layouts/trees/replay.py``); others hold it.
 
 Cost: a pair reads one access a sample and the labels between (packed: two, and the runs between);
 relatives 1.8 ns a member of the trees read (packed: 3 ns a run). Compact: at most 2 * length words
