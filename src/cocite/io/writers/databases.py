@@ -1,6 +1,6 @@
 """Where a table goes: a file, here or at a URL, or a table of SQLite, DuckDB or PostgreSQL.
 
-A :class:`Target` is made before any work is done, so that what cannot be written is refused then.
+A target is made before any work is done, so that what cannot be written is refused then.
 
     --to sqlite:///site.db#related      --to duckdb:///site.duckdb#related
     --to postgres://user@host/db#web.related
@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,30 +39,6 @@ from cocite.io.database import Address, address_of, connect, quoted, reported
 from cocite.io.remote import Remote, bare
 from cocite.io.writers.tables import ROWS, ArrayFile, Columns, TableFile, Types, rows_of, staged
 from cocite.storage import disk, staged_file, staged_folder
-
-
-class Target(Protocol):
-    """Where a table may go."""
-
-    @property
-    def label(self) -> str:
-        """What it is called in messages."""
-
-    @property
-    def memory(self) -> int:
-        """Bytes that writing takes, whatever the size."""
-
-    def expect(self, types: Types) -> None:
-        """See that a table of these columns can be written, before any work is done."""
-
-    def write_table(
-        self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
-    ) -> int | None:
-        """Write pieces of equally long columns; ``types`` names them and their SQL types.
-
-        Nothing of it is there until all of it is. Returns its bytes, None if they are not known.
-        ``folder``, on the same disk, is where a file grows.
-        """
 
 
 @dataclass(frozen=True)
@@ -93,8 +69,12 @@ class FileTarget:
 
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
-    ) -> int | None:
-        """The file has its name when it is whole."""
+    ) -> int:
+        """Write pieces of equally long columns; ``types`` names them and their SQL types.
+
+        The file has its name when it is whole. Returns its bytes. ``folder``, on the same disk, is
+        where it grows.
+        """
         assert isinstance(self.writer, TableFile)
         with self._staged(folder) as path:
             self.writer.write(path, pieces, types)
@@ -394,7 +374,9 @@ class DatabaseTarget:
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
     ) -> int | None:
-        """All rows are there at once, or none."""
+        """Write pieces of columns: all rows are there at once, or none. Returns the bytes, None if
+        they are not known.
+        """
         return self._write(pieces, types)
 
     def _write(self, pieces: Iterable[Columns], types: Types) -> int | None:
@@ -511,3 +493,7 @@ def _check_writable(path: Path) -> None:
         folder = folder.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise StoreError(f"{path} cannot be made: {folder} cannot be written. Choose another place")
+
+
+Target = FileTarget | DatabaseTarget
+"""Where a table may go; ``label`` is what it is called in messages."""
