@@ -494,11 +494,11 @@ _DRAWN = {
     "features": "cocite.index.layouts.rows.on_the_fly:OnTheFlyPageSimReader",
     "minhash": "cocite.index.layouts.minhash.on_the_fly:OnTheFlyMinhashReader",
     "nearest": "cocite.index.layouts.rows.on_the_fly:OnTheFlyNeighborReader",
-    "packed": "cocite.index.layouts.trees.on_the_fly:DraftTreeReader",
-    "paths": "cocite.index.layouts.trees.on_the_fly:DraftTreeReader",
-    "sketch": "cocite.index.layouts.minhash.on_the_fly:OnTheFlyBitsReader",
+    "packed": "cocite.index.layouts.trees.on_the_fly:OnTheFlyReader",
+    "paths": "cocite.index.layouts.trees.on_the_fly:OnTheFlyReader",
+    "sketch": "cocite.index.layouts.minhash.on_the_fly:OnTheFlyMinhashReader",
     "text": "cocite.index.layouts.rows.on_the_fly:OnTheFlyWordsReader",
-    "trees": "cocite.index.layouts.trees.on_the_fly:DraftTreeReader",
+    "trees": "cocite.index.layouts.trees.on_the_fly:OnTheFlyReader",
 }
 """What answers in the place of a layout where nothing is stored; links are read alike."""
 
