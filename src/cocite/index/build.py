@@ -27,8 +27,7 @@ from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.exclude import write_some_names
 from cocite.graph.links import NO_LINKS, links_of, opposite
-from cocite.graph.name_files import TITLE_FILES, write_some_titles
-from cocite.graph.names import NAME_FILES
+from cocite.graph.name_files import NAME_FILES, TITLE_FILES, write_some_titles
 from cocite.graph.sides import Sides
 from cocite.index.cluster import ClusterBuild, SampleWork
 from cocite.index.layouts.contract import PartPlan

@@ -29,8 +29,7 @@ from cocite.constants import NOWHERE
 from cocite.engine.certificate import SweepReport
 from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.name_files import TITLE_FILES, match_names
-from cocite.graph.names import NAME_FILES
+from cocite.graph.name_files import NAME_FILES, TITLE_FILES, match_names
 from cocite.graph.sides import Sides
 from cocite.index.build import IndexBuild
 from cocite.index.cluster import ClusterBuild

@@ -23,7 +23,7 @@ from cocite.errors import Damaged
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
-from cocite.graph.names import open_names
+from cocite.graph.name_files import open_names
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.trees.build import part_weights, step_bytes
 from cocite.index.whole_settings import WANTED
