@@ -34,10 +34,9 @@ from cocite.graph.blocks import Links
 from cocite.graph.links import links_of, transpose
 from cocite.index.layouts.batch_maker import WholeBuilder
 from cocite.index.layouts.links.norms import link_degrees
-from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.fusion_reader import RowsFormat
 from cocite.index.layouts.rows.neighbors import NearestBuilder, Rows, collected
-from cocite.index.part import PartEstimate, Progress
 from cocite.measures import PartSettings
 from cocite.measures.evidence import floor_text
 from cocite.measures.fusion import SIZE, SIZES

@@ -228,9 +228,9 @@ class RowsReader(Reader):
         nodes, shares = shared_nodes(zip(self.weights, pairs, strict=True), self._graph_nodes)
         places = self._places(nodes)
         here = places < self.part.nodes
-        unplaced = float(shares[~here].sum())
+        unattributed = float(shares[~here].sum())
         return Reasons(
-            places[here], shares[here], own_path(places[here], first, second), unplaced=unplaced
+            places[here], shares[here], own_path(places[here], first, second), unattributed=unattributed
         )
 
     @property
