@@ -9,7 +9,7 @@ from cocite.options.common import CLI
 from cocite.options.core import Options, option
 
 _OMEGA, _RANK = 1.3, 100
-METHODS = ("gauss-seidel", "plain", "sor", "psum", "svd")
+METHODS = ("gauss-seidel", "plain", "sor", "svd")
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,7 @@ class AllPairsOptions(Options):
     method: str | None = option(
         None,
         "How to iterate. gauss-seidel: one matrix. plain: two, the paper's eq. 6. sor: "
-        "over-relaxation. psum: partial sums. svd: a low-rank closed form, checked by one plain "
-        "step.",
+        "over-relaxation. svd: a low-rank closed form, checked by one plain step.",
         kind=str,
         choices=METHODS,
         unset="gauss-seidel; plain for psimrank",
@@ -134,7 +133,7 @@ class AllPairsOptions(Options):
                 )
         if self.teleport is not None and not 0 < self.teleport <= 1:
             raise UsageError(f"teleport is {self.teleport!r}; it is above 0 and at most 1")
-        if self.products == "dense" and (self.prune is not None or method in ("psum", "svd")):
+        if self.products == "dense" and (self.prune is not None or method == "svd"):
             raise UsageError("dense products go with plain, gauss-seidel or sor, and no pruning")
         if self.measure == "psimrank" and (
             method != "plain" or self.products == "dense" or not self.prune is self.teleport is None
