@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from cocite.deadline import clock
 from cocite.engine.carriers import Traffic
-from cocite.engine.certificate import SweepReport
-from cocite.engine.diagonal import diagonal_memory
+from cocite.engine.diagonal import SweepReport, diagonal_memory
 from cocite.errors import CociteError, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links

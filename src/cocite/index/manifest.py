@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cocite.engine.certificate import LIMITS, Diagonal, SweepReport
+from cocite.engine.diagonal import LIMITS, Diagonal, SweepReport
 from cocite.errors import Damaged, UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.graph import MAX_NODES

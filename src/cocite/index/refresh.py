@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
-from cocite.engine.certificate import SweepReport
+from cocite.engine.diagonal import SweepReport
 from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.name_files import TITLE_FILES, match_names

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.engine.certificate import Diagonal
+from cocite.engine.diagonal import Diagonal
 from cocite.errors import Damaged, UsageError
 from cocite.graph.name_files import Titles, names_of, open_titles
 from cocite.graph.names import Names

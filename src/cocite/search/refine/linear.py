@@ -56,8 +56,7 @@ from numpy.typing import NDArray
 
 from cocite.constants import GRAINS
 from cocite.deadline import check
-from cocite.engine.certificate import Diagonal
-from cocite.engine.diagonal import diagonal_room, make_diagonal, make_space
+from cocite.engine.diagonal import Diagonal, diagonal_room, make_diagonal, make_space
 from cocite.graph.blocks import Links
 from cocite.index import StoredIndex
 from cocite.index.layouts.minhash.reader import MatchReader
