@@ -1,13 +1,9 @@
 """A study of how good answers are: its tables, all its figures, and the files that they become.
 
-    report.html              a page, and its tables as .md and .csv beside it
-    (``evaluation/html_report.py``)
-    figures.parquet, .csv    a row a figure (``io/writers/``), or a table of a database
-
 Tables of methods are sorted by the figure that tells most, the best first; a few pages are shown
-with their lists by the best methods. Columns of a table are text, but for estimate, low and high,
-which are numbers; what does not exist is null. They are the same for every study, so that tables
-can be put together.
+with their lists by the best methods. A report is a page with its tables as .md and .csv beside it
+(``evaluation/html_report.py``); all figures are a table, a row each (``io/writers/``). Its columns
+are text, but estimate, low and high are numbers, whatever the study, so that tables can be joined.
 """
 
 from __future__ import annotations
