@@ -28,8 +28,6 @@ from tests.torture.operations import OPERATIONS, Prepared, contents, prepared
 from tests.torture.results import Given, Row, in_turns
 from tests.torture.shim import run_apart
 
-__all__ = ["fill_disks"]
-
 _NEW_MOUNTS, _PRIVATE = 0x20000, 0x44000
 _DISK = 128 << 20
 _BROKEN = 71

@@ -41,7 +41,6 @@ from tests.storage.enemy import rewrite
 if TYPE_CHECKING:
     from cocite.io.tables import Tables
 
-__all__ = ["TARGETS"]
 
 _FOLDER = Path(tempfile.mkdtemp(prefix="fuzz"))
 _NAMES = [f"http://s{i % 5}.org/p{i}" for i in range(24)] + [f"page {i}" for i in range(16)]

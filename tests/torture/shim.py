@@ -15,11 +15,10 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 from cocite.storage import disk
-
-__all__ = ["KILLED", "between", "count_points", "run_apart", "run_killed"]
 
 KILLED, _BROKEN = 9, 70
 _Told = Callable[[str, tuple[Any, ...]], None]
@@ -29,7 +28,11 @@ _Reached = Callable[[int], None]
 @contextmanager
 def between(before: _Told, after: _Told) -> Iterator[None]:
     """A context in which all calls are told."""
-    real = {name: getattr(disk, name) for name in disk.__all__}
+    real = {
+        name: call
+        for name, call in vars(disk).items()
+        if isinstance(call, FunctionType) and call.__module__ == disk.__name__ and name[0] != "_"
+    }
 
     def wrapped(name: str) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
