@@ -68,7 +68,9 @@ def _replaced(given: Given, until: Until) -> Row:
             if doomed and turn % 2 == 0:
                 os.kill(doomed.pop().process, signal.SIGKILL)
         for reader in readers:
-            found = reader.ended()
+            reader.let_go()
+        for reader in readers:
+            found = os.waitstatus_to_exitcode(os.waitpid(reader.process, 0)[1])
             wrong = {_FINE: "", -signal.SIGKILL: "", _MIXED: "answers of two generations"}.get(
                 found, f"a reader ends with {found}"
             )
@@ -106,10 +108,9 @@ class _Reader:
         with suppress(BrokenPipeError):  # it has ended
             os.write(self._say, bytes(questions))
 
-    def ended(self) -> int:
-        """What it ends with, when it need not wait any more."""
+    def let_go(self) -> None:
+        """It need not wait any more; readers that began later hold its pipe open until they end."""
         os.close(self._say)
-        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
 
 
 def _asked(

@@ -16,8 +16,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cocite import __version__
 from cocite.errors import UsageError
 from cocite.evaluation.html_report import (
@@ -30,10 +28,10 @@ from cocite.evaluation.html_report import (
 from cocite.evaluation.judge import Figures, headline
 from cocite.evaluation.points import JudgePlan, Point
 from cocite.evaluation.truth import ExampleHit, ExamplePage, Truth
-from cocite.io.writers import TABLES, Columns, Target, check_output, kinds_of, target_of
+from cocite.io.writers import TABLES, Target, check_output, kinds_of, target_of
 from cocite.options.common import OutputOptions
 from cocite.resources import format_size
-from cocite.results import Document, ResultRows
+from cocite.results import Document, ResultRows, columns_of
 
 TITLES = ("method", "measure", "direction", "figure", "estimate", "low", "high")
 
@@ -298,7 +296,9 @@ class StudyDocument(Document):
         """Write all figures as a table."""
         titles, rows = self.rows()
         types = {title: "DOUBLE" if title in _NUMBERS else "VARCHAR" for title in titles}
-        target.write_table([_columns(types, rows)], types)
+        cells = [[None if cell == "" else cell for cell in row] for row in rows]
+        lists = {title: [row[at] for row in cells] for at, title in enumerate(titles)}
+        target.write_table([columns_of(lists, types)], types)
 
     def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
         """Write the page and its companions; ``command`` is what it came of."""
@@ -312,17 +312,3 @@ class StudyDocument(Document):
             notes=study.notes,
         )
         return write_page(check_report(path, overwrite), page, TITLES, long_rows(study.methods))
-
-
-def _columns(types: dict[str, str], rows: Iterable[Iterable[Any]]) -> Columns:
-    columns: list[list[Any]] = [[] for _ in types]
-    for row in rows:
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
-    found: dict[str, Any] = {}
-    for (title, kind), column in zip(types.items(), columns, strict=True):
-        if kind == "DOUBLE":
-            found[title] = np.array([np.nan if v is None else v for v in column], np.float64)
-        else:
-            found[title] = np.array([None if v in (None, "") else str(v) for v in column], object)
-    return found
