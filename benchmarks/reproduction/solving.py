@@ -16,8 +16,6 @@ from benchmarks.partial_sums import sweeps_for
 from benchmarks.sor import DECAY, EXPERIMENTS, Shop
 from cocite.allpairs.links import reordered
 
-__all__ = ["KEPT", "beforehand", "example", "experiment", "figure"]
-
 KEPT = ("omega", "sparse", "dense", "bandwidth")
 """The experiments that figure 6 needs."""
 
