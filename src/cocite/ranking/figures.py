@@ -14,7 +14,7 @@ from cocite.results import Document, ResultRows
 
 
 @dataclass(frozen=True)
-class _TopNodes(Document):
+class TopNodes(Document):
     """The highest nodes, each with values in ``columns``; their titles, "" for none, or None."""
 
     graph: str
@@ -43,7 +43,7 @@ class _TopNodes(Document):
 
 
 @dataclass(frozen=True)
-class RankDocument(_TopNodes):
+class RankDocument(TopNodes):
     """The highest ranks of a graph, and how the iteration ended (:class:`Convergence`)."""
 
     removed: int
@@ -70,7 +70,7 @@ class RankDocument(_TopNodes):
 
 
 @dataclass(frozen=True)
-class HitsDocument(_TopNodes):
+class HitsDocument(TopNodes):
     """The highest authorities or hubs of a graph, and how the iteration ended."""
 
     by: str
