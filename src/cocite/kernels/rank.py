@@ -212,9 +212,17 @@ def _added(start: Any, links: Any, weights: Any, begin: Any, end: Any, z: Any) -
     return gathered
 
 
-@kernel(W=("None", "F32s"), T=("F32", "F64"))
+@helper
+def _begin_of(begins: Any, row: Any, last_end: Any) -> Any:
+    """Where a row's links begin: behind those of the row before it, unless there are ``begins``."""
+    if begins is None:
+        return last_end
+    return begins[row]
+
+
+@kernel(D=("None", "U64s"), W=("None", "F32s"), T=("F32", "F64"))
 def sweep(
-    core: tuple[U64s, U64s, U32s, W],
+    core: tuple[D, U64s, U32s, W],
     at: tuple[U64, U64, U64],
     so_far: F64s,
     z: OutTs,
@@ -224,18 +232,19 @@ def sweep(
 ) -> None:
     """Gauss-Seidel over some rows of the core, ``z`` (float32 or 64) in place.
 
-    ``core`` has where the links of these rows begin and end; ``at`` is the number of the first link
-    that is still to be added, of their first row in ``z``, and of that in the core. ``so_far``
-    (float64) is what was added to each row before. Adds to ``sums`` float64[4]: what the changes
-    pass on to other rows, at most; z * reach; z * mass, and what of it the strip under way has.
+    ``core`` has where the links of these rows begin (None: where the row before ends) and end;
+    ``at`` is the number of the first link, of their first row in ``z``, and of that in the core.
+    ``so_far`` (float64) is what was added to each row before. Adds to ``sums`` float64[4]: what the
+    changes pass on to other rows, at most; z * reach; z * mass, and what of it the strip under way
+    has.
     """
     begins, ends, links, weights = core
-    least, here, first = at
+    begin, here, first = at
     change, reach, mass = sums[0], sums[1], sums[3]
     for i in range(facts.shape[0]):
-        begin = begins[i]
-        begin = least if begin < least else begin
-        gathered = _added(so_far[i], links, weights, begin, ends[i], z)
+        begin, end = _begin_of(begins, i, begin), ends[i]
+        gathered = _added(so_far[i], links, weights, begin, end, z)
+        begin = end
         place = np.uint64(i) + here
         new = (damping * gathered + facts[i, BASE]) * facts[i, SCALE]
         passed = 1.0 / facts[i, SCALE] - facts[i, MASS]  # damping * what links to other rows have
@@ -249,20 +258,21 @@ def sweep(
     sums[0], sums[1], sums[3] = change, reach, mass
 
 
-@kernel(W=("None", "F32s"), T=("F32", "F64"))
-def collect(core: tuple[U64s, U64s, U32s, W], begin: U64, end: U64, z: Ts, sums: OutF64s) -> None:
+@kernel(D=("None", "U64s"), W=("None", "F32s"), T=("F32", "F64"))
+def collect(core: tuple[D, U64s, U32s, W], begin: U64, end: U64, z: Ts, sums: OutF64s) -> None:
     """Add links number ``begin`` to ``end`` to the ``sums`` (float64) of their rows."""
     begins, ends, links, weights = core
     for i in range(sums.size):
-        low, high = begins[i], ends[i]
-        low, high = begin if low < begin else low, end if high > end else high
-        sums[i] = _added(sums[i], links, weights, low, high, z)
+        begin, stop = _begin_of(begins, i, begin), ends[i]
+        stop = end if stop > end else stop
+        sums[i] = _added(sums[i], links, weights, begin, stop, z)
+        begin = stop
 
 
 @kernel({"W": "F32s", "C": "F32"}, {"W": "None", "C": "U8"}, T=("F32", "F64"))
 def gather(
     tails: tuple[U64s, U32s, W],
-    core: tuple[U64s, U64s, U32s, W],
+    core: tuple[U64s, U32s, W],
     loops: Cs,
     number: U32s,
     degrees: U32s,
@@ -274,7 +284,7 @@ def gather(
     core gets; 0 for all others.
     """
     tail_rows, tail_links, tail_weights = tails
-    begins, ends, links, weights = core
+    rows, links, weights = core
     tail = row = np.uint64(0)
     for i in range(sums.size):
         gathered = 0.0
@@ -284,7 +294,7 @@ def gather(
             tail += _ONE64
         elif all_rows and number[i] != NO_NODE:
             own = np.float64(loops[row]) * np.float64(z[number[i]])
-            gathered = _added(0.0, links, weights, begins[row], ends[row], z) + own
+            gathered = _added(0.0, links, weights, rows[row], rows[row + _ONE64], z) + own
             row += _ONE64
         sums[i] = gathered
 

@@ -33,8 +33,12 @@ from cocite.storage import Scratch, Stream, evict
 
 _ZERO = np.uint64(0)
 
-Rows = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32] | None]
-"""Where the links of each row begin and end, the rows that they come from, and weights."""
+Rows = tuple[
+    NDArray[np.uint64] | None, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32] | None
+]
+"""Where the links of each row begin (None: where the row before ends) and end, the rows that they
+come from, and weights.
+"""
 
 
 class CoreLinks(ABC):
@@ -106,8 +110,8 @@ class MemoryBlock:
         self._tails = (*tails[:2], tails[2] if weighted else None)
         here = begins[rows.start : rows.stop + 1]
         columns = found[0], found[1] if weighted else None
-        self._last = begins[-1]
-        self.whole: Rows = here[:-1], here[1:], *columns
+        self._last, self._rows = begins[-1], (here, *columns)
+        self.whole: Rows = None, here[1:], *columns
         self.above: Rows = here[:-1], middles[rows], *columns
         self.below: Rows = middles[rows], here[1:], *columns
 
@@ -123,7 +127,7 @@ class MemoryBlock:
 
         sums = np.empty(nodes.stop - nodes.start)
         ends = self._number[nodes], self._degrees[nodes], z, all_rows
-        rank.gather(self._tails, self.whole, self.loops, *ends, sums)
+        rank.gather(self._tails, self._rows, self.loops, *ends, sums)
         return sums
 
 
@@ -202,8 +206,8 @@ class Inner:
 
     def of(self, first: int, last: int) -> Rows:
         """What kernels take for some rows."""
-        begins, ends = self.rows[first:last], self.rows[first + 1 : last + 1]
-        return begins, ends, self.links, self.weights if self.weights.size else None
+        weights = self.weights if self.weights.size else None
+        return None, self.rows[first + 1 : last + 1], self.links, weights
 
     def evict(self, first: int, last: int, begin: int, end: int) -> None:
         """Give back some rows and links."""
@@ -391,7 +395,8 @@ class Blocked(CoreLinks):
                     rank.sweep(lower.of(first, whole), at, part, mine, its, damping, sums)
                 if whole < last:  # a row's links are cut here
                     part = so_far[whole - rows.start : last - rows.start]
-                    _collect(lower, whole, last, begin, end, mine, part)
+                    behind = max(begin, int(lower.rows[whole]))
+                    _collect(lower, whole, last, behind, end, mine, part)
                 lower.evict(first, last, begin, end)
                 evict(facts[first:last])
             _write(mine, z, rows)
