@@ -111,7 +111,7 @@ def _table(seed: int) -> list[tuple[int, int]]:
 def test_tuning_is_for_one_side(tmp_path: Path) -> None:
     graph = Graph.from_edges(_table(1), tmp_path / "g", bipartite=True)
     few: dict[str, Any] = {"measures": ["cocitation", "coupling"], "seed": 3, "queries": 0}
-    few["share"] = 0.5
+    few["fraction"] = 0.5
     items, users = cocite.tune(graph, **few), cocite.tune(graph, side="user", **few)
     assert items.chosen_by + items.judged_by <= 40
     assert 40 < users.chosen_by + users.judged_by <= 80

@@ -197,7 +197,7 @@ def test_tune_takes_it_and_says_how_to_go_on(
         capsys.readouterr().err
     )
     assert main(["index", "links.tsv", "--settings", "s.toml", "-o", "web.index"]) == 0
-    assert "measure  cocitation" in capsys.readouterr().out
+    assert "measure   cocitation" in capsys.readouterr().out
 
 
 def test_an_index_keeps_its_graph_or_is_not_made(

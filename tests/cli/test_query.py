@@ -56,7 +56,7 @@ def test_related_as_json_is_what_python_says(
             "decay": 0.5,
         },
         "confidence": 0.95,
-        "bound": "betting",
+        "interval": "betting",
         "refined": False,
         "certain_ranks": cocite.open(index).related("one", decay=0.5).certain_ranks,
         "hits": [hit._asdict() for hit in cocite.open(index).related("one", decay=0.5)],
@@ -178,7 +178,7 @@ def test_similarity_as_json(index: Path, capsys: pytest.CaptureFixture[str]) -> 
         "direction": "in",
         "settings": {"samples": 40, "length": 10, "seed": 1, "hubs": "plain", "decay": 0.6},
         "confidence": 0.95,
-        "bound": "betting",
+        "interval": "betting",
         "refined": False,
         **found._asdict(),
     }

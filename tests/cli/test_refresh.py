@@ -50,7 +50,7 @@ def test_refresh_says_what_it_did_and_info_how_old_samples_are(
     facts = json.loads(out)
     assert [facts[key] for key in ("kept", "drawn", "date")] == [18, 2, "2026-11-20"]
     _, out, _ = ask(capsys, "info", folder / "i")
-    rows = [line.split(maxsplit=2) for line in out.splitlines() if line.startswith("generation")]
+    rows = [line.split(maxsplit=2) for line in out.splitlines() if line.startswith("snapshot")]
     assert [(row[1], row[2]) for row in rows[:2]] == [
         ("2", "2 samples of 2026-11-20, from h"),
         ("1", "6 samples of 2026-11-20, from h"),
@@ -59,7 +59,7 @@ def test_refresh_says_what_it_did_and_info_how_old_samples_are(
     assert rows[2][2].endswith(", from g")
     _, out, _ = ask(capsys, "info", folder / "i", "--format", "json")
     digests = [cocite.Graph.open(folder / name).digest for name in "gh"]
-    found = [tuple(g.values())[:5] for g in json.loads(out)["generations"]]
+    found = [tuple(g.values())[:5] for g in json.loads(out)["snapshots"]]
     assert found == [
         (0, 8, 12, "g", digests[0]),
         (1, 20, 6, "h", digests[1]),
@@ -77,11 +77,11 @@ def test_info_of_an_index_that_was_not_refreshed_has_no_ages(
     _, out, _ = ask(capsys, "info", folder / "i")
     assert "generation" not in out
     _, out, _ = ask(capsys, "info", folder / "i", "--format", "json")
-    (only,) = json.loads(out)["generations"]
+    (only,) = json.loads(out)["snapshots"]
     assert (only["refresh"], only["samples"], only["date"]) == (0, 20, None)
     cocite.build(folder / "g", folder / "c", measure="cocitation")
     _, out, _ = ask(capsys, "info", folder / "c", "--format", "json")
-    assert json.loads(out)["generations"] == []
+    assert json.loads(out)["snapshots"] == []
 
 
 def test_a_measure_without_samples_says_so(
@@ -135,20 +135,22 @@ def test_why_takes_several_graphs_and_says_what_it_cannot_place(
     _, out, _ = ask(capsys, *both, "--format", "json")
     whole = json.loads(out)
     assert {reason["node"] for reason in whole["reasons"]} == {"hub", "other"}
-    assert whole["unplaced"] == 0
+    assert whole["unattributed"] == 0
     assert ask(capsys, *asked, "--format", "json")[1] == out  # the other is where it was
     (folder / "g").rename(folder / "moved")
     both = [*asked, "--graph", folder / "moved"]
     _, out, _ = ask(capsys, *asked, "--format", "json")
     found = json.loads(out)
     assert [reason["node"] for reason in found["reasons"]] == ["hub"]
-    total = found["unplaced"] + found["reasons"][0]["share"]
+    total = found["unattributed"] + found["reasons"][0]["contribution"]
     assert total == pytest.approx(whole["score"], abs=1e-9)
     _, out, _ = ask(capsys, *asked, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert sum(float(row["share"]) for row in rows) == pytest.approx(whole["score"], abs=1e-9)
+    assert sum(float(row["contribution"]) for row in rows) == pytest.approx(
+        whole["score"], abs=1e-9
+    )
     _, out, _ = ask(capsys, *asked)
-    assert f"{found['unplaced']:.4f} comes of pages that are not known" in out
+    assert f"{found['unattributed']:.4f} comes of pages that are not known" in out
     _, out, _ = ask(capsys, *both)
     assert "not known" not in out
     _, out, _ = ask(capsys, "why", folder / "i", "three", "more", "--graph", folder / "h")

@@ -49,9 +49,11 @@ def test_it_writes_what_related_says_and_tells_what_it_took(
     ]
     assert rows == [["node", "rank", "related", "score", "stderr"], *expected]
     facts = json.loads(printed.out)
-    assert list(facts) == ["output", "nodes", "rows", "without_hits", "seconds", "bytes"]
+    assert list(facts) == ["output", "nodes", "rows", "nodes_without_results", "seconds", "bytes"]
     assert (facts["nodes"], facts["rows"]) == (6, len(expected))
-    assert facts["without_hits"] == len(set(opened.nodes) - {row[0] for row in expected}) == 3
+    assert (
+        facts["nodes_without_results"] == len(set(opened.nodes) - {row[0] for row in expected}) == 3
+    )
     assert facts["bytes"] == output.stat().st_size
 
 
@@ -75,10 +77,10 @@ def test_nodes_without_hits_are_counted_of_all_that_are_asked(
     """None are said where all have some."""
     command = ["related-all", str(index), "-o", str(tmp_path / "x.csv"), "--overwrite"]
     assert main(command) == 0
-    said = "3 nodes; cocite related says of each of them why"
+    said = "3 nodes; cocite related says why"
     assert said in " ".join(capsys.readouterr().out.split())
     assert main([*command, "--min-score", "0.99", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["without_hits"] == 6
+    assert json.loads(capsys.readouterr().out)["nodes_without_results"] == 6
     (tmp_path / "nodes").write_text("two\none\n")
     assert main([*command, "--nodes", str(tmp_path / "nodes")]) == 0
     assert "without hits" not in capsys.readouterr().out
@@ -121,7 +123,7 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(
 
 FILTERED = (
     ["--min-score", "0.2"],
-    ["--min-confidence", "0.9", "--bound", "theorem5"],
+    ["--min-confidence", "0.9", "--interval", "hoeffding"],
     ["--prefix", "t", "--order", "pagerank"],
     ["--exclude-prefix", "t", "--order", "score*pagerank", "--candidates", "2"],
 )

@@ -79,15 +79,24 @@ def test_json_is_what_python_says(folder: Path, capsys: pytest.CaptureFixture[st
         "score": found.score,
         "reasons": [json.loads(json.dumps(reason._asdict())) for reason in found.reasons],
         "others": found.others,
-        "rest": found.rest,
-        "unplaced": 0,
+        "remaining": found.remaining,
+        "unattributed": 0,
     }
 
 
 def test_csv_adds_up_to_the_score(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = ask(capsys, folder / "paths", "one", "two", "-k", "1", "--format", "csv")
     titles, first, rest = csv.reader(io.StringIO(out))
-    assert titles == ["rank", "node", "share", "links", "samples", "steps", "path_a", "path_b"]
+    assert titles == [
+        "rank",
+        "node",
+        "contribution",
+        "links",
+        "samples",
+        "steps",
+        "path_a",
+        "path_b",
+    ]
     assert (first[0], first[3], first[5]) == ("1", "in", "1")
     assert json.loads(first[6]) == ["one", first[1]]
     assert rest[:2] == ["", ""]
@@ -302,7 +311,9 @@ def test_a_page_is_listed_once_and_signs_are_told(
     for a, b in itertools.combinations("abcxyz", 2):
         found = index.why(a, b)
         assert len({reason.node for reason in found.reasons}) == len(found.reasons)
-        assert sum(r.share for r in found.reasons) + found.rest == pytest.approx(found.score)
+        assert sum(r.contribution for r in found.reasons) + found.remaining == pytest.approx(
+            found.score
+        )
         out = ask(capsys, tmp_path / "i", a, b)[1]
         assert "links" not in out.splitlines()[0]
         shown += out
@@ -314,10 +325,10 @@ def test_a_page_is_listed_once_and_signs_are_told(
         cocite.build(graph, tmp_path / name, measure=name).why("a", "b")
         for name in ("snn", "ppr-symmetric")
     ]
-    whole = {reason.node: reason.share for reason in index.why("a", "b", 20).reasons}
+    whole = {reason.node: reason.contribution for reason in index.why("a", "b", 20).reasons}
     for weight, half in zip((0.4, 0.6), halves, strict=True):
         for reason in half.reasons:
-            whole[reason.node] -= weight * reason.share
+            whole[reason.node] -= weight * reason.contribution
     assert all(abs(left) < 1e-9 for left in whole.values())
 
 

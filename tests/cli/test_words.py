@@ -92,7 +92,7 @@ def test_a_draft_says_that_it_has_no_text(
         (tmp_path / "texts" / name).write_text(f"words of page {name * 3} and of others\n" * 3)
     path, *_ = map(str, cached_stores("links.tsv"))
     graph = cocite.Graph.open(path)
-    cocite.build(graph, "t.index", texts="texts", texts_share=0.25, min_df=1, max_df=1.0)
+    cocite.build(graph, "t.index", texts="texts", text_fraction=0.25, min_df=1, max_df=1.0)
     (tmp_path / "draft").write_text("<- a\n<- b\n")
     capsys.readouterr()
     assert main(["related", "t.index", "--draft", "draft", "--graph", path]) == 0

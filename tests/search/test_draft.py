@@ -214,7 +214,9 @@ def test_a_walk_that_changes_no_other_joins_the_trees(
         assert with_it.similarity("draft", hit.node) == hit[1:]
         assert with_it.similarity(hit.node, "draft") == hit[1:]
         assert with_it.why("draft", hit.node).score == hit.score
-    assert before.first(70).related_to(*DRAFTS[draft], 9) == after.first(70).related(LAST, 9)
+    assert before.with_samples(70).related_to(*DRAFTS[draft], 9) == after.with_samples(70).related(
+        LAST, 9
+    )
     assert with_it.related("n3", 9) == after.related("n3", 9)
 
 
@@ -330,9 +332,11 @@ def test_first_samples_and_samples_of_other_numbers(
             for d in (None, "both")
         )
         assert before.related_to(OUT, INTO, 300) == after.related(LAST, 300)
-        assert before.first(5).related_to(OUT, INTO, 300) == after.first(5).related(LAST, 300)
-        with_it = before.with_draft(OUT, INTO).first(5)
-        assert with_it.related("draft", 300) == after.first(5).related(LAST, 300)
+        assert before.with_samples(5).related_to(OUT, INTO, 300) == after.with_samples(5).related(
+            LAST, 300
+        )
+        with_it = before.with_draft(OUT, INTO).with_samples(5)
+        assert with_it.related("draft", 300) == after.with_samples(5).related(LAST, 300)
 
 
 def test_an_index_that_has_lost_samples(

@@ -94,7 +94,7 @@ def _facts(content: bytes) -> None:
         "graph",
         "nodes",
         "meeting_weight",
-        "asks",
+        "query_defaults",
         "generations",
         "wanted",
     )

@@ -243,7 +243,7 @@ def settings_text(settings: Mapping[str, object]) -> str:
     return "".join(f", {name} {value}" for name, value in reported_settings(settings).items())
 
 
-def asks_text(asks: Mapping[str, object]) -> str:
+def query_defaults_text(asks: Mapping[str, object]) -> str:
     """What an index keeps for its questions, in words."""
     chosen = ", ".join(f"{name} {value}" for name, value in asks.items())
     return f"{chosen}, unless a question says otherwise"

@@ -370,7 +370,7 @@ class Tuning:
         """How little a choice rests on, if it does."""
         if min(chose, judged) >= _FEW:
             return []
-        more = "label more pages" if self._truth else "hide more links with --share"
+        more = "label more pages" if self._truth else "hide more links with --fraction"
         told = f"{judged} others judge it" if judged else "no others judge it"
         return [
             f"the choice rests on {chose} page{'s' * (chose != 1)}, and {told}: so few tell hardly "
@@ -464,9 +464,9 @@ def tune(
     options = TuneOptions.of(options, given)
     graph = open_graph(graph, memory=memory, threads=threads)
     graph.check()
-    labels, side, share, figure = options.labels, options.side, options.share, options.figure
+    labels, side, share, figure = options.labels, options.side, options.fraction, options.figure
     if not 0 < share <= 0.5:
-        raise UsageError(f"share is {share!r}; it is a number above 0, at most 0.5")
+        raise UsageError(f"fraction is {share!r}; it is a number above 0, at most 0.5")
     if side is not None and graph.sides is None:
         raise UsageError(f"{graph.path} is not bipartite: leave side out")
     by = figure or (LABELS_FIGURE if labels else FIGURE if graph.nodes >= SMALL else SMALL_FIGURE)

@@ -54,7 +54,7 @@ class MeasureOptions(Options):
         metavar="FOLDER|FILE",
         unset="links alone",
     )
-    texts_share: float | None = option(
+    text_fraction: float | None = option(
         None,
         "How much texts count in a score; links are the rest. A --measure that names text says so "
         "itself.",

@@ -123,8 +123,8 @@ class TuneOptions(LabelOptions):
         metavar=f"[{'|'.join(DIRECTION_NAMES)}]",
         unset="all",
     )
-    share: float = option(
-        0.1, "The share of the links that are hidden, at most 0.5. Every page keeps one."
+    fraction: float = option(
+        0.1, "The fraction of the links to hide, at most 0.5. Every page keeps one."
     )
     queries: int = option(
         1000, "How many pages choose and judge, half of them each; 0 for all.", low=0

@@ -12,10 +12,10 @@ from cocite.options.core import NodeNames, Options, option
 
 AGGREGATES = ("mean", "min")
 ORDERS = ("score", "score*pagerank", "pagerank")
-BOUNDS = ("betting", "bernstein", "theorem5")
+INTERVALS = ("betting", "bernstein", "hoeffding")
 DEFAULT_ORDER = "score"
 DEFAULT_AGGREGATE = "mean"
-DEFAULT_BOUND = "betting"
+DEFAULT_INTERVAL = "betting"
 DEFAULT_K = 20
 DEFAULT_REASONS = 10
 DEFAULT_CONFIDENCE = 0.95
@@ -52,12 +52,12 @@ class ScoreOptions(Options):
         DEFAULT_CONFIDENCE,
         "How surely low to high holds the true score: the probability of it.",
     )
-    bound: str = option(
+    interval: str = option(
         "betting",
-        "How to bound a score. betting is the narrowest: it weighs one sample after another. "
-        "bernstein looks at how much the samples differ, theorem5 (of Fogaras and Rácz, 2005) only "
-        "at how many there are.",
-        choices=BOUNDS,
+        "How to compute the interval of a score. betting is the narrowest: it weighs one sample "
+        "after another. bernstein looks at how much the samples differ, hoeffding only at how many "
+        "there are.",
+        choices=INTERVALS,
     )
 
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -127,7 +127,7 @@ class LoadedIndex:
         with self._lock:
             view = self._views.get(samples)
             if view is None or (view.samples or 0) != samples:
-                view = self._views[samples] = self.index.first(samples)
+                view = self._views[samples] = self.index.with_samples(samples)
             return view
 
 
@@ -216,7 +216,7 @@ class Holder:
 def _verify(index: Index) -> None:
     """Raise :class:`Damaged` if a byte is not what it was, or samples are missing."""
     store = index.stored.store
-    if index.lost:
+    if index.missing_samples:
         raise Damaged(index.stored.loss)
     for name in store.manifest.files:
         fault = store.verify(name)

@@ -53,16 +53,16 @@ _CERTAIN = _WHOLE | {
     "listed. It does not depend on `k`."
 }
 _HOW = {"measure": _TEXT, "direction": _TEXT, "settings": _SETTINGS}
-_LEVEL = {"confidence": _NUMBER, "bound": _TEXT, "refined": _YES}
-_LOSS = {"samples": _WHOLE, "lost": _list({"type": "object"}), "passed_over": _WHOLE}
+_LEVEL = {"confidence": _NUMBER, "interval": _TEXT, "refined": _YES}
+_LOSS = {"samples": _WHOLE, "missing_samples": _list({"type": "object"}), "excluded": _WHOLE}
 _LOSS |= {"target_error": _NUMBER, "error_bound": _NUMBER}
 _LOSS["shards"] = {"type": "object", "properties": {"answered": _WHOLE, "of": _WHOLE}}
 _SCORE = {"score": _NUMBER, "stderr": _MAYBE, "low": _NUMBER, "high": _NUMBER}
 _REASONS = {
     "reasons": _list(_ref("Reason")),
     "others": _WHOLE,
-    "rest": _NUMBER,
-    "unplaced": _NUMBER,
+    "remaining": _NUMBER,
+    "unattributed": _NUMBER,
 }
 _PATH = "from {} to the page, both included; empty where no such path is known"
 _SCHEMAS: dict[str, Schema] = {
@@ -86,7 +86,7 @@ _SCHEMAS: dict[str, Schema] = {
     "Reason": _object(
         {
             "node": _TEXT,
-            "share": _NUMBER,
+            "contribution": _NUMBER,
             "links": _TEXT,
             "samples": {"type": ["integer", "null"]},
             "steps": {"type": ["integer", "null"]},
@@ -104,7 +104,8 @@ _SCHEMAS: dict[str, Schema] = {
         _LOSS,
     ),
     "PageWhy": _object(
-        {"node": _TEXT, "score": _NUMBER, "share": _NUMBER} | _REASONS, {"title": _MAYBE_TEXT}
+        {"node": _TEXT, "score": _NUMBER, "contribution": _NUMBER} | _REASONS,
+        {"title": _MAYBE_TEXT},
     ),
     "CompleteResult": _object(
         {
@@ -129,11 +130,13 @@ _SCHEMAS: dict[str, Schema] = {
             "titles": _YES,
             "sides": {"type": ["array", "null"], "items": _TEXT},
             "settings": _SETTINGS,
-            "asks": _SETTINGS,
+            "query_defaults": _SETTINGS,
             "samples": {"type": ["integer", "null"]},
-            "answering": {"type": ["integer", "null"]},
+            "available_samples": {"type": ["integer", "null"]},
             "bytes": _WHOLE,
-            "ages": _list(_object({"refresh": _WHOLE, "samples": _WHOLE, "date": _MAYBE_TEXT})),
+            "snapshots": _list(
+                _object({"refresh": _WHOLE, "samples": _WHOLE, "date": _MAYBE_TEXT})
+            ),
             "graph": _object({"name": _MAYBE_TEXT, "edges": _WHOLE}),
         },
         {"shards": _list(_ref("Shard"))},

@@ -79,9 +79,9 @@ class CompleteDocument(Document):
 @dataclass(frozen=True)
 class ServedDocument(Document):
     """An index that is served. ``sides`` are what the two of a bipartite one are called, null for
-    another; ``samples`` are all that it has, ``answering`` those that a question
-    gets now, both null where scores are computed; ``ages`` are those of its samples; ``shards`` are
-    the servers that these answer from, if it is not this one.
+    another; ``samples`` are all that it has, ``available_samples`` those that a question
+    gets now, both null where scores are computed; ``snapshots`` are those of its samples;
+    ``shards`` are the servers that these answer from, if it is not this one.
     """
 
     name: str
@@ -93,22 +93,22 @@ class ServedDocument(Document):
     titles: bool
     sides: Sequence[str] | None
     settings: dict[str, Any]
-    asks: dict[str, Any]
+    query_defaults: dict[str, Any]
     samples: int | None
-    answering: int | None
+    available_samples: int | None
     bytes: int
-    ages: Sequence[dict[str, Any]]
+    snapshots: Sequence[dict[str, Any]]
     graph: dict[str, Any]
     shards: Sequence[ShardStatus] | None
 
     @classmethod
-    def of(cls, name: str, generation: str, index: Index, answering: int | None) -> Self:
+    def of(cls, name: str, generation: str, index: Index, available_samples: int | None) -> Self:
         """What the manifest says, but for places."""
         stored = index.stored
         layouts = " ".join(dict.fromkeys(part.layout for part in stored.parts))
-        ages = [
+        snapshots = [
             {"refresh": each.refresh, "samples": each.samples, "date": each.date}
-            for each in stored.freshness.generations
+            for each in stored.freshness.snapshots
             if each.samples
         ]
         told = {"name": stored.graph.get("name"), "edges": stored.graph.get("edges")}
@@ -122,12 +122,12 @@ class ServedDocument(Document):
             index.titles is not None,
             None if index.nodes.sides is None else index.nodes.sides.titles,
             index.settings,
-            dict(stored.asks)
+            dict(stored.query_defaults)
             | ({"meeting_weight": stored.meeting_weight} if stored.meeting_weight else {}),
             index.samples,
-            answering,
+            available_samples,
             stored.store.nbytes,
-            ages,
+            snapshots,
             told,
             None if index.remote is None else index.remote.status,
         )

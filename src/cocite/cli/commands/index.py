@@ -26,10 +26,10 @@ from cocite.cli.options import (
 from cocite.cli.output import (
     Reply,
     Show,
-    asks_text,
     facts_text,
     or_of,
     prose_text,
+    query_defaults_text,
     say,
     settings_text,
     table_text,
@@ -159,7 +159,9 @@ def index(
         how |= {"overwrite": True, "elsewhere": True} if sending else {}
         place = sending.path if sending else output
         work = stack.enter_context(IndexBuild(stored, place, built, means, **how))
-        asked = query_settings(built.measure, built.parts, {}, built.meeting_weight, built.asks)
+        asked = query_settings(
+            built.measure, built.parts, {}, built.meeting_weight, built.query_defaults
+        )
         errors = standard_errors(built.parts, asked, built.samples)
         # Nodes may be quite unlike this machine, so pilots here would say nothing of the time.
         told = f"on {spread.in_words()}" if spread else str(work.estimate())
@@ -212,8 +214,8 @@ def _text(found: BuildDocument, ready: str) -> str:
     shown["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
     if found.meeting_weight is not None:
         shown["meeting_weight"] = f"{found.meeting_weight}, unless a question says otherwise"
-    if found.asks:
-        shown["asks"] = asks_text(found.asks)
+    if found.query_defaults:
+        shown["defaults"] = query_defaults_text(found.query_defaults)
     return facts_text(shown | ({"refined": ready} if ready else {}))
 
 

@@ -19,9 +19,9 @@ from cocite.cli.output import (
     Reply,
     Show,
     and_of,
-    asks_text,
     counted,
     facts_text,
+    query_defaults_text,
     reported_settings,
     say,
     texts_in_words,
@@ -167,7 +167,11 @@ def _index_text(found: IndexDocument) -> str:
                 if found.meeting_weight
                 else {}
             ),
-            **({"asks": asks_text(found.asks)} if found.asks else {}),
+            **(
+                {"defaults": query_defaults_text(found.query_defaults)}
+                if found.query_defaults
+                else {}
+            ),
             "on disk": f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a node"
             + (" and sample" if found.samples else ""),
         }
@@ -181,27 +185,31 @@ def _shown_refined(found: IndexDocument) -> dict[str, str]:
 
 
 def _shown_ages(found: IndexDocument) -> dict[str, str]:
-    """A line for each generation of samples, the newest first, if there was a refresh."""
-    generations = found.generations
-    if len(generations) == 1 and not generations[0].refresh:
+    """A line for each snapshot of samples, the newest first, if there was a refresh."""
+    snapshots = found.snapshots
+    if len(snapshots) == 1 and not snapshots[0].refresh:
         return {}
     return {
-        f"generation {g.refresh}": f"{g.samples:,} samples of {g.date or 'an unknown day'}, "
+        f"snapshot {g.refresh}": f"{g.samples:,} samples of {g.date or 'an unknown day'}, "
         f"from {g.graph}"
-        for g in reversed(generations)
+        for g in reversed(snapshots)
     }
 
 
 def _shown_numbers(found: IndexDocument) -> dict[str, str]:
     """Which samples they are, if not the first ones; a line for each file that is lost."""
-    shown, generations = {}, found.generations
-    if len(generations) == 1 and generations[0].first and not generations[0].refresh:
-        shown["numbers"] = f"{generations[0].first} to {generations[0].numbers.stop - 1}"
-    if found.lost:
-        shown["answering"] = f"{found.answering:,} samples (see: cocite verify {found.path})"
-    for each in found.lost:
+    shown, snapshots = {}, found.snapshots
+    if len(snapshots) == 1 and snapshots[0].first and not snapshots[0].refresh:
+        shown["numbers"] = f"{snapshots[0].first} to {snapshots[0].numbers.stop - 1}"
+    if found.missing_samples:
+        shown["available"] = (
+            f"{found.available_samples:,} samples (see: cocite verify {found.path})"
+        )
+    for each in found.missing_samples:
         numbers = f"samples {each.first} to {each.first + each.samples - 1}"
-        shown["lost"] = "; ".join(filter(None, (shown.get("lost"), f"{each.file}, {numbers}")))
+        shown["missing"] = "; ".join(
+            filter(None, (shown.get("missing"), f"{each.file}, {numbers}"))
+        )
     return shown
 
 

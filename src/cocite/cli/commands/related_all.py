@@ -135,9 +135,9 @@ def related_all(
         "nodes": f"{found.nodes:,} of {asked:,} in {found.seconds:.1f} s",
         "rows": f"{found.rows_written:,}",
     }
-    if found.without_hits:
-        shown["without hits"] = (
-            f"{counted(found.without_hits, 'node')}; cocite related says of each of them why"
+    if found.nodes_without_results:
+        shown["without results"] = (
+            f"{counted(found.nodes_without_results, 'node')}; cocite related says why"
         )
     with redirect_stdout(sys.stderr if streams else sys.stdout):
         show(Reply(found, lambda: facts_text(shown)))

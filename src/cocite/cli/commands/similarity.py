@@ -191,7 +191,7 @@ def _ask_pairs(path: str, file: Path, columns: str | None, asked: _SimilarityQue
         found = replace(found, a=_texts(names.names, first), b=_texts(names.names, second))
         if titled is not None:
             titles = _texts(titled.of, first), _texts(titled.of, second)
-    how = *query_of(index, settings), level.confidence, level.bound, level.refined
+    how = *query_of(index, settings), level.confidence, level.interval, level.refined
     loss = loss_of(index) | reached(level.refined, level.target_error, found)
     document = PairsDocument(*how, found, titles, written, clock() - begin, loss)
     asked.show(Reply(document, lambda: _text(document) + unmet(document, level.target_error)))

@@ -107,21 +107,21 @@ def _text_together(opened_index: Index, found: WhyTogetherDocument, asked: _WhyQ
     how = {"mean": "the mean of these", "min": "the least of these"}[found.aggregate]
     score = _number(found.score, found.score) if found.score > 0 else "0"
     if found.aggregate == "min":
-        deciding = max(found.pages, key=lambda page: page.share).node
+        deciding = max(found.pages, key=lambda page: page.contribution).node
         how += f", which is that with {deciding}" * (found.score > 0)
     return "\n\n".join([*texts, f"{whole} {score}, {how}"])
 
 
 def _text(opened_index: Index, found: WhyDocument, asked: _WhyQuery) -> str:
     score = f"the score of {found.a} and {found.b} is"
-    if not found.reasons and not found.unplaced:
+    if not found.reasons and not found.unattributed:
         from cocite.search.empty import why_zero
 
         return f"{score} 0: {why_zero(opened_index, found.a, found.b, asked.settings)}"
     lines = [_table(opened_index, found, asked)] if found.reasons else []
-    if found.unplaced:
+    if found.unattributed:
         lines.append(
-            f"{_number(found.unplaced, found.score)} comes of pages that are not known: of "
+            f"{_number(found.unattributed, found.score)} comes of pages that are not known: of "
             "samples whose graph is not given (--graph), gone since, or not kept by the index"
         )
     lines.append(f"{score} {_number(found.score, found.score)} by {found.measure}")
@@ -139,7 +139,7 @@ def _number(share: float, score: float) -> str:
 def _table(opened_index: Index, found: WhyDocument, asked: _WhyQuery) -> str:
     """The columns that there is something for; pages and paths share what is left of the line."""
     reasons = found.reasons
-    shares = [reason.share for reason in reasons] + [found.rest] * (found.others > 0)
+    shares = [reason.contribution for reason in reasons] + [found.remaining] * (found.others > 0)
     directed = opened_index.direction == "both" and any(r.links not in EITHER for r in reasons)
     columns = {
         "share": [_number(share, found.score) for share in shares],

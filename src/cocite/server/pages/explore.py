@@ -106,9 +106,9 @@ def reasons_of(document: WhyDocument | WhyTogetherDocument, state: PageState) ->
                 {
                     **(called(reason.node) if page else {"name": reason.node, "title": None}),
                     "href": state.for_nodes(reason.node).href() if page else None,
-                    "share": f"{reason.share:.{digits}f}",
-                    "percent": _share(reason.share / score),
-                    "bar": percent(reason.share / score),
+                    "contribution": f"{reason.contribution:.{digits}f}",
+                    "percent": _share(reason.contribution / score),
+                    "bar": percent(reason.contribution / score),
                     "samples": reason.samples,
                     "said": said_of(reason, called(why.a), called(why.b), why.measure),
                     "path": _path(reason, called, state),
@@ -117,15 +117,15 @@ def reasons_of(document: WhyDocument | WhyTogetherDocument, state: PageState) ->
         return {
             "asked": called(why.a),
             "score": f"{why.score:.{digits}f}",
-            "share": None if share is None else f"{share:.{digits}f}",
+            "contribution": None if share is None else f"{share:.{digits}f}",
             "rows": rows,
             "others": why.others,
-            "rest": f"{why.rest:.{digits}f}",
-            "unplaced": f"{why.unplaced:.{digits}f}" if why.unplaced > 0 else None,
+            "remaining": f"{why.remaining:.{digits}f}",
+            "unattributed": f"{why.unattributed:.{digits}f}" if why.unattributed > 0 else None,
         }
 
     if isinstance(document, WhyTogetherDocument):
-        parts = [part(document.of_page(page), page.share) for page in document.pages]
+        parts = [part(document.of_page(page), page.contribution) for page in document.pages]
     else:
         parts = [part(document, None)]
     return {"other": called(document.b), "parts": parts, "several": len(parts) > 1}

@@ -142,7 +142,7 @@ class DraftTreeReader(OnTheFlyReader):
         if part.plan.by_page:
             return False
         fresh, ways = part.built.freshness, ("in", "out")
-        if fresh.since is not None or len(fresh.generations) > 1:
+        if fresh.since is not None or len(fresh.snapshots) > 1:
             return False
         if order_bits(part.nodes) != order_bits(part.nodes - 1):
             return False
