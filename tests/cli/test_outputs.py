@@ -94,7 +94,7 @@ def test_documents_are_plain_json(folder: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_new_way_to_print_is_one_file_and_one_line(folder: Path) -> None:
     (folder / "toy.py").write_text(TOY)
     code = (
-        "import sys; from cocite.cli.output import OUTPUTS; OUTPUTS['titles'] = 'toy:show';"
+        "import sys, toy; from cocite.cli.output import OUTPUTS; OUTPUTS['titles'] = toy.show;"
         "from cocite.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([*filter(None, sys.path), "."])}

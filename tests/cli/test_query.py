@@ -16,10 +16,10 @@ import pytest
 from click.testing import CliRunner
 
 import cocite
-from cocite.cli.commands.related import _numbers
+from cocite.cli.commands.related import numbers
 from cocite.cli.help import Sectioned
 from cocite.cli.main import _COMMANDS, cli, main
-from cocite.cli.settings import SETTINGS
+from cocite.cli.options import SETTINGS
 from cocite.measures import MEASURES
 
 
@@ -496,9 +496,9 @@ def test_what_closes_an_interval_is_told(
 
 def test_a_small_error_is_not_shown_as_none() -> None:
     hit = cocite.Hit("a", 0.5, 0.00004, 0.4999, 0.5001)
-    assert _numbers(hit) == ["0.5000", "<0.0001", "0.4999", "0.5001"]
-    assert _numbers(hit._replace(stderr=0.0))[1] == "0.0000"
-    assert _numbers(hit._replace(stderr=0.00006))[1] == "0.0001"
+    assert numbers(hit) == ["0.5000", "<0.0001", "0.4999", "0.5001"]
+    assert numbers(hit._replace(stderr=0.0))[1] == "0.0000"
+    assert numbers(hit._replace(stderr=0.00006))[1] == "0.0001"
 
 
 def test_exit_codes_are_those_that_help_tells(

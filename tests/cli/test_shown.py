@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from cocite.cli.console import printable, printable_json
 from cocite.cli.main import main
-from cocite.cli.messages import as_json, shown
 from tests.conftest import MakeGraph
 
 READ = [chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))]
@@ -20,16 +20,16 @@ PLAIN = ["plain", "Ünïcode", "日本語", "עברית", "العربية", "a b
 @pytest.mark.parametrize("sign", READ)
 def test_no_sign_that_is_read_is_printed(sign: str) -> None:
     code = ord(sign)
-    assert shown(f"a{sign}b") == (f"a\\x{code:02x}b" if code < 256 else f"a\\u{code:04x}b")
-    told = as_json(json.dumps(f"a{sign}b", ensure_ascii=False))
+    assert printable(f"a{sign}b") == (f"a\\x{code:02x}b" if code < 256 else f"a\\u{code:04x}b")
+    told = printable_json(json.dumps(f"a{sign}b", ensure_ascii=False))
     assert sign not in told
     assert json.loads(told) == f"a{sign}b"
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_text_is_what_it_was(text: str) -> None:
-    assert shown(text) == text
-    assert as_json(text) == text
+    assert printable(text) == text
+    assert printable_json(text) == text
 
 
 @pytest.mark.parametrize("way", ["table", "json"])

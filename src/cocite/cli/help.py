@@ -77,7 +77,7 @@ class SectionedCommand(click.Command):
             is_eager=True,
             expose_value=False,
             callback=_show_all,
-            help="Show all options, each with all that is to say of it.",
+            help="Show all options, each with its full help.",
         )
         return [*others, whole, last]
 
@@ -137,7 +137,7 @@ class SectionedCommand(click.Command):
                     formatter.write(f"  {names}{text}".rstrip() + "\n")
         settled = any(str(p.name).startswith(SETTING) for p in self.params)
         formatter.write_paragraph()
-        formatter.write(f"All that is to say: {ctx.command_path} --help-all")
+        formatter.write(f"Full help: {ctx.command_path} --help-all")
         if settled:
             formatter.write("\nSettings of a measure: cocite measures NAME")
             if measure is None:

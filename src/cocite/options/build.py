@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from cocite.options.common import CLI, PYTHON
@@ -94,7 +95,7 @@ class IndexOptions(MeasureOptions):
         None,
         "Take measure, direction and settings from this file, such as cocite tune writes. Options "
         "that are given beside it go before it, but for another --measure.",
-        kind=ExistingPath,
+        kind=Path,
         flag="--settings",
         metavar="FILE",
         fronts=CLI,
@@ -125,7 +126,7 @@ class IndexOptions(MeasureOptions):
         None,
         "What a meeting of walks is worth, where a question does not say; for measures of walks "
         "(see: cocite related --help). It is kept with the index; its samples are the same.",
-        kind=ExistingPath,
+        kind=object,
         metavar="FILE|hitting|EXPR",
     )
     refine: bool = option(
@@ -182,7 +183,7 @@ class PlanOptions(MeasureOptions):
     time: Any = option(
         None,
         "Take as many samples as can be made in that time: 90s, 10min or 2h.",
-        kind=ExistingPath,
+        kind=object,
         metavar="TIME",
     )
     failure: float = option(0.01, "The probability that a promise is not kept.")
@@ -207,7 +208,7 @@ class PlanOptions(MeasureOptions):
     scratch: Any = option(
         None,
         "The directory for scratch files.",
-        kind=ExistingPath,
+        kind=object,
         metavar="DIR",
         unset="the system's directory for temporary files",
     )

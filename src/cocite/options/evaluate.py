@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cocite.options.build import ExistingPath
 from cocite.options.core import Options, option
 from cocite.options.ingest import Columns
 from cocite.options.source import DIRECTION_NAMES
@@ -19,7 +20,7 @@ class LabelOptions(Options):
         None,
         "A table of names and categories: text (tabs, commas, semicolons, bars or blanks) or "
         "Parquet.",
-        kind=Columns,
+        kind=ExistingPath,
         metavar="FILE",
     )
     label_columns: Any = option(

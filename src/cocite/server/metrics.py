@@ -1,16 +1,9 @@
-"""Metrics for Prometheus, of all processes of a server together.
+"""Metrics for Prometheus, of all processes of a server together, and its log.
 
-With several processes each writes its numbers to a mapped file of its own, in a directory that the
-server makes before they begin (``server/app.py``); whichever is asked adds them up.
-
-What a server says of itself, a line each on standard error: of requests, reloads, faults.
-
-Lines for people, or one JSON object a line (``--log-json``). Names and addresses come from outside:
-whatever in them could end a line, color a terminal or turn the reading direction is written as an
-escape, so that no line can be forged.
-
-Lines are collected and written a few times a second by a thread of their own: a request does not
-wait for a disk.
+With several processes each writes its numbers to a mapped file in a directory that the server makes
+before they begin; whichever is asked adds them up. The log has a line for people or a JSON object a
+line; whatever in a name could end a line or color a terminal is escaped, so that no line can be
+forged. A thread writes lines a few times a second: a request does not wait for a disk.
 """
 
 from __future__ import annotations
