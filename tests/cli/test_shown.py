@@ -8,7 +8,7 @@ import pytest
 
 from cocite.cli.console import printable, printable_json
 from cocite.cli.main import main
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 
 READ = [chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))]
 READ += ["\u202e", "\u2066", "\u2028", "\u061c", "\ufeff"]
@@ -33,15 +33,12 @@ def test_text_is_what_it_was(text: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["table", "json"])
-def test_names_are_shown_and_not_obeyed(
-    make_graph: MakeGraph, way: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_are_shown_and_not_obeyed(make_graph: MakeGraph, way: str, shell: Shell) -> None:
     graph = make_graph([(a, b) for a in EVIL for b in EVIL if a != b])
     path = str(graph.path)
     assert main(["nodes", path, "--format", way]) == 0
     assert main(["related", path, EVIL[0], "--measure", "cocitation", "--format", way]) == 0
-    assert main(["related", path, EVIL[1] + "?", "--format", way]) == 2
-    out, err = capsys.readouterr()
+    out, err = shell(["related", path, EVIL[1] + "?", "--format", way], 2)
     assert not set(READ).intersection(out + err)
     assert "web\\u061cgpj.exe" in out
     assert "web\\u061cgpj.exe" in err

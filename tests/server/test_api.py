@@ -15,7 +15,7 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from cocite.server import replies
+from cocite.server.replies import zstd
 from tests.server.conftest import Server, Start
 
 
@@ -180,7 +180,7 @@ def test_answers_are_packed_for_who_can_unpack(server: Server) -> None:
     path = "/v1/related?node=red"
     plain = server.get(path).body
     assert len(plain) > 1024
-    for coding, unpacked in (("gzip", gzip.decompress), ("zstd", replies.zstd.decompress)):
+    for coding, unpacked in (("gzip", gzip.decompress), ("zstd", zstd.decompress)):
         found = server.get(path, Accept_Encoding=f"br, {coding};q=0.8")
         assert found.headers["content-encoding"] == coding
         assert unpacked(found.body) == plain

@@ -12,12 +12,12 @@ from types import SimpleNamespace
 import pytest
 
 import cocite
-from cocite.cli.main import main
 from cocite.cluster.ray import Cluster
 from cocite.options.serve import ServeOptions
 from cocite.server.app import make_app
 from cocite.server.results import Config, Served
 from cocite.server.service import Service
+from tests.conftest import Shell
 from tests.search.remote.in_process import InProcess
 from tests.server.conftest import ask_app
 
@@ -138,10 +138,7 @@ def test_an_index_that_takes_its_place_has_servers_of_its_own(
     assert [actor.ended for actor in cluster.made] == [True] * made + [False] * SHARDS
 
 
-def test_what_does_not_go_together_is_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_does_not_go_together_is_refused(folder: Path, shell: Shell) -> None:
     pytest.importorskip("ray", reason="the extra cluster is not installed")
     asked = ["serve", str(folder / "web.index"), "--cluster", "local:2", "--workers", "2"]
-    assert main(asked) == 2
-    assert "one process asks them" in capsys.readouterr().err
+    assert "one process asks them" in shell(asked, 2).err

@@ -9,6 +9,7 @@ from typing import Any
 
 from cocite.options.common import CLI, PYTHON
 from cocite.options.core import NodeNames, Options, option
+from cocite.options.query import DEFAULT_K
 from cocite.options.source import DIRECTION_NAMES
 
 
@@ -213,7 +214,7 @@ class PlanOptions(MeasureOptions):
         unset="the system's directory for temporary files",
     )
     k: int = option(
-        20,
+        DEFAULT_K,
         "How many hits related-all writes a node; of an INDEX only.",
         low=1,
         flag="-k",

@@ -42,7 +42,8 @@ class Option(Generic[T_co]):
 
     The kind is that of the default unless ``kind`` says it: a whole number, a number (its bounds
     excluded if ``open``), a yes or no, or a word. A default of None stands for ``unset``, in words.
-    ``negated`` is the help of the flag that makes a yes a no. ``fronts`` are those that take it.
+    ``negated`` is the help of the flag that makes a yes a no. ``fronts`` are those that take it;
+    pages have a field for it if it has a ``label``.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Option(Generic[T_co]):
     fronts: frozenset[str] = frozenset({"cli", "http", "python"})
     limit: str = ""
     negated: str = ""
+    label: str = ""
 
     @property
     def type(self) -> type:
@@ -75,7 +77,7 @@ class Option(Generic[T_co]):
         if value is None or self.type not in (int, float):
             return number  # type: ignore[no-any-return]
         try:
-            return self.type(number)  # type: ignore[no-any-return]
+            return self.type(number)  # type: ignore[return-value]
         except OverflowError:
             raise self.wrong(value) from None
 

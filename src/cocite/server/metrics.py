@@ -94,28 +94,16 @@ class Metrics:
             name: Gauge(f"cocite_shard_{name}", said, _SERVER, registry=own)
             for name, said in _OF_SHARDS.items()
         }
-        self._known: dict[tuple[str, int], Any] = {}
-        self._timed: dict[str, Any] = {}
-        self._built: dict[str, Any] = {}
 
     def requested(self, operation: str, status: int, seconds: float) -> None:
-        """A request was answered."""
-        counter = self._known.get((operation, status))
-        if counter is None:
-            counter = self._known[operation, status] = self.requests.labels(operation, str(status))
-        counter.inc()
+        """Count a request that was answered."""
+        self.requests.labels(operation, str(status)).inc()
         if status < 400:
-            timed = self._timed.get(operation)
-            if timed is None:
-                timed = self._timed[operation] = self.seconds.labels(operation)
-            timed.observe(seconds)
+            self.seconds.labels(operation).observe(seconds)
 
     def count_samples(self, index: str, samples: int) -> None:
-        """An answer was made of so many samples."""
-        counted = self._built.get(index)
-        if counted is None:
-            counted = self._built[index] = self.samples.labels(index)
-        counted.observe(samples)
+        """Count an answer that was made of so many samples."""
+        self.samples.labels(index).observe(samples)
 
     def shard_status(self, index: str, seen: Iterable[ShardStatus]) -> None:
         """How the servers of an index's samples are now."""

@@ -139,16 +139,6 @@ _LABEL = 22
 """Signs of a label on the map."""
 _SAME = 8
 """Signs that are left out of all labels, if they begin with as many."""
-_SHOWN = ("k", "min_score", "prefix", "exclude_prefix", "confidence", "exclude_same_site", "refine")
-_WORDS = {
-    "k": "how many",
-    "min_score": "least score",
-    "prefix": "only names that begin with",
-    "exclude_prefix": "no names that begin with",
-    "confidence": "confidence of intervals",
-    "exclude_same_site": "other sites only",
-    "refine": "refined (more exact, slower)",
-}
 
 
 def own_settings(index: Index) -> dict[str, Any]:
@@ -165,7 +155,7 @@ def fields_of(index: Index, takes: Sequence[Parameter], state: PageState) -> lis
     own = own_settings(index)
     known = {parameter.name: parameter.option for parameter in takes}
     found = []
-    for name in (*own, *_SHOWN):
+    for name in (*own, *(name for name, taken in known.items() if taken.label)):
         taken = known[name]
         default, choices = own.get(name, taken.default), taken.choices
         kind = {bool: "yes", str: "text"}.get(taken.type, "number")
@@ -176,7 +166,7 @@ def fields_of(index: Index, takes: Sequence[Parameter], state: PageState) -> lis
         found.append(
             {
                 "name": name,
-                "label": _WORDS.get(name, name),
+                "label": taken.label or name,
                 "help": taken.text.partition(" For indexes of:")[0],
                 "kind": kind,
                 "value": state.get(name) or "",
