@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from cocite.server.service import ServedQuery, Service
 
 if sys.version_info >= (3, 14):
-    from compression import zstd as zstd
+    from compression import zstd
 else:
-    from backports import zstd as zstd
+    from backports import zstd
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 _LEAST = 1024
