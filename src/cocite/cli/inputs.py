@@ -24,7 +24,7 @@ from cocite.cli.options import ASKED, ASKING, excluded_in, flag_of, is_set, take
 from cocite.cli.output import counted, held, or_of
 from cocite.errors import Damaged, InputError, UsageError
 from cocite.graph import Graph
-from cocite.graph.resolver import Resolver
+from cocite.graph.names import Resolver
 from cocite.measures import DEFAULT, MEASURES, Measure, find_measure
 from cocite.options.ingest import ReadingOptions
 from cocite.options.query import UnseenOptions

@@ -1,32 +1,15 @@
 """The nodes related to many, on fingerprint trees: from one node to the next, only what changes.
 
-Let tau(u, u') = t in a sample. Meeting times are an ultrametric, so whoever meets u after step t
-meets u' at the same step, and whoever meets u at t does not meet u' later. Only the nodes met
-*before* t, by u or by u', change their value, and the two themselves:
+Let tau(u, u') = t in a sample. Meeting times are an ultrametric: who meets u after step t meets u'
+at the same step. Only nodes met *before* t, by u or by u', change their value, and the two:
 
-    v in the ball of u'  (tau(u', v) < t)    value(v)  w(t) -> w(tau(u', v))
-    v in the ball of u   (tau(u, v) < t)     value(v)  w(tau(u, v)) -> w(t)
-    u, u'                                    none -> w(t), w(t) -> none
+    v with tau(u', v) < t    w(t) -> w(tau(u', v))        u     none -> w(t)
+    v with tau(u, v) < t     w(tau(u, v)) -> w(t)         u'    w(t) -> none
 
-with w(never) = 0. Values are whole numbers (``kernels/trees.py``), so that what is added and
-taken away again leaves no trace: the sums are those of ``trees.gather``, to the bit. The
-balls of two nodes next to each other in a tree are small where their trees are large.
-
-Where moves usually change more than there is to gather anew, the sums begin anew.
-
-The best of node u' are picked by the code that picks them for a single node, among those whose sum
-reaches what the k best of u before it have now, as at least k nodes do; and what the k best that
-were looked at before have, which are kept in a heap. Where u says little of u', as most of those
-that walks meet are met once, nearly all are left out by the second.
-
-Samples are rows of ``table``, uint64[samples, 4]: the addresses of a sample's positions, members
-and labels, and how many members it has; or uint64[samples, 6], packed (``kernels/runs.py``). Sums
-are changed node by node of packed trees, too, as they are looked at between two nodes.
-
-Cost: two balls a sample, at some 2 ns a member; a lookup of one position and the labels between
-the two; and one look at every node that has a sum.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 (fingerprint graphs); the
-difference between two queries is our own.
+Values are whole numbers, so sums are those of ``trees.gather``, to the bit. Sums begin anew where
+moves change more than there is to gather. A node is looked at only if its sum reaches what the k
+best of u have now, and the k best looked at before. ``table`` is that of ``kernels/trees.py``, or
+packed (``kernels/runs.py``). Cost: two balls a sample, 2 ns a member, and a look at each sum.
 """
 
 from __future__ import annotations

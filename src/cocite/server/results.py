@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from cocite.errors import UsageError
-from cocite.graph.resolver import Resolver
+from cocite.graph.names import Resolver
 from cocite.options.serve import ServeOptions
 from cocite.resources import cores
 from cocite.results import Document, ResultRows
@@ -27,7 +27,7 @@ SEARCHED = 1_000_000
 
 @dataclass(frozen=True)
 class CompleteDocument(Document):
-    """Names for ``text``, best matches first (``graph/resolver.py``); only those that begin so
+    """Names for ``text``, best matches first (``graph/names.py``); only those that begin so
     without ``matches``. ``more`` says whether there are others.
     """
 

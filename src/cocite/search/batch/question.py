@@ -3,7 +3,7 @@
 What is said of a node is what ``Index.related`` says of it with the same options, to the bit. Where
 the index is a single part of trees, and nothing is asked for that is of each node by itself, many
 nodes are answered together (``kernels/trees_batch.py``), or one after another by a kernel each
-(``kernels/trees_answer.py``), whichever is quicker: the former where trees have long runs of
+(``kernels/trees.py``), whichever is quicker: the former where trees have long runs of
 neighbors, the latter where there is little to share. Else, and with evidence, each by itself.
 
 A filter of names is the same for all nodes and is made once. The pages of a node's own site are
