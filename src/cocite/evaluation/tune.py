@@ -72,7 +72,7 @@ from cocite.evaluation.trials import (
 from cocite.evaluation.truth import Truth, read_truth, sample_pages
 from cocite.graph import Graph
 from cocite.io.opening import open_graph
-from cocite.io.pipeline import split
+from cocite.io.readers.contract import split
 from cocite.options.core import accepts
 from cocite.options.evaluate import TuneOptions
 from cocite.resources import format_time
