@@ -16,8 +16,6 @@ from benchmarks.sor import DECAY, EXPERIMENTS, Shop
 from cocite.allpairs.links import reordered
 from cocite.allpairs.sweeps import sweeps_for
 
-__all__ = ["KEPT", "beforehand", "example", "experiment", "figure"]
-
 KEPT = ("omega", "sparse", "dense", "bandwidth")
 """The experiments that figure 6 needs."""
 

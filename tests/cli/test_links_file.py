@@ -382,6 +382,7 @@ def test_damage_of_an_index_of_ones_own_is_left_to_its_owner(here: Path, shell: 
     assert names.read_bytes() == spoilt
 
 
+@pytest.mark.process
 def test_a_folder_beside_the_file_is_no_cache(
     here: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -404,6 +405,7 @@ def test_a_folder_beside_the_file_is_no_cache(
     assert everything(planted) == before
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("how", ["mode", "link", "owner", "above"])
 def test_an_entry_that_others_can_write_to_is_not_used(
     here: Path, capfdbinary: pytest.CaptureFixture[bytes], how: str
@@ -431,6 +433,7 @@ def test_an_entry_that_others_can_write_to_is_not_used(
     assert said(done)[-1] == f"links.tsv: made into an index for this once ({reason}){BY}"
 
 
+@pytest.mark.process
 def test_files_of_one_size_and_time_are_told_apart(
     here: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -481,6 +484,7 @@ def test_a_stored_graph_is_answered_for_by_the_default(here: Path, shell: Shell)
     assert not list((here / "g").glob("*index*"))
 
 
+@pytest.mark.process
 def test_without_a_home_it_is_cached_in_a_private_folder(here: Path) -> None:
     bare = {key: value for key, value in os.environ.items() if key != "HOME" and "XDG" not in key}
     bare["TMPDIR"] = str(here.parent)

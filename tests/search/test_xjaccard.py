@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.studies.xjaccard import exact_xjaccard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.links import in_links, out_links
 from cocite.index.layouts.minhash.reader import MatchReader, MinhashReader
 from cocite.measures import PartSettings
-from cocite.measures.xjaccard import exact_xjaccard
 from tests.conftest import MakeGraph
 from tests.oracles import walks
 from tests.oracles import xjaccard as exact

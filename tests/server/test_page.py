@@ -206,6 +206,7 @@ def test_a_name_that_no_page_has_is_answered_with_those_like_it(server: Server) 
     assert names[0] == "red"
 
 
+@pytest.mark.process
 def test_one_spelling_of_a_name_opens_its_page(server: Server) -> None:
     found = server.get(address(node="LEAF1", k=3))
     assert found.status == 303

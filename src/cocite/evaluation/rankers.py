@@ -10,8 +10,8 @@ node that scores 0 or less; only *candidates* are, if some were named; and it ma
 several threads at once.
 
 On a cluster nodes draw what is made of samples (``index/cluster.py``), over one connection for all
-of the indexes; measures that are built in one go are built here. Bytes are the same, and so are
-all figures.
+of the indexes; measures that are built in one go are built here. Bytes are the same, and so are all
+figures.
 
 Cost: a connection for a run; a build as elsewhere.
 """
