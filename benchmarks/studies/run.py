@@ -250,7 +250,11 @@ class _SuiteRun:
             )
             seconds = clock() - begin
             for each, all_queries in group:
-                view = index if each.samples in (None, index.samples) else index.first(each.samples)
+                view = (
+                    index
+                    if each.samples in (None, index.samples)
+                    else index.with_samples(each.samples)
+                )
                 ranker = IndexRanker(view, self._truth.candidates, **dict(each.ask))
                 took = seconds if view is index else None
                 self._sizes[each] = _bytes_of(view, each.samples), took

@@ -136,7 +136,7 @@ def accuracies(
         chosen = point(measure, "in", wanted)
         index = build(measure, "in", dict(chosen.build), f"building {measure}")
         for samples in sorted(plan.samples):
-            ranker = IndexRanker(index.first(samples), **dict(chosen.ask))
+            ranker = IndexRanker(index.with_samples(samples), **dict(chosen.ask))
             stage = partial(progress, f"comparing {measure}")
             yield Precise(measure, samples, accuracy(ranker, exact, queries, plan.ks, stage))
         disk.remove_tree(index.stored.store.path)

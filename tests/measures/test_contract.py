@@ -22,7 +22,7 @@ import cocite
 from cocite import Graph, Hit, Index, Score, UnknownNode
 from cocite.errors import UsageError
 from cocite.measures import HUBS, MEASURES, MEETING_WEIGHT, Measure, find_measure
-from cocite.options.query import BOUNDS
+from cocite.options.query import INTERVALS
 from tests.batches import all_rows
 from tests.conftest import MakeGraph, of_texts
 from tests.oracles.graphs import Edges, graphs
@@ -234,8 +234,8 @@ def test_intervals_contain_scores_and_widen_with_confidence(
 ) -> None:
     index = built(measure, layout, direction)
     exact = index.samples is None
-    for node, bound in itertools.product(SOME[:3], BOUNDS):
-        found = [index.related(node, 30, confidence=c, bound=bound) for c in (0.5, 0.95, 0.999)]
+    for node, bound in itertools.product(SOME[:3], INTERVALS):
+        found = [index.related(node, 30, confidence=c, interval=bound) for c in (0.5, 0.95, 0.999)]
         for hits in zip(*found, strict=True):
             assert len({hit[:3] for hit in hits}) == 1
             for hit in hits:
@@ -245,10 +245,10 @@ def test_intervals_contain_scores_and_widen_with_confidence(
                 assert wide == narrow or not exact
         places = [hits.certain_ranks for hits in found]
         assert places == sorted(places, reverse=True)
-        sure = index.related(node, 30, confidence=0.95, min_confidence=0.95, bound=bound)
+        sure = index.related(node, 30, confidence=0.95, min_confidence=0.95, interval=bound)
         assert sure == [hit for hit in found[1] if hit.low > 0]
         for other in SOME[3:]:
-            found_pair = index.similarity(node, other, bound=bound)
+            found_pair = index.similarity(node, other, interval=bound)
             assert found_pair.low <= max(0, found_pair.score) <= found_pair.high
 
 

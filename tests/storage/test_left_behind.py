@@ -155,13 +155,13 @@ def test_a_repeated_refresh_stays_and_other_titles_do_not(tmp_path: Path) -> Non
     cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
     cocite.build(tmp_path / "g", tmp_path / "x", measure="psimrank", samples=4)
     same = cocite.refresh(tmp_path / "x", tmp_path / "g", fraction=0.5)
-    assert len(same.stored.freshness.generations) == 1
+    assert len(same.stored.freshness.snapshots) == 1
     again = cocite.refresh(tmp_path / "x", tmp_path / "g", fraction=0.5, force=True)
-    assert len(again.stored.freshness.generations) == 2
+    assert len(again.stored.freshness.snapshots) == 2
     cocite.ingest(tmp_path / "l.tsv", tmp_path / "h", titles=tmp_path / "t.tsv")
     found = cocite.refresh(tmp_path / "x", tmp_path / "h", fraction=0.5)
     assert found.stored.names.find("a") is not None
-    assert len(found.stored.freshness.generations) == 2  # the oldest of four retired
+    assert len(found.stored.freshness.snapshots) == 2  # the oldest of four retired
     assert found.stored.freshness.numbers == range(4, 8)
 
 

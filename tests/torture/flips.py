@@ -234,7 +234,7 @@ def of_an_index(graph: Path, newer: Path) -> dict[str, Make]:
     def batch(index: Path, folder: Path) -> object:
         opened = Index(StoredIndex.open(index), Resources.checked())
         opened.related_all(folder / "all.csv", 5)
-        return (folder / "all.csv").read_bytes(), opened.lost
+        return (folder / "all.csv").read_bytes(), opened.missing_samples
 
     return {
         "refresh": refresh(newer, 0.2),

@@ -93,7 +93,7 @@ def _facts(content: bytes) -> None:
         "graph",
         "nodes",
         "meeting_weight",
-        "asks",
+        "query_defaults",
         "generations",
         "wanted",
     )

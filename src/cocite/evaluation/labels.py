@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from cocite.errors import InputError, ResourceError, UsageError
 from cocite.graph.names import Names
 from cocite.io.readers import LABELS, NameTable, ReadOptions
+from cocite.options.ingest import IngestOptions
 from cocite.resources import format_size
 
 _log = logging.getLogger("cocite")
@@ -122,7 +123,10 @@ def read_labels(
     pairs: set[tuple[int, int]] = set()
     strangers: dict[str, None] = {}
     unknown = held = 0
-    options = ReadOptions(delimiter, header, tuple(map(str, columns)), bad_rows=bad_rows)
+    chosen = IngestOptions(
+        delimiter=delimiter, header=header, columns=tuple(columns), bad_rows=bad_rows
+    )
+    options = ReadOptions.of(chosen)
     table = NameTable(path, LABELS, options, lambda name: names.find(name) is not None)
     for name, label in table:
         node = ids.get(name)

@@ -39,7 +39,7 @@ from cocite.evaluation.truth import Examples, Truth, read_truth
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.io.opening import open_graph
-from cocite.io.pipeline import split
+from cocite.io.readers.contract import split
 from cocite.io.remote import copied, is_url
 from cocite.measures import find_measure
 from cocite.options.core import accepts

@@ -63,7 +63,7 @@ from cocite.evaluation.truth import read_truth, sample_pages
 from cocite.graph import Graph
 from cocite.index.settings import IndexSettings
 from cocite.io.opening import open_graph
-from cocite.io.pipeline import split
+from cocite.io.readers.contract import split
 from cocite.options.core import accepts
 from cocite.options.evaluate import TuneOptions
 from cocite.resources import format_time
@@ -353,7 +353,7 @@ class Tuning:
         """How little a choice rests on, if it does."""
         if min(chose, judged) >= _FEW:
             return []
-        more = "label more pages" if labeled else "hide more links with --share"
+        more = "label more pages" if labeled else "hide more links with --fraction"
         others = f"{judged} others judge it" if judged else "no others judge it"
         return [
             f"the choice rests on {chose} page{'s' * (chose != 1)}, and {others}: so few tell "
@@ -430,7 +430,7 @@ def tune(
         "figure": by,
         "measures": list(options.measures),
         "directions": list(options.directions),
-        "share": options.share,
+        "share": options.fraction,
         "queries": options.queries,
         "samples": options.samples,
         "seed": options.seed,
@@ -466,8 +466,8 @@ def tune(
 
 def _figure(graph: Graph, options: TuneOptions) -> str:
     """What decides; raises :class:`UsageError` for options that do not go with the graph."""
-    if not 0 < options.share <= 0.5:
-        raise UsageError(f"share is {options.share!r}; it is a number above 0, at most 0.5")
+    if not 0 < options.fraction <= 0.5:
+        raise UsageError(f"fraction is {options.fraction!r}; it is a number above 0, at most 0.5")
     if options.side is not None and graph.sides is None:
         raise UsageError(f"{graph.path} is not bipartite: leave side out")
     if options.labels is not None:

@@ -263,7 +263,7 @@ class IndexBuild:
     @property
     def _default(self) -> dict[str, Any]:
         """What questions go by that do not say, if that is kept."""
-        asks = {ASKS: dict(self._options.asks)} if self._options.asks else {}
+        asks = {ASKS: dict(self._options.query_defaults)} if self._options.query_defaults else {}
         return (
             asks
             if self._options.meeting_weight is None

@@ -66,9 +66,9 @@ def _own(part: StoredPart) -> LinksOf:
 
 def _of_one(freshness: Freshness) -> Freshness:
     """All samples are of the newest graph."""
-    numbers, newest = freshness.numbers, freshness.generations[-1]
+    numbers, newest = freshness.numbers, freshness.snapshots[-1]
     whole = replace(newest, refresh=0, first=numbers.start, samples=len(numbers))
-    return replace(freshness, generations=(whole,), since=None)
+    return replace(freshness, snapshots=(whole,), since=None)
 
 
 class UnseenIndex(StoredIndex):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from cocite.options.common import CLI, PYTHON
 from cocite.options.core import NodeNames, Options, option
+from cocite.options.query import DEFAULT_K
 from cocite.options.source import DIRECTION_NAMES
 
 
@@ -54,7 +56,7 @@ class MeasureOptions(Options):
         metavar="FOLDER|FILE",
         unset="links alone",
     )
-    texts_share: float | None = option(
+    text_fraction: float | None = option(
         None,
         "How much texts count in a score; links are the rest. A --measure that names text says so "
         "itself.",
@@ -94,7 +96,7 @@ class IndexOptions(MeasureOptions):
         None,
         "Take measure, direction and settings from this file, such as cocite tune writes. Options "
         "that are given beside it go before it, but for another --measure.",
-        kind=ExistingPath,
+        kind=Path,
         flag="--settings",
         metavar="FILE",
         fronts=CLI,
@@ -125,7 +127,7 @@ class IndexOptions(MeasureOptions):
         None,
         "What a meeting of walks is worth, where a question does not say; for measures of walks "
         "(see: cocite related --help). It is kept with the index; its samples are the same.",
-        kind=ExistingPath,
+        kind=object,
         metavar="FILE|hitting|EXPR",
     )
     refine: bool = option(
@@ -182,7 +184,7 @@ class PlanOptions(MeasureOptions):
     time: Any = option(
         None,
         "Take as many samples as can be made in that time: 90s, 10min or 2h.",
-        kind=ExistingPath,
+        kind=object,
         metavar="TIME",
     )
     failure: float = option(0.01, "The probability that a promise is not kept.")
@@ -207,12 +209,12 @@ class PlanOptions(MeasureOptions):
     scratch: Any = option(
         None,
         "The directory for scratch files.",
-        kind=ExistingPath,
+        kind=object,
         metavar="DIR",
         unset="the system's directory for temporary files",
     )
     k: int = option(
-        20,
+        DEFAULT_K,
         "How many hits related-all writes a node; of an INDEX only.",
         low=1,
         flag="-k",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cocite.options.build import ExistingPath
 from cocite.options.core import Options, option
 from cocite.options.ingest import Columns
 from cocite.options.source import DIRECTION_NAMES
@@ -19,7 +20,7 @@ class LabelOptions(Options):
         None,
         "A table of names and categories: text (tabs, commas, semicolons, bars or blanks) or "
         "Parquet.",
-        kind=Columns,
+        kind=ExistingPath,
         metavar="FILE",
     )
     label_columns: Any = option(
@@ -123,8 +124,8 @@ class TuneOptions(LabelOptions):
         metavar=f"[{'|'.join(DIRECTION_NAMES)}]",
         unset="all",
     )
-    share: float = option(
-        0.1, "The share of the links that are hidden, at most 0.5. Every page keeps one."
+    fraction: float = option(
+        0.1, "The fraction of the links to hide, at most 0.5. Every page keeps one."
     )
     queries: int = option(
         1000, "How many pages choose and judge, half of them each; 0 for all.", low=0

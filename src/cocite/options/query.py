@@ -12,16 +12,14 @@ from cocite.options.core import NodeNames, Options, option
 
 AGGREGATES = ("mean", "min")
 ORDERS = ("score", "score*pagerank", "pagerank")
-BOUNDS = ("betting", "bernstein", "theorem5")
+INTERVALS = ("betting", "bernstein", "hoeffding")
+_ORDERING = ("order", "candidates", "ranks")
 DEFAULT_ORDER = "score"
 DEFAULT_AGGREGATE = "mean"
-DEFAULT_BOUND = "betting"
+DEFAULT_INTERVAL = "betting"
 DEFAULT_K = 20
 DEFAULT_REASONS = 10
 DEFAULT_CONFIDENCE = 0.95
-
-
-FILTERS = ("min_score", "min_confidence", "prefix", "exclude_prefix", "only", "exclude_same_site")
 
 
 class RanksFile:
@@ -40,6 +38,7 @@ class ScoreOptions(Options):
         "Give better scores than the samples alone. With simrank, scores are computed, and the "
         "intervals always hold. With other measures that have samples, the best hits get more of "
         "them. This reads the graph.",
+        label="refined (more exact, slower)",
     )
     target_error: float | None = option(
         None,
@@ -51,13 +50,14 @@ class ScoreOptions(Options):
     confidence: float = option(
         DEFAULT_CONFIDENCE,
         "How surely low to high holds the true score: the probability of it.",
+        label="confidence of intervals",
     )
-    bound: str = option(
+    interval: str = option(
         "betting",
-        "How to bound a score. betting is the narrowest: it weighs one sample after another. "
-        "bernstein looks at how much the samples differ, theorem5 (of Fogaras and Rácz, 2005) only "
-        "at how many there are.",
-        choices=BOUNDS,
+        "How to compute the interval of a score. betting is the narrowest: it weighs one sample "
+        "after another. bernstein looks at how much the samples differ, hoeffding only at how many "
+        "there are.",
+        choices=INTERVALS,
     )
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -78,17 +78,25 @@ class ScoreOptions(Options):
 class FilterOptions(Options):
     """Which nodes may be hits, and what comes first."""
 
-    min_score: float = option(0.0, "Leave out hits with a lower score.", low=0)
+    min_score: float = option(0.0, "Leave out hits with a lower score.", low=0, label="least score")
     min_confidence: float | None = option(
         None,
         "List only hits above --min-score, with this probability, such as 0.95.",
         kind=float,
     )
     prefix: str | None = option(
-        None, "List only nodes whose name begins like this.", kind=str, metavar="TEXT"
+        None,
+        "List only nodes whose name begins like this.",
+        kind=str,
+        metavar="TEXT",
+        label="only names that begin with",
     )
     exclude_prefix: str | None = option(
-        None, "List no nodes whose name begins like this.", kind=str, metavar="TEXT"
+        None,
+        "List no nodes whose name begins like this.",
+        kind=str,
+        metavar="TEXT",
+        label="no names that begin with",
     )
     only: Any = option(
         None,
@@ -103,6 +111,7 @@ class FilterOptions(Options):
         False,
         "List no pages of the same site as the node, the host in its URL.",
         flag="--exclude-same-site",
+        label="other sites only",
     )
     order: str = option(
         "score",
@@ -133,6 +142,10 @@ class FilterOptions(Options):
         return not self.changed().keys().isdisjoint(FILTERS)
 
 
+FILTERS = tuple(each for each in FilterOptions.declared() if each not in _ORDERING)
+"""What decides which nodes may be hits."""
+
+
 @dataclass(frozen=True)
 class ListOptions(Options):
     """How long a list is, and where it begins; how several nodes are asked together."""
@@ -144,6 +157,7 @@ class ListOptions(Options):
         flag="-k",
         limit="k",
         fronts=frozenset({"cli", "http"}),
+        label="how many",
     )
     aggregate: str = option(
         "mean",

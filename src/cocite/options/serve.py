@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from cocite.options.core import Options, option
 
@@ -99,11 +100,11 @@ class ServeOptions(Options):
     max_batch: int = option(
         1000, "How many nodes a batch may have.", low=1, high=100_000, section="Load"
     )
-    api_keys: str | None = option(
+    api_keys: Path | None = option(
         None,
         "Answer only those who show one of the keys in this file, which has their hashes. It is "
         "read again on SIGHUP.",
-        kind=str,
+        kind=Path,
         metavar="FILE",
         section="Safety",
     )

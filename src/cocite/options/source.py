@@ -6,8 +6,10 @@ A source is a stored index, a stored graph, or anything that holds links, which 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cocite.options.common import CLI
 from cocite.options.core import Options, option
@@ -73,6 +75,8 @@ class QuerySource(SourceOptions):
         unset="the side of the targets, item",
         fronts=CLI,
     )
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Those of questions, by name."""
 
 
 @dataclass(frozen=True)
@@ -96,3 +100,5 @@ class GraphQueryOptions(Options):
         fronts=CLI,
     )
     unweighted: bool = option(False, "Ignore the weights of links.", fronts=CLI)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Those of the index that is made, by name."""

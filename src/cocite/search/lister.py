@@ -28,7 +28,7 @@ from cocite.constants import GRAINS
 from cocite.errors import InputError, UsageError
 from cocite.index import StoredIndex
 from cocite.measures import WholeSettings
-from cocite.options.query import DEFAULT_BOUND, DEFAULT_ORDER
+from cocite.options.query import DEFAULT_INTERVAL, DEFAULT_ORDER
 from cocite.resources import Resources
 from cocite.search.filters import Filter, Ids, floor_of
 from cocite.search.hits import Hit, Hits, scores_of
@@ -111,7 +111,7 @@ class Lister:
         elif found.certain is not None:
             count = found.certain
         elif found.draws is not None:
-            count = by_samples(found.draws, query.confidence, query.bound)
+            count = by_samples(found.draws, query.confidence, query.interval)
         else:
             count = certain_prefix(lows, highs)
         # The last hit of all has no next one.
@@ -139,7 +139,7 @@ class Lister:
         order, most = query.order, query.order.candidates
         plain = chosen.empty and len(levels) == 1 and query.min_confidence is None
         first = order.by == DEFAULT_ORDER and not order.looked.start
-        if plain and first and query.bound == DEFAULT_BOUND:
+        if plain and first and query.interval == DEFAULT_INTERVAL:
             floor, bets = floor_of(query.min_score), bets_of(levels[0])
             found = self._scorer.single_pass(nodes[0], most, floor, bets, settings)
             if found is not None:
@@ -154,7 +154,7 @@ class Lister:
         ids, (scores, errors) = ids[places], scores_of(best[places])
         draws, ends = ListDraws(nodes, ids, settings), []
         if levels:
-            ends = self._intervals.of_list(draws, scores, levels, query.bound)
+            ends = self._intervals.of_list(draws, scores, levels, query.interval)
         sampled = draws if self._scorer.sampled else None
         return RankedList(ids, scores, errors, ends, draws=sampled)
 
@@ -173,9 +173,9 @@ class Lister:
         ids, scores = ids[places], (grains[places] / GRAINS).tolist()
         draws = ListDraws(nodes, ids, settings)
         if query.aggregate == "min":
-            errors, ends = intervals.of_least(draws, levels, query.bound)
+            errors, ends = intervals.of_least(draws, levels, query.interval)
             return RankedList(ids, scores, errors, ends)
-        errors, ends = intervals.of_mean(draws, scores, levels, query.bound)
+        errors, ends = intervals.of_mean(draws, scores, levels, query.interval)
         sampled = draws if self._scorer.sampled else None
         return RankedList(ids, scores, errors, ends, draws=sampled)
 

@@ -55,7 +55,7 @@ class Query:
     min_score: float
     min_confidence: float | None
     confidence: float
-    bound: str
+    interval: str
     aggregate: str
     order: Order
     ranks: RanksLike
@@ -68,9 +68,9 @@ class Query:
         check_number("k", k, 1)
         if not options.min_score < float("inf"):
             raise UsageError(f"min_score is {options.min_score!r}; it is a number, 0 or more")
-        checked_confidence(options.confidence, options.bound)
+        checked_confidence(options.confidence, options.interval)
         if options.min_confidence is not None:
-            checked_confidence(options.min_confidence, options.bound, "min_confidence")
+            checked_confidence(options.min_confidence, options.interval, "min_confidence")
         order = Order.checked(
             options.order, options.candidates, options.ranks, int(k), options.offset
         )
@@ -78,7 +78,7 @@ class Query:
             options.min_score,
             options.min_confidence,
             options.confidence,
-            options.bound,
+            options.interval,
             options.aggregate,
             order,
             options.ranks,

@@ -122,7 +122,7 @@ class Question:
         check_number("k", k, 1)
         self.index = index = index.now
         self.k = max(1, min(int(k), len(index.nodes) - 1))
-        confidence, bound = options.confidence, options.bound
+        confidence, bound = options.confidence, options.interval
         min_confidence, settings = options.min_confidence, options.settings
         self._query = query = Query.checked(self.k, options)
         # Only hits that are listed need intervals, as no rank is said to be certain.

@@ -171,10 +171,11 @@ class Batch:
         Those of a cluster that ask, instead of this one (``search/batch/run.py``).
     intervals
         Write the ends of the intervals, too, ``low`` and ``high``, with the ``confidence`` and by
-        the ``bound`` that :meth:`Index.related` takes. By default where that takes no samples: of
-        measures without any, and of refined answers. Samples are read once more for them.
+        the ``interval`` that :meth:`Index.related` takes. By default where that takes no
+        samples: of measures without any, and of refined answers. Samples are read once more for
+        them.
     options
-        As for :meth:`Index.related`: ``min_score``, ``min_confidence`` with its ``bound``,
+        As for :meth:`Index.related`: ``min_score``, ``min_confidence`` with its ``interval``,
         ``prefix``, ``exclude_prefix``, ``only``, ``exclude_same_site``, ``order`` with its
         ``candidates`` and ``ranks``, ``refine`` and ``target_error`` (a question takes milliseconds
         then), and what the measure takes when asking, such as ``decay=0.6`` or

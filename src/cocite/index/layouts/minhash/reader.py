@@ -146,10 +146,10 @@ class MinhashReader(MatchReader, SummingReader):
         """The winners that both share, ring by ring: pages that lead to both in so many links."""
         found = self.common(first, second)
         worth = np.array(self.weights(settings)) / self.known(first, second)
-        unplaced = float(worth[np.nonzero(found == self.part.nodes)[1]].sum())
+        unattributed = float(worth[np.nonzero(found == self.part.nodes)[1]].sum())
         samples, rings = np.nonzero(found < self.part.nodes)
         if not samples.size:
-            return replace(NOTHING, unplaced=unplaced)
+            return replace(NOTHING, unattributed=unattributed)
         worths = worth[rings]
         nodes, place = np.unique(found[samples, rings], return_inverse=True)
         seen = np.unique(np.column_stack((place, samples)), axis=0)
@@ -158,7 +158,7 @@ class MinhashReader(MatchReader, SummingReader):
             np.asarray(np.bincount(place, worths), np.float64),
             lambda row: ([], []),
             np.bincount(seen[:, 0], minlength=nodes.size),
-            unplaced=unplaced,
+            unattributed=unattributed,
         )
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
