@@ -43,7 +43,8 @@ class Option(Generic[T_co]):
     The kind is that of the default unless ``kind`` says it: a whole number, a number (its bounds
     excluded if ``open``), a yes or no, or a word. A default of None stands for ``unset``, in words.
     ``negated`` is the help of the flag that makes a yes a no. ``fronts`` are those that take it;
-    pages have a field for it if it has a ``label``.
+    pages have a field for it if it has a ``label``. ``served`` are the bounds of a server, of what
+    could make a question take any time or memory.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Option(Generic[T_co]):
     limit: str = ""
     negated: str = ""
     label: str = ""
+    served: tuple[float, float] | None = None
 
     @property
     def type(self) -> type:

@@ -46,6 +46,7 @@ class ScoreOptions(Options):
         "may be. Turns on --refine.",
         kind=float,
         unset="0.001",
+        served=(1e-4, 1.0),
     )
     confidence: float = option(
         DEFAULT_CONFIDENCE,
