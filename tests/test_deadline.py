@@ -115,7 +115,7 @@ def test_how_often_a_question_looks(folder: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(part, "_AT_ONCE", 3 * len(index.nodes))
     monkeypatch.setattr(part, "check", lambda: looks.append(1))
     settings = index.stored.ask_settings({})
-    index.scorer.top(0, ScoreQuery(5, 0.0, index_filter(index), settings))
+    index.scorer.top(0, ScoreQuery(5, index_filter(index), settings))
     assert len(looks) == 14
 
 
