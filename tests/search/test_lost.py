@@ -365,12 +365,12 @@ def test_the_command_line_says_so(
     assert json.loads(printed.out)["samples"] == 30
     assert main(["info", path]) == 0
     printed = capsys.readouterr()
-    assert "answering  30 samples" in printed.out
+    assert "available  30 samples" in printed.out
     assert "in.samples-000010, samples 10 to 19" in printed.out
     assert main(["info", path, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["available_samples"] == 30
     assert main(["info", str(whole.stored.store.path), "--format", "json"]) == 0
-    assert not {"answering", "lost"} & json.loads(capsys.readouterr().out).keys()
+    assert not {"available_samples", "missing_samples"} & json.loads(capsys.readouterr().out).keys()
     assert main(["verify", path]) == 1
     printed = capsys.readouterr()
     assert "1 of " in printed.err
