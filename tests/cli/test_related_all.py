@@ -16,6 +16,7 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
+from cocite.options.query import DEFAULT_K
 from cocite.search.batch import pieces, run
 from cocite.storage import Journal
 from tests.conftest import Shell
@@ -111,8 +112,8 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(
     )
     printed = shell(command)
     assert printed.err == (
-        f"{output}: up to 20 hits for each of 6 nodes; goes on after 2 that an earlier run "
-        "finished\n"
+        f"{output}: up to {DEFAULT_K} hits for each of 6 nodes; "
+        "goes on after 2 that an earlier run finished\n"
     )
     assert "4 of 6 in" in printed.out
     assert "3 nodes; cocite related says" in " ".join(printed.out.split())

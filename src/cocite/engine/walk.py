@@ -123,7 +123,7 @@ class Mover:
         weights = self._weights
         if weights is None or self._step is Step.WEIGHTED:
             shares = None if weights is None else weights.values
-            return lambda at, out, *block: walk.step_drawn(*ends, shares, at, key, out, *block)
+            return lambda at, out, *block: walk.step_random(*ends, shares, at, key, out, *block)
         values, by_node = weights.values, weights.by_node
         return lambda at, out, *block: walk.step_clock(
             *ends, values, by_node, at, key, out, np.array(block, np.uint32)

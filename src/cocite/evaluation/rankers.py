@@ -84,7 +84,7 @@ class IndexRanker:
         """As the index says."""
         whole = k >= self.nodes  # a mask is faster than the filter, once all is listed
         chosen = (Filter() if whole else self._filter).on_side_of(self._index.nodes, node)
-        ids, best = self._index.scorer.top(node, ScoreQuery(k, 0.0, chosen, self._settings))
+        ids, best = self._index.scorer.top(node, ScoreQuery(k, chosen, self._settings))
         scores = best[:, 0] / GRAINS
         if whole and self._filter.only:
             keep = self._mask[ids]

@@ -93,7 +93,7 @@ class RefreshBuild(IndexBuild):
         old.store.require(*_read_anyway(old))
         self._date, self._dated = _checked_date(date), date is not None
         numbers = old.freshness.numbers
-        self.drawn = range(numbers.stop, numbers.stop + _drawn_of(fraction, len(numbers)))
+        self.drawn = range(numbers.stop, numbers.stop + _refreshed_count(fraction, len(numbers)))
         if self.drawn.stop > MOST_NUMBERS:
             raise UsageError(
                 f"{index} was refreshed so often that its samples have no numbers left; build a "
@@ -405,7 +405,7 @@ def _bipartite(sides: Sides | None) -> str:
     return f"bipartite ({sides.mark}NAME and {sides.titles[1]})"
 
 
-def _drawn_of(fraction: float, samples: int) -> int:
+def _refreshed_count(fraction: float, samples: int) -> int:
     """Rounded up to whole samples, at least one; 0.07 of 100 are 7, whatever floats make of it."""
     return max(min(1, samples), math.ceil(round(fraction * samples, 9)))
 

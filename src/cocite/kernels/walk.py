@@ -76,7 +76,7 @@ def _at_share(shares: Any, begin: Any, end: Any, value: Any) -> Any:
 
 
 @kernel(W=("None", "U32s"))
-def step_drawn(
+def step_random(
     in_offsets: U64s,
     in_sources: U32s,
     shares: W,
@@ -152,7 +152,7 @@ def step_argmin(
     in_offsets: U64s, in_sources: U32s, at: U32s, order: U32s, out: OutU32s, first: U32, last: U32
 ) -> None:
     """Move each token at a node of the block [first, last) to its in-neighbor with the smallest
-    place in ``order``; ``out`` as for ``step_drawn``.
+    place in ``order``; ``out`` as for ``step_random``.
 
     It scans the in-links, O(d), or where d is large walks the order from its smallest place and
     tests membership, O(2**bits / d * log d). Both find the same in-neighbor.
@@ -323,7 +323,7 @@ def step_clock(
     block: U32s,
 ) -> None:
     """Move each token at a node of ``block`` (uint32[2]: first, end) to the in-neighbor whose
-    clock rings first; ``out`` as for ``step_drawn``.
+    clock rings first; ``out`` as for ``step_random``.
     """
     batch = np.empty(_BATCH, np.int64)
     i = 0

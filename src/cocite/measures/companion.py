@@ -36,6 +36,7 @@ MAX_DEGREE = Setting(
     0,
     2**32 - 1,
     by_links=_default_max_degree,
+    served=(0, 10_000),
 )
 
 COMPANION = Measure(

@@ -32,7 +32,14 @@ from cocite.measures.settings import Setting
 DAMPING = Setting(
     "damping", 0.85, "the probability that the walk goes on; else it starts again", 0.001, 0.999
 )
-TOLERANCE = Setting("tolerance", 1e-4, "how far a score may be below the exact one", 1e-12, 1)
+TOLERANCE = Setting(
+    "tolerance",
+    1e-4,
+    "how far a score may be below the exact one",
+    1e-12,
+    1,
+    served=(1e-8, 1.0),
+)
 
 PPR = Measure(
     name="ppr",
@@ -51,13 +58,21 @@ PPR = Measure(
 
 
 FARTHER = replace(DAMPING, default=0.9)
-MAX_EDGES = Setting("max_edges", 30_000, "about how many links a question reads", 1, 10**12)
+MAX_EDGES = Setting(
+    "max_edges",
+    30_000,
+    "about how many links a question reads",
+    1,
+    10**12,
+    served=(1, 10_000_000),
+)
 MIN_RESULTS = Setting(
     "min_results",
     200,
     "read on beyond max_edges until so many pages are found, or all",
     1,
     2**32 - 1,
+    served=(1, 100_000),
 )
 
 PPR_SYMMETRIC = Measure(

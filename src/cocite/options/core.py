@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
+from pathlib import Path
 from textwrap import fill
 from typing import Any, Generic, Self, TypeVar
 
@@ -41,9 +42,11 @@ class Option(Generic[T_co]):
     """One option. ``low`` and ``high`` bound a number, ``choices`` lists the words allowed.
 
     The kind is that of the default unless ``kind`` says it: a whole number, a number (its bounds
-    excluded if ``open``), a yes or no, or a word. A default of None stands for ``unset``, in words.
+    excluded if ``open``), a yes or no, or a word; in a class of options, that of the annotation. A
+    default of None stands for ``unset``, in words.
     ``negated`` is the help of the flag that makes a yes a no. ``fronts`` are those that take it;
-    pages have a field for it if it has a ``label``.
+    pages have a field for it if it has a ``label``. ``served`` are the bounds of a server, of what
+    could make a question take any time or memory.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Option(Generic[T_co]):
     limit: str = ""
     negated: str = ""
     label: str = ""
+    served: tuple[float, float] | None = None
 
     @property
     def type(self) -> type:
@@ -134,6 +138,18 @@ def shown(value: object) -> str:
     return text if len(text) <= 100 else f"{text[:100]}..."
 
 
+_KINDS: dict[str, dict[str, Any]] = {
+    "int | None": {"kind": int},
+    "float | None": {"kind": float},
+    "str | None": {"kind": str},
+    "Path | None": {"kind": Path},
+    "tuple[str, ...]": {"kind": str, "many": True},
+    "str | int | None": {"kind": object},
+    "Any": {"kind": object},
+}
+"""What annotations say that defaults do not."""
+
+
 def option(default: T, text: str, **more: Any) -> T:
     """Declare a field of :class:`Options`; ``more`` are the other fields of :class:`Option`."""
     declared = {"default": default, "text": text, **more}
@@ -142,7 +158,17 @@ def option(default: T, text: str, **more: Any) -> T:
 
 @dataclass(frozen=True)
 class Options:
-    """What may be chosen for one kind of work: a value, checked when it is made."""
+    """What may be chosen for one kind of work: a value, checked when it is made.
+
+    ``fronts`` of a class are those of its own fields: ``class Mine(Options, fronts=CLI)``.
+    """
+
+    def __init_subclass__(cls, fronts: frozenset[str] | None = None) -> None:
+        if fronts is not None:
+            for name in cls.__annotations__:
+                each = cls.__dict__[name].metadata.get("option")
+                if each is not None:
+                    each.setdefault("fronts", fronts)
 
     @classmethod
     @cache
@@ -151,7 +177,8 @@ class Options:
         found = {}
         for each in fields(cls):
             if "option" in each.metadata:
-                found[each.name] = Option(name=each.name, **each.metadata["option"])
+                given = _KINDS.get(str(each.type), {}) | each.metadata["option"]
+                found[each.name] = Option(name=each.name, **given)
         return found
 
     def __post_init__(self) -> None:

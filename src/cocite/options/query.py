@@ -44,8 +44,8 @@ class ScoreOptions(Options):
         None,
         "How far off a refined score may be. If that is not met, the answer says how far off it "
         "may be. Turns on --refine.",
-        kind=float,
         unset="0.001",
+        served=(1e-4, 1.0),
     )
     confidence: float = option(
         DEFAULT_CONFIDENCE,
@@ -80,21 +80,17 @@ class FilterOptions(Options):
 
     min_score: float = option(0.0, "Leave out hits with a lower score.", low=0, label="least score")
     min_confidence: float | None = option(
-        None,
-        "List only hits above --min-score, with this probability, such as 0.95.",
-        kind=float,
+        None, "List only hits above --min-score, with this probability, such as 0.95."
     )
     prefix: str | None = option(
         None,
         "List only nodes whose name begins like this.",
-        kind=str,
         metavar="TEXT",
         label="only names that begin with",
     )
     exclude_prefix: str | None = option(
         None,
         "List no nodes whose name begins like this.",
-        kind=str,
         metavar="TEXT",
         label="no names that begin with",
     )
@@ -121,7 +117,6 @@ class FilterOptions(Options):
     candidates: int | None = option(
         None,
         "How many hits to order by PageRank, the best by score.",
-        kind=int,
         low=1,
         unset="four times as many as are asked for, at least 100",
         limit="candidates",
@@ -174,7 +169,7 @@ class QueryOptions(ScoreOptions, FilterOptions, ListOptions):
 
 
 @dataclass(frozen=True)
-class UnseenOptions(Options):
+class UnseenOptions(Options, fronts=CLI):
     """A node that is not in the graph yet, by its links."""
 
     draft: Path | None = option(
@@ -183,21 +178,15 @@ class UnseenOptions(Options):
         "there. FILE has the pages that it links to, one a line; '<- ' before those that link to "
         "it; behind a tab the weight of the link, if the index goes by weights. - reads standard "
         "input.",
-        kind=Path,
         metavar="FILE|-",
-        fronts=CLI,
     )
     draft_name: str | None = option(
         None,
         "What the draft is called in the answer; an URL, for --exclude-same-site.",
-        kind=str,
         metavar="NAME",
         unset="draft",
-        fronts=CLI,
     )
-    skip_unknown: bool = option(
-        False, "Leave out the draft's links with unknown pages.", fronts=CLI
-    )
+    skip_unknown: bool = option(False, "Leave out the draft's links with unknown pages.")
 
 
 @dataclass(frozen=True)

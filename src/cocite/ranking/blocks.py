@@ -277,7 +277,7 @@ class _Dealer:
         from cocite.kernels import rank_blocks as kernels
 
         lumped, found = self._lumped, CoreBlock(nodes, rows, Outer([], []), Outer([], []))
-        codes, counts = self._codes(nodes, rows), np.zeros(kernels.COUNTS, np.uint64)
+        codes, counts = self._local_rows(nodes, rows), np.zeros(kernels.COUNTS, np.uint64)
         kinds = (kernels.OUTER, found.outer), (kernels.OUTER_TAILS, found.outer_tails)
         outer = [array for sorter in self.outer for array in (sorter.keys, sorter.weights)]
 
@@ -310,7 +310,7 @@ class _Dealer:
         self._lost += int(counts[kernels.LOST])
         return found
 
-    def _codes(self, nodes: slice, rows: slice) -> NDArray[np.uint32]:
+    def _local_rows(self, nodes: slice, rows: slice) -> NDArray[np.uint32]:
         """What ``deal`` has for each node of a block."""
         from cocite.kernels import rank
         from cocite.kernels.rank_blocks import LEFT_OUT, TAIL

@@ -52,7 +52,6 @@ def checked_aggregate(aggregate: str) -> None:
 class Query:
     """A checked question for related nodes. Its filter depends on the nodes and is apart."""
 
-    min_score: float
     min_confidence: float | None
     confidence: float
     interval: str
@@ -75,7 +74,6 @@ class Query:
             options.order, options.candidates, options.ranks, int(k), options.offset
         )
         return cls(
-            options.min_score,
             options.min_confidence,
             options.confidence,
             options.interval,

@@ -33,14 +33,6 @@ from cocite.search.results import (
 from cocite.server.results import SEARCHED, CompleteDocument, Limits
 
 _YES, _NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
-_BOUNDS = {
-    "target_error": (1e-4, 1.0),
-    "max_edges": (1, 10_000_000),
-    "min_results": (1, 100_000),
-    "max_degree": (0, 10_000),
-    "tolerance": (1e-8, 1.0),
-}
-"""Bounds of options and settings that could make a question take any time or memory."""
 
 
 class TooMany(UsageError):
@@ -202,7 +194,7 @@ def _settings() -> dict[str, Option[Any]]:
             found.setdefault(setting.name, setting)  # the first one's words
     for name, setting in [*found.items()]:
         text = setting.text[0].upper() + setting.text[1:]
-        low, high = _BOUNDS.get(name, (-math.inf, math.inf))
+        low, high = setting.served or (-math.inf, math.inf)
         found[name] = Option(
             name,
             None,
@@ -238,7 +230,7 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
         for each in kind.declared().values():
             if "http" not in each.fronts or (only and each.name not in only):
                 continue
-            low, high = _BOUNDS.get(each.name, (each.low, each.high))
+            low, high = each.served or (each.low, each.high)
             option = replace(
                 each,
                 kind=str if each.type is NodeNames else each.type,

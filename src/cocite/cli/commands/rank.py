@@ -37,13 +37,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Request:
-    """What was asked: where jumps go, to nodes, each with ``=WEIGHT`` or without, and to those of
-    files; where ranks go, how much memory they take, and by which cluster, if any.
-    """
+    """What was asked, where ranks go, how much memory they take, and by which cluster, if any."""
 
     options: RankOptions
-    toward: tuple[str, ...]
-    files: tuple[str, ...]
     target: Target | None
     memory: int | None
     cluster: str | None
@@ -61,21 +57,6 @@ class _Request:
     output_format={"choices": kinds_of((*TABLES, *ARRAYS))},
 )
 @takes(RankOptions, "options")
-@click.option(
-    "--toward",
-    multiple=True,
-    metavar="NODE[=WEIGHT]",
-    help="Personalize: jumps go to this node, as often as its weight says, 1 if there is none. "
-    "Repeatable.  [default: to any node]",
-)
-@click.option(
-    "--personalization",
-    "files",
-    multiple=True,
-    metavar="FILE",
-    help="Personalize: jumps go to the nodes in FILE, which has a node and its weight a line, "
-    "with a tab between them; or .csv, or Parquet. Repeatable.",
-)
 @memory_option
 @cluster_option(
     "Of a GRAPH that is stored in blocks (cocite ingest --partitions), where the blocks live. The "
@@ -87,8 +68,6 @@ class _Request:
 def rank(
     graph: str,
     options: RankOptions,
-    toward: tuple[str, ...],
-    files: tuple[str, ...],
     memory: int | None,
     cluster: str | None,
     output: OutputOptions,
@@ -107,17 +86,16 @@ def rank(
     links = options.score == "pagerank"
     if not links:
         changed = options.changed().keys()
-        own = ("side", "damping", "dangling", "removals", "precision")
+        own = ("side", "damping", "dangling", "removals", "precision", "toward", "personalization")
         given = [flag_of(name, RankOptions) for name in own if name in changed]
-        others = {"--toward": toward, "--personalization": files, "--cluster": cluster}
-        for flag in (*given, *(name for name, value in others.items() if value)):
+        for flag in (*given, *(["--cluster"] if cluster else [])):
             raise click.UsageError(f"{flag} does not go with --score {options.score}")
     give_back_at_once()
     types = numbers_types(*(("rank",) if links else ("authority", "hub")))
     target = target_for(output, types)
     if not is_blocked(graph):
         graph = graph_of(graph, source, memory=memory)
-    asked = _Request(options, toward, files, target, memory, cluster)
+    asked = _Request(options, target, memory, cluster)
     with ExitStack() as stack:  # what ranks are shown of is there until they are
         (_rank if links else _hits)(graph, asked, show, stack)
 
@@ -170,7 +148,7 @@ def _rank(path: str, asked: _Request, show: Show, stack: ExitStack) -> None:
     with Stages({"ranking": "sweeps"}) as stages:
         found = pagerank(
             graph,
-            personalization=toward_of(graph, asked.toward, asked.files),
+            personalization=toward_of(graph, options.toward, options.personalization),
             memory=limit,
             progress=lambda done, residual: stages("ranking", done, 0),
             options=options,

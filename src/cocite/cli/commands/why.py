@@ -173,16 +173,16 @@ def _table(found: WhyDocument, asked: _Request) -> str:
             columns.pop(title, None)
     left = _left(columns)
 
-    def widest(names: list[str]) -> int:
+    def page_width(names: list[str]) -> int:
         return max(_LEAST, min(max(map(width_of, ("page", *names))), left // 3))
 
     others = [f"{found.others:,} other" + "s" * (found.others > 1)] * more
     plain = [_page(reason) for reason in reasons] + others
     names = [_titled(reason, found) for reason in reasons] + others
     cut = _cut if found.titles is None else cut_to  # of a title the end says least
-    if cut is cut_to and left - widest(names) < longest:
+    if cut is cut_to and left - page_width(names) < longest:
         names, cut = plain, _cut  # rather names that are whole than titles that are cut
-    width = widest(names)
+    width = page_width(names)
     columns["page"] = [padded(cut(name, width), width) for name in names]
     columns["path"] = [_fitted(*path, max(_LEAST, left - width), signs) for path in paths]
     columns["path"] += [signs["gap"]] * more

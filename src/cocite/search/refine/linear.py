@@ -219,7 +219,7 @@ class LinearRefiner(Refiner):
         """The best k, by what is found; equal scores by ascending node."""
         with borrowed(self._stored.nodes) as scratch:
             error = self._add_rows(node, query.settings, level.target, scratch)
-            ids, best = query.chosen.best(scratch, query.k, query.min_score)
+            ids, best = query.chosen.best(scratch, query.k)
         return self._with_intervals(ids, best[:, 0] / GRAINS, error, query.settings)
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
