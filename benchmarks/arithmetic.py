@@ -18,8 +18,6 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Exponent", "Mean", "Ratio", "exponent", "mean", "ratio", "slower"]
-
 
 class Ratio(NamedTuple):
     """``value`` is that of the medians, ``low`` and ``high`` those of single turns."""

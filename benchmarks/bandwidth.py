@@ -77,7 +77,7 @@ def row(name: str, graph: Graph, reading: float) -> list[str]:
     assert isinstance(system.links, Resident), "this graph does not fit in memory"
     sweeps = system.sweeps(np.full(graph.nodes, 1 / graph.nodes), None)
     seconds = best(lambda: next(sweeps), runs=40)
-    core, links = system.lumped.core, int(system.links.core[0][-1])
+    core, links = system.lumped.core, int(system.links.core[1][-1])
     streamed, gathered = (8 + 32 + 16 + 16) * core + 4 * links, 8 * links
     rate = streamed / seconds
     return [

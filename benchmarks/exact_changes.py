@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cocite
+from benchmarks.partial_sums import sweeps_for
 from benchmarks.sor import Row, Shop, average
 from cocite import Graph
 from cocite.allpairs.core import Core, reduce
 from cocite.allpairs.products import Products, block_width
 from cocite.allpairs.prune import PrunedSweeps
-from cocite.allpairs.sweeps import Sweeps, sweeps_for
+from cocite.allpairs.sweeps import Sweeps
 from cocite.cluster import Team
 from cocite.graph.links import in_links
 from cocite.resources import cores

@@ -31,13 +31,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.exact_changes import real, table6, table7
+from benchmarks.partial_sums import partial_sums, partial_sums_bytes
 from benchmarks.plots import SERIES, draw
-from benchmarks.sor import Row, Shop
+from benchmarks.sor import PSUM, Row, Shop
 from cocite import Graph, exact_simrank
 from cocite.allpairs import AllPairsOptions
+from cocite.allpairs.core import reduce
 from cocite.allpairs.links import bandwidth, reordered
 from cocite.allpairs.run import AllPairs
 from cocite.errors import NotConverged, ResourceError
+from cocite.graph.links import in_links
 from cocite.resources import available, format_size
 
 PERIODS = {"98-99": 1525, "98-01": 3208, "98-03": 5307, "98-05": 7984, "98-07": 10_682}
@@ -45,7 +48,7 @@ PERIODS = {"98-99": 1525, "98-01": 3208, "98-03": 5307, "98-05": 7984, "98-07": 
 KINDS: dict[str, dict[str, Any]] = {
     "SOR-SR (sor 1.3, pruned at 0.009)": {"method": "sor", "prune": 0.009},
     "gauss-seidel": {},
-    "PSUM-SR (psum)": {"method": "psum"},
+    "PSUM-SR (psum)": PSUM,
     "SVD-SR (svd, rank 50)": {"method": "svd", "rank": 50},
     "SVD-SR (svd, rank 800)": {"method": "svd", "rank": 800},
 }
@@ -74,35 +77,42 @@ def space(shop: Shop) -> Iterator[Row]:
 
 
 def _spaces(name: str, graph: Graph) -> Iterator[Row]:
-    truth = None
+    truth, rows = None, reduce(in_links(graph), order=False).size
+    if rows <= EXACT_ROWS:
+        truth = exact_simrank(graph, decay=0.8, epsilon=1e-6, threads=1).array()
     for title, options in KINDS.items():
-        checked = AllPairsOptions(decay=0.8, epsilon=0.05, **options)
-        plan = AllPairs(graph, checked, memory=1 << 45, threads=1)
-        if plan.core.size <= EXACT_ROWS and truth is None:
-            truth = exact_simrank(graph, decay=0.8, epsilon=1e-6, threads=1).array()
-        sparse = checked.prune is not None
-        row = {"graph": name, "nodes": graph.nodes, "links": graph.edges, "rows": plan.core.size}
-        row |= {"method": title, "planned": None if sparse else plan.bytes}
-        fits = sparse or plan.bytes <= MOST_MEMORY * available()
+        if options == PSUM:
+            planned = partial_sums_bytes(graph)
+        else:
+            checked = AllPairsOptions(decay=0.8, epsilon=0.05, **options)
+            planned = AllPairs(graph, checked, memory=1 << 45, threads=1).bytes
+        sparse = "prune" in options
+        row = {"graph": name, "nodes": graph.nodes, "links": graph.edges, "rows": rows}
+        row |= {"method": title, "planned": None if sparse else planned}
+        fits = sparse or planned <= MOST_MEMORY * available()
         if fits and (truth is not None or "rank 800" not in title):
-            row |= _measured(graph, checked, truth)
+            row |= _measured(graph, options, truth)
         yield row
 
 
-def _measured(graph: Graph, options: AllPairsOptions, truth: NDArray[np.floating] | None) -> Row:
+def _measured(graph: Graph, options: dict[str, Any], truth: NDArray[np.floating] | None) -> Row:
     """Seconds are of processor time. ``converged``: the bound is within the accuracy asked for."""
     tracemalloc.start()
     begin = time.process_time()
     row: Row = {"converged": False}
     try:
-        found = AllPairs(graph, options, memory=1 << 45, threads=1).run()
+        if options == PSUM:
+            found = partial_sums(graph, 0.8, 0.05)
+        else:
+            checked = AllPairsOptions(decay=0.8, epsilon=0.05, **options)
+            found = AllPairs(graph, checked, memory=1 << 45, threads=1).run()
     except (NotConverged, ResourceError) as error:
         row["ended"] = str(error).split(". ")[0]
     else:
         how = found.convergence
         row = {"converged": how.converged, "sweeps": how.sweeps, "bound": how.error_bound}
         row["ended"] = how.reason
-        if options.prune is not None:
+        if "prune" in options:
             row["scores kept"] = int(found.matrix.end)  # type: ignore[attr-defined]
     row["seconds"] = round(time.process_time() - begin, 2)
     row["measured"] = tracemalloc.get_traced_memory()[1]

@@ -39,8 +39,6 @@ from benchmarks.performance import write
 from cocite.errors import UsageError
 from cocite.resources import format_size, parse_size
 
-__all__ = ["main", "points", "sizes"]
-
 KEPT = Kept("growth")
 DEGREE, SAMPLES, LENGTH = 10, 10, 10
 DEGREES, MANY_SAMPLES, LENGTHS = (5, 10, 20, 40), (5, 10, 20, 40, 80), (5, 7, 10, 15)

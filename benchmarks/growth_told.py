@@ -17,8 +17,6 @@ from benchmarks.block import ROOT
 from benchmarks.kept import Parts, said
 from cocite.resources import format_size, format_time
 
-__all__ = ["PICTURE", "QUANTITIES", "SERIES", "figures", "fitted", "picture"]
-
 SERIES = ("nodes", "links", "samples", "length")
 PICTURE = ROOT / "docs" / "growth.svg"
 Row = Mapping[str, Any]

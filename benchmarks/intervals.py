@@ -38,7 +38,7 @@ from benchmarks.block import DATA, ROOT, Block, run_today
 from cocite import Graph, Index
 from cocite.index.layouts.reader import SampledReader
 from cocite.measures import find_measure
-from cocite.options.query import BOUNDS
+from cocite.options.query import INTERVALS as METHODS
 from cocite.search.intervals import Draws, around
 
 LEVELS, SIZES = (0.5, 0.8, 0.95), (100, 1000)
@@ -70,7 +70,7 @@ def widths(reader: SampledReader, truth: NDArray[np.float64], kind: str, size: i
     own = reader.part.ask_settings(find_measure("psimrank").ask_settings({}))
     pairs = pairs_of(truth, INTERVALS // (20 * runs))[kind]
     span = reader.span(own)
-    sums = {bound: np.zeros((len(LEVELS), 2)) for bound in BOUNDS}
+    sums = {bound: np.zeros((len(LEVELS), 2)) for bound in METHODS}
     errors: list[NDArray[np.float64]] = []
     for node, others in pairs:
         values, most = reader.values(node, others, own)
@@ -80,7 +80,7 @@ def widths(reader: SampledReader, truth: NDArray[np.float64], kind: str, size: i
             draws = Draws(values[part], most[part], span)
             stderr = draws.values.std(axis=0, ddof=1) / np.sqrt(size)
             errors.append(np.stack([draws.values.mean(axis=0) - true, stderr], axis=1))
-            for bound in BOUNDS:
+            for bound in METHODS:
                 for at, level in enumerate(LEVELS):
                     mean, below, above = around(draws, level, bound)
                     low, high = np.maximum(0, mean - below), np.minimum(DECAY, mean + above)
@@ -93,7 +93,7 @@ def widths(reader: SampledReader, truth: NDArray[np.float64], kind: str, size: i
         {
             "pairs": kind,
             "samples": size,
-            "bound": bound,
+            "interval": bound,
             "intervals": count,
             "width": {str(level): row[0] / count for level, row in zip(LEVELS, found, strict=True)},
             "inside": {
@@ -108,7 +108,7 @@ def widths(reader: SampledReader, truth: NDArray[np.float64], kind: str, size: i
 
 def certain(index: Index, bound: str, nodes: list[str]) -> float:
     """The share of lists whose first rank is certain."""
-    lists = [index.related(node, bound=bound) for node in nodes]
+    lists = [index.related(node, interval=bound) for node in nodes]
     found = [hits.certain_ranks > 0 for hits in lists if len(hits) > 1]
     return sum(found) / len(found)
 
@@ -118,7 +118,7 @@ def question(index: Index, bound: str, nodes: list[str]) -> tuple[float, float]:
     alone, both = [], []
     for node in nodes * 3:
         begin = time.perf_counter()
-        hits = index.related(node, bound=bound)
+        hits = index.related(node, interval=bound)
         middle = time.perf_counter()
         _ = hits.certain_ranks
         alone.append(1e3 * (middle - begin))
@@ -136,7 +136,7 @@ def measure(graph: Graph, folder: Path) -> list[Row]:
     rng, rows = np.random.default_rng(1), []
     names = whole.nodes.names(rng.choice(graph.nodes, LISTS, replace=False))
     for size in SIZES:
-        index = whole.first(size)
+        index = whole.with_samples(size)
         for kind in ("hits", "any"):
             found = widths(reader, truth, kind, size)
             if kind == "hits":

@@ -25,8 +25,6 @@ from typing import Any
 
 from benchmarks.block import run_today
 
-__all__ = ["Kept", "Parts", "Watch", "busy_of_others", "said", "watched"]
-
 RESULTS = Path(__file__).parent / "results"
 Parts = dict[str, dict[str, Any]]
 

@@ -150,10 +150,10 @@ def sweep(graph: Graph) -> Found:
     system = System(graph, 0.85, room=plan_ranks(graph, budget(None)))
     assert isinstance(system.links, Resident), "this graph does not fit in memory"
     sweeps = system.sweeps(np.full(graph.nodes, 1 / graph.nodes), None)
-    offsets, nodes = system.links.core[:2]
-    core, links = system.lumped.core, int(offsets[-1])
+    _, ends, nodes, _ = system.links.core
+    core, links = system.lumped.core, int(ends[-1])
     streamed = (8 + 32 + 16 + 16) * core + 4 * links
-    return row(best(lambda: next(sweeps), 10), streamed, [(missed(nodes, 8), 8 * core)])
+    return row(best(lambda: next(sweeps), 10), streamed, [(missed(nodes[:links], 8), 8 * core)])
 
 
 def scan(graph: Graph) -> Found:

@@ -6,8 +6,6 @@ from benchmarks.arithmetic import digits
 from benchmarks.kept import Parts, said
 from cocite.resources import format_size
 
-__all__ = ["KERNELS", "figures"]
-
 KERNELS = {
     "sweep": "a sweep of PageRank (`kernels/rank.py`)",
     "scan": "a scan of 16 lanes by minimum (`kernels/scan.py`)",

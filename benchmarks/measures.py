@@ -23,7 +23,6 @@ import cocite
 from benchmarks.block import ROOT, add_write, edit
 from cocite import Graph
 from cocite.measures import MEASURES
-from cocite.measures.blend import Blend
 
 DOCS = ROOT / "docs" / "measures.md"
 BEGIN = "<!-- table: python -m benchmarks.measures --write -->"
@@ -101,7 +100,7 @@ def main() -> None:
         graph = Graph.open(path)
         of_links = [name for name, measure in MEASURES.items() if not measure.texts]
         for measure in map(MEASURES.__getitem__, chosen.only or of_links):
-            layouts = [""] if isinstance(measure, Blend) else measure.layouts
+            layouts = [""] if measure.parts else measure.layouts
             for layout in layouts:
                 lines.append(row(name, graph, measure.name, layout, chosen.queries))
                 print(lines[-1], flush=True)

@@ -34,8 +34,6 @@ from benchmarks.papers_told import figures, line
 from benchmarks.performance import write
 from cocite.resources import format_size, parse_size
 
-__all__ = ["main", "number"]
-
 KEPT = Kept("papers")
 NEEDED_BY = {
     "psimrank": ("related psimrank", "related-all", "refresh"),

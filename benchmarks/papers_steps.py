@@ -25,8 +25,6 @@ from benchmarks.peak import peak
 from benchmarks.peers.worker import timed
 from cocite import Graph, Index
 
-__all__ = ["INDEXES", "STEPS", "free_samples", "trees"]
-
 SEED, K, COLD, WARM = 1, 20, 10, 300
 RESERVE = 0.35
 """The share of the free disk that an index of samples may take: later steps need some, too."""

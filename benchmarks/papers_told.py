@@ -12,8 +12,6 @@ from typing import Any
 from benchmarks.kept import Parts, said
 from cocite.resources import format_size, format_time
 
-__all__ = ["PRINTED", "figures", "line"]
-
 SAMPLES = 100
 MACHINE = "2.8 GHz Pentium 4, 2 GB, section 5.2"
 PRINTED = {

@@ -7,8 +7,6 @@ import resource
 import sys
 from pathlib import Path
 
-__all__ = ["peak"]
-
 
 def peak() -> int:
     """Bytes. Not what ``getrusage`` says where there is better: on Linux that begins with the peak

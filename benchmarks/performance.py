@@ -18,8 +18,6 @@ from typing import Any
 from benchmarks.block import ROOT, add_write, edit
 from benchmarks.kept import Kept, Parts
 
-__all__ = ["DOCUMENT", "STUDIES", "block", "whole", "write"]
-
 DOCUMENT = ROOT / "docs" / "performance.md"
 STUDIES: Mapping[str, str] = {
     "peers": "benchmarks.peers.document",

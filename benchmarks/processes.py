@@ -21,8 +21,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Spending", "others", "processor_seconds"]
-
 _SUBREAPER = 36
 _SECONDS = 0.1
 _TICK = 1 / os.sysconf("SC_CLK_TCK")

@@ -1,6 +1,6 @@
 """What a refresh costs against a build, and what its index costs when asked.
 
-    python -m benchmarks.refresh GRAPH [--samples 100] [--share 0.1] [--threads 2]
+    python -m benchmarks.refresh GRAPH [--samples 100] [--fraction 0.1] [--threads 2]
 
 GRAPH is a stored graph whose nodes are the integers from 0 on. Two later ones are made of it in a
 scratch directory: *links*, in which 1 % of the links is gone and as many are new; and *pages*, in
@@ -104,7 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.refresh", description=__doc__)
     parser.add_argument("graph", metavar="GRAPH")
     parser.add_argument("--samples", type=int, default=100)
-    parser.add_argument("--share", type=float, default=0.1)
+    parser.add_argument("--fraction", type=float, default=0.1)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     graph = Graph.open(options.graph)

@@ -28,8 +28,6 @@ from cocite import Graph
 from cocite.cli.output import table_text
 from cocite.resources import format_size, parse_size
 
-__all__ = ["main"]
-
 _PIECE = 1 << 20
 
 

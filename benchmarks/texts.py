@@ -42,7 +42,7 @@ def ways(texts: Path) -> dict[str, dict[str, Any]]:
     """What is compared, by name; links alone first."""
     found: dict[str, dict[str, Any]] = {"links alone": {}}
     found["`--texts`"] = {"texts": texts}
-    found["`--texts-share 0.2`"] = {"texts": texts, "texts_share": 0.2}
+    found["`--text-fraction 0.2`"] = {"texts": texts, "text_fraction": 0.2}
     found["all words: `--words 1000000`"] = {"texts": texts, "words": 1_000_000}
     return found | {"texts alone": {"texts": texts, "measure": "tfidf"}}
 

@@ -40,7 +40,7 @@ from cocite.evaluation import Bootstrap, IndexRanker, Ranker
 from cocite.evaluation.held_out import CoNeighborGain, Hidden, hidden_pairs, hide_links
 from cocite.evaluation.labels import SAME
 from cocite.evaluation.points import called
-from cocite.evaluation.trials import first_points, suite_of
+from cocite.evaluation.trials import first_points
 from cocite.evaluation.truth import Truth, read_truth, sample_pages
 
 SUITES = {"cora": "cora-linqs", "polblogs": "polblogs", "web": None, "wikispeedia": "wikispeedia"}
@@ -67,7 +67,7 @@ def measure(name: str, folder: Path) -> Row:
     pairs = hidden_pairs(graph, SHARE, 0)
     shown, hidden = hide_links(graph, folder / "shown.graph", pairs), Hidden.of(pairs)
     court = CoNeighborGain(graph, shown, hidden, sample_pages(hidden.pages, PAGES, 0), 1 << 30)
-    points, _ = first_points(suite_of((), (), SAMPLES, 0), graph, 0, False)
+    points, _ = first_points(graph, {"samples": SAMPLES, "seed": 0})
     rows = []
     for number, each in enumerate(points):
         found: Row = {"name": called(each), "measure": each.measure}

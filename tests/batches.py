@@ -12,8 +12,6 @@ from typing import Any
 
 from cocite import Index
 
-__all__ = ["all_rows"]
-
 
 def all_rows(index: Index, output: Path, k: int, **options: Any) -> list[tuple[Any, ...]]:
     """Rows of node, rank, related node, score, standard error, and the ends of an interval where

@@ -13,8 +13,6 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["HOLD", "LIMIT", "Clock", "ThreadClock", "wait_for"]
-
 LIMIT = 120.0
 """Seconds that an event may take on any machine; only a test that fails waits so long."""
 _PAUSE = 0.01

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,6 +30,16 @@ settings.load_profile("cocite")
 DATA = Path(os.environ.get("COCITE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 """Real data sets: beside the checkout, or where COCITE_DATA says."""
 
+
+class Printed(NamedTuple):
+    """What a command printed."""
+
+    out: str
+    err: str
+
+
+Shell = Callable[..., Printed]
+Ask = Callable[..., tuple[int, str, str]]
 Edges = Iterable[tuple[object, ...]]
 MakeGraph = Callable[..., Graph]
 
@@ -77,6 +87,32 @@ def postgres() -> Iterator[str]:
         pytest.skip("PostgreSQL does not run as root, and there is no user postgres or nobody")
     with server() as address:
         yield address
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
+    """``ask("related", path, "x")`` runs a command here: its exit code, and what it printed."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        from cocite.cli.main import main
+
+        capsys.readouterr()
+        code = main([*map(str, words)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def shell(ask: Ask) -> Shell:
+    """``shell(["related", path, "x"], 2)`` runs a command that ends with this code."""
+
+    def run(words: Sequence[str], code: int = 0) -> Printed:
+        found, out, err = ask(*words)
+        assert found == code, err
+        return Printed(out, err)
+
+    return run
 
 
 INGESTED = False

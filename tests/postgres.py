@@ -17,8 +17,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PASSWORD", "programs", "server"]
-
 PASSWORD = "ge:heim/#1"
 """With all that an address must write as %XX."""
 

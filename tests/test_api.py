@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 import cocite
-from cocite.cli.main import main
 from cocite.errors import StoreError, UsageError
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 
 
 def test_all_public_names_exist_and_are_sorted() -> None:
@@ -98,14 +97,13 @@ def test_info_and_verify_are_functions_too(make_graph: MakeGraph, tmp_path: Path
 
 
 def test_answers_are_evaluated_as_on_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     graph = cocite.generate_web("g", nodes=300, links=2000, seed=1, labels="labels.tsv")
     index = cocite.build(graph, "i", samples=10, measure="psimrank")
     command = "evaluate i --labels labels.tsv --queries 30 --cutoffs 5 --set decay=0.3 --seed 2"
-    assert main([*command.split(), "--format", "json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
+    printed = json.loads(shell([*command.split(), "--format", "json"]).out)
     settings: dict[str, Any] = {"queries": 30, "cutoffs": [5], "settings": {"decay": 0.3}}
     for given in ("i", index, Path("i")):
         found = cocite.evaluate(given, labels="labels.tsv", seed=2, **settings)

@@ -7,12 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cocite
 from cocite.deadline import check, limited
 from cocite.errors import QueryTimeout
 from cocite.index.layouts import part
+from cocite.index.layouts.trees import reader as trees
+from cocite.kernels import trees as kernels
 from cocite.search.scorer import ScoreQuery
 from tests.clock import Clock
 
@@ -110,13 +113,14 @@ def test_large_files_of_samples_are_read_in_pieces_with_the_same_result(
 
 
 def test_how_often_a_question_looks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In pieces of three samples, whichever files they lie in: fourteen of 40."""
+    """Whenever it has read so much; at most every few of 40 samples."""
     index, looks = cocite.open(folder / "psimrank"), []
-    monkeypatch.setattr(part, "_AT_ONCE", 3 * len(index.nodes))
-    monkeypatch.setattr(part, "check", lambda: looks.append(1))
+    least = np.array([0, 0, 1], np.uint64)
+    monkeypatch.setattr(trees.TreeReader, "_progress", lambda reader: least.copy())
+    monkeypatch.setattr(trees, "check", lambda: looks.append(1))
     settings = index.stored.ask_settings({})
-    index.scorer.top(0, ScoreQuery(5, 0.0, index_filter(index), settings))
-    assert len(looks) == 14
+    index.scorer.top(index.nodes.id("p3"), ScoreQuery(5, index_filter(index), settings))
+    assert len(looks) == -(-40 // kernels._FEW)
 
 
 def index_filter(index: Any) -> Any:

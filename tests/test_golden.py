@@ -36,7 +36,7 @@ def test_there_are_golden_files_of_every_layout() -> None:
     assert TODAY in FOLDERS
     indexes = [cocite.open(path) for path in sorted((TODAY / "indexes").iterdir())]
     assert {part.layout for index in indexes for part in index.stored.parts} == set(LAYOUTS)
-    assert any(len(index.stored.freshness.generations) > 1 for index in indexes)
+    assert any(len(index.stored.freshness.snapshots) > 1 for index in indexes)
     assert any(index.stored.refined for index in indexes)
     kept = {path.name.split("-0")[0].removeprefix("in.") for path in TODAY.rglob("*")}
     assert {"since", "names.by_name", "names.values", "in_weights", "diagonal"} <= kept

@@ -113,7 +113,7 @@ def test_the_machine_is_read_once_for_a_build_and_all_its_answers(
     if "bits" not in options:
         index.why(first, second)
     if sampled:
-        index.first(4).related(first, refine=True)
+        index.with_samples(4).related(first, refine=True)
     index.related_all(tmp_path / "all.csv", 3)
     assert readings == ONCE
 

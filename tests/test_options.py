@@ -99,7 +99,7 @@ def test_a_request_has_a_parameter_a_field() -> None:
         taken = {each.name: each for each in operations_of(Limits(), ["x"])[verb].takes}
         for name, each in QueryOptions.declared().items():
             assert (name in taken) == ("http" in each.fronts)
-        assert taken["k"].high == Limits().k
+        assert taken["k"].option.high == Limits().k
         assert set(SETTINGS) < taken.keys()
 
 

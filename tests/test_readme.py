@@ -24,7 +24,7 @@ from benchmarks.report import newest, with_figures
 
 from benchmarks import defaults, intervals, related_all, suites
 from cocite.cli.main import main
-from cocite.options.query import BOUNDS
+from cocite.options.query import INTERVALS
 from cocite.resources import cores
 
 ROOT = Path(__file__).parents[1]
@@ -134,7 +134,7 @@ def test_the_table_of_intervals_is_that_of_the_results() -> None:
     for row in rows.values():
         assert row["intervals"] == 100_000
         assert all(share >= float(level) for level, share in row["inside"].items())
-    betting, bernstein = (rows["hits", 100, bound]["width"]["0.95"] for bound in BOUNDS[:2])
+    betting, bernstein = (rows["hits", 100, bound]["width"]["0.95"] for bound in INTERVALS[:2])
     assert betting <= bernstein / 2
     assert rows["hits", 1000, "betting"]["certain"] >= 0.3
 

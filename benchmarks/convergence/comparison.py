@@ -33,8 +33,6 @@ from cocite.graph import Graph
 from cocite.ranking.pagerank import Personalization, Ranks, pagerank
 from cocite.ranking.vectors import Vector, order_of
 
-__all__ = ["Comparison", "Difference", "compare"]
-
 
 @dataclass(frozen=True)
 class Difference:

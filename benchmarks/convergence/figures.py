@@ -32,7 +32,6 @@ from cocite.storage import check_folder, new_folder
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ALL", "CONTENTS", "check_study_output", "settled_rows", "study_facts", "write_study"]
 
 CONTENTS = "study.json"
 ALL = "all nodes"

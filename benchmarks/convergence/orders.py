@@ -26,18 +26,6 @@ from cocite.graph import Graph
 from cocite.ranking.vectors import Vector
 from cocite.resources import budget, format_size
 
-__all__ = [
-    "Histogram",
-    "Ids",
-    "Reference",
-    "memory_beside",
-    "places_of",
-    "position_histogram",
-    "rounding_of",
-    "sizes_to",
-    "top_similarity",
-]
-
 Ids = NDArray[np.uint32]
 _NODE = 80
 """Bytes a node of a set while its ranks are computed, sorted and compared."""

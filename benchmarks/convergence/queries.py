@@ -26,8 +26,6 @@ from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
 from cocite.io.readers.tables import texts_of
 
-__all__ = ["Query", "queries_of_words", "query_of_nodes", "query_of_words"]
-
 _WORD = re.compile(r"[^\W_]+")
 
 

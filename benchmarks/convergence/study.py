@@ -55,14 +55,6 @@ from cocite.ranking.pagerank import Dangling, Personalization, set_up
 from cocite.ranking.solver import System
 from cocite.ranking.vectors import Vector, order_of
 
-__all__ = [
-    "Agreement",
-    "ConvergenceStudy",
-    "Iteration",
-    "Settled",
-    "study",
-]
-
 
 class Iteration(Enum):
     """What computes the ranks."""

@@ -19,8 +19,6 @@ from benchmarks.peers.nearest import EMBEDDING, OURS
 from benchmarks.peers.tasks import TASKS
 from cocite.resources import format_size
 
-__all__ = ["figures", "ratios", "told", "warnings", "wholes"]
-
 BUSY, CLOCK = 0, 1
 Row = Mapping[str, Any]
 Get = Callable[[Any], float]

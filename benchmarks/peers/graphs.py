@@ -18,8 +18,6 @@ from benchmarks.block import DATA
 from benchmarks.peers.pairs import pairs_file
 from cocite import Graph
 
-__all__ = ["FILES", "Text", "prepare", "there"]
-
 FILES = {
     "web-NotreDame": "web-NotreDame/web-NotreDame.txt.gz",
     "cnr-2000": "cnr-2000/cnr-2000.edges.txt.gz",

@@ -17,19 +17,6 @@ from numpy.typing import NDArray
 import cocite
 from cocite import Graph
 
-__all__ = [
-    "Ours",
-    "few_links",
-    "load_cocite",
-    "load_graphblas",
-    "load_igraph",
-    "load_networkit",
-    "load_networkx",
-    "load_scikit_network",
-    "load_scipy",
-    "start",
-]
-
 
 class Ours(NamedTuple):
     """A graph, and what its nodes were called: id of the text by id of ours."""

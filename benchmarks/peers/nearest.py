@@ -39,8 +39,6 @@ from cocite.evaluation.points import JudgePlan
 from cocite.evaluation.rankers import Related
 from cocite.evaluation.truth import Truth, read_truth
 
-__all__ = ["EMBEDDING", "GRAPHS", "NEAREST", "OURS", "beside", "there"]
-
 EMBEDDING = "embedding"
 NEAREST = ("usearch", "hnswlib")
 OURS = ("neighbourhood", "psimrank")

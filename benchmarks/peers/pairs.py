@@ -16,23 +16,6 @@ from numpy.typing import NDArray
 
 from benchmarks.peers.loads import load_graphblas, load_scipy
 
-__all__ = [
-    "by_cocite",
-    "by_graphblas",
-    "by_igraph",
-    "by_networkit",
-    "by_networkx",
-    "by_scipy",
-    "exactly",
-    "load_cocite",
-    "load_graphblas_pairs",
-    "load_igraph",
-    "load_networkit",
-    "load_networkx",
-    "load_scipy_pairs",
-    "pairs_file",
-]
-
 PIECE = 1 << 13
 Pairs = NDArray[np.int64]
 Values = NDArray[np.float64]

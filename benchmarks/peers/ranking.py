@@ -16,18 +16,6 @@ from numpy.typing import NDArray
 
 from benchmarks.peers.loads import Ours
 
-__all__ = [
-    "DAMPING",
-    "by_cocite",
-    "by_graphblas",
-    "by_igraph",
-    "by_networkit",
-    "by_networkx",
-    "by_scikit_network",
-    "by_scipy",
-    "exactly",
-]
-
 DAMPING = 0.85
 Vector = NDArray[np.float64]
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from benchmarks.peers import loads, pairs, ranking, walks
 
-__all__ = ["OURS", "PACKAGES", "TASKS", "Solver", "Task", "missing"]
-
 OURS = "cocite"
 PACKAGES = {
     "cocite": (),

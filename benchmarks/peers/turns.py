@@ -22,8 +22,6 @@ from benchmarks.block import ROOT
 from benchmarks.peers.graphs import Text
 from benchmarks.peers.tasks import OURS, TASKS
 
-__all__ = ["FLOOR", "compare", "reference"]
-
 LONG, LONGEST = 60.0, 1800.0
 PASSIVE = {"OMP_WAIT_POLICY": "passive"}
 """Threads of OpenMP that wait shall not spin, which is no work and depends on what else runs."""

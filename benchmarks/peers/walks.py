@@ -23,22 +23,6 @@ import cocite
 from benchmarks.peers.loads import Ours, load_cocite
 from cocite import Index
 
-__all__ = [
-    "DECAY",
-    "SOURCE",
-    "all_by_cocite",
-    "all_by_graphblas",
-    "all_by_networkx",
-    "all_by_scipy",
-    "all_exactly",
-    "load_index",
-    "source_by_cocite",
-    "source_by_graphblas",
-    "source_by_networkx",
-    "source_by_scipy",
-    "source_exactly",
-]
-
 DECAY, SOURCE, SAMPLES = 0.6, 0, 100
 Matrix = NDArray[np.float64]
 

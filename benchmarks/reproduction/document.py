@@ -14,8 +14,6 @@ from benchmarks.reproduction.rows import Paper, Row, apart, between, decided, ov
 from benchmarks.reproduction.solved import PAPER_003
 from benchmarks.reproduction.walked import GAMMA_001, PAPER_000, PAPER_001
 
-__all__ = ["DOCUMENT", "PAPERS", "RESULTS_FILE", "document", "in_text"]
-
 RESULTS_FILE = RESULTS / "reproduction.json"
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reproduction.md"
 PAPERS: tuple[Paper, ...] = (PAPER_000, PAPER_001, PAPER_002, PAPER_003, PAPER_004)

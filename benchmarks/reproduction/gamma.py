@@ -31,15 +31,13 @@ from typing import Any
 
 from benchmarks.studies.checks import graph_of
 from benchmarks.studies.plans import StudySuite, SuiteData, SuiteJudge
+from benchmarks.studies.points import MethodPlan, SweepPlan
 from benchmarks.studies.run import run_suite
 from cocite.evaluation.judge import Judgment
-from cocite.evaluation.points import MethodPlan, SweepPlan
 from cocite.evaluation.rankers import IndexRanker
 from cocite.evaluation.report import Result
 from cocite.evaluation.truth import read_truth
 from cocite.search import build
-
-__all__ = ["GRAPHS", "SEEDS", "gamma_000", "gamma_001", "lengths_001"]
 
 SEEDS = range(6)
 """Each seed draws its own walks and its own queries."""

@@ -9,8 +9,6 @@ import numpy as np
 from benchmarks.arithmetic import mean
 from benchmarks.reproduction.rows import Measured, Paper, Row, decided, each, grows, over_seeds
 
-__all__ = ["PAPER_002"]
-
 _SHOWN = (1, 5, 10, 20)
 _NEEDS = ("content wikispeedia", "content git's manual")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from benchmarks.reproduction.rows import Measured, Paper, Row, each, grows, picture
 
-__all__ = ["PAPER_004"]
-
 _BLOCKS = ("1", "2", "4")
 
 

@@ -22,8 +22,6 @@ from cocite.options.rank import RankOptions
 from cocite.ranking.blocks import Blocked
 from cocite.ranking.pagerank import pagerank, set_up
 
-__all__ = ["blocks", "moved_pages", "orders", "paging", "power_residual", "precision"]
-
 _WEBS = {
     "cnr-2000": "cnr-2000/cnr-2000.edges.txt.gz",
     "web-NotreDame": "web-NotreDame/web-NotreDame.txt.gz",

@@ -12,20 +12,6 @@ from typing import Any
 
 from benchmarks.arithmetic import mean
 
-__all__ = [
-    "Measured",
-    "Paper",
-    "Row",
-    "apart",
-    "between",
-    "decided",
-    "each",
-    "grows",
-    "over_seeds",
-    "picture",
-    "unavailable",
-]
-
 Measured = Mapping[str, Any]
 Told = tuple[str, str]
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from benchmarks.reproduction.rows import Measured, Paper, Row, each, grows, picture, unavailable
 
-__all__ = ["PAPER_003"]
-
 _DBLP = "authors as DBLP "
 
 

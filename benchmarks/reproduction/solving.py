@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.exact_figures import FIGURES
+from benchmarks.partial_sums import sweeps_for
 from benchmarks.sor import DECAY, EXPERIMENTS, Shop
 from cocite.allpairs.links import reordered
-from cocite.allpairs.sweeps import sweeps_for
-
-__all__ = ["KEPT", "beforehand", "example", "experiment", "figure"]
 
 KEPT = ("omega", "sparse", "dense", "bandwidth")
 """The experiments that figure 6 needs."""

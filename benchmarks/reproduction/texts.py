@@ -20,12 +20,10 @@ from urllib.parse import unquote
 import cocite
 from benchmarks.reproduction.gamma import SEEDS
 from benchmarks.studies.plans import StudySuite, SuiteData, SuiteJudge
+from benchmarks.studies.points import MethodPlan, SweepPlan
 from benchmarks.studies.run import run_suite
-from cocite.evaluation.points import MethodPlan, SweepPlan
 from cocite.evaluation.report import Result
 from cocite.index.layouts.rows.reader import FeatureReader
-
-__all__ = ["SITES", "content", "example"]
 
 _DEPTH = 20
 SITES = ("wikispeedia", "git's manual")

@@ -22,8 +22,6 @@ from benchmarks.reproduction.rows import (
 )
 from cocite.resources import format_time
 
-__all__ = ["GAMMA_000", "GAMMA_001", "PAPER_000", "PAPER_001"]
-
 GAMMA_000 = ("wikispeedia", "web", "hollins")
 GAMMA_001 = ("wikispeedia", "web", "hollins", "cora", "polblogs", "cit-HepPh")
 _PAPERS = "`python -m benchmarks.papers FOLDER`"

@@ -16,8 +16,6 @@ import cocite
 from benchmarks.reproduction.gamma import SEEDS
 from benchmarks.studies.checks import tree_sizes
 
-__all__ = ["sizes", "trees", "witnesses"]
-
 _K = (1, 10, 100)
 _LINKS = {
     "cnr-2000": "cnr-2000/cnr-2000.edges.txt.gz",

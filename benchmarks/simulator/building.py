@@ -22,19 +22,6 @@ from dataclasses import dataclass
 
 from benchmarks.simulator.events import Machine, World
 
-__all__ = [
-    "AHEAD",
-    "Coarse",
-    "Fine",
-    "Outcome",
-    "Rank",
-    "Weather",
-    "coarse",
-    "fine",
-    "fine_calls",
-    "rank",
-]
-
 AHEAD = 3
 """Samples that blocks lay out at a time (``index/layouts/trees/assemble.py``)."""
 _HOPELESS = 1000

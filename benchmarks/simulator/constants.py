@@ -21,8 +21,6 @@ from typing import Any
 
 from benchmarks.block import add_write, edit
 
-__all__ = ["FILE", "QUIET", "Constants", "add_keep", "keep", "keep_quiet", "kept", "read"]
-
 QUIET = 0.1
 FILE = Path(__file__).parents[1] / "results" / "cluster.json"
 

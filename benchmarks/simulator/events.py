@@ -14,8 +14,6 @@ import heapq
 from collections.abc import Callable
 from itertools import count
 
-__all__ = ["Machine", "World"]
-
 Action = Callable[[], None]
 
 

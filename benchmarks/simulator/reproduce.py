@@ -18,8 +18,6 @@ from benchmarks.simulator.building import Coarse, Fine, Rank, Weather, coarse, f
 from benchmarks.simulator.constants import Constants
 from benchmarks.simulator.serving import Served, Serving, serve
 
-__all__ = ["ALLOWED", "Figure", "figures", "table"]
-
 ALLOWED = 0.3
 _GROUP = 16
 _QUESTIONS = 1000

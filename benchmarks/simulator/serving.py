@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 from benchmarks.simulator.building import Weather
 from benchmarks.simulator.events import Machine, World
 
-__all__ = ["NORMAL_99", "Served", "Serving", "serve"]
-
 NORMAL_99 = 2.326
 """The normal distribution's 99th percentile."""
 _SILENCES = 2

@@ -31,8 +31,6 @@ from benchmarks.simulator.constants import Constants
 from benchmarks.simulator.serving import Serving, serve
 from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
 
-__all__ = ["WEBS", "Kind", "Plan", "Web", "plans", "table"]
-
 IDS = 2**32 - 1
 """As many nodes has a graph at most; the rows of more reckon with ids twice as wide."""
 SAMPLES = 100

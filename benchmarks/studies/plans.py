@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cocite.evaluation.points import DataPlan, JudgePlan, Suite
+from benchmarks.studies.points import Suite
+from cocite.evaluation.points import DataPlan, JudgePlan
 
 _ALL = "*"
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks.studies.checks import embed, graph_of, quick_judge
 from benchmarks.studies.plans import BlendPlan, StudySuite
+from benchmarks.studies.points import Swept, candidates, combined, sweep_points
 from benchmarks.studies.rankers import BlendedRanking, Scale, VectorRanker
 from benchmarks.studies.study import Best, Series, SuiteStudy
 from benchmarks.studies.suite import accuracies, structures
@@ -28,14 +29,7 @@ from cocite.deadline import clock
 from cocite.errors import UsageError
 from cocite.evaluation.judge import Judge, Judgment
 from cocite.evaluation.labels import Bootstrap
-from cocite.evaluation.points import (
-    Point,
-    Swept,
-    called,
-    candidates,
-    combined,
-    sweep_points,
-)
+from cocite.evaluation.points import Point, called
 from cocite.evaluation.rankers import (
     Builds,
     IndexRanker,
@@ -256,7 +250,11 @@ class _SuiteRun:
             )
             seconds = clock() - begin
             for each, all_queries in group:
-                view = index if each.samples in (None, index.samples) else index.first(each.samples)
+                view = (
+                    index
+                    if each.samples in (None, index.samples)
+                    else index.with_samples(each.samples)
+                )
                 ranker = IndexRanker(view, self._truth.candidates, **dict(each.ask))
                 took = seconds if view is index else None
                 self._sizes[each] = _bytes_of(view, each.samples), took

@@ -61,23 +61,19 @@ from benchmarks.studies.plans import (
     SuiteData,
     SuiteJudge,
 )
+from benchmarks.studies.points import MethodPlan, SweepPlan, chosen_measures, sweep_points
 from benchmarks.studies.rankers import Scale
 from benchmarks.studies.study import Precise, Trees
+from benchmarks.studies.xjaccard import exact_xjaccard
 from cocite.allpairs import AllPairsOptions, exact_simrank
 from cocite.errors import InputError, UsageError
-from cocite.evaluation.points import (
-    MethodPlan,
-    SweepPlan,
-    chosen_measures,
-    point,
-    sweep_points,
-)
+from cocite.evaluation.points import point
 from cocite.evaluation.rankers import IndexRanker
 from cocite.evaluation.truth import sample_pages
 from cocite.graph import Graph
 from cocite.graph.links import links_of
 from cocite.measures import find_measure
-from cocite.measures.xjaccard import XJACCARD, exact_xjaccard
+from cocite.measures.xjaccard import XJACCARD
 from cocite.resources import Resources
 from cocite.search import Index
 from cocite.storage import disk
@@ -140,7 +136,7 @@ def accuracies(
         chosen = point(measure, "in", wanted)
         index = build(measure, "in", dict(chosen.build), f"building {measure}")
         for samples in sorted(plan.samples):
-            ranker = IndexRanker(index.first(samples), **dict(chosen.ask))
+            ranker = IndexRanker(index.with_samples(samples), **dict(chosen.ask))
             stage = partial(progress, f"comparing {measure}")
             yield Precise(measure, samples, accuracy(ranker, exact, queries, plan.ks, stage))
         disk.remove_tree(index.stored.store.path)

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from urllib.parse import quote
 
 import numpy as np
@@ -154,6 +154,21 @@ def _is_url(value: object) -> bool:
 
 def _escaped(text: str) -> str:
     return _SIGNS.sub(r"\\\g<0>", text).translate(_REFERENCES)
+
+
+def write_csv(table: ResultRows, file: TextIO, safe: bool = False) -> None:
+    """Write a table by RFC 4180 with lines that end in LF; what does not exist is an empty cell.
+    ``safe``: no text is one that a spreadsheet takes for a formula.
+    """
+    import csv
+
+    from cocite.io.writers.tables import safe_cell
+
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(table.titles)
+    for row in table.rows:
+        cells = ["" if (cell := plain(value)) is None else cell for value in row]
+        writer.writerow(map(safe_cell, cells) if safe else cells)
 
 
 # -- writable ----------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def _walked(rows: Matrix, decay: float) -> Matrix:
     return found
 
 
-@pytest.mark.parametrize("method", ["gauss-seidel", "plain", "psum", "svd"])
+@pytest.mark.parametrize("method", ["gauss-seidel", "plain", "svd"])
 @pytest.mark.parametrize("direction", ["in", "out", "any"])
 def test_simrank_along_any_links(tmp_path: Path, direction: str, method: str) -> None:
     nodes = 20
@@ -57,10 +57,6 @@ def test_simrank_along_any_links(tmp_path: Path, direction: str, method: str) ->
     way: dict[str, Any] = {"direction": direction, "method": method, "epsilon": 1e-4}
     if method == "svd":
         way |= {"rank": nodes, "epsilon": 0.9}
-    if (direction, method) == ("any", "psum"):
-        with pytest.raises(UsageError, match="direction any is for the method"):
-            cocite.exact_simrank(graph, **way)
-        return
     found = cocite.exact_simrank(graph, **way)
     error = found.convergence.error_bound + 0.6 ** (SWEEPS + 1)
     assert np.abs(found.array() - _walked(rows, 0.6)).max() <= error

@@ -17,6 +17,7 @@ from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.search.cache import cached_stores
 from tests.cli.test_completion import offered
+from tests.conftest import Shell
 
 TABLE = [("ann", "dune"), ("ann", "emma"), ("bob", "dune"), ("bob", "emma"), ("cy", "emma")]
 
@@ -35,7 +36,7 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 
 def test_an_index_and_a_plan_of_the_table_itself(
-    here: Path, capsys: pytest.CaptureFixture[str]
+    here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert told(capsys, "info", "t.csv", "--bipartite")["sides"]["left"] == 4
     told(capsys, "index", "t.csv", "--bipartite", "-o", "t.index")
@@ -52,10 +53,9 @@ def test_an_index_and_a_plan_of_the_table_itself(
         ["tune"],
         ["all-pairs", "-o", "x.csv"],
     ):
-        assert main([verb[0], "t.index", *verb[1:], "--bipartite"]) == 2
-        assert re.search("leave (--bipartite|it) out", capsys.readouterr().err)
-    assert main(["info", "--cache", "--bipartite"]) == 2
-    assert "leave one out" in capsys.readouterr().err
+        reply = shell([verb[0], "t.index", *verb[1:], "--bipartite"], 2)
+        assert re.search("leave (--bipartite|it) out", reply.err)
+    assert "leave one out" in shell(["info", "--cache", "--bipartite"], 2).err
 
 
 def test_names_complete_by_side(here: Path) -> None:
@@ -69,7 +69,7 @@ def test_names_complete_by_side(here: Path) -> None:
     assert offered(f"cocite related {index} --side nobody b") == []
 
 
-def test_titles_say_which_column_is_which(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_titles_say_which_column_is_which(here: Path, shell: Shell) -> None:
     expected = cocite.ingest(TABLE, bipartite=True).digest
     frames = {
         "user,item": ("item", "user"),
@@ -91,8 +91,7 @@ def test_titles_say_which_column_is_which(here: Path, capsys: pytest.CaptureFixt
             assert list(graph.names)[graph.sides.left :] == ["dune", "emma"]
         frame.columns = pd.Index([t.replace(left, "user").replace(right, "item") for t in titles])
         assert cocite.ingest(frame, bipartite=True).digest == expected
-    assert main(["ingest", "s.csv", "--bipartite", "--sides", "shopper,sku", "-o", "g"]) == 0
-    said = capsys.readouterr().err
+    said = shell(["ingest", "s.csv", "--bipartite", "--sides", "shopper,sku", "-o", "g"]).err
     assert "sides: 3 shopper, such as 'shopper:ann'; 2 sku, such as 'dune' (if it is" in said
     (here / "two.csv").write_text("sku,shopper\ndune,ann\nshopper,bob\n")
     graph = cocite.ingest("two.csv", bipartite=True, sides="shopper,sku")  # a node of that name
@@ -111,7 +110,7 @@ def _table(seed: int) -> list[tuple[int, int]]:
 def test_tuning_is_for_one_side(tmp_path: Path) -> None:
     graph = Graph.from_edges(_table(1), tmp_path / "g", bipartite=True)
     few: dict[str, Any] = {"measures": ["cocitation", "coupling"], "seed": 3, "queries": 0}
-    few["share"] = 0.5
+    few["fraction"] = 0.5
     items, users = cocite.tune(graph, **few), cocite.tune(graph, side="user", **few)
     assert items.chosen_by + items.judged_by <= 40
     assert 40 < users.chosen_by + users.judged_by <= 80

@@ -9,6 +9,7 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from tests.cli.test_completion import offered
+from tests.conftest import Shell
 
 PAGES = {"a": "Apples", "b": "Pears", "faq": "Questions &amp;  Answers", "old": "Old Questions"}
 
@@ -27,36 +28,29 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.parametrize(
     "asked", ["Questions & Answers", "questions & answers", "QUESTIONS  &  answers", "FAQ.html"]
 )
-def test_the_only_title_names_the_page(
-    site: str, capsys: pytest.CaptureFixture[str], asked: str
-) -> None:
-    assert main(["related", site, "faq.html", "-k", "3"]) == 0
-    expected = capsys.readouterr().out
-    assert main(["related", site, asked, "-k", "3"]) == 0
-    told = capsys.readouterr()
+def test_the_only_title_names_the_page(site: str, shell: Shell, asked: str) -> None:
+    expected = shell(["related", site, "faq.html", "-k", "3"]).out
+    told = shell(["related", site, asked, "-k", "3"])
     assert told.out == expected
     assert f"{asked!r} is answered as 'faq.html'\n" in told.err
     assert main(["why", site, "a.html", asked]) == 0
 
 
 @pytest.mark.parametrize("asked", ["& Answers", "ANSWERS"])
-def test_what_to_type_is_told(site: str, capsys: pytest.CaptureFixture[str], asked: str) -> None:
-    assert main(["related", site, asked, "-k", "3"]) == 2
-    assert capsys.readouterr().err.endswith(
+def test_what_to_type_is_told(site: str, shell: Shell, asked: str) -> None:
+    reply = shell(["related", site, asked, "-k", "3"], 2)
+    assert reply.err.endswith(
         f"Error: no node is named {asked!r}; 'Questions & Answers' is the title of 'faq.html'. "
         "Nodes are asked for by their names. Type: cocite related site faq.html -k 3\n"
     )
-    assert main(["why", site, "a.html", asked]) == 2
-    assert "Type: cocite why site a.html faq.html\n" in capsys.readouterr().err
+    assert "Type: cocite why site a.html faq.html\n" in shell(["why", site, "a.html", asked], 2).err
 
 
-def test_several_are_named(site: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["related", site, "questions"]) == 2
-    told = capsys.readouterr().err
+def test_several_are_named(site: str, shell: Shell) -> None:
+    told = shell(["related", site, "questions"], 2).err
     assert "'Questions & Answers' is the title of 'faq.html', 'Old Questions' is" in told
     assert "Type:" not in told
-    assert main(["related", site, "faq"]) == 2
-    assert "the nearest name is 'faq.html'" in capsys.readouterr().err
+    assert "the nearest name is 'faq.html'" in shell(["related", site, "faq"], 2).err
 
 
 def test_programs_are_told_too(site: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from cocite.cli.main import main
 from cocite.storage import user_cache
+from tests.conftest import Shell
 
 
 @pytest.fixture
@@ -25,33 +26,29 @@ def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_info_cache_shows_places_and_sizes(
-    cached: Path, capsys: pytest.CaptureFixture[str]
+    cached: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert main(["info", "--cache"]) == 0
-    shown = capsys.readouterr().out
+    shown = shell(["info", "--cache"]).out
     assert f"{cached / 'copies'}\n" in shown
     assert "graphs and indexes of 1 source, " in shown
     assert "0 of stores at URLs" in shown
-    assert main(["info", "--cache", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(shell(["info", "--cache", "--format", "json"]).out)
     assert (found["path"], found["because"]) == (str(cached / "copies"), "COCITE_CACHE")
     assert list(found["links"]) == [str(cached / "links.tsv")]
 
 
-def test_info_without_path_or_cache_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_without_path_or_cache_is_wrong_use(shell: Shell) -> None:
     assert main(["info"]) == 2
-    assert main(["info", "somewhere", "--cache"]) == 2
-    assert "name a graph, an index or a file of links, or pass --cache" in capsys.readouterr().err
+    reply = shell(["info", "somewhere", "--cache"], 2)
+    assert "name a graph, an index or a file of links, or pass --cache" in reply.err
 
 
 @pytest.mark.parametrize(("flags", "left"), [([], 0), (["--links"], 0), (["--remote"], 1)])
 def test_cache_clear_removes_what_is_chosen(
-    cached: Path, flags: list[str], left: int, capsys: pytest.CaptureFixture[str]
+    cached: Path, flags: list[str], left: int, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert main(["cache", "clear", *flags]) == 0
-    assert ("0 copies" in (said := capsys.readouterr().out)) is (flags != ["--links"])
+    assert ("0 copies" in (said := shell(["cache", "clear", *flags]).out)) is (flags != ["--links"])
     assert (f"{1 - left} cached graph, " in said) is (flags != ["--remote"])
-    assert main(["info", "--cache", "--format", "json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["links"]) == left
+    assert len(json.loads(shell(["info", "--cache", "--format", "json"]).out)["links"]) == left

@@ -17,6 +17,7 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
+from tests.conftest import Shell
 
 LINKS = "New York\tLos Angeles\nNew Yorker\tLos Angeles\nhttp://a.org/x\thttp://a.org/o'b\n"
 
@@ -127,11 +128,8 @@ def _until(terminal: int, ending: str) -> str:
         ("related links.graph x --dir", "related links.graph x --direction #"),
     ],
 )
-def test_bash_inserts_what_can_be_run(
-    here: Path, capsys: pytest.CaptureFixture[str], begun: str, whole: str
-) -> None:
-    assert main(["completion", "bash"]) == 0
-    (here / "script").write_text(capsys.readouterr().out)
+def test_bash_inserts_what_can_be_run(here: Path, shell: Shell, begun: str, whole: str) -> None:
+    (here / "script").write_text(shell(["completion", "bash"]).out)
     (here / "bin").mkdir()
     program = here / "bin" / "cocite"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m cocite "$@"\n')

@@ -12,7 +12,7 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 
 LINKS = [("a", "b"), ("a", "c"), ("d", "b"), ("d", "c"), ("e", "été")]
 
@@ -36,11 +36,10 @@ def test_each_name_is_answered_as_by_itself(
 
 
 def test_a_name_that_is_no_node_has_its_error_and_the_others_are_answered(
-    index: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    index: str, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("b\nnobody\nc\n"))
-    assert main(["related", index, "-"]) == 2
-    printed = capsys.readouterr()
+    printed = shell(["related", index, "-"], 2)
     first, second, third = map(json.loads, printed.out.splitlines())
     assert first["node"] == "b"
     assert second["node"] == "nobody"
@@ -67,8 +66,5 @@ def test_an_answer_comes_before_the_next_name(index: str) -> None:
         assert asked.wait() == 0
 
 
-def test_links_and_names_are_not_both_read_from_standard_input(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["related", "-", "-"]) == 2
-    assert "cannot hold both links and names" in capsys.readouterr().err
+def test_links_and_names_are_not_both_read_from_standard_input(shell: Shell) -> None:
+    assert "cannot hold both links and names" in shell(["related", "-", "-"], 2).err

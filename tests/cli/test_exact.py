@@ -14,7 +14,7 @@ import cocite
 from cocite import Graph
 from cocite.cli import console
 from cocite.cli.main import main
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 
 LINKS = [("a", "x"), ("b", "x"), ("a", "y"), ("b", "y"), ("c", "y"), ("x", "ü\"'z"), ("y", "w")]
 
@@ -57,36 +57,29 @@ def test_the_best_of_every_node_go_to_a_table(graph: Graph, tmp_path: Path) -> N
     assert set(rows) == {("x", "y"), ("y", "x"), ("ü\"'z", "w"), ("w", "ü\"'z")}
 
 
-def test_what_it_takes_and_how_it_ended_is_said(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_it_takes_and_how_it_ended_is_said(graph: Graph, tmp_path: Path, shell: Shell) -> None:
     arguments = ["all-pairs", str(graph.path), "-o", str(tmp_path / "s.npy"), "--format", "json"]
-    assert main([*arguments, "--method", "plain"]) == 0
-    printed = capsys.readouterr()
+    printed = shell([*arguments, "--method", "plain"])
     assert "4 rows for 7 nodes" in printed.err
     assert "of memory on" in printed.err
     value = json.loads(printed.out)
     assert value["converged"] is True
     assert value["method"] == "plain"
     assert value["error_bound"] <= 1e-3
-    assert main([*arguments, "--overwrite", "--max-sweeps", "1", "--epsilon", "1e-6"]) == 0
-    assert "not converged: allow more --max-sweeps" in capsys.readouterr().err
-    assert main([*arguments, "--overwrite", "--prune", "0.35", "--epsilon", "1e-6"]) == 0
-    printed = capsys.readouterr()
+    reply = shell([*arguments, "--overwrite", "--max-sweeps", "1", "--epsilon", "1e-6"])
+    assert "not converged: allow more --max-sweeps" in reply.err
+    printed = shell([*arguments, "--overwrite", "--prune", "0.35", "--epsilon", "1e-6"])
     assert "not converged: take a smaller --prune" in printed.err
     value = json.loads(printed.out)
     assert (value["converged"], value["error_bound"] > 0.1) == (False, True)
 
 
 def test_the_table_fits_eighty_columns(
-    graph: Graph,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    graph: Graph, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["all-pairs", str(graph.path), "-o", "s.npy", "--measure", "psimrank"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    reply = shell(["all-pairs", str(graph.path), "-o", "s.npy", "--measure", "psimrank"])
+    lines = reply.out.splitlines()
     assert [line.split()[0] for line in lines] == ["output", "method", "rows", "ended", "error"]
     assert all(len(line) <= 100 for line in lines)
 
@@ -104,11 +97,9 @@ def test_a_log_gets_the_error_with_the_sweeps(
     assert re.fullmatch(r"sweeping \(0.0 s\): 4 of 9 sweeps, about \d.\d s left", second)
 
 
-def test_an_output_is_refused_before_any_work(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["all-pairs", str(graph.path), "-o", str(tmp_path / "s.xlsx")]) == 2
-    assert "it ends in one of .parquet" in capsys.readouterr().err
+def test_an_output_is_refused_before_any_work(graph: Graph, tmp_path: Path, shell: Shell) -> None:
+    reply = shell(["all-pairs", str(graph.path), "-o", str(tmp_path / "s.xlsx")], 2)
+    assert "it ends in one of .parquet" in reply.err
     (tmp_path / "s.npy").write_bytes(b"mine")
     assert main(["all-pairs", str(graph.path), "-o", str(tmp_path / "s.npy")]) == 1
     assert (tmp_path / "s.npy").read_bytes() == b"mine"
@@ -122,16 +113,12 @@ def test_an_output_is_refused_before_any_work(
     ],
 )
 def test_what_diverges_exits_with_1_and_leaves_no_file(
-    make_graph: MakeGraph,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    options: list[str],
-    message: str,
+    make_graph: MakeGraph, tmp_path: Path, shell: Shell, options: list[str], message: str
 ) -> None:
     cycles = [(c + i, c + (i + 1) % 9) for c in (0, 9) for i in range(9)]
     web = make_graph([*cycles, (18, 0), (18, 9)])
     path = tmp_path / "out" / "s.npy"
     path.parent.mkdir()
-    assert main(["all-pairs", str(web.path), "-o", str(path), "--decay", "0.9", *options]) == 1
-    assert message in capsys.readouterr().err
+    reply = shell(["all-pairs", str(web.path), "-o", str(path), "--decay", "0.9", *options], 1)
+    assert message in reply.err
     assert list(path.parent.iterdir()) == []

@@ -10,6 +10,7 @@ import pytest
 
 from cocite import Graph
 from cocite.cli.main import main
+from tests.conftest import Shell
 
 WEB = ["generate", "web", "--pages", "300", "--links", "2000", "--seed", "7", "-o", "g"]
 
@@ -20,25 +21,22 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_it_prints_the_graph_that_it_made(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(WEB) == 0
-    out, err = capsys.readouterr()
+def test_it_prints_the_graph_that_it_made(here: Path, shell: Shell) -> None:
+    out, err = shell(WEB)
     assert "Error" not in err  # where kernels are compiled first there is progress
     shown = dict(re.split(r" {2,}", line, maxsplit=1) for line in out.splitlines())
     assert shown["graph"] == "g"
     assert shown["nodes"] == "300, named by text"
     assert shown["links"] == "2,000, 6.7 a node"
-    assert main(["info", "g"]) == 0
-    assert capsys.readouterr().out == out
+    assert shell(["info", "g"]).out == out
     assert main(["verify", "g"]) == 0
 
 
-def test_its_facts_are_for_programs_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*WEB, "--names", "integers", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_its_facts_are_for_programs_too(here: Path, shell: Shell) -> None:
+    found = json.loads(shell([*WEB, "--names", "integers", "--format", "json"]).out)
     assert (found["nodes"], found["edges"], found["names"]) == (300, 2000, "integers 0 to n - 1")
-    assert main([*WEB, "--overwrite", "--format", "csv"]) == 0
-    assert capsys.readouterr().out.startswith("fact,value\nkind,graph\n")
+    reply = shell([*WEB, "--overwrite", "--format", "csv"])
+    assert reply.out.startswith("fact,value\nkind,graph\n")
 
 
 def test_labels_are_written_beside(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,10 +70,8 @@ def test_wrong_use_is_an_error_and_makes_nothing(
     assert list(here.iterdir()) == []
 
 
-def test_every_option_has_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["generate", "web", "--help"]) == 0
-    shown = capsys.readouterr().out
+def test_every_option_has_help(shell: Shell) -> None:
+    shown = shell(["generate", "web", "--help"]).out
     for option in ("pages", "links", "seed", "output", "labels", "names", "overwrite", "format"):
         assert re.search(rf"--{option}\b.*\S\s+\S", shown), option
-    assert main(["generate", "--help"]) == 0
-    assert "web" in capsys.readouterr().out
+    assert "web" in shell(["generate", "--help"]).out

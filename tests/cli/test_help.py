@@ -15,6 +15,7 @@ from cocite.cli.help import Sectioned
 from cocite.cli.main import _COMMANDS, cli, main
 from cocite.errors import UsageError
 from cocite.measures import DEFAULT, MEASURES, Setting, Value
+from tests.conftest import Shell
 
 ASKING = ("related", "similarity", "why", "related-all")
 
@@ -125,12 +126,9 @@ def test_what_is_replaced_is_called_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("verb", sorted(_COMMANDS))
-def test_help_fits_a_screen(
-    verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_fits_a_screen(verb: str, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main([verb, "--help"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = shell([verb, "--help"]).out.splitlines()
     assert len(lines) <= 47
     assert max(map(len, lines)) <= 80
     shown = {word.strip(",") for line in lines for word in line.split() if word.startswith("--")}
@@ -141,8 +139,7 @@ def test_help_fits_a_screen(
     ]
     for option in own:
         if option.name == "safe_csv" and "--help-all" in shown:  # told there
-            assert main([verb, "--help-all"]) == 0
-            assert "--safe-csv " in capsys.readouterr().out
+            assert "--safe-csv " in shell([verb, "--help-all"]).out
             continue
         if isinstance(option, Sectioned) and not option.brief:
             assert option.section == "For LINKS only, as for cocite ingest"
@@ -168,11 +165,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("named", ["xjaccard", "cocitation", "psimrank", "default", "l.tsv", "g"])
 @pytest.mark.parametrize("verb", ["related", "similarity", "related-all"])
 def test_help_of_an_index_has_the_settings_of_its_measure(
-    folder: Path, capsys: pytest.CaptureFixture[str], named: str, verb: str
+    folder: Path, shell: Shell, named: str, verb: str
 ) -> None:
     """Of what has no index those of the measure that answers, of its questions and its index."""
-    assert main([verb, str(folder / named), "--help"]) == 0
-    shown = capsys.readouterr().out
+    shown = shell([verb, str(folder / named), "--help"]).out
     measure = MEASURES[{"default": DEFAULT, "l.tsv": DEFAULT, "g": DEFAULT}.get(named, named)]
     takes = {s.name for s in measure.ask}
     if named in ("l.tsv", "g"):
@@ -184,24 +180,19 @@ def test_help_of_an_index_has_the_settings_of_its_measure(
 
 
 @pytest.mark.parametrize("verb", ["index", "plan"])
-def test_help_goes_by_the_measure_that_is_chosen(
-    capsys: pytest.CaptureFixture[str], verb: str
-) -> None:
+def test_help_goes_by_the_measure_that_is_chosen(shell: Shell, verb: str) -> None:
     for given in (["--measure", "xjaccard"], ["--measure=XJaccard"]):
-        assert main([verb, *given, "--help"]) == 0
-        shown = capsys.readouterr().out
+        shown = shell([verb, *given, "--help"]).out
         assert "Settings of xjaccard:" in shown
         assert re.search(r"^  --bits VALUE .*\[0\]$", shown, re.M)
-    assert main([verb, "--help"]) == 0
-    assert "Settings of neighbourhood:" in capsys.readouterr().out
+    assert "Settings of neighbourhood:" in shell([verb, "--help"]).out
 
 
 @pytest.mark.parametrize("name", list(MEASURES))
 def test_a_measure_tells_its_settings_with_defaults(
-    capsys: pytest.CaptureFixture[str], name: str
+    shell: Shell, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    assert main(["measures", name]) == 0
-    shown = capsys.readouterr().out
+    shown = shell(["measures", name]).out
     measure = MEASURES[name]
     for setting in (*measure.build, *measure.ask):
         flag, default = f"--{setting.name.replace('_', '-')}", str(setting.default)
@@ -209,8 +200,7 @@ def test_a_measure_tells_its_settings_with_defaults(
         assert setting.allowed.split()[0] in shown
     assert main(["measures", name, "--format", "json"]) == 0
     assert [m["measure"] for m in json.loads(capsys.readouterr().out)["measures"]] == [name]
-    assert main(["measures", "simrnk"]) == 2
-    assert "Did you mean simrank?" in capsys.readouterr().err
+    assert "Did you mean simrank?" in shell(["measures", "simrnk"], 2).err
 
 
 @pytest.mark.parametrize(
@@ -218,19 +208,15 @@ def test_a_measure_tells_its_settings_with_defaults(
     [("--max-edgs", "--max-edges"), ("--confidense", "--confidence"), ("--mesure", "--measure")],
 )
 def test_a_wrong_option_is_answered_with_the_nearest_of_the_verb(
-    folder: Path, capsys: pytest.CaptureFixture[str], wrong: str, near: str
+    folder: Path, shell: Shell, wrong: str, near: str
 ) -> None:
-    assert main(["related", str(folder / "default"), "a", wrong, "1"]) == 2
-    assert near in capsys.readouterr().err.partition("Did you mean")[2]
+    reply = shell(["related", str(folder / "default"), "a", wrong, "1"], 2)
+    assert near in reply.err.partition("Did you mean")[2]
 
 
-def test_an_option_of_ingest_is_said_to_be_one(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["related", str(folder / "default"), "a", "--delay", "3"]) == 2
-    assert "--delay is an option of cocite ingest: cocite ingest LINKS -o GRAPH" in (
-        capsys.readouterr().err
-    )
+def test_an_option_of_ingest_is_said_to_be_one(folder: Path, shell: Shell) -> None:
+    reply = shell(["related", str(folder / "default"), "a", "--delay", "3"], 2)
+    assert "--delay is an option of cocite ingest: cocite ingest LINKS -o GRAPH" in (reply.err)
 
 
 @pytest.mark.parametrize("verb", sorted(_COMMANDS))

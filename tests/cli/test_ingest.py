@@ -15,6 +15,7 @@ import pytest
 
 from cocite import Graph
 from cocite.cli.main import main
+from tests.conftest import Shell
 from tests.io.plain import links
 
 LINKS = "a\tb\na\tb\nb\tc\nc\tc\n"
@@ -44,9 +45,8 @@ def run(stdin: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     return done
 
 
-def test_ingest_prints_what_it_did(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ingest", "links.tsv", "-o", "g"]) == 0
-    out, err = capsys.readouterr()
+def test_ingest_prints_what_it_did(here: Path, shell: Shell) -> None:
+    out, err = shell(["ingest", "links.tsv", "-o", "g"])
     assert err == (
         "read links.tsv: tab-separated, no header; the first link is a -> b (if these name the "
         "columns: --header yes)\n"
@@ -66,9 +66,8 @@ def test_ingest_prints_what_it_did(here: Path, capsys: pytest.CaptureFixture[str
     ]
 
 
-def test_info_for_programs_has_the_numbers(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["info", "g", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_info_for_programs_has_the_numbers(graph: Path, shell: Shell) -> None:
+    found = json.loads(shell(["info", "g", "--format", "json"]).out)
     opened = Graph.open(graph)
     assert found == {
         "kind": "graph",
@@ -96,8 +95,7 @@ def test_info_for_programs_has_the_numbers(graph: Path, capsys: pytest.CaptureFi
         "hubs": [],
         "sources": opened.store.facts["sources"],
     }
-    assert main(["info", "g", "--format", "csv"]) == 0
-    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    rows = list(csv.reader(io.StringIO(shell(["info", "g", "--format", "csv"]).out)))
     assert rows[0] == ["fact", "value"]
     expected = {key: "" if value is None else str(value) for key, value in found.items()}
     assert dict(rows[1:]) == expected | {"sources": json.dumps(found["sources"])}
@@ -142,16 +140,16 @@ def test_options_reach_the_reader(here: Path) -> None:
     assert graph.info().bad_rows == 1
 
 
-def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
     (here / "bad.tsv").write_text("a\tb\nc\n\td\n")
-    assert main(["ingest", "bad.tsv", "-o", "g", "--bad-rows", "few"]) == 1
-    assert capsys.readouterr().err == (
+    reply = shell(["ingest", "bad.tsv", "-o", "g", "--bad-rows", "few"], 1)
+    assert reply.err == (
         "Error: bad.tsv has 2 bad rows and 1 good ones: this may be no list of links, or one that "
         "is to be read in another way. The first is line 2: not 2 tab-separated columns: 'c'. To "
         "leave them out all the same: --bad-rows all\n"
     )
-    assert main(["ingest", "bad.tsv", "-o", "g", "--bad-rows", "all"]) == 0
-    assert capsys.readouterr().err.splitlines() == [
+    reply = shell(["ingest", "bad.tsv", "-o", "g", "--bad-rows", "all"])
+    assert reply.err.splitlines() == [
         "read bad.tsv: tab-separated, no header; the first link is a -> b (if these name the "
         "columns: --header yes)",
         "  left out bad rows: 1 columns, 1 empty name",
@@ -214,11 +212,8 @@ def test_an_error_is_one_line_and_a_code(
         ("infos", "There is no command 'infos'. Did you mean info"),
     ],
 )
-def test_wrong_use_is_code_2(
-    graph: Path, capsys: pytest.CaptureFixture[str], arguments: str, message: str
-) -> None:
-    assert main(arguments.split()) == 2
-    out, err = capsys.readouterr()
+def test_wrong_use_is_code_2(graph: Path, shell: Shell, arguments: str, message: str) -> None:
+    out, err = shell(arguments.split(), 2)
     assert out == ""
     assert "Error: " in err
     assert message in err
@@ -230,12 +225,11 @@ def test_overwrite_replaces_the_graph(graph: Path) -> None:
     assert links(Graph.open(graph)) == [("x", "y")]
 
 
-def test_verify_reads_every_byte(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_reads_every_byte(graph: Path, shell: Shell) -> None:
     store = Graph.open(graph).store
-    assert main(["verify", "g"]) == 0
-    assert capsys.readouterr().out == f"g  graph, 7 files, {store.nbytes} B: all whole\n"
-    assert main(["verify", "g", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+    assert shell(["verify", "g"]).out == f"g  graph, 7 files, {store.nbytes} B: all whole\n"
+    reply = shell(["verify", "g", "--format", "json"])
+    assert json.loads(reply.out) == {
         "path": "g",
         "kind": "graph",
         "files": 7,
@@ -247,8 +241,7 @@ def test_verify_reads_every_byte(graph: Path, capsys: pytest.CaptureFixture[str]
         path = graph / name
         whole = path.read_bytes()
         path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-        assert main(["verify", "g"]) == 1
-        out, err = capsys.readouterr()
+        out, err = shell(["verify", "g"], 1)
         assert out == ""
         assert err.startswith(f"Error: 1 of 7 files are damaged:\n  g/{name} has checksum ")
         path.write_bytes(whole)

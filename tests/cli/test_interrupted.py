@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cocite.cli.main import main
+from tests.conftest import Shell
 
 STOP = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
 
@@ -60,15 +60,10 @@ def test_when_it_is_ignored_it_is(tmp_path: Path) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_file_is_no_verb(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_is_no_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my links.tsv").write_text("a\tb\n")
     told = "'my links.tsv' is a file and no command. Ask it so: cocite related 'my links.tsv'"
-    assert main(["my links.tsv", "a"]) == 2
-    assert f"{told} a\n" in capsys.readouterr().err
-    assert main(["my links.tsv"]) == 2
-    assert f"{told} PAGE\n" in capsys.readouterr().err
-    assert main(["relate", "a"]) == 2
-    assert "Did you mean related" in capsys.readouterr().err
+    assert f"{told} a\n" in shell(["my links.tsv", "a"], 2).err
+    assert f"{told} PAGE\n" in shell(["my links.tsv"], 2).err
+    assert "Did you mean related" in shell(["relate", "a"], 2).err

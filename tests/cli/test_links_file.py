@@ -22,6 +22,7 @@ from cocite.errors import InputError
 from cocite.search import cache
 from cocite.storage import disk
 from tests.clock import HOLD, LIMIT
+from tests.conftest import Shell
 from tests.io.plain import links
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
@@ -95,17 +96,13 @@ def test_the_first_thing_typed_works_and_is_kept(
     assert [path.name for path in here.iterdir()] == ["links.tsv"]
 
 
-def test_every_verb_that_asks_takes_it(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["similarity", "links.tsv", "x", "y", "--format", "json"]) == 0
-    out, err = capsys.readouterr()
+def test_every_verb_that_asks_takes_it(here: Path, shell: Shell) -> None:
+    out, err = shell(["similarity", "links.tsv", "x", "y", "--format", "json"])
     assert MADE in err
     unchanged = f"links.tsv: unchanged, so the cached index is used{BY}\n"
-    assert main(["similarity", str(entry() / "index"), "x", "y", "--format", "json"]) == 0
-    assert capsys.readouterr() == (out, "")
-    assert main(["why", "links.tsv", "x", "y"]) == 0
-    assert capsys.readouterr().err == unchanged
-    assert main(["related-all", "links.tsv", "-o", "all.csv"]) == 0
-    assert capsys.readouterr().err.startswith(unchanged)
+    assert shell(["similarity", str(entry() / "index"), "x", "y", "--format", "json"]) == (out, "")
+    assert shell(["why", "links.tsv", "x", "y"]).err == unchanged
+    assert shell(["related-all", "links.tsv", "-o", "all.csv"]).err.startswith(unchanged)
     assert (here / "all.csv").read_text().startswith("node,rank,related,score")
 
 
@@ -119,17 +116,15 @@ def test_every_verb_that_asks_takes_it(here: Path, capsys: pytest.CaptureFixture
     ],
 )
 def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
-    here: Path, capsys: pytest.CaptureFixture[str], content: str, option: str
+    here: Path, shell: Shell, capsys: pytest.CaptureFixture[str], content: str, option: str
 ) -> None:
     """The hint was an option that the verb does not have. Those that ask have it; others say a
     command that makes a graph for them.
     """
     (here / "my {} links.csv").write_text(content)
-    assert main(["similarity", "my {} links.csv", "ann", "bob"]) == 0
-    assert f": {option})" in capsys.readouterr().err
+    assert f": {option})" in shell(["similarity", "my {} links.csv", "ann", "bob"]).err
     typed = option.replace("SOURCE,TARGET", "3,2").split()
-    assert main(["nodes", "my {} links.csv", "--format", "json", "--no-cache"]) == 0
-    told = capsys.readouterr()
+    told = shell(["nodes", "my {} links.csv", "--format", "json", "--no-cache"])
     then = "; then cocite index DIR -o INDEX, and ask INDEX)"
     command = f"cocite ingest 'my {{}} links.csv' -o DIR {option}{then}"
     assert command in told.err
@@ -142,10 +137,10 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
     found = [p / "graph" for p in Path(os.environ["XDG_CACHE_HOME"]).glob("cocite/links/my_*")]
     assert list(graph.names) in [list(cocite.Graph.open(each).names) for each in found]
     capsys.readouterr()
-    assert main(["related", "my {} links.csv", node, *typed]) == 0
-    assert "unchanged, so the cached index is used" in capsys.readouterr().err
-    assert main(["related", "DIR", node, *typed]) == 2
-    assert f"DIR is stored, and not read again: leave {typed[0]} out" in (capsys.readouterr().err)
+    reply = shell(["related", "my {} links.csv", node, *typed])
+    assert "unchanged, so the cached index is used" in reply.err
+    reply = shell(["related", "DIR", node, *typed], 2)
+    assert f"DIR is stored, and not read again: leave {typed[0]} out" in (reply.err)
 
 
 @pytest.mark.parametrize(
@@ -159,13 +154,10 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
         ("all-pairs links.tsv -o all.csv --overwrite", "6 nodes"),
     ],
 )
-def test_verbs_of_a_graph_take_it(
-    here: Path, capsys: pytest.CaptureFixture[str], command: str, shown: str
-) -> None:
+def test_verbs_of_a_graph_take_it(here: Path, shell: Shell, command: str, shown: str) -> None:
     """They refused it, and ``related`` took it."""
     kept = "links.tsv: a graph made of it, "
-    assert main(command.split()) == 0
-    out, err = capsys.readouterr()
+    out, err = shell(command.split())
     assert shown in out
     assert kept in err
     assert " is cached until it changes\n" in err
@@ -174,65 +166,52 @@ def test_verbs_of_a_graph_take_it(
         assert main(["related", "my.index", "x", "--format", "csv"]) == 0
         assert main(["nodes", "my.index", "x", "--links"]) == 0
         return
-    assert main([*command.split(), "--no-cache"]) == 0
-    again, err = capsys.readouterr()
+    again, err = shell([*command.split(), "--no-cache"])
     assert "links.tsv: made into a graph for this once\n" in err
     if not command.startswith(("plan", "all-pairs", "info")):
         assert again == out
     stored = command.replace("links.tsv", str(entry() / "graph"), 1)
-    assert main([*stored.split(), "--no-cache"]) == 2
-    assert "/graph is stored, and nothing of it is cached: leave --no-cache out" in (
-        capsys.readouterr().err
-    )
+    reply = shell([*stored.split(), "--no-cache"], 2)
+    assert "/graph is stored, and nothing of it is cached: leave --no-cache out" in (reply.err)
 
 
-def test_tune_takes_it_and_says_how_to_go_on(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tune_takes_it_and_says_how_to_go_on(here: Path, shell: Shell) -> None:
     rows = [f"{a}\t{b}\n" for a in range(12) for b in range(12) if a != b and (a * b) % 5 < 2]
     (here / "links.tsv").write_text("".join(rows))
     tuned = "tune links.tsv -o s.toml --measure cocitation --direction in --time 60s"
-    assert main(tuned.split()) == 0
-    assert "s.toml: the settings; see cocite index links.tsv --settings s.toml" in (
-        capsys.readouterr().err
-    )
-    assert main(["index", "links.tsv", "--settings", "s.toml", "-o", "web.index"]) == 0
-    assert "measure  cocitation" in capsys.readouterr().out
+    reply = shell(tuned.split())
+    assert "s.toml: the settings; see cocite index links.tsv --settings s.toml" in (reply.err)
+    reply = shell(["index", "links.tsv", "--settings", "s.toml", "-o", "web.index"])
+    assert "measure   cocitation" in reply.out
 
 
-def test_an_index_keeps_its_graph_or_is_not_made(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_index_keeps_its_graph_or_is_not_made(here: Path, shell: Shell) -> None:
     (here.parent / "cache").write_text("mine")
-    assert main(["index", "links.tsv", "-o", "my.index"]) == 2
-    assert capsys.readouterr().err.endswith(
+    reply = shell(["index", "links.tsv", "-o", "my.index"], 2)
+    assert reply.err.endswith(
         "Error: there is no place to cache the graph of links.tsv, which the index goes back to. "
         "Choose one: cocite ingest links.tsv -o DIR, then cocite index DIR\n"
     )
     assert not (here / "my.index").exists()
 
 
-def test_settings_make_an_index_of_their_own(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_make_an_index_of_their_own(here: Path, shell: Shell) -> None:
     question = ["similarity", "links.tsv", "x", "y", "--format", "json"]
-    assert main([*question, "--measure", "simrank", "--samples", "64"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(shell([*question, "--measure", "simrank", "--samples", "64"]).out)
     assert (found["measure"], found["settings"]["samples"]) == ("simrank", 64)
     assert not (entry() / "index").exists()
-    assert main([*question, "--measure", "cocitation"]) == 0
-    assert capsys.readouterr().err.endswith("are cached until it changes; cocitation answers\n")
+    reply = shell([*question, "--measure", "cocitation"])
+    assert reply.err.endswith("are cached until it changes; cocitation answers\n")
     assert main(question) == 0
     assert (entry() / "index").exists()
 
 
-def test_settings_do_not_change_the_measure(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_do_not_change_the_measure(here: Path, shell: Shell) -> None:
     """An index with them is kept beside the first; what the default does not have is refused."""
     question = ["related", "links.tsv", "x", "--format", "json"]
     found = {}
     for more in ((), ("--direction", "in"), ("--neighbors", "3"), ("--neighbors", "50")):
-        assert main([*question, *more]) == 0
-        out, err = capsys.readouterr()
+        out, err = shell([*question, *more])
         assert err.endswith(f"{BY}\n"), err
         found[more] = json.loads(out)
         assert found[more]["measure"] == "neighbourhood"
@@ -244,8 +223,7 @@ def test_settings_do_not_change_the_measure(here: Path, capsys: pytest.CaptureFi
     hits = [hit.node for hit in other.related("x")]
     assert hits == [row["node"] for row in found["--direction", "in"]["hits"]]
     for option, taker in (("--samples", "psimrank"), ("--decay", "pagesim"), ("--bits", "xjacc")):
-        assert main([*question, option, "0.5" if option == "--decay" else "5"]) == 2
-        err = capsys.readouterr().err
+        err = shell([*question, option, "0.5" if option == "--decay" else "5"], 2).err
         assert f"neighbourhood answers for this file of links, and it has no {option}. " in err
         assert taker in err.split("--measure: ")[1]
     (here / "links.tsv").write_text(LINKS + "new\tx\n")
@@ -253,17 +231,13 @@ def test_settings_do_not_change_the_measure(here: Path, capsys: pytest.CaptureFi
     assert len(list(folder.glob("index*"))) == 2  # the other one is of what the file was
 
 
-def test_a_measure_that_needs_an_index_gets_one(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_measure_that_needs_an_index_gets_one(here: Path, shell: Shell) -> None:
     question = ["related", "links.tsv", "x", "--format", "json", "--measure", "xjaccard"]
-    assert main([*question, "--samples", "16", "--length", "2"]) == 0
-    found, err = capsys.readouterr()
+    found, err = shell([*question, "--samples", "16", "--length", "2"])
     assert err.endswith("; xjaccard answers\n")
     told = json.loads(found)
     assert (told["measure"], told["settings"]["samples"]) == ("xjaccard", 16)
-    assert main([*question, "--samples", "16", "--length", "2"]) == 0
-    out, err = capsys.readouterr()
+    out, err = shell([*question, "--samples", "16", "--length", "2"])
     assert (out, err.count("unchanged")) == (found, 1)
 
 
@@ -364,11 +338,10 @@ def test_what_cannot_be_opened_any_more_is_made_again(
 @pytest.mark.parametrize("file", ["index/names.data", "graph/names.data"])
 @pytest.mark.parametrize("how", ["gone", "cut", "spoilt"])
 def test_a_damaged_file_of_what_is_kept_is_made_again(
-    here: Path, file: str, how: str, capsys: pytest.CaptureFixture[str]
+    here: Path, file: str, how: str, shell: Shell
 ) -> None:
     command = ["related", "links.tsv", "x", "--format", "csv"]
-    assert main(command) == 0
-    first = capsys.readouterr().out
+    first = shell(command).out
     whole = everything(entry())
     damaged = entry() / file
     content = damaged.read_bytes()
@@ -377,15 +350,13 @@ def test_a_damaged_file_of_what_is_kept_is_made_again(
     else:
         cut = content[:-1]
         damaged.write_bytes(cut if how == "cut" else bytes(255 - byte for byte in content))
-    assert main(command) == 0
-    printed = capsys.readouterr()
+    printed = shell(command)
     assert printed.out == first
     read = how != "spoilt" or file.startswith("index/")  # of a graph nothing is read for this
     assert (everything(entry()) == whole) == read
     if how == "spoilt" and read:
         assert "links.tsv: what is cached of it is damaged: it is made again" in printed.err
-    assert main(command) == 0
-    printed = capsys.readouterr()
+    printed = shell(command)
     assert printed.out == first
     assert printed.err.startswith("links.tsv: unchanged, so the cached index is used")
 
@@ -402,18 +373,16 @@ def test_damage_met_behind_standard_input_is_mended_by_the_next_command(here: Pa
     assert (third.returncode, third.stdout) == (0, first.stdout), third.stderr
 
 
-def test_damage_of_an_index_of_ones_own_is_left_to_its_owner(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damage_of_an_index_of_ones_own_is_left_to_its_owner(here: Path, shell: Shell) -> None:
     cocite.build(cocite.ingest("links.tsv", "g"), "i")
     names = here / "i" / "names.data"
     spoilt = bytes(255 - byte for byte in names.read_bytes())
     names.write_bytes(spoilt)
-    assert main(["related", "i", "x"]) == 1
-    assert "build it again" in capsys.readouterr().err
+    assert "build it again" in shell(["related", "i", "x"], 1).err
     assert names.read_bytes() == spoilt
 
 
+@pytest.mark.process
 def test_a_folder_beside_the_file_is_no_cache(
     here: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -436,6 +405,7 @@ def test_a_folder_beside_the_file_is_no_cache(
     assert everything(planted) == before
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("how", ["mode", "link", "owner", "above"])
 def test_an_entry_that_others_can_write_to_is_not_used(
     here: Path, capfdbinary: pytest.CaptureFixture[bytes], how: str
@@ -463,6 +433,7 @@ def test_an_entry_that_others_can_write_to_is_not_used(
     assert said(done)[-1] == f"links.tsv: made into an index for this once ({reason}){BY}"
 
 
+@pytest.mark.process
 def test_files_of_one_size_and_time_are_told_apart(
     here: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -497,15 +468,12 @@ def test_a_fingerprint_is_of_content_and_facts(tmp_path: Path, size: int) -> Non
     assert len(set(found)) == 4
 
 
-def test_a_stored_graph_is_answered_for_by_the_default(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stored_graph_is_answered_for_by_the_default(here: Path, shell: Shell) -> None:
     """As a file of the same links, its index, and Python; psimrank answered."""
     cocite.build(cocite.ingest("links.tsv", "g"), "i")
     answers = []
     for path in ("g", "links.tsv", "i", "g"):
-        assert main(["related", path, "x", "--format", "json"]) == 0
-        out, err = capsys.readouterr()
+        out, err = shell(["related", path, "x", "--format", "json"])
         answers.append(json.loads(out)["hits"])
     assert err == f"g: unchanged, so the cached index is used{BY}\n"
     assert answers == [answers[0]] * 4
@@ -516,6 +484,7 @@ def test_a_stored_graph_is_answered_for_by_the_default(
     assert not list((here / "g").glob("*index*"))
 
 
+@pytest.mark.process
 def test_without_a_home_it_is_cached_in_a_private_folder(here: Path) -> None:
     bare = {key: value for key, value in os.environ.items() if key != "HOME" and "XDG" not in key}
     bare["TMPDIR"] = str(here.parent)
@@ -608,34 +577,27 @@ def test_an_interruption_leaves_nothing_half_written(here: Path, ended_by: int) 
 
 
 @pytest.mark.process
-def test_wrong_use_of_it_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["related", "x", "links.tsv"]) == 2
-    assert "links.tsv comes first: the file of links, then what is" in capsys.readouterr().err
-    assert main(["related", "links.tsv", "x", "--graph", "g"]) == 2
-    assert "links.tsv is a file of links: leave --graph out" in capsys.readouterr().err
-    assert main(["ingest", "links.tsv", "-o", "g"]) == 0
-    capsys.readouterr()
-    assert main(["related", "g", "x", "--no-cache"]) == 0
-    assert f"g: made into an index for this once{BY}" in capsys.readouterr().err
-    assert main(["nodes", "g", "x", "--no-cache"]) == 2
-    assert "g is stored, and nothing of it is cached: leave --no-cache out" in (
-        capsys.readouterr().err
-    )
-    assert main(["related", "none.tsv", "x"]) == 1
-    assert capsys.readouterr().err == "Error: none.tsv does not exist\n"
-    assert main(["related", "linsk.tsv", "x"]) == 1
-    said = capsys.readouterr().err
+def test_wrong_use_of_it_is_said(here: Path, shell: Shell) -> None:
+    reply = shell(["related", "x", "links.tsv"], 2)
+    assert "links.tsv comes first: the file of links, then what is" in reply.err
+    reply = shell(["related", "links.tsv", "x", "--graph", "g"], 2)
+    assert "links.tsv is a file of links: leave --graph out" in reply.err
+    shell(["ingest", "links.tsv", "-o", "g"])
+    reply = shell(["related", "g", "x", "--no-cache"])
+    assert f"g: made into an index for this once{BY}" in reply.err
+    reply = shell(["nodes", "g", "x", "--no-cache"], 2)
+    assert "g is stored, and nothing of it is cached: leave --no-cache out" in (reply.err)
+    assert shell(["related", "none.tsv", "x"], 1).err == "Error: none.tsv does not exist\n"
+    said = shell(["related", "linsk.tsv", "x"], 1).err
     assert said == "Error: linsk.tsv does not exist. Did you mean links.tsv?\n"
-    assert main(["related", "away/links.tsv", "x"]) == 1
-    assert "away/links.tsv does not exist. Neither does away" in capsys.readouterr().err
-    assert main(["related", "linkstsv", "x"]) == 1
-    said = capsys.readouterr().err
+    reply = shell(["related", "away/links.tsv", "x"], 1)
+    assert "away/links.tsv does not exist. Neither does away" in reply.err
+    said = shell(["related", "linkstsv", "x"], 1).err
     assert "Did you mean links.tsv? To make a stored index: cocite index GRAPH -o" in said
 
 
-def test_cocite_alone_leads_on(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0
-    out, err = capsys.readouterr()
+def test_cocite_alone_leads_on(shell: Shell) -> None:
+    out, err = shell([])
     lines = out.splitlines()
     assert (len(lines), err) == (3, "")
     assert lines[0].startswith("cocite related links.tsv PAGE ")
@@ -644,11 +606,10 @@ def test_cocite_alone_leads_on(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_pages_are_left_out_and_what_is_made_without_them_is_kept_apart(
-    here: Path, capsys: pytest.CaptureFixture[str]
+    here: Path, shell: Shell
 ) -> None:
     def asked(*more: str) -> tuple[set[str], str]:
-        assert main(["related", "links.tsv", "x", "--format", "json", *more]) == 0
-        out, err = capsys.readouterr()
+        out, err = shell(["related", "links.tsv", "x", "--format", "json", *more])
         return {hit["node"] for hit in json.loads(out)["hits"]}, err
 
     without = ["--exclude-nodes", "out"]
@@ -670,46 +631,36 @@ def test_pages_are_left_out_and_what_is_made_without_them_is_kept_apart(
     assert "c" not in {line.split(",")[0] for line in (here / "all.csv").read_text().splitlines()}
 
 
-def test_what_is_left_out_is_not_asked_for(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_left_out_is_not_asked_for(here: Path, shell: Shell) -> None:
     (here / "out").write_text("x\n")
     out = ["--exclude-nodes", "out"]
     for verb in (["related", "links.tsv", "x"], ["why", "links.tsv", "x", "y"]):
-        assert main([*verb, *out]) == 2
-        assert "'x' is asked for, and is to be left out by out" in capsys.readouterr().err
+        assert "'x' is asked for, and is to be left out by out" in shell([*verb, *out], 2).err
     assert main(["ingest", "links.tsv", "-o", "g"]) == 0
-    assert main(["related", "g", "y", *out]) == 2
-    assert "cocite ingest g -o DIR --exclude-nodes out" in capsys.readouterr().err
+    assert "cocite ingest g -o DIR --exclude-nodes out" in shell(["related", "g", "y", *out], 2).err
 
 
-def test_what_is_cached_is_listed_and_cleared(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["related", "links.tsv", "x"]) == 0
-    capsys.readouterr()
-    assert main(["info", "--cache", "--format", "json"]) == 0
-    listed = json.loads(capsys.readouterr().out)["links"]
+def test_what_is_cached_is_listed_and_cleared(here: Path, shell: Shell) -> None:
+    shell(["related", "links.tsv", "x"])
+    listed = json.loads(shell(["info", "--cache", "--format", "json"]).out)["links"]
     assert list(listed) == [str(here / "links.tsv")]
     assert listed[str(here / "links.tsv")] > 1000
-    assert main(["cache", "clear", "--links"]) == 0
-    assert capsys.readouterr().out.startswith("removed 1 cached graph, ")
+    assert shell(["cache", "clear", "--links"]).out.startswith("removed 1 cached graph, ")
     assert not cache.cached_stores("links.tsv")
 
 
-def test_reading_options_are_those_of_ingest(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_reading_options_are_those_of_ingest(here: Path, shell: Shell) -> None:
     """Three commands were needed for ``--links main``; ingest's other options were refused."""
     (here / "t.csv").write_text("id,who,what,weight\n1,a,x,5\n2,b,x,1\n3,b,y,2\n")
     asked = ["related", "t.csv", "x", "--columns", "who,what", "--weight-column", "weight"]
-    assert main([*asked, "--undirected", "--format", "json"]) == 0
-    assert capsys.readouterr().out
+    assert shell([*asked, "--undirected", "--format", "json"]).out
     (found,) = cache.cached_stores("t.csv")[:1]
     graph = cocite.Graph.open(found)
     assert (graph.edges, graph.in_weights is None) == (6, False)
-    assert main(["related", "t.csv", "x", "--columns", "who,what"]) == 0
-    assert "'weight' is ignored (as weights: --weight-column weight)" in capsys.readouterr().err
-    assert main(["related", str(found), "x", "--undirected"]) == 2
-    assert "is stored, and not read again: leave --undirected out" in capsys.readouterr().err
+    reply = shell(["related", "t.csv", "x", "--columns", "who,what"])
+    assert "'weight' is ignored (as weights: --weight-column weight)" in reply.err
+    reply = shell(["related", str(found), "x", "--undirected"], 2)
+    assert "is stored, and not read again: leave --undirected out" in reply.err
 
 
 def test_a_folder_of_pages_is_asked_by_its_main_links(
@@ -732,34 +683,26 @@ def test_a_folder_of_pages_is_asked_by_its_main_links(
 
 
 @pytest.mark.parametrize("name", ["shop.sqlite", "sqlite:///shop.sqlite", "shop.sqlite#orders"])
-def test_a_database_is_named_as_links(
-    here: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_a_database_is_named_as_links(here: Path, shell: Shell, name: str) -> None:
     """It advised fsspec and Ray."""
     with sqlite3.connect("shop.sqlite") as connection:
         connection.execute("create table orders (source, target)")
         rows = [line.split("\t") for line in LINKS.splitlines()]
         connection.executemany("insert into orders values (?, ?)", rows)
     connection.close()
-    assert main(["related", "links.tsv", "x", "--format", "csv"]) == 0
-    expected = capsys.readouterr().out
-    assert main(["related", name, "x", "--format", "csv"]) == 0
-    assert capsys.readouterr().out == expected
-    assert main(["related", name, "x", "--format", "csv"]) == 0
-    assert "unchanged, so the cached index is used" in capsys.readouterr().err
-    assert main(["ingest", name, "-o", "g"]) == 0
-    capsys.readouterr()
+    expected = shell(["related", "links.tsv", "x", "--format", "csv"]).out
+    assert shell(["related", name, "x", "--format", "csv"]).out == expected
+    reply = shell(["related", name, "x", "--format", "csv"])
+    assert "unchanged, so the cached index is used" in reply.err
+    shell(["ingest", name, "-o", "g"])
     with sqlite3.connect("shop.sqlite") as connection:
         connection.execute("insert into orders values ('new', 'x')")
     connection.close()
-    assert main(["related", name, "x", "--format", "csv"]) == 0
-    assert "new" in capsys.readouterr().out
+    assert "new" in shell(["related", name, "x", "--format", "csv"]).out
 
 
-def test_a_server_of_links_is_to_be_stored_first(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["related", "postgres://me@127.0.0.1/shop#orders", "x"]) == 2
+def test_a_server_of_links_is_to_be_stored_first(here: Path, shell: Shell) -> None:
+    reply = shell(["related", "postgres://me@127.0.0.1/shop#orders", "x"], 2)
     assert "is a server, and nothing says when its tables change: store the links first" in (
-        capsys.readouterr().err
+        reply.err
     )

@@ -14,7 +14,7 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.search.resolver import NodesDocument
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 
 LINKS = [
     ("H/index.html", "H/hacker.html"),
@@ -53,21 +53,16 @@ def test_a_part_of_a_name_finds_it_in_any_case(
     assert [each["node"] for each in found(capsys, index, "--search", "été")["nodes"]] == ["ÉTÉ"]
 
 
-def test_without_a_text_the_most_linked_come_first(
-    graph: Graph, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["nodes", str(graph.path), "-k", "2"]) == 0
-    printed = capsys.readouterr()
+def test_without_a_text_the_most_linked_come_first(graph: Graph, shell: Shell) -> None:
+    printed = shell(["nodes", str(graph.path), "-k", "2"])
     rows = printed.out.splitlines()[2:]
     assert [row.split() for row in rows] == [["2", "2", "H/hacker.html"], ["2", "0", "hack"]]
     assert printed.err == "2 of 7 nodes; -k shows more\n"
 
 
-def test_links_are_shown_by_name_and_all_of_them_to_programs(
-    index: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["nodes", index, "--search", "r.html", "--links"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+def test_links_are_shown_by_name_and_all_of_them_to_programs(index: str, shell: Shell) -> None:
+    reply = shell(["nodes", index, "--search", "r.html", "--links"])
+    assert reply.out.splitlines() == [
         "H/hacker.html",
         "  linked from 2:",
         "    H/index.html",
@@ -76,8 +71,8 @@ def test_links_are_shown_by_name_and_all_of_them_to_programs(
         "    H/hacker-ethic.html",
         "    Hacker",
     ]
-    assert main(["nodes", index, "--search", "r.html", "--links", "--format", "csv"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    reply = shell(["nodes", index, "--search", "r.html", "--links", "--format", "csv"])
+    assert reply.out.splitlines() == [
         "node,direction,other",
         "H/hacker.html,in,H/index.html",
         "H/hacker.html,in,J/index.html",
@@ -114,32 +109,26 @@ def test_an_index_of_some_pages_has_these_only_with_all_their_links(
 
 
 def test_an_index_without_its_graph_still_has_its_names(
-    graph: Graph, index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    graph: Graph, index: str, tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     moved = tmp_path / "elsewhere.graph"
     shutil.move(graph.path, moved)
-    assert main(["nodes", index, "--search", "hacker."]) == 0
-    printed = capsys.readouterr()
+    printed = shell(["nodes", index, "--search", "hacker."])
     assert printed.out == "H/hacker.html\n"
     assert "links are not counted: see --graph" in printed.err
-    assert main(["nodes", index, "--search", "hacker.", "--links"]) == 1
-    assert "--graph" in capsys.readouterr().err
+    assert "--graph" in shell(["nodes", index, "--search", "hacker.", "--links"], 1).err
     answer = found(capsys, index, "--search", "hacker.", "--graph", str(moved))
     assert answer["nodes"][0]["in_links"] == 2
 
 
-def test_nobody_is_found_is_said(index: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["nodes", index, "--search", "cracker"]) == 0
-    printed = capsys.readouterr()
+def test_nobody_is_found_is_said(index: str, shell: Shell) -> None:
+    printed = shell(["nodes", index, "--search", "cracker"])
     assert printed.out == ""
     assert f"no name of {index} contains 'cracker'" in printed.err
 
 
-def test_an_unknown_name_suggests_those_that_contain_it(
-    index: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["related", index, "hacke"]) == 2
-    assert "'H/hacker.html'" in capsys.readouterr().err
+def test_an_unknown_name_suggests_those_that_contain_it(index: str, shell: Shell) -> None:
+    assert "'H/hacker.html'" in shell(["related", index, "hacke"], 2).err
 
 
 SPELT = [

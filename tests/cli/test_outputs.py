@@ -16,7 +16,6 @@ from urllib.parse import unquote
 import pytest
 
 import cocite
-from cocite.cli.main import main
 from cocite.cli.output import GRAPH_OUTPUTS, OUTPUTS
 from cocite.graph.partitions import GraphDocument
 from cocite.index import StoredIndex
@@ -28,6 +27,7 @@ from cocite.ranking import pagerank
 from cocite.ranking.figures import RankDocument
 from cocite.results import Document, ResultRows, markdown
 from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
+from tests.conftest import Shell
 
 CLI = Path(cocite.__file__).parent / "cli"
 TOY = '''
@@ -68,12 +68,12 @@ def test_the_graphs_that_are_printed_are_those_that_are_written() -> None:
 
 
 def test_what_is_printed_for_programs_is_the_document_of_the_library(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
     for verb, document in documents(folder).items():
-        assert main([*verb.split(), "--format", "json"]) == 0
-        assert json.loads(capsys.readouterr().out) == document.to_json(), verb
+        reply = shell([*verb.split(), "--format", "json"])
+        assert json.loads(reply.out) == document.to_json(), verb
 
 
 def test_documents_are_plain_json(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_documents_are_plain_json(folder: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_new_way_to_print_is_one_file_and_one_line(folder: Path) -> None:
     (folder / "toy.py").write_text(TOY)
     code = (
-        "import sys; from cocite.cli.output import OUTPUTS; OUTPUTS['titles'] = 'toy:show';"
+        "import sys, toy; from cocite.cli.output import OUTPUTS; OUTPUTS['titles'] = toy.show;"
         "from cocite.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([*filter(None, sys.path), "."])}
@@ -213,21 +213,19 @@ def test_markdown_links_urls_and_calls_them_by_their_titles() -> None:
 
 
 def test_markdown_of_every_verb_is_a_table(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
     for verb, document in documents(folder).items():
-        assert main([*verb.split(), "--format", "markdown"]) == 0
-        titles, *rows = rendered(capsys.readouterr().out)
+        titles, *rows = rendered(shell([*verb.split(), "--format", "markdown"]).out)
         assert len(rows) == len(list(document.rows().rows)), verb
         assert titles == list(document.rows().titles), verb
 
 
 def test_a_neighborhood_is_no_format_of_other_verbs(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    assert main(["similarity", "i", "one", "two", "--format", "gexf"]) == 2
-    assert "'gexf' is not one of" in capsys.readouterr().err
-    assert main(["related", "i", "one", "--format", "gexf"]) == 0
-    assert capsys.readouterr().out.startswith("<?xml")
+    reply = shell(["similarity", "i", "one", "two", "--format", "gexf"], 2)
+    assert "'gexf' is not one of" in reply.err
+    assert shell(["related", "i", "one", "--format", "gexf"]).out.startswith("<?xml")

@@ -12,6 +12,7 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
+from tests.conftest import Shell
 
 PAIRS = [("one", "two"), ("two", "three"), ("one", "one"), ("hub", "one")]
 
@@ -31,34 +32,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_pairs_are_printed_and_written(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
     monkeypatch.chdir(folder)
     index = cocite.open("i")
     expected = [(a, b, *index.similarity(a, b, decay=0.5)) for a, b in PAIRS]
     asked = ["similarity", "i", "--decay", "0.5", "--pairs"]
-    assert main([*asked, "pairs.tsv", "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(shell([*asked, "pairs.tsv", "--format", "json"]).out)
     assert [tuple(pair.values()) for pair in told["pairs"]] == expected
     assert told["settings"]["decay"] == 0.5
-    assert main([*asked, "wide.csv", "--pair-columns", "from,to", "--format", "csv"]) == 0
-    titles, *rows = csv.reader(io.StringIO(capsys.readouterr().out))
+    reply = shell([*asked, "wide.csv", "--pair-columns", "from,to", "--format", "csv"])
+    titles, *rows = csv.reader(io.StringIO(reply.out))
     assert titles == ["a", "b", "score", "stderr", "low", "high"]
     assert [(a, b, *map(float, numbers)) for a, b, *numbers in rows] == expected
-    assert main([*asked, "pairs.tsv"]) == 0
-    printed = capsys.readouterr()
+    printed = shell([*asked, "pairs.tsv"])
     assert len(printed.out.splitlines()) == 6
     assert "pairs.tsv: tab-separated, no header" in printed.err
     parquet = tmp_path / "pairs.parquet"
-    assert main([*asked, "pairs.tsv", "-o", str(parquet), "--threads", "1"]) == 0
-    assert "4 pairs" in capsys.readouterr().out
+    assert "4 pairs" in shell([*asked, "pairs.tsv", "-o", str(parquet), "--threads", "1"]).out
     assert duckdb.read_parquet(str(parquet)).fetchall() == expected
     again = tmp_path / "again.jsonl"
-    assert main([*asked, str(parquet), "-o", str(again), "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["pairs"] == 4
+    reply = shell([*asked, str(parquet), "-o", str(again), "--format", "json"])
+    assert json.loads(reply.out)["pairs"] == 4
     lines = [tuple(json.loads(line).values()) for line in again.read_text().splitlines()]
     assert lines == expected
     assert main([*asked, "pairs.tsv", "-o", str(again)]) == 1
@@ -83,20 +78,13 @@ def test_pairs_are_printed_and_written(
     ],
 )
 def test_what_is_refused(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    message: str,
+    folder: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell, arguments: list[str], message: str
 ) -> None:
     monkeypatch.chdir(folder)
-    assert main(["similarity", "i", *arguments]) == 2
-    assert message in " ".join(capsys.readouterr().err.split())
+    assert message in " ".join(shell(["similarity", "i", *arguments], 2).err.split())
 
 
-def test_pages_are_written_with_their_titles(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pages_are_written_with_their_titles(tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "links.tsv").write_text("h\tx\nh\ty\n")
     (tmp_path / "titles.tsv").write_text("x\tThe page X\n")
     titles = tmp_path / "titles.tsv"
@@ -104,8 +92,7 @@ def test_pages_are_written_with_their_titles(
     cocite.build(tmp_path / "g", tmp_path / "i", measure="cocitation")
     (tmp_path / "pairs.tsv").write_text("x\ty\n")
     asked = ["similarity", str(tmp_path / "i"), "--pairs", str(tmp_path / "pairs.tsv")]
-    assert main([*asked, "--format", "json"]) == 0
-    (pair,) = json.loads(capsys.readouterr().out)["pairs"]
+    (pair,) = json.loads(shell([*asked, "--format", "json"]).out)["pairs"]
     assert (pair["a_title"], pair["b_title"]) == ("The page X", None)
     assert main([*asked, "-o", str(tmp_path / "out.jsonl")]) == 0
     assert json.loads((tmp_path / "out.jsonl").read_text()) == pair

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cocite
-from cocite.cli.main import main
+from tests.conftest import Ask, Shell
 
 WALKS = ("--measure", "psimrank")
 
@@ -24,17 +24,11 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "g"
 
 
-def ask(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main([*map(str, arguments)])
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
-
-
 def test_a_table_has_a_column_as_planned_and_one_doubled(
-    graph: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    graph: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    code, out, _ = ask(capsys, "plan", graph, *WALKS, "--delta", "0.05")
+    code, out, _ = ask("plan", graph, *WALKS, "--delta", "0.05")
     assert code == 0
     assert "needed for error 2,473, order 6,141, recall 2,150, precision " in out
     lines = out.splitlines()
@@ -46,28 +40,26 @@ def test_a_table_has_a_column_as_planned_and_one_doubled(
     assert figures[row] == ["0.0500", "0.0354"]
     assert max(map(len, lines[2:])) <= 100
     monkeypatch.setenv("COLUMNS", "60")
-    lines = ask(capsys, "plan", graph, *WALKS, "--delta", "0.05")[1].splitlines()
+    lines = ask("plan", graph, *WALKS, "--delta", "0.05")[1].splitlines()
     title = next(i for i, line in enumerate(lines) if "12,282 samples" in line)
     assert max(map(len, lines[title:])) <= 60
 
 
-def test_json_and_csv_hold_all_figures(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = ask(capsys, "plan", graph, *WALKS, "--samples", "100", "--format", "json")
+def test_json_and_csv_hold_all_figures(graph: Path, ask: Ask) -> None:
+    code, out, _ = ask("plan", graph, *WALKS, "--samples", "100", "--format", "json")
     found = json.loads(out)
     assert code == 0
     assert found["settings"] == {"samples": 100, "length": 10, "seed": 0, "hubs": "plain"}
     assert found["planned"]["stderr"] == {"0.1": pytest.approx(0.02236, abs=1e-5), "0.3": 0.03}
     assert found["doubled"]["samples"] == 200
-    _, out, _ = ask(capsys, "plan", graph, *WALKS, "--samples", "100", "--format", "csv")
+    _, out, _ = ask("plan", graph, *WALKS, "--samples", "100", "--format", "csv")
     rows = dict(csv.reader(io.StringIO(out)))
     assert rows["planned_samples"] == "100"
     assert rows["planned_bytes"] == str(found["planned"]["bytes"])
 
 
-def test_a_measure_without_samples_has_one_column(
-    graph: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, _ = ask(capsys, "plan", graph, "--measure", "cocitation")
+def test_a_measure_without_samples_has_one_column(graph: Path, ask: Ask) -> None:
+    code, out, _ = ask("plan", graph, "--measure", "cocitation")
     assert code == 0
     assert "standard error" not in out
     assert "on disk" in out
@@ -81,10 +73,10 @@ def test_a_measure_without_samples_has_one_column(
     ],
 )
 def test_a_plan_says_which_links_are_looked_at(
-    graph: Path, capsys: pytest.CaptureFixture[str], measure: str, said: str
+    graph: Path, ask: Ask, measure: str, said: str
 ) -> None:
     """Those of the measure, which may be turned round, and may be several."""
-    code, out, _ = ask(capsys, "plan", graph, "--measure", measure)
+    code, out, _ = ask("plan", graph, "--measure", measure)
     assert code == 0
     assert said in out
 
@@ -98,19 +90,15 @@ def test_a_plan_says_which_links_are_looked_at(
         ([*WALKS, "--time", "1 day"], "'1 day' is not a time; write it like 90s, 10min or 2h"),
     ],
 )
-def test_refusals_are_wrong_use(
-    graph: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = ask(capsys, "plan", graph, *arguments)
+def test_refusals_are_wrong_use(graph: Path, arguments: list[str], message: str, ask: Ask) -> None:
+    code, out, err = ask("plan", graph, *arguments)
     assert (code, out) == (2, "")
     assert message in err
 
 
-def test_index_says_how_exact_it_will_be(
-    graph: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["index", str(graph), "-o", str(tmp_path / "x"), *WALKS, "--samples", "25"]) == 0
-    line = capsys.readouterr().err.splitlines()[0]
+def test_index_says_how_exact_it_will_be(graph: Path, tmp_path: Path, shell: Shell) -> None:
+    reply = shell(["index", str(graph), "-o", str(tmp_path / "x"), *WALKS, "--samples", "25"])
+    line = reply.err.splitlines()[0]
     assert line.endswith(", a score of 0.1 with a standard error of 0.045 at most")
-    assert main(["index", str(graph), "-o", str(tmp_path / "y"), "--measure", "ppr"]) == 0
-    assert "standard error" not in capsys.readouterr().err
+    reply = shell(["index", str(graph), "-o", str(tmp_path / "y"), "--measure", "ppr"])
+    assert "standard error" not in reply.err

@@ -16,11 +16,12 @@ import pytest
 from click.testing import CliRunner
 
 import cocite
-from cocite.cli.commands.related import _numbers
+from cocite.cli.commands.related import numbers
 from cocite.cli.help import Sectioned
-from cocite.cli.main import _COMMANDS, cli, main
-from cocite.cli.settings import SETTINGS
+from cocite.cli.main import _COMMANDS, cli
+from cocite.cli.options import SETTINGS
 from cocite.measures import MEASURES
+from tests.conftest import Ask, Shell
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +34,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "i"
 
 
-def ask(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main(list(map(str, arguments)))
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
-
-
-def test_related_as_json_is_what_python_says(
-    index: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, _ = ask(capsys, "related", index, "one", "--format", "json", "--decay", "0.5")
+def test_related_as_json_is_what_python_says(index: Path, ask: Ask) -> None:
+    code, out, _ = ask("related", index, "one", "--format", "json", "--decay", "0.5")
     assert code == 0
     assert json.loads(out) == {
         "node": "one",
@@ -56,7 +49,7 @@ def test_related_as_json_is_what_python_says(
             "decay": 0.5,
         },
         "confidence": 0.95,
-        "bound": "betting",
+        "interval": "betting",
         "refined": False,
         "certain_ranks": cocite.open(index).related("one", decay=0.5).certain_ranks,
         "hits": [hit._asdict() for hit in cocite.open(index).related("one", decay=0.5)],
@@ -64,16 +57,16 @@ def test_related_as_json_is_what_python_says(
     assert list(json.loads(out)["hits"][0]) == ["node", "score", "stderr", "low", "high"]
 
 
-def test_related_as_csv_has_a_row_a_hit(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = ask(capsys, "related", index, "one", "-k", "1", "--format", "csv")
+def test_related_as_csv_has_a_row_a_hit(index: Path, ask: Ask) -> None:
+    _, out, _ = ask("related", index, "one", "-k", "1", "--format", "csv")
     rows = list(csv.reader(io.StringIO(out)))
     assert rows[0] == ["rank", "node", "score", "stderr", "low", "high"]
     assert [row[:2] for row in rows[1:]] == [["1", "two"]]
 
 
-def test_a_table_shows_names_as_they_are(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_shows_names_as_they_are(index: Path, ask: Ask) -> None:
     """Names are data: square brackets are not markup."""
-    _, out, _ = ask(capsys, "related", index, "one")
+    _, out, _ = ask("related", index, "one")
     assert "[red]three[/]" in out
 
 
@@ -95,10 +88,8 @@ def test_the_rule_of_a_table_fits_the_terminal_and_names_are_whole(
 WITHOUT = ". Without that, the best is two, with a score of 0.6\n"
 
 
-def test_a_floor_that_nobody_reaches_is_named(
-    index: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _, out, _ = ask(capsys, "related", index, "one", "--min-score", "0.99")
+def test_a_floor_that_nobody_reaches_is_named(index: Path, ask: Ask) -> None:
+    _, out, _ = ask("related", index, "one", "--min-score", "0.99")
     assert out == f"no node scores 0.99 or more with one{WITHOUT}"
 
 
@@ -117,45 +108,41 @@ def test_a_floor_that_nobody_reaches_is_named(
     ],
 )
 def test_an_empty_list_says_which_option_emptied_it(
-    index: Path, capsys: pytest.CaptureFixture[str], options: str, said: str
+    index: Path, ask: Ask, options: str, said: str
 ) -> None:
-    code, out, _ = ask(capsys, "related", index, "one", *options.split())
+    code, out, _ = ask("related", index, "one", *options.split())
     assert (code, out) == (0, said)
 
 
 @pytest.mark.parametrize("refine", [(), ("--refine",)])
 def test_a_confidence_that_is_none_is_called_by_its_name(
-    index: Path, capsys: pytest.CaptureFixture[str], refine: tuple[str, ...]
+    index: Path, ask: Ask, refine: tuple[str, ...]
 ) -> None:
-    code, _, err = ask(capsys, "related", index, "one", "--min-confidence", "9", *refine)
+    code, _, err = ask("related", index, "one", "--min-confidence", "9", *refine)
     assert (code, err) == (
         2,
         "Error: --min-confidence is 9.0; it is a number between 0 and 1, such as 0.95\n",
     )
 
 
-def test_a_list_of_one_has_no_order(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "the order" not in ask(capsys, "related", index, "one", "-k", "1")[1]
+def test_a_list_of_one_has_no_order(index: Path, ask: Ask) -> None:
+    assert "the order" not in ask("related", index, "one", "-k", "1")[1]
 
 
-def test_exact_scores_have_no_probability_and_ties_are_named(
-    index: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_exact_scores_have_no_probability_and_ties_are_named(index: Path, ask: Ask) -> None:
     """Of equal scores nobody can say which comes first."""
     graph = index.with_name("g")
-    _, out, _ = ask(capsys, "related", graph, "[red]three[/]", "--measure", "cocitation")
+    _, out, _ = ask("related", graph, "[red]three[/]", "--measure", "cocitation")
     assert out.endswith(
         "the order is not certain from rank 1 on, as ranks 1 and 2 have the same score\n"
     )
-    _, out, _ = ask(capsys, "related", graph, "one", "--measure", "cocitation")
+    _, out, _ = ask("related", graph, "one", "--measure", "cocitation")
     assert out.endswith("the order is certain\n")
-    _, out, _ = ask(capsys, "similarity", graph, "one", "two", "--measure", "cocitation")
+    _, out, _ = ask("similarity", graph, "one", "two", "--measure", "cocitation")
     assert out.endswith(", for certain\n")
 
 
-def test_a_name_that_begins_with_a_hyphen_stands_behind_two(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_that_begins_with_a_hyphen_stands_behind_two(tmp_path: Path, ask: Ask) -> None:
     (tmp_path / "l.tsv").write_text("h\t-k\nh\tb\n")
     cocite.build(
         cocite.ingest(tmp_path / "l.tsv", tmp_path / "g"),
@@ -163,13 +150,13 @@ def test_a_name_that_begins_with_a_hyphen_stands_behind_two(
         samples=3,
         measure="psimrank",
     )
-    code, out, _ = ask(capsys, "related", tmp_path / "i", "--format", "csv", "--", "-k")
+    code, out, _ = ask("related", tmp_path / "i", "--format", "csv", "--", "-k")
     assert code == 0
     assert out.splitlines()[1].startswith("1,b,")
 
 
-def test_similarity_as_json(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = ask(capsys, "similarity", index, "one", "two", "--format", "json")
+def test_similarity_as_json(index: Path, ask: Ask) -> None:
+    _, out, _ = ask("similarity", index, "one", "two", "--format", "json")
     found = cocite.open(index).similarity("one", "two")
     assert json.loads(out) == {
         "a": "one",
@@ -178,19 +165,19 @@ def test_similarity_as_json(index: Path, capsys: pytest.CaptureFixture[str]) -> 
         "direction": "in",
         "settings": {"samples": 40, "length": 10, "seed": 1, "hubs": "plain", "decay": 0.6},
         "confidence": 0.95,
-        "bound": "betting",
+        "interval": "betting",
         "refined": False,
         **found._asdict(),
     }
 
 
 def test_settings_that_share_their_name_with_an_option_are_told_apart(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    index: Path, tmp_path: Path, ask: Ask
 ) -> None:
     """``--form`` is the measure's, ``--format`` is how to print."""
     cocite.build(index.parent / "g", tmp_path / "i", measure="cocitation")
     arguments = ("related", tmp_path / "i", "one", "--form", "count", "--idf", "--format", "json")
-    code, out, _ = ask(capsys, *arguments)
+    code, out, _ = ask(*arguments)
     found = json.loads(out)
     assert (code, found["settings"]) == (0, {"form": "count", "idf": True})
     hits = cocite.open(tmp_path / "i").related("one", form="count", idf=True)
@@ -208,31 +195,22 @@ def test_settings_that_share_their_name_with_an_option_are_told_apart(
     ],
 )
 def test_an_index_says_which_links_it_looks_at(
-    index: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    measure: str,
-    direction: str | None,
-    shown: str,
+    index: Path, tmp_path: Path, ask: Ask, measure: str, direction: str | None, shown: str
 ) -> None:
     given = ("--direction", direction) if direction else ()
     arguments = ("index", index.parent / "g", "-o", tmp_path / "i", "--measure", measure, *given)
-    assert shown in ask(capsys, *arguments)[1]
-    assert shown in ask(capsys, "info", tmp_path / "i")[1]
+    assert shown in ask(*arguments)[1]
+    assert shown in ask("info", tmp_path / "i")[1]
 
 
-def test_what_does_not_exist_is_null_in_json(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_does_not_exist_is_null_in_json(index: Path, tmp_path: Path, ask: Ask) -> None:
     cocite.build(index.parent / "g", tmp_path / "i", samples=1, measure="psimrank")
-    _, out, _ = ask(capsys, "similarity", tmp_path / "i", "one", "two", "--format", "json")
+    _, out, _ = ask("similarity", tmp_path / "i", "one", "two", "--format", "json")
     assert json.loads(out)["stderr"] is None
 
 
-def test_a_node_related_to_nobody_is_said_so(
-    index: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, _ = ask(capsys, "related", index, "hub")
+def test_a_node_related_to_nobody_is_said_so(index: Path, ask: Ask) -> None:
+    code, out, _ = ask("related", index, "hub")
     assert (code, out) == (
         0,
         "no node is related to hub by psimrank. It has no in-links, which the index looks at, but "
@@ -265,7 +243,7 @@ def test_a_node_related_to_nobody_is_said_so(
 )
 def test_errors_say_what_to_do_and_exit_codes_tell_them_apart(
     index: Path,
-    capsys: pytest.CaptureFixture[str],
+    ask: Ask,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     arguments: list[str],
@@ -274,7 +252,7 @@ def test_errors_say_what_to_do_and_exit_codes_tell_them_apart(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     graph = index.parent / "g"
-    found, out, err = ask(capsys, *(a.format(i=index, g=graph) for a in arguments))
+    found, out, err = ask(*(a.format(i=index, g=graph) for a in arguments))
     assert (found, out) == (code, "")
     assert message in err
     assert "Traceback" not in err
@@ -282,10 +260,10 @@ def test_errors_say_what_to_do_and_exit_codes_tell_them_apart(
 
 
 def test_index_says_what_it_will_take_and_what_it_took(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    index: Path, tmp_path: Path, ask: Ask
 ) -> None:
     arguments = ["--samples", "30", "--measure", "simrank", "--format", "json"]
-    code, out, err = ask(capsys, "index", index.parent / "g", "-o", tmp_path / "x", *arguments)
+    code, out, err = ask("index", index.parent / "g", "-o", tmp_path / "x", *arguments)
     assert code == 0
     assert "on disk" in err
     assert "of memory on" in err
@@ -307,22 +285,19 @@ def test_every_option_is_explained(verb: str) -> None:
     assert (command.help or "").split("\n")[0].strip()
 
 
-def test_a_graph_answers_by_every_measure_of_links(
-    index: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_graph_answers_by_every_measure_of_links(index: Path, ask: Ask) -> None:
     for measure in MEASURES:
-        code, _, err = ask(capsys, "related", index.parent / "g", "one", "--measure", measure)
+        code, _, err = ask("related", index.parent / "g", "one", "--measure", measure)
         assert code == (2 if measure == "tfidf" else 0), err
         assert (measure == "tfidf") == ("tfidf compares texts: cocite index" in err)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_the_list_of_measures_fits_the_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int
+    monkeypatch: pytest.MonkeyPatch, shell: Shell, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    assert main(["measures"]) == 0
-    out = capsys.readouterr().out
+    out = shell(["measures"]).out
     blend = out.splitlines()[-1]
     assert all(len(line) <= columns for line in out.splitlines() if line != blend)
     words = out.split()
@@ -336,27 +311,23 @@ def test_the_list_of_measures_fits_the_terminal(
     [("relatd", "Did you mean related"), ("indx", "Did you mean index"), ("xyzzy", "'xyzzy'.\n")],
 )
 def test_a_verb_that_there_is_not_is_answered_with_those_like_it(
-    capsys: pytest.CaptureFixture[str], typed: str, meant: str
+    ask: Ask, typed: str, meant: str
 ) -> None:
-    code, out, err = ask(capsys, typed, "x")
+    code, out, err = ask(typed, "x")
     assert (code, out) == (2, "")
     assert f"There is no command {typed!r}" in err
     assert meant in err
 
 
 @pytest.mark.parametrize("arguments", ["related one {}", "similarity one two {}", "why one two {}"])
-def test_an_index_that_comes_last_is_told_its_place(
-    index: Path, capsys: pytest.CaptureFixture[str], arguments: str
-) -> None:
-    code, out, err = ask(capsys, *arguments.format(index).split())
+def test_an_index_that_comes_last_is_told_its_place(index: Path, ask: Ask, arguments: str) -> None:
+    code, out, err = ask(*arguments.format(index).split())
     assert (code, out) == (2, "")
     assert f"{index} comes first: the index, then what is asked of it" in err
 
 
 @pytest.mark.parametrize("verb", ["related", "similarity", "why"])
-def test_what_an_index_cannot_be_asked_with_stands_apart(
-    index: Path, capsys: pytest.CaptureFixture[str], verb: str
-) -> None:
+def test_what_an_index_cannot_be_asked_with_stands_apart(index: Path, ask: Ask, verb: str) -> None:
     """An index refuses what is of a graph only; each of the others some index takes."""
     command = cli.get_command(click.Context(cli), verb)
     assert command is not None
@@ -375,7 +346,7 @@ def test_what_an_index_cannot_be_asked_with_stands_apart(
             value = [str(option.type.choices[0])]
         names = ["one"] if verb == "related" else ["one", "two"]
         given = [] if option.is_flag else value
-        code, out, err = ask(capsys, verb, index, *names, option.opts[0], *given)
+        code, out, err = ask(verb, index, *names, option.opts[0], *given)
         assert (code, out) == (2, ""), option.opts
         assert "fixed when" in err or "when building" in err or "has no setting" in err
 
@@ -407,77 +378,67 @@ def test_a_reader_that_has_enough_is_no_error(index: Path) -> None:
     assert done.stdout.startswith("rank")
 
 
-def test_refined_answers_are_shown_as_certain_ones(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refined_answers_are_shown_as_certain_ones(index: Path, tmp_path: Path, ask: Ask) -> None:
     graph = index.with_name("g")
     ready = tmp_path / "ready"
     build = ["index", graph, "-o", ready, "--measure", "simrank", "--samples", "5", "--refine"]
-    code, out, _ = ask(capsys, *build)
+    code, out, _ = ask(*build)
     assert code == 0
     assert "ready for decay 0.6" in out
-    assert "ready for decay 0.6" in ask(capsys, "info", ready)[1]
-    code, out, _ = ask(capsys, "related", ready, "one", "--refine")
+    assert "ready for decay 0.6" in ask("info", ready)[1]
+    code, out, _ = ask("related", ready, "one", "--refine")
     assert code == 0
     # A tie; of no probability.
     assert re.search(r"the order is not certain from rank 1 on(, as .* same score)?\n$", out)
-    answer = json.loads(ask(capsys, "related", ready, "one", "--refine", "--format", "json")[1])
+    answer = json.loads(ask("related", ready, "one", "--refine", "--format", "json")[1])
     assert answer["refined"] is True
     assert answer["target_error"] == 0.001
     for command in (["similarity", ready, "one", "two"], ["related", ready, "one"]):
-        assert "is not met" not in ask(capsys, *command, "--target-error", "0.9")[1]
+        assert "is not met" not in ask(*command, "--target-error", "0.9")[1]
     opened = cocite.open(ready)
     assert answer["hits"] == [h._asdict() for h in opened.related("one", refine=True)]
     code, out, _ = ask(
-        capsys, "similarity", ready, "one", "two", "--target-error", "1e-5", "--format", "json"
+        "similarity", ready, "one", "two", "--target-error", "1e-5", "--format", "json"
     )
     pair = opened.similarity("one", "two", target_error=1e-5)
     answer = json.loads(out)
     assert (answer["a"], answer["b"], answer["refined"]) == ("one", "two", True)
     assert answer.items() >= pair._asdict().items()
-    assert ask(capsys, "related", ready, "one", "--target-error", "7")[0] == 2
+    assert ask("related", ready, "one", "--target-error", "7")[0] == 2
 
 
-def test_what_has_nothing_to_make_ready_says_so(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _, error = ask(capsys, "index", index.with_name("g"), "-o", tmp_path / "x", "--refine")
+def test_what_has_nothing_to_make_ready_says_so(index: Path, tmp_path: Path, ask: Ask) -> None:
+    code, _, error = ask("index", index.with_name("g"), "-o", tmp_path / "x", "--refine")
     assert code == 2
     assert "--refine prepares refined answers of simrank, without" in error
 
 
-def test_a_graph_that_is_gone_is_asked_for(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_graph_that_is_gone_is_asked_for(index: Path, tmp_path: Path, ask: Ask) -> None:
     graph, moved = tmp_path / "g", tmp_path / "elsewhere"
     shutil.copytree(index.with_name("g"), graph)
-    assert ask(capsys, "index", graph, "-o", tmp_path / "i", "--measure", "simrank")[0] == 0
+    assert ask("index", graph, "-o", tmp_path / "i", "--measure", "simrank")[0] == 0
     graph.rename(moved)
-    code, _, error = ask(capsys, "related", tmp_path / "i", "one", "--refine")
+    code, _, error = ask("related", tmp_path / "i", "one", "--refine")
     assert code == 1
     assert "Say where it is with --graph" in error
-    assert ask(capsys, "related", tmp_path / "i", "one", "--refine", "--graph", moved)[0] == 0
+    assert ask("related", tmp_path / "i", "one", "--refine", "--graph", moved)[0] == 0
 
 
-def test_names_come_from_files_as_editors_write_them(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_come_from_files_as_editors_write_them(index: Path, tmp_path: Path, ask: Ask) -> None:
     """With a mark in front, with carriage returns, with empty lines; and not as pictures."""
     names = tmp_path / "names.txt"
     names.write_bytes(b"\xef\xbb\xbftwo\r\n\r\n")
-    code, out, _ = ask(capsys, "related", index, "one", "--only", names, "--format", "csv")
+    code, out, _ = ask("related", index, "one", "--only", names, "--format", "csv")
     assert (code, [row.split(",")[1] for row in out.splitlines()]) == (0, ["node", "two"])
     names.write_bytes(b"two\n\x89PNG")
     asked = (["related", index, "one", "--only"], ["related-all", index, "-o", "x.csv", "--nodes"])
     for verb in asked:
-        code, _, error = ask(capsys, *verb, names)
+        code, _, error = ask(*verb, names)
         assert code == 1
         assert "is not text in UTF-8 (byte 4); it is to hold names, one a line" in error
 
 
-def test_what_closes_an_interval_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_closes_an_interval_is_told(tmp_path: Path, shell: Shell) -> None:
     """Where errors are 0 and intervals are not: of the default, with too little effort."""
     rows = [f"{i}\t{(i * i + 1) % 97}\n{i}\t{(5 * i + 2) % 97}\n" for i in range(97)]
     (tmp_path / "l.tsv").write_text("".join(rows))
@@ -485,26 +446,21 @@ def test_what_closes_an_interval_is_told(
     cocite.build(graph, tmp_path / "i")
     asked = ["related", str(tmp_path / "i"), "3", "-k", "4"]
     told = "scores have no error of samples; --max-edges {} brings low and high closer together"
-    assert main([*asked, "--max-edges", "30", "--min-results", "1"]) == 0
-    assert told.format(300) in capsys.readouterr().out
-    assert main([*asked, "--max-edges", "10000000"]) == 0
-    assert "--max-edges" not in capsys.readouterr().out
+    assert told.format(300) in shell([*asked, "--max-edges", "30", "--min-results", "1"]).out
+    assert "--max-edges" not in shell([*asked, "--max-edges", "10000000"]).out
     pair = ["similarity", str(tmp_path / "i"), "3", "4", "--min-results", "1", "--max-edges"]
-    assert main([*pair, "30"]) == 0
-    assert "for certain; --max-edges 300 narrows it" in capsys.readouterr().out
+    assert "for certain; --max-edges 300 narrows it" in shell([*pair, "30"]).out
 
 
 def test_a_small_error_is_not_shown_as_none() -> None:
     hit = cocite.Hit("a", 0.5, 0.00004, 0.4999, 0.5001)
-    assert _numbers(hit) == ["0.5000", "<0.0001", "0.4999", "0.5001"]
-    assert _numbers(hit._replace(stderr=0.0))[1] == "0.0000"
-    assert _numbers(hit._replace(stderr=0.00006))[1] == "0.0001"
+    assert numbers(hit) == ["0.5000", "<0.0001", "0.4999", "0.5001"]
+    assert numbers(hit._replace(stderr=0.0))[1] == "0.0000"
+    assert numbers(hit._replace(stderr=0.00006))[1] == "0.0001"
 
 
-def test_exit_codes_are_those_that_help_tells(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    told = " ".join(ask(capsys, "--help")[1].split())
+def test_exit_codes_are_those_that_help_tells(index: Path, tmp_path: Path, ask: Ask) -> None:
+    told = " ".join(ask("--help")[1].split())
     assert "1 failed: a file is missing, damaged or malformed, an output is there" in told
     assert "2 wrong use: an option, a node that is not there, or a file of another kind" in told
     graph = index.with_name("g")
@@ -521,13 +477,11 @@ def test_exit_codes_are_those_that_help_tells(
         (2, "related", tmp_path / "a.pdf", "one"),
         (2, "ingest", tmp_path / "a.pdf", "-o", tmp_path / "o"),
     ):
-        assert ask(capsys, *command)[0] == code, command
+        assert ask(*command)[0] == code, command
 
 
-def test_a_folder_that_is_made_for_an_output_is_told(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_is_made_for_an_output_is_told(index: Path, tmp_path: Path, ask: Ask) -> None:
     output = tmp_path / "new" / "folder" / "out.csv"
     said = f"the folder {output.parent} was not there, and is made"
-    assert said in ask(capsys, "related-all", index, "-o", output)[2]
-    assert said not in ask(capsys, "related-all", index, "-o", output.with_name("b.csv"))[2]
+    assert said in ask("related-all", index, "-o", output)[2]
+    assert said not in ask("related-all", index, "-o", output.with_name("b.csv"))[2]

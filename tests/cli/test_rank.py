@@ -12,7 +12,7 @@ import pytest
 import cocite
 from cocite import Graph
 from cocite.cli.main import main
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 
 
 @pytest.fixture
@@ -20,11 +20,8 @@ def graph(make_graph: MakeGraph) -> Graph:
     return make_graph([("a", "hub"), ("b", "hub"), ("c", "hub"), ("hub", "a"), ("hub", "ü\"'x")])
 
 
-def test_the_top_is_printed_and_how_it_ended_is_said(
-    graph: Graph, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["rank", str(graph.path), "-k", "1", "--format", "json"]) == 0
-    printed = capsys.readouterr()
+def test_the_top_is_printed_and_how_it_ended_is_said(graph: Graph, shell: Shell) -> None:
+    printed = shell(["rank", str(graph.path), "-k", "1", "--format", "json"])
     value = json.loads(printed.out)
     ranks = cocite.pagerank(graph)
     assert value["top"] == [{"node": "hub", "rank": ranks.top(1)[0][1]}]
@@ -33,9 +30,8 @@ def test_the_top_is_printed_and_how_it_ended_is_said(
     assert "of memory, which holds the graph and the ranks" in printed.err
 
 
-def test_not_converged_is_said(graph: Graph, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rank", str(graph.path), "--max-sweeps", "1"]) == 0
-    assert "not converged" in capsys.readouterr().err
+def test_not_converged_is_said(graph: Graph, shell: Shell) -> None:
+    assert "not converged" in shell(["rank", str(graph.path), "--max-sweeps", "1"]).err
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
@@ -55,11 +51,9 @@ def test_ranks_by_id_go_to_an_array(graph: Graph, tmp_path: Path) -> None:
     assert (np.load(path) == cocite.pagerank(graph).values).all()
 
 
-def test_an_output_is_refused_before_any_work(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["rank", str(graph.path), "-o", str(tmp_path / "r.xlsx")]) == 2
-    assert "ends in '.xlsx'; it ends in one of .parquet" in capsys.readouterr().err
+def test_an_output_is_refused_before_any_work(graph: Graph, tmp_path: Path, shell: Shell) -> None:
+    reply = shell(["rank", str(graph.path), "-o", str(tmp_path / "r.xlsx")], 2)
+    assert "ends in '.xlsx'; it ends in one of .parquet" in reply.err
     (tmp_path / "r.npy").write_bytes(b"mine")
     assert main(["rank", str(graph.path), "-o", str(tmp_path / "r.npy")]) == 1
     assert (tmp_path / "r.npy").read_bytes() == b"mine"

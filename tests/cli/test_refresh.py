@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cocite
-from cocite.cli.main import main
+from tests.conftest import Ask
 
 
 @pytest.fixture
@@ -24,101 +24,87 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ask(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main(list(map(str, arguments)))
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
-
-
 def refresh(folder: Path, *options: str) -> list[str]:
     return ["refresh", str(folder / "i"), str(folder / "h"), "--date", "2026-11-20", *options]
 
 
-def test_refresh_says_what_it_did_and_info_how_old_samples_are(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = ask(capsys, *refresh(folder, "--fraction", "0.3", "--threads", "1"))
+def test_refresh_says_what_it_did_and_info_how_old_samples_are(folder: Path, ask: Ask) -> None:
+    code, out, err = ask(*refresh(folder, "--fraction", "0.3", "--threads", "1"))
     assert code == 0
     assert "14 samples\n" in out
     assert f"6 samples from {folder / 'h'}" in out
     assert f"14 samples stay, 6 are drawn from {folder / 'h'}" in err
-    code, out, err = ask(capsys, *refresh(folder, "--fraction", "0.3"))  # as it was repeated
+    code, out, err = ask(*refresh(folder, "--fraction", "0.3"))  # as it was repeated
     assert (code, "drawn anew  nothing: it is of this graph already" in out) == (0, True)
     assert f"was already refreshed from this graph ({folder / 'h'}), on 2026-11-20: it" in err
     again = refresh(folder, "--format", "json", "--memory", "1GB", "--force")
-    code, out, _ = ask(capsys, *again)
+    code, out, _ = ask(*again)
     facts = json.loads(out)
     assert [facts[key] for key in ("kept", "drawn", "date")] == [18, 2, "2026-11-20"]
-    _, out, _ = ask(capsys, "info", folder / "i")
-    rows = [line.split(maxsplit=2) for line in out.splitlines() if line.startswith("generation")]
+    _, out, _ = ask("info", folder / "i")
+    rows = [line.split(maxsplit=2) for line in out.splitlines() if line.startswith("snapshot")]
     assert [(row[1], row[2]) for row in rows[:2]] == [
         ("2", "2 samples of 2026-11-20, from h"),
         ("1", "6 samples of 2026-11-20, from h"),
     ]
     assert rows[2][2].startswith("12 samples of 20")
     assert rows[2][2].endswith(", from g")
-    _, out, _ = ask(capsys, "info", folder / "i", "--format", "json")
+    _, out, _ = ask("info", folder / "i", "--format", "json")
     digests = [cocite.Graph.open(folder / name).digest for name in "gh"]
-    found = [tuple(g.values())[:5] for g in json.loads(out)["generations"]]
+    found = [tuple(g.values())[:5] for g in json.loads(out)["snapshots"]]
     assert found == [
         (0, 8, 12, "g", digests[0]),
         (1, 20, 6, "h", digests[1]),
         (2, 26, 2, "h", digests[1]),
     ]
-    code, _, _ = ask(capsys, "verify", folder / "i")
+    code, _, _ = ask("verify", folder / "i")
     assert code == 0
-    _, out, _ = ask(capsys, "related", folder / "i", "three")
+    _, out, _ = ask("related", folder / "i", "three")
     assert "two" in out
 
 
-def test_info_of_an_index_that_was_not_refreshed_has_no_ages(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _, out, _ = ask(capsys, "info", folder / "i")
+def test_info_of_an_index_that_was_not_refreshed_has_no_ages(folder: Path, ask: Ask) -> None:
+    _, out, _ = ask("info", folder / "i")
     assert "generation" not in out
-    _, out, _ = ask(capsys, "info", folder / "i", "--format", "json")
-    (only,) = json.loads(out)["generations"]
+    _, out, _ = ask("info", folder / "i", "--format", "json")
+    (only,) = json.loads(out)["snapshots"]
     assert (only["refresh"], only["samples"], only["date"]) == (0, 20, None)
     cocite.build(folder / "g", folder / "c", measure="cocitation")
-    _, out, _ = ask(capsys, "info", folder / "c", "--format", "json")
-    assert json.loads(out)["generations"] == []
+    _, out, _ = ask("info", folder / "c", "--format", "json")
+    assert json.loads(out)["snapshots"] == []
 
 
-def test_a_measure_without_samples_says_so(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_measure_without_samples_says_so(folder: Path, ask: Ask) -> None:
     cocite.build(folder / "g", folder / "c", measure="cocitation")
-    code, out, _ = ask(capsys, "refresh", folder / "c", folder / "h")
+    code, out, _ = ask("refresh", folder / "c", folder / "h")
     assert code == 0
     assert f"computed anew  all of it, from {folder / 'h'}" in out
-    _, out, _ = ask(capsys, "info", folder / "c")
+    _, out, _ = ask("info", folder / "c")
     assert "generation" not in out
 
 
-def test_what_is_refused_says_what_to_do(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_refused_says_what_to_do(folder: Path, ask: Ask) -> None:
     cocite.build(folder / "g", folder / "p", samples=20, layout="paths", measure="psimrank")
-    code, out, err = ask(capsys, "refresh", folder / "p", folder / "h")
+    code, out, err = ask("refresh", folder / "p", folder / "h")
     assert (code, out) == (2, "")
     assert "Draw all of them anew with --fraction 1, or" in err
-    code, _, _ = ask(capsys, "refresh", folder / "p", folder / "h", "--fraction", "1")
+    code, _, _ = ask("refresh", folder / "p", folder / "h", "--fraction", "1")
     assert code == 0
-    code, _, err = ask(capsys, "refresh", folder / "i", folder / "h", "--fraction", "2")
+    code, _, err = ask("refresh", folder / "i", folder / "h", "--fraction", "2")
     assert code == 2
     assert "--fraction is 2.0; it is a number above 0, at most 1" in err
 
 
 @pytest.mark.parametrize("measure", ["psimrank", "cocitation"])
 @pytest.mark.parametrize("names", ["text", "integers"])
-def test_another_graph_replaces_nothing(
-    folder: Path, capsys: pytest.CaptureFixture[str], measure: str, names: str
-) -> None:
+def test_another_graph_replaces_nothing(folder: Path, ask: Ask, measure: str, names: str) -> None:
     cocite.build(folder / "g", folder / "m", measure=measure)
     before = {file.name: file.read_bytes() for file in (folder / "m").iterdir()}
     rows = "x\ty\nx\tz\n" if names == "text" else "1\t2\n1\t3\n"
     (folder / "other.tsv").write_text(rows)
     cocite.ingest(folder / "other.tsv", folder / "o", header="no")
     for share in ("0.1", "1"):
-        code, out, err = ask(capsys, "refresh", folder / "m", folder / "o", "--fraction", share)
+        code, out, err = ask("refresh", folder / "m", folder / "o", "--fraction", share)
         assert (code, out) == (2, "")
         assert f"{folder / 'o'} has 0 of 5 nodes of {folder / 'm'}" in err
         assert f"cocite index {folder / 'o'} -o {folder / 'm'} --overwrite" in err
@@ -126,30 +112,30 @@ def test_another_graph_replaces_nothing(
     assert not (folder / "m.building").exists()
 
 
-def test_why_takes_several_graphs_and_says_what_it_cannot_place(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ask(capsys, *refresh(folder, "--fraction", "0.3"))
+def test_why_takes_several_graphs_and_says_what_it_cannot_place(folder: Path, ask: Ask) -> None:
+    ask(*refresh(folder, "--fraction", "0.3"))
     asked = ["why", folder / "i", "one", "two", "--graph", folder / "h"]
     both = [*asked, "--graph", folder / "g"]
-    _, out, _ = ask(capsys, *both, "--format", "json")
+    _, out, _ = ask(*both, "--format", "json")
     whole = json.loads(out)
     assert {reason["node"] for reason in whole["reasons"]} == {"hub", "other"}
-    assert whole["unplaced"] == 0
-    assert ask(capsys, *asked, "--format", "json")[1] == out  # the other is where it was
+    assert whole["unattributed"] == 0
+    assert ask(*asked, "--format", "json")[1] == out  # the other is where it was
     (folder / "g").rename(folder / "moved")
     both = [*asked, "--graph", folder / "moved"]
-    _, out, _ = ask(capsys, *asked, "--format", "json")
+    _, out, _ = ask(*asked, "--format", "json")
     found = json.loads(out)
     assert [reason["node"] for reason in found["reasons"]] == ["hub"]
-    total = found["unplaced"] + found["reasons"][0]["share"]
+    total = found["unattributed"] + found["reasons"][0]["contribution"]
     assert total == pytest.approx(whole["score"], abs=1e-9)
-    _, out, _ = ask(capsys, *asked, "--format", "csv")
+    _, out, _ = ask(*asked, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert sum(float(row["share"]) for row in rows) == pytest.approx(whole["score"], abs=1e-9)
-    _, out, _ = ask(capsys, *asked)
-    assert f"{found['unplaced']:.4f} comes of pages that are not known" in out
-    _, out, _ = ask(capsys, *both)
+    assert sum(float(row["contribution"]) for row in rows) == pytest.approx(
+        whole["score"], abs=1e-9
+    )
+    _, out, _ = ask(*asked)
+    assert f"{found['unattributed']:.4f} comes of pages that are not known" in out
+    _, out, _ = ask(*both)
     assert "not known" not in out
-    _, out, _ = ask(capsys, "why", folder / "i", "three", "more", "--graph", folder / "h")
+    _, out, _ = ask("why", folder / "i", "three", "more", "--graph", folder / "h")
     assert "do not meet in any of 6 samples" in out

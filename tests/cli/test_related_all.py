@@ -16,8 +16,10 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
+from cocite.options.query import DEFAULT_K
 from cocite.search.batch import pieces, run
 from cocite.storage import Journal
+from tests.conftest import Shell
 from tests.terminal import on_a_terminal
 
 
@@ -32,12 +34,11 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_writes_what_related_says_and_tells_what_it_took(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    index: Path, tmp_path: Path, shell: Shell
 ) -> None:
     output = tmp_path / "all.csv"
     arguments = ["related-all", index, "-o", output, "-k", 2, "--decay", 0.5, "--format", "json"]
-    assert main(list(map(str, arguments))) == 0
-    printed = capsys.readouterr()
+    printed = shell(list(map(str, arguments)))
     assert printed.err == f"{output}: up to 2 hits for each of 6 nodes\n"
     with output.open() as file:
         rows = list(csv.reader(file))
@@ -49,9 +50,11 @@ def test_it_writes_what_related_says_and_tells_what_it_took(
     ]
     assert rows == [["node", "rank", "related", "score", "stderr"], *expected]
     facts = json.loads(printed.out)
-    assert list(facts) == ["output", "nodes", "rows", "without_hits", "seconds", "bytes"]
+    assert list(facts) == ["output", "nodes", "rows", "nodes_without_results", "seconds", "bytes"]
     assert (facts["nodes"], facts["rows"]) == (6, len(expected))
-    assert facts["without_hits"] == len(set(opened.nodes) - {row[0] for row in expected}) == 3
+    assert (
+        facts["nodes_without_results"] == len(set(opened.nodes) - {row[0] for row in expected}) == 3
+    )
     assert facts["bytes"] == output.stat().st_size
 
 
@@ -70,24 +73,24 @@ def test_a_file_of_nodes(index: Path, tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_nodes_without_hits_are_counted_of_all_that_are_asked(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    index: Path, tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """None are said where all have some."""
     command = ["related-all", str(index), "-o", str(tmp_path / "x.csv"), "--overwrite"]
     assert main(command) == 0
-    said = "3 nodes; cocite related says of each of them why"
+    said = "3 nodes; cocite related says why"
     assert said in " ".join(capsys.readouterr().out.split())
-    assert main([*command, "--min-score", "0.99", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["without_hits"] == 6
+    reply = shell([*command, "--min-score", "0.99", "--format", "json"])
+    assert json.loads(reply.out)["nodes_without_results"] == 6
     (tmp_path / "nodes").write_text("two\none\n")
-    assert main([*command, "--nodes", str(tmp_path / "nodes")]) == 0
-    assert "without hits" not in capsys.readouterr().out
+    assert "without hits" not in shell([*command, "--nodes", str(tmp_path / "nodes")]).out
 
 
 def test_an_interruption_says_what_is_kept_and_how_to_go_on(
     index: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    shell: Shell,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(pieces, "_MOST", 2)
@@ -107,21 +110,19 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(
         f"interrupted; the hits of 2 of 6 nodes are kept in {output}.building: repeat the command "
         "to go on"
     )
-    assert main(command) == 0
-    printed = capsys.readouterr()
+    printed = shell(command)
     assert printed.err == (
-        f"{output}: up to 20 hits for each of 6 nodes; goes on after 2 that an earlier run "
-        "finished\n"
+        f"{output}: up to {DEFAULT_K} hits for each of 6 nodes; "
+        "goes on after 2 that an earlier run finished\n"
     )
     assert "4 of 6 in" in printed.out
     assert "3 nodes; cocite related says" in " ".join(printed.out.split())
-    assert main(command) == 1
-    assert "exists. Choose another output, or pass --overwrite" in capsys.readouterr().err
+    assert "exists. Choose another output, or pass --overwrite" in shell(command, 1).err
 
 
 FILTERED = (
     ["--min-score", "0.2"],
-    ["--min-confidence", "0.9", "--bound", "theorem5"],
+    ["--min-confidence", "0.9", "--interval", "hoeffding"],
     ["--prefix", "t", "--order", "pagerank"],
     ["--exclude-prefix", "t", "--order", "score*pagerank", "--candidates", "2"],
 )
@@ -129,43 +130,37 @@ FILTERED = (
 
 @pytest.mark.parametrize("options", FILTERED)
 def test_it_takes_the_filters_of_related(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+    index: Path, tmp_path: Path, shell: Shell, options: list[str]
 ) -> None:
-    assert main(["related-all", str(index), "-o", str(tmp_path / "all.jsonl"), *options]) == 0
-    capsys.readouterr()
+    shell(["related-all", str(index), "-o", str(tmp_path / "all.jsonl"), *options])
     for line in (tmp_path / "all.jsonl").read_text().splitlines():
         page = json.loads(line)
-        assert main(["related", str(index), page["node"], *options, "--format", "json"]) == 0
-        found = json.loads(capsys.readouterr().out)["hits"]
+        reply = shell(["related", str(index), page["node"], *options, "--format", "json"])
+        found = json.loads(reply.out)["hits"]
         names = "node", "score", "stderr"
         assert page["hits"] == [{name: hit[name] for name in names} for hit in found]
 
 
-def test_pages_among_some_and_of_other_sites(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pages_among_some_and_of_other_sites(tmp_path: Path, shell: Shell) -> None:
     pages = [f"http://{host}/{page}" for host in ("a.org", "b.org") for page in range(4)]
     links = [f"http://c.org/hub\t{page}\n" for page in pages]
     (tmp_path / "links.tsv").write_text("".join(links))
     (tmp_path / "some").write_text("\n".join(pages[1:6]))
     command = ["related-all", str(tmp_path / "links.tsv"), "-o", "-", "--exclude-same-site"]
-    assert main([*command, "--only", str(tmp_path / "some")]) == 0
-    found = {page["node"]: page for page in map(json.loads, capsys.readouterr().out.splitlines())}
+    reply = shell([*command, "--only", str(tmp_path / "some")])
+    found = {page["node"]: page for page in map(json.loads, reply.out.splitlines())}
     assert {hit["node"] for hit in found[pages[0]]["hits"]} == set(pages[4:6])
     assert {hit["node"] for hit in found[pages[7]]["hits"]} == set(pages[1:4])
 
 
-def test_a_graph_in_the_place_of_an_index(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_graph_in_the_place_of_an_index(index: Path, tmp_path: Path, shell: Shell) -> None:
     graph = str(index.with_name("g"))
     settings = ["--measure", "psimrank", "--samples", "40", "--seed", "1", "--decay", "0.5"]
     assert main(["related-all", graph, "-o", str(tmp_path / "g.csv"), *settings]) == 0
     assert main(["related-all", str(index), "-o", str(tmp_path / "i.csv"), *settings[-2:]]) == 0
     assert (tmp_path / "g.csv").read_bytes() == (tmp_path / "i.csv").read_bytes()
     command = ["related-all", str(index), "-o", str(tmp_path / "x.csv"), "--measure", "simrank"]
-    assert main(command) == 2
-    assert "--measure is fixed when an index is built" in capsys.readouterr().err
+    assert "--measure is fixed when an index is built" in shell(command, 2).err
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv"])
@@ -223,7 +218,7 @@ def test_what_standard_output_does_not_take(
     assert "standard output is not replaced" in capsys.readouterr().err
 
 
-def test_a_damaged_shard_ends_a_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_shard_ends_a_stream(tmp_path: Path, shell: Shell) -> None:
     """A position behind the last member; a file is made without it."""
     rng = np.random.default_rng(1)
     rows = [f"n{a}\tn{b}\n" for a, b in rng.integers(0, 40, (200, 2)).tolist()]
@@ -234,18 +229,15 @@ def test_a_damaged_shard_ends_a_stream(tmp_path: Path, capsys: pytest.CaptureFix
     words = np.array(shard.words)
     words[int(shard.blobs[1, 0]) :][: len(built.nodes)] = 10**6
     (tmp_path / "i" / f"in.samples-{shard.number:06d}").write_bytes(words.tobytes())
-    assert main(["related-all", str(tmp_path / "i"), "-o", "-", "--no-verify"]) == 1
-    printed = capsys.readouterr()
+    printed = shell(["related-all", str(tmp_path / "i"), "-o", "-", "--no-verify"], 1)
     assert "is damaged" in printed.err
     assert "Or name a file as output" in printed.err
     assert main(["related-all", str(tmp_path / "i"), "-o", str(tmp_path / "x.csv")]) == 0
 
 
-def test_a_folder_by_its_name(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["related-all", str(index), "-o", f"{tmp_path}/all/", "--format", "json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+def test_a_folder_by_its_name(index: Path, tmp_path: Path, shell: Shell) -> None:
+    reply = shell(["related-all", str(index), "-o", f"{tmp_path}/all/", "--format", "json"])
+    facts = json.loads(reply.out)
     assert json.loads((tmp_path / "all" / "pages" / "two.json").read_text())["node"] == "two"
     files = (entry for entry in (tmp_path / "all").rglob("*") if entry.is_file())
     assert facts["bytes"] == sum(file.stat().st_size for file in files)

@@ -14,6 +14,7 @@ import cocite
 from cocite.cli.main import main
 from cocite.io.writers import TABLES, check_output
 from cocite.io.writers.tables import safe_cell
+from tests.conftest import Shell
 
 EVIL = ["=1+1", "+1", "-1", "@SUM(A1)", "\uff1dcmd", "=a,b", '="q"']
 TITLE = "=HYPERLINK(0)"
@@ -47,25 +48,20 @@ def cells(text: str, sign: str = ",") -> list[list[str]]:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_what_is_printed(
-    folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    verb: str,
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     monkeypatch.chdir(folder)
     asked = [word.format(EVIL[0], EVIL[3]) for word in verb.split()]
     printed = []
     for more in ([], ["--safe-csv"]):
-        assert main([*asked, "--format", "csv", *more]) == 0
-        printed.append(capsys.readouterr().out)
+        printed.append(shell([*asked, "--format", "csv", *more]).out)
     before, after = map(cells, printed)
     assert [[safe(cell) for cell in row] for row in before] == after
     assert before != after
     for form in ("table", "json"):
         shown = []
         for more in ([], ["--safe-csv"]):
-            assert main([*asked, "--format", form, *more]) == 0
-            shown.append(capsys.readouterr().out)
+            shown.append(shell([*asked, "--format", form, *more]).out)
         assert shown[0] == shown[1]
 
 

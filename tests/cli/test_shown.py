@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from cocite.cli.console import printable, printable_json
 from cocite.cli.main import main
-from cocite.cli.messages import as_json, shown
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 
 READ = [chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))]
 READ += ["\u202e", "\u2066", "\u2028", "\u061c", "\ufeff"]
@@ -20,28 +20,28 @@ PLAIN = ["plain", "Ünïcode", "日本語", "עברית", "العربية", "a b
 @pytest.mark.parametrize("sign", READ)
 def test_no_sign_that_is_read_is_printed(sign: str) -> None:
     code = ord(sign)
-    assert shown(f"a{sign}b") == (f"a\\x{code:02x}b" if code < 256 else f"a\\u{code:04x}b")
-    told = as_json(json.dumps(f"a{sign}b", ensure_ascii=False))
+    assert printable(f"a{sign}b") == (f"a\\x{code:02x}b" if code < 256 else f"a\\u{code:04x}b")
+    told = printable_json(json.dumps(f"a{sign}b", ensure_ascii=False))
     assert sign not in told
     assert json.loads(told) == f"a{sign}b"
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_text_is_what_it_was(text: str) -> None:
-    assert shown(text) == text
-    assert as_json(text) == text
+    assert printable(text) == text
+    assert printable_json(text) == text
 
 
 @pytest.mark.parametrize("way", ["table", "json"])
-def test_names_are_shown_and_not_obeyed(
-    make_graph: MakeGraph, way: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_are_shown_and_not_obeyed(make_graph: MakeGraph, way: str, shell: Shell) -> None:
     graph = make_graph([(a, b) for a in EVIL for b in EVIL if a != b])
     path = str(graph.path)
-    assert main(["nodes", path, "--format", way]) == 0
-    assert main(["related", path, EVIL[0], "--measure", "cocitation", "--format", way]) == 0
-    assert main(["related", path, EVIL[1] + "?", "--format", way]) == 2
-    out, err = capsys.readouterr()
+    printed = [
+        shell(["nodes", path, "--format", way]),
+        shell(["related", path, EVIL[0], "--measure", "cocitation", "--format", way]),
+        shell(["related", path, EVIL[1] + "?", "--format", way], 2),
+    ]
+    out, err = "".join(each.out for each in printed), "".join(each.err for each in printed)
     assert not set(READ).intersection(out + err)
     assert "web\\u061cgpj.exe" in out
     assert "web\\u061cgpj.exe" in err

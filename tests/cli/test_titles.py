@@ -15,6 +15,7 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.cli.output import cut_to, padded, width_of
+from tests.conftest import Shell
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\nc\tz\n"
 LONG = "Ypsilon, or the letter that comes before the last one in the alphabet of the Romans"
@@ -202,14 +203,13 @@ def test_a_table_of_hits_has_a_column_of_titles(here: Path) -> None:
 
 
 def test_a_file_of_links_is_asked_with_titles(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    here: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is cached has them from then on; other titles take the place of these when named."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
 
     def title(*more: str) -> tuple[Any, bool]:
-        assert main(["related", "links.tsv", "x", "--format", "json", *more]) == 0
-        out, err = capsys.readouterr()
+        out, err = shell(["related", "links.tsv", "x", "--format", "json", *more])
         return json.loads(out).get("title"), "made of it" in err
 
     assert title() == (None, True)
@@ -220,27 +220,25 @@ def test_a_file_of_links_is_asked_with_titles(
     assert title() == ("The page X", False)  # the cache names nothing that is read
     assert title("--titles", "titles.tsv") == ("Another title", True)
     assert title() == ("Another title", False)
-    assert main(["nodes", "links.tsv", "another", "--titles", "titles.tsv"]) == 0
-    assert "Another title   x" in capsys.readouterr().out
+    reply = shell(["nodes", "links.tsv", "another", "--titles", "titles.tsv"])
+    assert "Another title   x" in reply.out
     assert title("--titles", "titles.tsv", "--no-cache")[0] == "Another title"
     for verb in (["related", "i", "x"], ["nodes", "g"]):
-        assert main([*verb, "--titles", "titles.tsv"]) == 2
-        assert "is no file of links: leave --titles out" in capsys.readouterr().err
+        reply = shell([*verb, "--titles", "titles.tsv"], 2)
+        assert "is no file of links: leave --titles out" in reply.err
 
 
 def test_titles_are_named_again_when_the_links_change(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    here: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
 
     def title(*more: str) -> tuple[Any, bool, bool]:
-        assert main(["related", "links.tsv", "x", "--format", "json", *more]) == 0
-        out, err = capsys.readouterr()
+        out, err = shell(["related", "links.tsv", "x", "--format", "json", *more])
         return json.loads(out).get("title"), "made of it" in err, "name them with --titles" in err
 
     assert title("--titles", "titles.tsv") == ("The page X", True, False)
-    assert main(["related", "links.tsv", "x", "--titles", "none.tsv"]) == 1
-    assert "none.tsv" in capsys.readouterr().err
+    assert "none.tsv" in shell(["related", "links.tsv", "x", "--titles", "none.tsv"], 1).err
     assert title() == ("The page X", False, False)
     with Path("links.tsv").open("a") as file:
         file.write("new\tx\n")
@@ -265,16 +263,15 @@ def test_reasons_have_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_an_index_and_ranks_of_a_file_of_links_have_titles(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    here: Path, shell: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
     given = ["links.tsv", "--titles", "titles.tsv"]
-    assert main(["rank", *given]) == 0
-    assert re.search(r"The page X +x\n", capsys.readouterr().out)
+    assert re.search(r"The page X +x\n", shell(["rank", *given]).out)
     assert main(["index", *given, "-o", "of-links"]) == 0
     assert re.search(r"The page X +x\n", printed(capsys, "related", "of-links", "b"))
-    assert main(["index", "g", "--titles", "titles.tsv", "-o", "again"]) == 2
-    assert "g is no file of links: leave --titles out" in capsys.readouterr().err
+    reply = shell(["index", "g", "--titles", "titles.tsv", "-o", "again"], 2)
+    assert "g is no file of links: leave --titles out" in reply.err
 
 
 @pytest.mark.parametrize("columns", [30, 40, 60, 80])

@@ -15,6 +15,7 @@ import click
 import pytest
 
 from cocite.cli.main import _COMMANDS, cli, main
+from tests.conftest import Shell
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
 ASK = ["related", "links.tsv", "x", "--format", "csv"]
@@ -28,17 +29,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("command", [["-q", *ASK], ["--quiet", *ASK], [*ASK, "--quiet"]])
-def test_quiet_says_nothing_but_what_is_wrong(
-    capsys: pytest.CaptureFixture[str], command: list[str]
-) -> None:
-    assert main(command) == 0
-    quiet = capsys.readouterr()
+def test_quiet_says_nothing_but_what_is_wrong(shell: Shell, command: list[str]) -> None:
+    quiet = shell(command)
     assert quiet.err == ""
-    assert main(ASK) == 0
-    said = capsys.readouterr()
+    said = shell(ASK)
     assert (said.out, said.err.count("\n")) == (quiet.out, 1)
-    assert main(["related", "none.tsv", "x", "--quiet"]) == 1
-    assert capsys.readouterr().err == "Error: none.tsv does not exist\n"
+    reply = shell(["related", "none.tsv", "x", "--quiet"], 1)
+    assert reply.err == "Error: none.tsv does not exist\n"
 
 
 def lines(text: str) -> list[dict[str, Any]]:
@@ -51,9 +48,8 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_every_line_is_json(capsys: pytest.CaptureFixture[str], before: bool) -> None:
-    assert main(["--log-json", *ASK] if before else [*ASK, "--log-json"]) == 0
-    told = lines(capsys.readouterr().err)
+def test_every_line_is_json(shell: Shell, before: bool) -> None:
+    told = lines(shell(["--log-json", *ASK] if before else [*ASK, "--log-json"]).err)
     progress = [line for line in told if "done" in line]
     assert {"done", "total", "unit"} <= progress[0].keys()
     written = [line for line in progress if line["message"] == "writing the links"]

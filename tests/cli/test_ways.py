@@ -13,26 +13,19 @@ import cocite
 from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.measures import find_measure
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 
 
-def test_the_version_and_the_help_of_a_verb(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["-V"]) == 0
-    assert capsys.readouterr().out == f"cocite, version {cocite.__version__}\n"
+def test_the_version_and_the_help_of_a_verb(shell: Shell) -> None:
+    assert shell(["-V"]).out == f"cocite, version {cocite.__version__}\n"
     for words in (["related"], ["generate", "web"], []):
-        assert main([*words, "--help"]) == 0
-        wanted = capsys.readouterr().out
-        assert main(["help", *words]) == 0
-        assert capsys.readouterr().out == wanted
-    assert main(["help", "relate"]) == 2
-    assert "Did you mean related" in capsys.readouterr().err
-    assert main(["help", "related", "all"]) == 2
-    assert "has no commands of its own" in capsys.readouterr().err
+        wanted = shell([*words, "--help"]).out
+        assert shell(["help", *words]).out == wanted
+    assert "Did you mean related" in shell(["help", "relate"], 2).err
+    assert "has no commands of its own" in shell(["help", "related", "all"], 2).err
 
 
-def test_names_are_taken_in_any_case(
-    make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_are_taken_in_any_case(make_graph: MakeGraph, tmp_path: Path, shell: Shell) -> None:
     assert find_measure("PSimRank") is find_measure("psimrank")
     assert find_measure("PPR_Symmetric") is find_measure("ppr-symmetric")
     with pytest.raises(UsageError, match=r"'simranc'\. Did you mean simrank\? There are"):
@@ -40,8 +33,7 @@ def test_names_are_taken_in_any_case(
     graph = str(make_graph([("a", "b"), ("a", "c"), ("b", "c")]).path)
     index = str(tmp_path / "x.index")
     given = ["index", graph, "-o", index, "--measure", "SimRank", "--samples", "3"]
-    assert main([*given, "--format", "JSON"]) == 0
-    assert '"measure": "simrank"' in capsys.readouterr().out
+    assert '"measure": "simrank"' in shell([*given, "--format", "JSON"]).out
 
 
 def complete(words: str, shell: str = "bash") -> list[str]:

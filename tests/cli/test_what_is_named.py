@@ -13,6 +13,7 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.search.cache import cached_stores
+from tests.conftest import Shell
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
 
@@ -116,17 +117,14 @@ def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_verify_and_evaluate_take_a_file_of_links(
-    here: Path, capsys: pytest.CaptureFixture[str]
+    here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "nothing is cached of it" in said(capsys, 2, "verify", "links.tsv")
-    assert main(["related", "links.tsv", "x"]) == 0
-    capsys.readouterr()
-    assert main(["verify", "links.tsv"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    shell(["related", "links.tsv", "x"])
+    lines = shell(["verify", "links.tsv"]).out.splitlines()
     graph, index = cached_stores("links.tsv")
     assert [line.split()[0] for line in lines] == [str(graph), str(index)]
-    assert main(["verify", "links.tsv", "--format", "json"]) == 0
-    stores = json.loads(capsys.readouterr().out)["stores"]
+    stores = json.loads(shell(["verify", "links.tsv", "--format", "json"]).out)["stores"]
     assert [store["kind"] for store in stores] == ["graph", "index"]
     data = index / "names.data"
     data.write_bytes(bytes(data.stat().st_size))
@@ -136,9 +134,8 @@ def test_verify_and_evaluate_take_a_file_of_links(
     Path("labels.tsv").write_text("a\tone\nb\tone\nc\ttwo\nz\ttwo\nx\ttwo\ny\tone\n")
     asked = ["--labels", "labels.tsv", "--format", "csv"]
     capsys.readouterr()
-    assert main(["evaluate", "links.tsv", *asked]) == 0
-    found = capsys.readouterr()
+    found = shell(["evaluate", "links.tsv", *asked])
     assert "unchanged, so the cached index is used; neighbourhood answers" in found.err
     assert "neighbourhood" in found.out
-    assert main(["evaluate", str(index), *asked]) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == found.out.splitlines()[1:]
+    reply = shell(["evaluate", str(index), *asked])
+    assert reply.out.splitlines()[1:] == found.out.splitlines()[1:]

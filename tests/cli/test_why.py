@@ -15,6 +15,7 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
+from tests.conftest import Ask
 
 LINKS = [
     ("hub", "one"),
@@ -57,15 +58,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def ask(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main(["why", *map(str, arguments)])
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
+@pytest.fixture
+def ask(ask: Ask) -> Ask:
+    return lambda *words: ask("why", *words)
 
 
-def test_json_is_what_python_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_what_python_says(folder: Path, ask: Ask) -> None:
     asked = ("one", "two", "--graph", folder / "g", "-k", 1, "--decay", 0.5, "--format", "json")
-    code, out, _ = ask(capsys, folder / "trees", *asked)
+    code, out, _ = ask(folder / "trees", *asked)
     index = cocite.open(folder / "trees")
     found = index.why("one", "two", 1, graph=str(folder / "g"), decay=0.5)
     assert code == 0
@@ -79,15 +79,24 @@ def test_json_is_what_python_says(folder: Path, capsys: pytest.CaptureFixture[st
         "score": found.score,
         "reasons": [json.loads(json.dumps(reason._asdict())) for reason in found.reasons],
         "others": found.others,
-        "rest": found.rest,
-        "unplaced": 0,
+        "remaining": found.remaining,
+        "unattributed": 0,
     }
 
 
-def test_csv_adds_up_to_the_score(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = ask(capsys, folder / "paths", "one", "two", "-k", "1", "--format", "csv")
+def test_csv_adds_up_to_the_score(folder: Path, ask: Ask) -> None:
+    _, out, _ = ask(folder / "paths", "one", "two", "-k", "1", "--format", "csv")
     titles, first, rest = csv.reader(io.StringIO(out))
-    assert titles == ["rank", "node", "share", "links", "samples", "steps", "path_a", "path_b"]
+    assert titles == [
+        "rank",
+        "node",
+        "contribution",
+        "links",
+        "samples",
+        "steps",
+        "path_a",
+        "path_b",
+    ]
     assert (first[0], first[3], first[5]) == ("1", "in", "1")
     assert json.loads(first[6]) == ["one", first[1]]
     assert rest[:2] == ["", ""]
@@ -115,26 +124,18 @@ def test_csv_adds_up_to_the_score(folder: Path, capsys: pytest.CaptureFixture[st
     ],
 )
 def test_arrows_are_links(
-    folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    index: str,
-    a: str,
-    b: str,
-    way: str,
+    folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, index: str, a: str, b: str, way: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    code, out, _ = ask(capsys, folder / index, a, b)
+    code, out, _ = ask(folder / index, a, b)
     assert code == 0
     assert [line for line in out.splitlines() if line.endswith("   " + way)], out
     score = cocite.open(folder / index).similarity(a, b).score
     assert out.splitlines()[-1].startswith(f"the score of {a} and {b} is {score:.4f} by ")
 
 
-def test_shares_of_both_directions_say_which(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _, out, _ = ask(capsys, folder / "both", "hub", "other")
+def test_shares_of_both_directions_say_which(folder: Path, ask: Ask) -> None:
+    _, out, _ = ask(folder / "both", "hub", "other")
     assert out.split("\n")[0].split() == [
         *("share", "percent", "links", "samples", "steps", "page", "path")
     ]
@@ -144,10 +145,7 @@ def test_shares_of_both_directions_say_which(
 
 @pytest.mark.parametrize("columns", [60, 80, 100])
 def test_a_table_fits_the_terminal(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    columns: int,
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     site = "https://www.example.org/a/rather/long/path/to"
@@ -159,7 +157,7 @@ def test_a_table_fits_the_terminal(
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
     cocite.build(graph, tmp_path / "i", samples=50, measure="psimrank")
     for a, b in (f"{site}/a", f"{site}/b"), (f"{site}/c", f"{site}/d"):
-        code, out, _ = ask(capsys, tmp_path / "i", a, b, "--graph", tmp_path / "g", "-k", 5)
+        code, out, _ = ask(tmp_path / "i", a, b, "--graph", tmp_path / "g", "-k", 5)
         assert code == 0
         table = out.splitlines()[:-1]
         assert len(table) in (8, 3)
@@ -169,7 +167,7 @@ def test_a_table_fits_the_terminal(
 
 
 def test_counts_give_way_to_paths_where_both_do_not_fit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "l.tsv").write_text("A_page_between\tThe_one_page\nA_page_between\tAnother\n")
     cocite.build(
@@ -184,7 +182,7 @@ def test_counts_give_way_to_paths_where_both_do_not_fit(
         (100, "share percent samples steps page path"),
     ):
         monkeypatch.setenv("COLUMNS", str(columns))
-        _, out, _ = ask(capsys, tmp_path / "i", "The_one_page", "Another")
+        _, out, _ = ask(tmp_path / "i", "The_one_page", "Another")
         assert out.splitlines()[0].split() == titles.split()
         assert max(map(len, out.splitlines())) <= columns
         if columns > 60:
@@ -218,10 +216,10 @@ def test_a_terminal_without_arrows_gets_plain_ones(
     ],
 )
 def test_a_score_of_0_is_said_so(
-    folder: Path, capsys: pytest.CaptureFixture[str], index: str, a: str, b: str, said: str
+    folder: Path, ask: Ask, index: str, a: str, b: str, said: str
 ) -> None:
-    assert ask(capsys, folder / index, a, b)[:2] == (0, f"the score of {a} and {b} is 0: {said}\n")
-    out = ask(capsys, folder / index, a, b, "--format", "json")[1]
+    assert ask(folder / index, a, b)[:2] == (0, f"the score of {a} and {b} is 0: {said}\n")
+    out = ask(folder / index, a, b, "--format", "json")[1]
     assert (json.loads(out)["score"], json.loads(out)["reasons"]) == (0, [])
 
 
@@ -237,13 +235,13 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("measure", ["neighbourhood", "ppr-symmetric", "companion", "ppr"])
 def test_what_is_said_of_a_score_of_0_agrees_with_its_interval(
-    chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], measure: str
+    chain: Path, tmp_path: Path, ask: Ask, measure: str
 ) -> None:
     index = cocite.build(chain / "g", tmp_path / "i", measure=measure)
     for a, b in (("p0", "p300"), ("x", "p5")):
         found = index.similarity(a, b)
         assert found.score == 0
-        said = ask(capsys, tmp_path / "i", a, b)[1]
+        said = ask(tmp_path / "i", a, b)[1]
         bound = f"the score is {found.high:.4g} at most"
         assert (bound in said) == (found.high > 0)
         if measure == "neighbourhood":
@@ -262,7 +260,7 @@ def test_what_is_said_of_a_score_of_0_agrees_with_its_interval(
 def test_links_that_are_taken_either_way_are_shown_as_they_go(
     chain: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    ask: Ask,
     monkeypatch: pytest.MonkeyPatch,
     options: dict[str, object],
 ) -> None:
@@ -271,7 +269,7 @@ def test_links_that_are_taken_either_way_are_shown_as_they_go(
     links = {tuple(row.split("\t")) for row in (chain / "links.tsv").read_text().split("\n")}
     steps = 0
     for a, b in (("p0", "p2"), ("p2", "p0"), ("p1", "p2"), ("p3", "p1")):
-        out = ask(capsys, tmp_path / "i", a, b)[1]
+        out = ask(tmp_path / "i", a, b)[1]
         for one, sign, other in re.findall(r"(?=\b(p\d+) ([→←↔–]) (p\d+))", out):
             there, back = (one, other) in links, (other, one) in links
             assert sign == {(True, True): "↔", (True, False): "→", (False, True): "←"}[there, back]
@@ -279,20 +277,16 @@ def test_links_that_are_taken_either_way_are_shown_as_they_go(
     assert steps > 2
 
 
-def test_without_the_graph_links_have_no_direction(
-    chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_graph_links_have_no_direction(chain: Path, tmp_path: Path, ask: Ask) -> None:
     shutil.copytree(chain / "g", tmp_path / "g")
     cocite.build(tmp_path / "g", tmp_path / "i", measure="ppr-symmetric")
     shutil.move(tmp_path / "g", tmp_path / "moved")
-    assert "p0 ┄ p1 – p2\n" in ask(capsys, tmp_path / "i", "p0", "p2")[1]
-    found = ask(capsys, tmp_path / "i", "p0", "p2", "--graph", tmp_path / "moved")[1]
+    assert "p0 ┄ p1 – p2\n" in ask(tmp_path / "i", "p0", "p2")[1]
+    found = ask(tmp_path / "i", "p0", "p2", "--graph", tmp_path / "moved")[1]
     assert "p0 → p1 ↔ p2" in found
 
 
-def test_a_page_is_listed_once_and_signs_are_told(
-    chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_is_listed_once_and_signs_are_told(chain: Path, tmp_path: Path, ask: Ask) -> None:
     """By the default, which looks at links either way in two ways."""
     rows = [f"{a}\t{b}\n" for a in "abc" for b in "xyz"] + ["a\tb\n", "z\tfar\n", "far\tb\n"]
     (tmp_path / "l.tsv").write_text("".join(rows))
@@ -302,8 +296,10 @@ def test_a_page_is_listed_once_and_signs_are_told(
     for a, b in itertools.combinations("abcxyz", 2):
         found = index.why(a, b)
         assert len({reason.node for reason in found.reasons}) == len(found.reasons)
-        assert sum(r.share for r in found.reasons) + found.rest == pytest.approx(found.score)
-        out = ask(capsys, tmp_path / "i", a, b)[1]
+        assert sum(r.contribution for r in found.reasons) + found.remaining == pytest.approx(
+            found.score
+        )
+        out = ask(tmp_path / "i", a, b)[1]
         assert "links" not in out.splitlines()[0]
         shown += out
         for sign, told in (("~", "both are linked with the same pages"), ("┄", "several links")):
@@ -314,15 +310,15 @@ def test_a_page_is_listed_once_and_signs_are_told(
         cocite.build(graph, tmp_path / name, measure=name).why("a", "b")
         for name in ("snn", "ppr-symmetric")
     ]
-    whole = {reason.node: reason.share for reason in index.why("a", "b", 20).reasons}
+    whole = {reason.node: reason.contribution for reason in index.why("a", "b", 20).reasons}
     for weight, half in zip((0.4, 0.6), halves, strict=True):
         for reason in half.reasons:
-            whole[reason.node] -= weight * reason.share
+            whole[reason.node] -= weight * reason.contribution
     assert all(abs(left) < 1e-9 for left in whole.values())
 
 
 def test_names_are_not_cut_for_titles(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [f"guide/{name}.html" for name in ("backup", "mail", "both")]
     (tmp_path / "l.tsv").write_text("".join(f"{names[2]}\t{name}\n" for name in names[:2]))
@@ -331,27 +327,25 @@ def test_names_are_not_cut_for_titles(
     cocite.build(graph, tmp_path / "i", measure="ppr", direction="any")
     for columns, titled in (("90", False), ("200", True)):
         monkeypatch.setenv("COLUMNS", columns)
-        out = ask(capsys, tmp_path / "i", *names[:2])[1]
+        out = ask(tmp_path / "i", *names[:2])[1]
         assert "guide/backup.html ← guide/both.html → guide/mail.html\n" in out
         assert ("The page called guide/both.html" in out) == titled
 
 
-def test_small_scores_have_decimals_enough(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_small_scores_have_decimals_enough(tmp_path: Path, ask: Ask) -> None:
     rows = [f"a\t{i}\n{i}\tb\n" + "".join(f"{i}\t{i}-{j}\n" for j in range(199)) for i in "xy"]
     (tmp_path / "l.tsv").write_text("".join(rows))
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
     cocite.build(graph, tmp_path / "i", measure="ppr")
-    _, out, _ = ask(capsys, tmp_path / "i", "a", "b")
+    _, out, _ = ask(tmp_path / "i", "a", "b")
     score = cocite.open(tmp_path / "i").similarity("a", "b").score
     assert 0.001 < score < 0.01
     assert [line.split()[0] for line in out.splitlines()[2:4]] == [f"{score / 2:.5f}"] * 2
     assert out.endswith(f"is {score:.5f} by ppr\n")
 
 
-def test_a_node_is_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = ask(capsys, folder / "trees", "one", "one")
+def test_a_node_is_itself(folder: Path, ask: Ask) -> None:
+    _, out, _ = ask(folder / "trees", "one", "one")
     assert out.splitlines()[2].split() == ["1.0000", "100.0%", "40", "0", "one", "one"]
 
 
@@ -373,13 +367,9 @@ def test_a_node_is_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     ],
 )
 def test_errors_say_what_to_do(
-    folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    code: int,
-    message: str,
+    folder: Path, ask: Ask, arguments: list[str], code: int, message: str
 ) -> None:
-    found, out, err = ask(capsys, *(argument.format(f=folder) for argument in arguments))
+    found, out, err = ask(*(argument.format(f=folder) for argument in arguments))
     assert (found, out) == (code, "")
     assert message in err
     assert "Traceback" not in err

@@ -11,6 +11,7 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.search.cache import cached_stores
+from tests.conftest import Shell
 
 
 @pytest.fixture
@@ -31,10 +32,10 @@ def links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     ],
 )
 def test_numbers_are_asked_for_in_plain_words(
-    links: str, capsys: pytest.CaptureFixture[str], given: list[str], said: str
+    links: str, shell: Shell, given: list[str], said: str
 ) -> None:
-    assert main(["related", links, "x", *given]) == 2
-    assert capsys.readouterr().err.endswith(f"Error: Invalid value for {said}\n")
+    reply = shell(["related", links, "x", *given], 2)
+    assert reply.err.endswith(f"Error: Invalid value for {said}\n")
 
 
 @pytest.mark.parametrize(
@@ -46,18 +47,15 @@ def test_numbers_are_asked_for_in_plain_words(
     ],
 )
 def test_an_option_that_does_nothing_says_what_does(
-    links: str, capsys: pytest.CaptureFixture[str], given: list[str], said: str
+    links: str, shell: Shell, given: list[str], said: str
 ) -> None:
-    assert main(["related", links, "x", *given]) == 0  # which makes the index
-    capsys.readouterr()
-    assert main(["related", links, "x", *given]) == 0
-    plain = capsys.readouterr()
-    assert main(["related", links, "x", *given, "--refine"]) == 0
-    refined = capsys.readouterr()
+    shell(["related", links, "x", *given])
+    plain = shell(["related", links, "x", *given])
+    refined = shell(["related", links, "x", *given, "--refine"])
     assert refined.out == plain.out
     assert refined.err == f"{plain.err}--refine changes nothing: {said}\n"
-    assert main(["related", links, "x", "--measure", "simrank", "--refine"]) == 0
-    assert "changes nothing" not in capsys.readouterr().err
+    reply = shell(["related", links, "x", "--measure", "simrank", "--refine"])
+    assert "changes nothing" not in reply.err
 
 
 @pytest.mark.parametrize(("given", "code"), [("table", 2), ("csv", 2), ("json", 0), (None, 0)])
@@ -75,12 +73,10 @@ def test_lines_of_json_are_not_called_something_else(
     assert out.startswith('{"node": "x"') if code == 0 else "leave --format out" in err
 
 
-def test_an_arrow_without_a_blank_is_understood(
-    links: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_arrow_without_a_blank_is_understood(links: str, tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "draft").write_text("<-a\n-> y\n")
-    assert main(["related", links, "--draft", "draft"]) == 2
-    assert "'<-a' (an arrow has a blank behind it: '<- a')" in capsys.readouterr().err
+    reply = shell(["related", links, "--draft", "draft"], 2)
+    assert "'<-a' (an arrow has a blank behind it: '<- a')" in reply.err
 
 
 def test_a_draft_says_that_it_has_no_text(
@@ -92,7 +88,7 @@ def test_a_draft_says_that_it_has_no_text(
         (tmp_path / "texts" / name).write_text(f"words of page {name * 3} and of others\n" * 3)
     path, *_ = map(str, cached_stores("links.tsv"))
     graph = cocite.Graph.open(path)
-    cocite.build(graph, "t.index", texts="texts", texts_share=0.25, min_df=1, max_df=1.0)
+    cocite.build(graph, "t.index", texts="texts", text_fraction=0.25, min_df=1, max_df=1.0)
     (tmp_path / "draft").write_text("<- a\n<- b\n")
     capsys.readouterr()
     assert main(["related", "t.index", "--draft", "draft", "--graph", path]) == 0
@@ -148,11 +144,7 @@ def test_hubs_are_told_behind_how_a_file_was_read(
         assert "(exclude_nodes=)" not in told
 
 
-def test_what_was_typed_is_said_to_change_nothing(
-    links: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_typed_is_said_to_change_nothing(links: str, shell: Shell) -> None:
     for option in (["--refine"], ["--target-error", "0.01"]):
-        assert main(["related", links, "x", *option]) == 0
-        assert f"{option[0]} changes nothing: neighbourhood has no samples" in (
-            capsys.readouterr().err
-        )
+        reply = shell(["related", links, "x", *option])
+        assert f"{option[0]} changes nothing: neighbourhood has no samples" in (reply.err)

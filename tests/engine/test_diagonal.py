@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cocite import Graph
-from cocite.engine.certificate import LIMITS
-from cocite.engine.diagonal import diagonal_room, make_diagonal
+from cocite.engine.diagonal import LIMITS, diagonal_room, make_diagonal
 from cocite.errors import ResourceError
 from cocite.graph.links import in_links, out_links
 from cocite.resources import Resources

@@ -1,4 +1,4 @@
-"""The walker: samples depend on what they should, and on nothing else."""
+"""The walk: samples are those of brute force, and depend on nothing else than they should."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.engine.walk import Walker, walker_bytes
+from cocite.constants import NOWHERE
+from cocite.engine.walk import FingerprintGraph, Walker, walker_bytes
 from cocite.engine.weights import Step
+from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, out_links
+from cocite.kernels import trees
 from tests.conftest import MakeGraph
+from tests.kernels.arrays import compressed
 from tests.oracles import walks
 from tests.oracles.graphs import Edges, graphs, in_neighbors
 
@@ -18,37 +22,64 @@ PLAIN = [Step.UNIFORM, Step.ARGMIN]
 """Steps without weights; the others are in test_weighted_walk.py."""
 
 
-@settings(max_examples=25)
-@given(graphs(), st.sampled_from(PLAIN), st.integers(0, 2**64 - 1), st.integers(0, 65_534))
-def test_a_sample_of_a_stored_graph_is_that_of_brute_force(
-    make_graph: MakeGraph, graph: tuple[int, Edges], step: Step, seed: int, sample: int
-) -> None:
-    n, edges = graph
-    found = Walker(in_links(make_graph(edges, range(n))), step, 6, seed)(sample)
-    walked = walks.paths(in_neighbors(n, edges), step.value, seed, sample, 6)
+def assert_sample(found: FingerprintGraph, walked: list[list[int]]) -> None:
     parents, labels = walks.fingerprint_graph(walks.meeting_times(walked))
-    assert [None if p == 2**32 - 1 else int(p) for p in found.parent] == parents
+    assert [None if p == NOWHERE else int(p) for p in found.parent] == parents
     assert found.label.tolist() == labels
 
 
+def cuts(nodes: int, blocks: int) -> list[int]:
+    """First nodes of so many blocks, but for the first one."""
+    return sorted(set(np.linspace(0, nodes, blocks + 1)[1:-1].astype(int).tolist()) - {0})
+
+
+@settings(max_examples=60)
+@given(
+    graphs(),
+    st.sampled_from(PLAIN),
+    st.integers(0, 2**64 - 1),
+    st.integers(0, 65_534),
+    st.integers(1, 15),
+    st.integers(1, 20),
+    st.booleans(),
+)
+def test_walker_makes_the_samples_of_brute_force(
+    make_graph: MakeGraph,
+    graph: tuple[int, Edges],
+    step: Step,
+    seed: int,
+    sample: int,
+    length: int,
+    blocks: int,
+    along_out_links: bool,
+) -> None:
+    """In blocks as in one, along in-links as along those of the graph turned round."""
+    n, edges = graph
+    links = (out_links if along_out_links else in_links)(make_graph(edges, range(n)))
+    walker = Walker(links, step, length, seed, cuts(n, blocks))
+    turned = [(b, a) for a, b in edges] if along_out_links else edges
+    walked = walks.paths(in_neighbors(n, turned), step.value, seed, sample, length)
+    for _ in range(2):
+        assert_sample(walker(sample), walked)
+        walker(sample + 1)  # a walker can be used again, in any order
+
+
 @pytest.mark.parametrize("step", PLAIN)
-def test_a_walker_can_be_used_again_and_in_any_order(make_graph: MakeGraph, step: Step) -> None:
-    rng = np.random.default_rng(0)
-    graph = make_graph(rng.integers(0, 50, (300, 2)).tolist())
-    walker = Walker(in_links(graph), step, 10, 1)
-    first = [walker(i).parent.copy() for i in (0, 1, 2)]
-    again = [walker(i).parent.copy() for i in (2, 0, 1)]
-    assert all((a == b).all() for a, b in zip(first, [again[1], again[2], again[0]], strict=True))
-    assert not (first[0] == first[1]).all()
+def test_walker_moves_tokens_beyond_one_batch(step: Step) -> None:
+    rng = np.random.default_rng(1)
+    sizes = rng.integers(0, 5, 500)
+    neighbors = [sorted(rng.choice(500, size, replace=False).tolist()) for size in sizes]
+    found = Walker(Links(*compressed(neighbors)), step, 4, 5)(2)
+    assert_sample(found, walks.paths(neighbors, step.value, 5, 2, 4))
 
 
-def test_live_tokens_are_counted_and_only_they_are_moved(make_graph: MakeGraph) -> None:
+def test_walker_counts_live_tokens(make_graph: MakeGraph) -> None:
     """In a star all spokes' walks meet at the hub at once, and the hub's walk has ended."""
     graph = make_graph([("hub", f"spoke{i:02}") for i in range(10)])
     assert Walker(in_links(graph), Step.UNIFORM, 10, 0)(0).live == (11, 1)
 
 
-def test_scratch_memory_is_what_it_says(make_graph: MakeGraph) -> None:
+def test_walker_owns_the_memory_that_it_says(make_graph: MakeGraph) -> None:
     walker = Walker(in_links(make_graph([(i, i + 1) for i in range(99)])), Step.ARGMIN, 5, 0)
     owned = sum(
         v.nbytes for v in vars(walker).values() if isinstance(v, np.ndarray) and v.base is None
@@ -56,14 +87,29 @@ def test_scratch_memory_is_what_it_says(make_graph: MakeGraph) -> None:
     assert owned == walker_bytes(100)
 
 
-@settings(max_examples=15)
-@given(graphs(), st.sampled_from(PLAIN), st.integers(0, 99))
-def test_a_walk_over_out_links_is_that_of_the_graph_turned_round(
-    make_graph: MakeGraph, graph: tuple[int, Edges], step: Step, seed: int
+@given(graphs(), st.sampled_from(PLAIN), st.integers(0, 1000))
+def test_dendrogram_order_holds_all_meeting_times(
+    graph: tuple[int, Edges], step: Step, seed: int
 ) -> None:
-    n, edges = graph
-    turned = Walker(out_links(make_graph(edges, range(n))), step, 6, seed)(3)
-    walked = walks.paths(in_neighbors(n, [(b, a) for a, b in edges]), step.value, seed, 3, 6)
-    parents, labels = walks.fingerprint_graph(walks.meeting_times(walked))
-    assert [None if p == 2**32 - 1 else int(p) for p in turned.parent] == parents
-    assert turned.label.tolist() == labels
+    neighbors = in_neighbors(*graph)
+    n = len(neighbors)
+    times = walks.meeting_times(walks.paths(neighbors, step.value, seed, 0, 10))
+    parents, labels = walks.fingerprint_graph(times)
+    found = Walker(Links(*compressed(neighbors)), step, 10, seed)(0)
+    position, member = np.empty(n, np.uint32), np.empty(n, np.uint32)
+    joined = np.empty(n, np.uint8)
+    size = int(trees.lay_out(found.parent, found.label, found.extent, position, member, joined))
+    seated = [v for v in range(n) if position[v] != NOWHERE]
+    assert size == len(seated)
+    assert seated == [u for u in range(n) if (np.delete(times[u], u) != walks.NEVER).any()]
+    assert [int(member[position[v]]) for v in seated] == seated
+    for u in range(n):
+        for v in range(u):
+            tau = walks.tau_in_fingerprint_graph(parents, labels, u, v)
+            assert tau == times[u, v] == times[v, u]
+            if u not in seated or v not in seated:
+                assert tau == walks.NEVER
+                continue
+            low, high = sorted((int(position[u]), int(position[v])))
+            between = joined[low + 1 : high + 1].tolist()
+            assert (max(between) if 0 not in between else walks.NEVER) == tau

@@ -12,13 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite.engine import weights as room
-from cocite.engine.walk import FingerprintGraph, Walker
+from cocite.engine.walk import Walker
 from cocite.engine.weights import Step, inverse_degrees, step_weights, telling_weights
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, out_links
 from cocite.storage import Scratch
 from tests.conftest import MakeGraph
+from tests.engine.test_walk import assert_sample, cuts
+from tests.kernels.arrays import compressed as rows
 from tests.oracles import simrank as exact
 from tests.oracles import walks
 from tests.oracles.bounds import bernstein
@@ -28,17 +30,10 @@ BY_WEIGHT = [Step.WEIGHTED, Step.CLOCK]
 
 
 def compressed(neighbors: list[list[int]], weights: list[list[float]] | None) -> Links:
-    offsets = np.cumsum([0, *map(len, neighbors)], dtype=np.uint64)
-    sources = np.array([u for row in neighbors for u in row], np.uint32)
+    offsets, sources = rows(neighbors)
     if weights is None:
         return Links(offsets, sources)
     return Links(offsets, sources, np.array([w for row in weights for w in row], np.float32))
-
-
-def assert_sample(found: FingerprintGraph, walked: list[list[int]]) -> None:
-    parents, labels = walks.fingerprint_graph(walks.meeting_times(walked))
-    assert [None if p == 2**32 - 1 else int(p) for p in found.parent] == parents
-    assert found.label.tolist() == labels
 
 
 @settings(max_examples=150)
@@ -101,8 +96,7 @@ def test_blocks_and_scratch_do_not_change_a_sample(
     wanted = whole.parent.copy(), whole.label.copy()
     monkeypatch.setattr(room, "_PIECE", 1000)
     prepared = step_weights(links, step, scratch=Scratch(tmp_path))
-    cuts = sorted(set(np.linspace(0, links.nodes, blocks + 1)[1:-1].astype(int).tolist()))
-    found = Walker(links, step, 8, 3, cuts, weights=prepared)(2)
+    found = Walker(links, step, 8, 3, cuts(links.nodes, blocks), weights=prepared)(2)
     assert (found.parent == wanted[0]).all()
     assert (found.label == wanted[1]).all()
     assert list(tmp_path.iterdir()) == []

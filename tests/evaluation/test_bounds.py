@@ -8,8 +8,10 @@ import resource
 import subprocess
 import sys
 import tarfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +40,14 @@ sys.exit(code)
 """
 
 
+def refused(command: Sequence[object], **more: Any) -> tuple[str, int]:
+    """What a command says that ends with 1, and the most memory that it took, in MB."""
+    words = [sys.executable, "-c", CHILD, *map(str, command)]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, **more)
+    assert done.returncode == 1, done.stderr
+    return done.stderr, int(done.stderr.splitlines()[-1])
+
+
 @pytest.fixture(scope="module")
 def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """600 MB of one line, in 600 kB."""
@@ -56,15 +66,9 @@ def test_a_line_without_end_is_refused_in_little_memory(
     """It took 2.5 GB, and 3 GB as a text."""
     cocite.build(make_graph(NODES), tmp_path / "i")
     command = ["evaluate", tmp_path / "i", option, endless, "--memory", "300MB"]
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, *map(str, command)],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1, done.stderr
-    assert "x.tsv.gz:3: a line of more than 33,554,432 characters" in done.stderr
-    assert int(done.stderr.splitlines()[-1]) < 600
+    said, peak = refused(command)
+    assert "x.tsv.gz:3: a line of more than 33,554,432 characters" in said
+    assert peak < 600
 
 
 @pytest.mark.process
@@ -72,15 +76,9 @@ def test_titles_have_an_end_too(tmp_path: Path, endless: Path) -> None:
     """The same line, as titles of a graph: it took 4.1 GB."""
     (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in NODES))
     command = ["ingest", tmp_path / "l.tsv", "-o", tmp_path / "g", "--titles", endless]
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, *map(str, command), "--memory", "400MB"],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1, done.stderr
-    assert "x.tsv.gz:3: a line of more than 33,554,432 characters" in done.stderr
-    assert int(done.stderr.splitlines()[-1]) < 600
+    said, peak = refused([*command, "--memory", "400MB"])
+    assert "x.tsv.gz:3: a line of more than 33,554,432 characters" in said
+    assert peak < 600
 
 
 def repeated(path: Path, text: str, rows: int = 3000) -> Path:
@@ -107,17 +105,10 @@ def test_a_long_value_over_and_over_is_not_held(
     cocite.build(make_graph(NODES), tmp_path / "i")
     file = repeated(tmp_path / "x.parquet", "z" * 30_000_000)
     assert file.stat().st_size < 100_000
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, *command, str(file), "--memory", "400MB"],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        preexec_fn=partial(resource.setrlimit, resource.RLIMIT_AS, (8 << 30, 8 << 30)),
-    )
-    assert done.returncode == 1, done.stderr
-    assert told in done.stderr
-    assert int(done.stderr.splitlines()[-1]) < 1000
+    bounded = partial(resource.setrlimit, resource.RLIMIT_AS, (8 << 30, 8 << 30))
+    said, peak = refused([*command, file, "--memory", "400MB"], cwd=tmp_path, preexec_fn=bounded)
+    assert told in said
+    assert peak < 1000
 
 
 def test_a_label_is_no_longer_than_a_name(make_graph: MakeGraph, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_first_samples_are_an_index_of_so_many(graph: Graph, tmp_path: Path, mea
         few = cocite.build(
             graph, tmp_path / f"{samples}", measure=measure, samples=samples, direction="both"
         )
-        view = whole.first(samples)
+        view = whole.with_samples(samples)
         assert view.samples == samples
         for node in list(graph.names)[::60]:
             mine, theirs = view.related(node, 50), few.related(node, 50)
@@ -93,10 +93,10 @@ def test_first_samples_are_an_index_of_so_many(graph: Graph, tmp_path: Path, mea
 def test_more_samples_than_there_are_is_refused(graph: Graph, tmp_path: Path) -> None:
     index = cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
     with pytest.raises(UsageError, match="samples is 6; the index has 5: ask for 1 to 5"):
-        index.first(6)
+        index.with_samples(6)
     exact = cocite.build(graph, tmp_path / "c", measure="cocitation")
     with pytest.raises(UsageError, match="cocitation has no samples"):
-        exact.first(1)
+        exact.with_samples(1)
 
 
 def test_threads_change_nothing(rankers: dict[str, Ranker]) -> None:

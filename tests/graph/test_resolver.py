@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cocite
-from cocite.cli.completion import _names
+from cocite.cli.commands.completion import _names
 from cocite.cli.main import main
 from cocite.errors import UnknownNode
 from cocite.graph.names import Resolver

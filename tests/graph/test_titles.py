@@ -69,7 +69,7 @@ def test_columns_that_are_asked_for_are_taken(tmp_path: Path) -> None:
     assert titles_of(titled(tmp_path, content, "t.csv"))[:2] == ["x", "y"]
     with pytest.raises(UsageError, match="has no column 'nobody'; it has 'name', 'tit"):
         titled(tmp_path, content, "t.csv", title_columns="id,nobody")
-    with pytest.raises(UsageError, match="names one column twice"):
+    with pytest.raises(UsageError, match="are one column twice"):
         titled(tmp_path, content, "t.csv", title_columns="1,1")
     with pytest.raises(UsageError, match="it takes two, name and title"):
         titled(tmp_path, content, "t.csv", title_columns="id")

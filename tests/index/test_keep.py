@@ -142,8 +142,8 @@ def test_all_measures_that_can_keep_the_scores_and_are_joined(
         assert hits == whole.related(node, 40, only=keep)
         for hit in hits[:2] if layout != "sketch" else ():
             why = kept.why(node, hit.node, 99)
-            shares = sum(reason.share for reason in why.reasons)
-            assert shares + why.unplaced == pytest.approx(hit.score, abs=1e-9)
+            shares = sum(reason.contribution for reason in why.reasons)
+            assert shares + why.unattributed == pytest.approx(hit.score, abs=1e-9)
     for name, numbers in (("a", range(4)), ("b", range(4, 9))):
         cocite.build(graph, tmp_path / name, numbers=numbers, only_nodes=keep, **by_walks(options))
     cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "joined")
@@ -321,7 +321,7 @@ def test_reasons_name_pages_that_are_not_kept_or_say_that_they_are_not_known(
     for hit in kept.related(node, 2):
         here, there = kept.why(node, hit.node, 1000), whole.why(node, hit.node, 1000)
         assert here.score == there.score
-        total = sum(reason.share for reason in here.reasons) + here.unplaced
+        total = sum(reason.contribution for reason in here.reasons) + here.unattributed
         assert total == pytest.approx(here.score, abs=1e-9)
         if kind in ("trees", "both"):
             assert {tuple(r) for r in here.reasons} == {tuple(r) for r in there.reasons}
@@ -329,7 +329,7 @@ def test_reasons_name_pages_that_are_not_kept_or_say_that_they_are_not_known(
             shares: dict[str, float] = {}
             for sign, reasons in ((1, there.reasons), (-1, here.reasons)):
                 for reason in reasons:
-                    shares[reason.node] = shares.get(reason.node, 0.0) + sign * reason.share
+                    shares[reason.node] = shares.get(reason.node, 0.0) + sign * reason.contribution
             assert min(shares.values()) > -1e-9
 
 

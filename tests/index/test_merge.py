@@ -114,10 +114,12 @@ def test_samples_of_other_numbers_answer_alone(graph: Graph, tmp_path: Path, kin
         assert late.similarity(node, hit.node) == hit[1:]
         if kind != "sketch":
             why = late.why(node, hit.node)
-            assert sum(r.share for r in why.reasons) + why.rest == pytest.approx(why.score)
+            assert sum(r.contribution for r in why.reasons) + why.remaining == pytest.approx(
+                why.score
+            )
     assert cocite.build(graph, tmp_path / "w", numbers=range(12), **by_walks(KINDS[kind])).related(
         node, 60
-    ) == whole.first(12).related(node, 60)
+    ) == whole.with_samples(12).related(node, 60)
 
 
 def test_numbers_from_0_on_are_the_index_as_ever(graph: Graph, tmp_path: Path) -> None:
@@ -294,7 +296,7 @@ def test_a_lost_shard_is_made_again_by_its_numbers(
         work.run()
     cocite.build(graph, tmp_path / "again", samples=40, **by_walks(KINDS[kind]))
     assert files(tmp_path / "x") == files(tmp_path / "again")
-    assert cocite.open(tmp_path / "x").lost == ()
+    assert cocite.open(tmp_path / "x").missing_samples == ()
 
 
 def test_the_command_line_merges_and_says_which_numbers_there_are(

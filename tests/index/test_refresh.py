@@ -234,7 +234,7 @@ def test_a_measure_without_samples_is_computed_anew(
 def test_many_small_shards_are_written_anew_fuller(
     graphs: list[Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cocite.index.refresh._MOST_LINKED", 5)
+    monkeypatch.setattr("cocite.index.parts._MOST_LINKED", 5)
     build(graphs[0], tmp_path / "x", 40, shard=10)
     for _ in range(7):
         cocite.refresh(tmp_path / "x", graphs[0], fraction=1 / 40, force=True)
@@ -400,7 +400,7 @@ def test_an_interrupted_refresh_goes_on_and_another_one_does_not(
     with pytest.raises(KeyboardInterrupt):
         cocite.refresh(tmp_path / "x", graphs[0], fraction=0.5, progress=stop, force=True)
     index = cocite.refresh(tmp_path / "x", graphs[0], fraction=1, restart=True, force=True)
-    assert len(index.stored.freshness.generations) == 1
+    assert len(index.stored.freshness.snapshots) == 1
 
 
 def test_an_index_that_was_replaced_meanwhile_is_not_refreshed(
@@ -415,7 +415,7 @@ def test_an_index_that_was_replaced_meanwhile_is_not_refreshed(
         pass
     with Staging(tmp_path / "x", "index", overwrite=True), pytest.raises(Busy, match="is building"):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
-    assert len(cocite.open(tmp_path / "x").stored.freshness.generations) == 2
+    assert len(cocite.open(tmp_path / "x").stored.freshness.snapshots) == 2
     assert not (tmp_path / "x.building").exists()
 
 
@@ -443,7 +443,7 @@ def test_a_share_that_is_none_is_refused(
 def test_the_smallest_share_is_a_sample(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
     found = cocite.refresh(tmp_path / "x", graphs[1], fraction=1e-12, force=True).stored.freshness
-    assert [(g.samples, g.digest) for g in found.generations] == [
+    assert [(g.samples, g.digest) for g in found.snapshots] == [
         (11, graphs[0].digest),
         (1, graphs[1].digest),
     ]
@@ -575,8 +575,7 @@ def test_names_are_matched_wherever_they_went(make_graph: MakeGraph, old: str, n
 def test_names_with_equal_hashes_are_told_apart(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for room in ("names", "name_files"):
-        monkeypatch.setattr(f"cocite.graph.{room}.name_hash", len)
+    monkeypatch.setattr("cocite.graph.name_files.name_hash", len)
     one = make_graph([("p1", "p2")], [f"p{i}" for i in range(30)]).names
     other = make_graph([("p1", "q2")], [f"p{i}" for i in range(10, 40)]).names
     names = list(other)

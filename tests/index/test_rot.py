@@ -107,9 +107,9 @@ def test_a_batch_leaves_out_shards_that_are_damaged(graph: Path, tmp_path: Path)
     for shard in ("in.samples-000002", "in.samples-000004"):
         with flipped(tmp_path / "x" / shard, 77):
             index = Index(StoredIndex.open(tmp_path / "x"), Resources.checked())
-            assert not index.lost
+            assert not index.missing_samples
             index.related_all(tmp_path / f"{shard}.csv")
-            assert [each.file for each in index.lost] == [shard]
+            assert [each.file for each in index.missing_samples] == [shard]
             (tmp_path / "x" / shard).rename(tmp_path / "aside")
             left = cocite.open(tmp_path / "x")
             left.related_all(tmp_path / "left.csv", overwrite=True)
@@ -141,13 +141,13 @@ def test_no_flipped_bit_of_pieces_is_joined(graph: Path, tmp_path: Path) -> None
 def test_a_small_index_is_compared_when_it_is_opened(graph: Path, tmp_path: Path) -> None:
     cocite.build(graph, tmp_path / "x", measure="psimrank", samples=6, shard=2, unweighted=True)
     whole = cocite.open(tmp_path / "x")
-    assert not whole.lost
+    assert not whole.missing_samples
     for name in Store.open(tmp_path / "x", "index").manifest.files:
         with flipped(tmp_path / "x" / name, 33):
-            assert not cocite.open(tmp_path / "x", verify=False).lost
+            assert not cocite.open(tmp_path / "x", verify=False).missing_samples
             if is_shard(name):
                 index = cocite.open(tmp_path / "x")
-                assert [each.file for each in index.lost] == [name]
+                assert [each.file for each in index.missing_samples] == [name]
                 assert index.samples == 4
             else:
                 with pytest.raises(Damaged, match=f"{name} has checksum"):

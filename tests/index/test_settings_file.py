@@ -85,9 +85,9 @@ def test_what_is_kept_stays_when_an_index_is_refreshed_or_joined(
     for name, numbers in (("a", range(4)), ("b", range(4, 9))):
         cocite.build(graph, tmp_path / name, settings=chosen, numbers=numbers)
     joined = cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "joined")
-    assert joined.stored.asks == {"decay": 0.3}
+    assert joined.stored.query_defaults == {"decay": 0.3}
     fresh = cocite.refresh(tmp_path / "joined", graph, fraction=0.5, force=True)
-    assert fresh.stored.asks == {"decay": 0.3}
+    assert fresh.stored.query_defaults == {"decay": 0.3}
     cocite.build(graph, tmp_path / "c", measure="psimrank", numbers=range(9, 12))
     with pytest.raises(UsageError, match="decay"):
         cocite.merge([tmp_path / "b", tmp_path / "c"], tmp_path / "other")
@@ -102,7 +102,7 @@ def test_what_is_given_beside_a_file_goes_before_it(
     assert main([*arguments, "-o", str(tmp_path / "index"), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["measure"], found["direction"], found["samples"]) == ("psimrank", "out", 5)
-    assert found["asks"] == {"decay": 0.5}
+    assert found["query_defaults"] == {"decay": 0.5}
     assert main(["info", str(tmp_path / "index")]) == 0
     assert "decay 0.5, unless a question says otherwise" in capsys.readouterr().out
     assert main([*arguments, "-o", str(tmp_path / "x"), "--measure", "simrank"]) == 2

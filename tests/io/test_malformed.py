@@ -194,13 +194,19 @@ def test_a_damaged_parquet_file_is_no_traceback(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"columns": ("a", "b")}, "links.tsv has no column 'a'; its first row is 'x', 'y'"),
-        ({"columns": (1, 3)}, "links.tsv has 2 columns; --columns asks for 1 and 3"),
-        ({"columns": (0, 1)}, "links.tsv has 2 columns; --columns asks for 0 and 1"),
+        ({"columns": ("a", "b")}, "links.tsv has no column 'a'; it has 'x', 'y'"),
+        ({"columns": (1, 3)}, "links.tsv has no column '3'; it has '1', '2'"),
+        ({"columns": (0, 1)}, "links.tsv has no column '0'; it has '1', '2'"),
         ({"columns": ("x",)}, "columns is x; it takes two, source and target, as in 1,2"),
         ({"columns": ("x", "x")}, "columns x,x names one column twice"),
-        ({"columns": ("x", "X")}, "columns x,X names one column twice"),
-        ({"columns": ("1", "01")}, "columns 1,01 names one column twice"),
+        (
+            {"columns": ("x", "X")},
+            "links.tsv: one column is named twice. The link is in 'x' and 'x'",
+        ),
+        (
+            {"columns": ("1", "01")},
+            "links.tsv: one column is named twice. The link is in '1' and '1'",
+        ),
         ({"delimiter": ":"}, "delimiter is ':'; it is auto or tab or comma or "),
         ({"header": "maybe"}, "header is 'maybe'; it is auto or yes or no"),
         ({"comment": "//"}, "comment is '//'; it is one ASCII character, or empty"),

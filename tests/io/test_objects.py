@@ -281,7 +281,7 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "mapping": (lambda: {"a": ["b"]}, UsageError, "dict holds no links"),
     "shape": (lambda: np.zeros((2, 5)), UsageError, r"Turn it round: array.T"),
     "one dimension": (lambda: np.zeros(5), UsageError, r"shape \(5,\)"),
-    "one column": (lambda: pandas.DataFrame({"a": [1]}), UsageError, "has 1 columns"),
+    "one column": (lambda: pandas.DataFrame({"a": [1]}), InputError, "has 1 columns"),
     "one value": (lambda: [("a",)], UsageError, r"row 0 \(from 0\) has 1 values"),
     "texts": (lambda: [("a", "b"), "cd"], UsageError, r"row 1 \(from 0\) is 'cd'"),
     "not alike": (lambda: [("a", "b"), ("a", "b", 1)], UsageError, "all alike"),

@@ -437,6 +437,7 @@ def test_whoever_has_enough_waits_for_nothing(site: Site, trickle: Callable[[byt
     assert not [t for t in threading.enumerate() if t.name == "cocite-fetch"]
 
 
+@pytest.mark.process
 def test_the_first_interrupt_ends_it(
     tmp_path: Path, trickle: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

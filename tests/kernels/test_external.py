@@ -35,7 +35,7 @@ def test_rows_are_dealt_to_the_ranges_of_their_first_words(
     )
     rows = np.array([[n, i, i] for i, n in enumerate(numbers)], np.uint32)
     starts, out = np.empty(len(bounds), np.uint32), np.empty_like(rows)
-    walk_blocks.deal(rows, *homes(bounds, words), starts, out)
+    walk_blocks.deal(rows, *homes(bounds, words), False, starts, out)
     buckets = np.searchsorted(bounds, rows[:, 0], "right") - 1
     assert (out == rows[np.argsort(buckets, kind="stable")]).all()
     assert starts.tolist() == np.searchsorted(np.sort(buckets), range(len(bounds))).tolist()
@@ -47,7 +47,7 @@ def test_records_are_dealt_by_parent_and_apart_if_their_node_lies_elsewhere() ->
         [[25, 3, 1], [7, 3, 2], [25, 24, 3], [8, none, 4], [29, none, 5], [15, 14, 6]], np.uint32
     )
     starts, out = np.empty(7, np.uint32), np.empty_like(rows)
-    walk_blocks.deal_records(rows, *homes([0, 10, 20, 30], 64), starts, out)
+    walk_blocks.deal(rows, *homes([0, 10, 20, 30], 64), True, starts, out)
     assert starts.tolist() == [0, 2, 3, 4, 4, 6, 6]
     assert out[:, 2].tolist() == [2, 4, 1, 6, 3, 5]
 

@@ -147,12 +147,12 @@ def test_samples_that_all_components_fix_are_those_of_the_index(
     index = cocite.build(graph, tmp_path / "b", measure=measure)
     assert index.samples == 9
     assert "samples" not in index.settings
-    first = index.first(4)
+    first = index.with_samples(4)
     assert first.samples == 4
     alone = cocite.build(graph, tmp_path / "a", measure="blend:psimrank+simrank", samples=4)
     assert first.related("3") == alone.related("3")
     with pytest.raises(UsageError, match="samples is 10; the index has 9: ask for 1 to 9"):
-        index.first(10)
+        index.with_samples(10)
 
 
 def test_a_component_keeps_its_own_direction_and_layout(graph: Graph, tmp_path: Path) -> None:

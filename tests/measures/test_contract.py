@@ -22,7 +22,7 @@ import cocite
 from cocite import Graph, Hit, Index, Score, UnknownNode
 from cocite.errors import UsageError
 from cocite.measures import HUBS, MEASURES, MEETING_WEIGHT, Measure, find_measure
-from cocite.options.query import BOUNDS
+from cocite.options.query import INTERVALS
 from tests.batches import all_rows
 from tests.conftest import MakeGraph, of_texts
 from tests.oracles.graphs import Edges, graphs
@@ -69,7 +69,7 @@ every = pytest.mark.parametrize(("measure", "layout", "direction"), CASES, scope
 SAMPLES = 12
 
 
-def test_blends_fix_settings_of_a_component_of_each_layout() -> None:
+def test_blends_fix_settings_of_each_layout() -> None:
     """Of its index and of its questions, wherever its measure has some."""
     components = [component for blend in FIXED for component in blend.components]
     layouts = [component.choose(None, {})[0] for component in components]
@@ -166,8 +166,16 @@ Row = list[Score]
 
 @functools.lru_cache(maxsize=9)
 def row_of(index: Index, node: str) -> Row:
-    """The similarity of a node with every one, by their ids."""
-    return [index.similarity(node, name) for name in index.nodes]
+    """The similarity of a node with every one, by their ids: as of each pair alone, which
+    ``test_batch_answers_as_single_questions`` compares.
+    """
+    return list(index.similarities([(node, name) for name in index.nodes]))
+
+
+def scores_of(index: Index, node: str, **chosen: Any) -> list[float]:
+    """The same as numbers, with other settings."""
+    pairs = [(node, name) for name in index.nodes]
+    return [each.score for each in index.similarities(pairs, **chosen)]
 
 
 def by_similarity(index: Index, node: str, row: Row) -> list[Hit]:
@@ -202,7 +210,7 @@ BY_WEIGHT = [
 
 
 @pytest.mark.parametrize(("name", "layout", "direction", "hubs"), BY_WEIGHT)
-def test_related_is_similarity_sorted_by_weights_too(
+def test_related_is_similarity_sorted_by_weights(
     weighted: Graph, tmp_path: Path, name: str, layout: str | None, direction: str, hubs: str
 ) -> None:
     chosen: dict[str, Any] = {"measure": name, "layout": layout, "direction": direction}
@@ -221,13 +229,13 @@ def test_related_is_similarity_sorted_by_weights_too(
 
 
 @every
-def test_intervals_hold_their_scores_and_are_wider_for_a_higher_confidence(
+def test_intervals_contain_scores_and_widen_with_confidence(
     built: Built, measure: Measure, layout: str | None, direction: str
 ) -> None:
     index = built(measure, layout, direction)
     exact = index.samples is None
-    for node, bound in itertools.product(SOME[:3], BOUNDS):
-        found = [index.related(node, 30, confidence=c, bound=bound) for c in (0.5, 0.95, 0.999)]
+    for node, bound in itertools.product(SOME[:3], INTERVALS):
+        found = [index.related(node, 30, confidence=c, interval=bound) for c in (0.5, 0.95, 0.999)]
         for hits in zip(*found, strict=True):
             assert len({hit[:3] for hit in hits}) == 1
             for hit in hits:
@@ -237,15 +245,15 @@ def test_intervals_hold_their_scores_and_are_wider_for_a_higher_confidence(
                 assert wide == narrow or not exact
         places = [hits.certain_ranks for hits in found]
         assert places == sorted(places, reverse=True)
-        sure = index.related(node, 30, confidence=0.95, min_confidence=0.95, bound=bound)
+        sure = index.related(node, 30, confidence=0.95, min_confidence=0.95, interval=bound)
         assert sure == [hit for hit in found[1] if hit.low > 0]
         for other in SOME[3:]:
-            found_pair = index.similarity(node, other, bound=bound)
+            found_pair = index.similarity(node, other, interval=bound)
             assert found_pair.low <= max(0, found_pair.score) <= found_pair.high
 
 
 @every
-def test_certain_ranks_do_not_depend_on_how_many_are_listed(
+def test_certain_ranks_do_not_depend_on_k(
     built: Built, measure: Measure, layout: str | None, direction: str
 ) -> None:
     """And where nothing is estimated, what is without ties is certain as a whole."""
@@ -263,7 +271,7 @@ def test_certain_ranks_do_not_depend_on_how_many_are_listed(
 
 
 @every
-def test_nodes_asked_together_score_the_mean_or_the_least_of_their_scores(
+def test_aggregate_is_mean_or_minimum_of_scores(
     built: Built, measure: Measure, layout: str | None, direction: str
 ) -> None:
     """With every node, by ``similarity``; an interval has room for the pairs' own mean or least."""
@@ -321,7 +329,7 @@ def test_some_node_has_relatives(
 @every
 @settings(max_examples=5)
 @given(drawn=graphs())
-def test_scores_are_symmetric_and_related_agrees_on_any_graph(
+def test_scores_symmetric_and_related_agrees_on_any_graph(
     make_graph: MakeGraph,
     drawn: tuple[int, Edges],
     measure: Measure,
@@ -332,7 +340,7 @@ def test_scores_are_symmetric_and_related_agrees_on_any_graph(
     stored = make_graph(edges, range(n))
     index = build(stored, stored.path.with_suffix(".index"), measure, layout, direction)
     names = list(index.nodes)
-    rows = [[index.similarity(a, b) for b in names] for a in names]
+    rows = [row_of(index, name) for name in names]
     for a, b in itertools.product(range(n), range(n)):
         here, there = rows[a][b], rows[b][a]
         assert here == there or not measure.symmetric
@@ -347,7 +355,7 @@ def test_scores_are_symmetric_and_related_agrees_on_any_graph(
 
 
 @every
-def test_a_node_is_most_similar_to_itself_and_no_hit_of_its_own(
+def test_node_is_most_similar_to_itself_and_no_hit(
     built: Built, measure: Measure, layout: str | None, direction: str
 ) -> None:
     index = built(measure, layout, direction)
@@ -359,7 +367,7 @@ def test_a_node_is_most_similar_to_itself_and_no_hit_of_its_own(
 
 
 @every
-def test_isolated_nodes_are_related_to_nobody(
+def test_isolated_nodes_have_no_relatives(
     built: Built, measure: Measure, layout: str | None, direction: str
 ) -> None:
     index = built(measure, layout, direction)
@@ -375,17 +383,17 @@ def test_isolated_nodes_are_related_to_nobody(
 
 
 @every
-def test_a_batch_is_its_single_questions(
+def test_batch_answers_as_single_questions(
     built: Built, measure: Measure, layout: str | None, direction: str
 ) -> None:
     index = built(measure, layout, direction)
     assert index.related_many(SOME, 9) == [index.related(node, 9) for node in SOME]
-    pairs = [(SOME[0], other) for other in SOME]
+    pairs = [(SOME[0], other) for other in index.nodes]
     assert list(index.similarities(pairs)) == [index.similarity(*pair) for pair in pairs]
 
 
 @every
-def test_a_file_of_all_is_the_single_questions(
+def test_related_all_equals_single_questions(
     built: Built, tmp_path: Path, measure: Measure, layout: str | None, direction: str
 ) -> None:
     index = built(measure, layout, direction)
@@ -399,13 +407,13 @@ def test_a_file_of_all_is_the_single_questions(
 
 
 @every
-def test_a_larger_decay_never_lowers_a_score(
+def test_larger_decay_never_lowers_a_score(
     graph: Graph, built: Built, tmp_path: Path, measure: Measure, layout: str | None, direction: str
 ) -> None:
     decays = (0.2, 0.4, 0.6, 0.8)
     if "decay" in {s.name for s in measure.ask}:
         index = built(measure, layout, direction)
-        rows = [[index.similarity("n77", v, decay=d).score for d in decays] for v in index.nodes]
+        columns = [scores_of(index, "n77", decay=d) for d in decays]
     elif "decay" in {s.name for s in measure.build}:
         made = [
             cocite.build(
@@ -418,25 +426,25 @@ def test_a_larger_decay_never_lowers_a_score(
             )
             for d in decays
         ]
-        rows = [[index.similarity("n77", v).score for index in made] for v in made[0].nodes]
+        columns = [scores_of(index, "n77") for index in made]
     else:
         pytest.skip(f"{measure.name} has no decay")
+    rows = [list(row) for row in zip(*columns, strict=True)]
     if measure.monotone:
         assert all(row == sorted(row) for row in rows)
     assert any(row[0] < row[-1] for row in rows)
 
 
 @every
-def test_what_is_worth_more_never_lowers_a_score(
+def test_larger_meeting_weight_never_lowers_a_score(
     built: Built, measure: Measure, layout: str | None, direction: str
 ) -> None:
     if MEETING_WEIGHT not in measure.ask:
         pytest.skip(f"{measure.name} does not take by")
     index = built(measure, layout, direction)
     worth = ("t == 2", "t <= 2", "max(t <= 2, 1 / t)", "1")
-    rows = [
-        [index.similarity("n77", v, meeting_weight=by).score for by in worth] for v in index.nodes
-    ]
+    columns = [scores_of(index, "n77", meeting_weight=by) for by in worth]
+    rows = [list(row) for row in zip(*columns, strict=True)]
     assert all(row == sorted(row) for row in rows)
     assert any(row[0] < row[1] for row in rows)
     assert index.related("n77", meeting_weight="t <= 2") == index.related(
@@ -446,7 +454,7 @@ def test_what_is_worth_more_never_lowers_a_score(
 
 
 @every
-def test_an_unknown_node_or_setting_is_an_error_that_names_what_there_is(
+def test_unknown_node_or_setting_names_what_there_is(
     built: Built, measure: Measure, layout: str | None, direction: str
 ) -> None:
     index = built(measure, layout, direction)
@@ -461,7 +469,7 @@ def test_an_unknown_node_or_setting_is_an_error_that_names_what_there_is(
 
 
 @every
-def test_what_is_opened_again_answers_the_same(
+def test_reopened_index_answers_the_same(
     built: Built, measure: Measure, layout: str | None, direction: str
 ) -> None:
     index = built(measure, layout, direction)
@@ -473,7 +481,7 @@ def test_what_is_opened_again_answers_the_same(
 
 
 @every
-def test_threads_and_another_build_give_the_same_digest(
+def test_threads_and_rebuild_give_the_same_digest(
     graph: Graph, built: Built, tmp_path: Path, measure: Measure, layout: str | None, direction: str
 ) -> None:
     index = built(measure, layout, direction)
@@ -484,7 +492,7 @@ def test_threads_and_another_build_give_the_same_digest(
 
 
 @every
-def test_an_interrupted_build_goes_on_to_the_same_files(
+def test_interrupted_build_resumes_to_the_same_files(
     graph: Graph, built: Built, tmp_path: Path, measure: Measure, layout: str | None, direction: str
 ) -> None:
     """Interrupted in the last part, so that a part before it must be kept."""
@@ -514,7 +522,7 @@ def test_an_interrupted_build_goes_on_to_the_same_files(
 
 
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
-def test_a_stranger_among_the_settings_is_refused_with_the_right_ones(
+def test_unknown_setting_is_refused_with_known_ones(
     graph: Graph, tmp_path: Path, measure: Measure
 ) -> None:
     with pytest.raises(UsageError, match="has no setting 'color' when building; it takes") as e:
@@ -531,7 +539,7 @@ def test_a_stranger_among_the_settings_is_refused_with_the_right_ones(
 
 
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
-def test_every_setting_has_bounds_that_are_kept(measure: Measure) -> None:
+def test_settings_keep_their_bounds(measure: Measure) -> None:
     for setting in measure.build + measure.ask:
         assert setting.checked(setting.default) == setting.default
         wrong: object = "no such word"

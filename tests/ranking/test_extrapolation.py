@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from cocite.ranking import pagerank, plan_ranks
 from cocite.ranking.core import Lumped
 from cocite.ranking.solver import Extrapolation, _least
 from tests.conftest import MakeGraph
-from tests.index.test_in_blocks import in_blocks
 
 TIGHT = RankOptions(tolerance=1e-11)
 
@@ -39,20 +36,6 @@ def test_it_saves_half_of_the_sweeps_and_changes_no_rank(
     bounds = found.convergence.error_bound + plain.convergence.error_bound
     assert np.abs(found.values - plain.values).sum() <= bounds
     assert (toward.values >= 0).all()
-
-
-@pytest.mark.parametrize("precision", ["double", "single"])
-def test_blocks_look_ahead_as_one_machine_does(web: Graph, tmp_path: Path, precision: str) -> None:
-    tolerance = 1e-11 if precision == "double" else 1e-6
-    truth = pagerank(web, tolerance=tolerance, precision=precision)
-    assert truth.convergence.sweeps > 8
-    apart = in_blocks(web, tmp_path / "apart", 3)
-    for found in (
-        pagerank(web, tolerance=tolerance, precision=precision, blocks=3),
-        pagerank(apart, tolerance=tolerance, precision=precision),
-    ):
-        assert found.values.tobytes() == truth.values.tobytes()
-        assert found.convergence == truth.convergence
 
 
 def test_the_combination_of_steps_is_the_least() -> None:

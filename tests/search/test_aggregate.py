@@ -15,7 +15,7 @@ import cocite
 from cocite import Graph, Index
 from cocite.cli.main import main
 from cocite.errors import UnknownNode, UsageError
-from cocite.options.query import BOUNDS
+from cocite.options.query import INTERVALS
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.search.test_estimates import inlinks_of
@@ -41,7 +41,7 @@ def joined(rows: np.ndarray, aggregate: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("aggregate", WAYS)
-@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("bound", INTERVALS)
 def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
     graph: Graph, tmp_path: Path, aggregate: str, bound: str
 ) -> None:
@@ -56,7 +56,7 @@ def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
         index = cocite.build(graph, tmp_path / f"{seed}", samples=25, seed=seed, measure="psimrank")
         inside = []
         for nodes, others in ((each[:3], each[3:]) for each in sets):
-            asked = {"aggregate": aggregate, "confidence": 0.8, "bound": bound}
+            asked = {"aggregate": aggregate, "confidence": 0.8, "interval": bound}
             hits = {hit.node: hit for hit in index.related([str(v) for v in nodes], 30, **asked)}
             for other in others:
                 if str(other) in hits:
@@ -140,12 +140,12 @@ def test_why_says_what_each_node_adds(index: Index, aggregate: str) -> None:
         found = index.why_together(nodes, hit.node, 5, aggregate=aggregate)
         assert found.score == hit.score
         assert [page.node for page in found.pages] == nodes
-        assert sum(page.share for page in found.pages) == pytest.approx(hit.score, abs=3e-12)
+        assert sum(page.contribution for page in found.pages) == pytest.approx(hit.score, abs=3e-12)
         for page in found.pages:
             assert page.score == index.similarity(page.node, hit.node).score
             assert page.why == index.why(page.node, hit.node, 5)
         if aggregate == "min":
-            (deciding,) = [page for page in found.pages if page.share]
+            (deciding,) = [page for page in found.pages if page.contribution]
             assert deciding.score == min(page.score for page in found.pages)
 
 
@@ -196,7 +196,7 @@ def test_why_from_the_shell(
     assert facts["score"] == hit.score
     assert [page["node"] for page in facts["pages"]] == ["3", "7"]
     for page in facts["pages"]:
-        whole = sum(reason["share"] for reason in page["reasons"]) + page["rest"]
+        whole = sum(reason["contribution"] for reason in page["reasons"]) + page["remaining"]
         assert whole == pytest.approx(page["score"], abs=1e-11)
     assert main([*ask, "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))

@@ -43,7 +43,7 @@ def test_answers_are_those_made_step_by_step(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     index = cocite.build(make_graph(EDGES), tmp_path / "x", threads=1, **BUILT[kind])
-    views = [index] if kind == "one sample" else [index, index.first(11)]
+    views = [index] if kind == "one sample" else [index, index.with_samples(11)]
     nodes = [index.nodes.name(i) for i in range(0, len(index.nodes), 9)]
     told: list[int] = []
     real = TreeReader.at_once

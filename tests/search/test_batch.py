@@ -101,7 +101,7 @@ def test_rows_are_what_related_says(index: Index, tmp_path: Path, k: int) -> Non
         {"prefix": "http://site", "exclude_prefix": "http://site3", "min_score": 0.01},
         {"prefix": "nobody"},
         {"min_confidence": 0.9},
-        {"min_confidence": 0.9, "bound": "bernstein", "min_score": 0.01},
+        {"min_confidence": 0.9, "interval": "bernstein", "min_score": 0.01},
         {"only": ["alone 1", *(f"http://site1.org/page {i}" for i in range(20, 40))]},
         {"only": ["alone 1"], "prefix": "http"},
         {"order": "pagerank"},
@@ -389,7 +389,7 @@ def test_first_samples_are_another_index(index: Index, tmp_path: Path) -> None:
     """Though its files, and the digests of these, are the same."""
     interrupted(index, tmp_path / "x.csv")
     with pytest.raises(UsageError, match=r"other settings: samples: \d+, here 3\."):
-        related_all(index.first(3), tmp_path / "x.csv")
+        related_all(index.with_samples(3), tmp_path / "x.csv")
 
 
 def test_names_or_ids_is_decided_when_writing(index: Index, tmp_path: Path) -> None:
@@ -521,7 +521,7 @@ def test_a_damaged_shard_is_left_out_or_named(make_graph: MakeGraph, tmp_path: P
                 related_all(index, output)
             continue
         related_all(index, output)
-        assert [lost.file for lost in index.lost] == [name]
+        assert [lost.file for lost in index.missing_samples] == [name]
         (path / name).unlink()
         related_all(cocite.open(path), tmp_path / "again.csv", overwrite=True)
         assert (tmp_path / "again.csv").read_bytes() == output.read_bytes()

@@ -74,7 +74,7 @@ def test_where_they_take_no_samples_they_are_there(certified: Index, tmp_path: P
     "options",
     [
         {},
-        {"confidence": 0.5, "bound": "bernstein"},
+        {"confidence": 0.5, "interval": "bernstein"},
         {"min_confidence": 0.6},
         {"refine": True, "target_error": 0.01},
         {"order": "score*pagerank"},

@@ -62,7 +62,7 @@ def test_json_lines_have_a_line_a_node_also_without_hits(index: Index, tmp_path:
 
 
 def test_a_single_sample_has_no_error_in_json(index: Index, tmp_path: Path) -> None:
-    index.first(1).related_all(tmp_path / "all.jsonl", 3)
+    index.with_samples(1).related_all(tmp_path / "all.jsonl", 3)
     lines = (tmp_path / "all.jsonl").read_text("utf-8").splitlines()
     hits = [json.loads(line)["hits"] for line in lines]
     assert {hit["stderr"] for some in hits for hit in some} == {None}

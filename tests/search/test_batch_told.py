@@ -16,6 +16,7 @@ import cocite
 from cocite import Index
 from cocite.cli.main import main
 from cocite.errors import ResourceError
+from cocite.options.query import DEFAULT_K
 from cocite.search.batch import estimate, outputs, pieces
 from cocite.search.batch.estimate import strata
 from cocite.search.batch.pieces import Ids
@@ -172,7 +173,8 @@ def test_the_command_line_tells_it_before_it_starts_and_in_a_plan(
     path = str(index.stored.store.path)
     assert main(["related-all", path, "-o", str(tmp_path / "x.csv"), "--threads", "1"]) == 0
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == f"{tmp_path / 'x.csv'}: up to 20 hits for each of {len(index.nodes):,} nodes"
+    hits = f"up to {DEFAULT_K} hits for each of {len(index.nodes):,} nodes"
+    assert lines[0] == f"{tmp_path / 'x.csv'}: {hits}"
     assert lines[1].startswith("about ")
     assert " on 1 thread, " in lines[1]
     assert " of output, " in lines[1]

@@ -59,7 +59,7 @@ def test_two_pages_that_one_page_recommends(make_graph: MakeGraph, tmp_path: Pat
     assert index.similarity("a", "z").score == 0
     why = index.why("a", "b")
     assert {reason.node for reason in why.reasons} == {"h", "g"}
-    assert sum(reason.share for reason in why.reasons) == pytest.approx(hits[0].score)
+    assert sum(reason.contribution for reason in why.reasons) == pytest.approx(hits[0].score)
     assert why.reasons[0].node == "h"  # who recommends more of them is more of a hub
 
 

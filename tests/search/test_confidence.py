@@ -13,7 +13,7 @@ import pytest
 import cocite
 from cocite.errors import UsageError
 from cocite.index.layouts.reader import Span
-from cocite.options.query import BOUNDS
+from cocite.options.query import INTERVALS
 from cocite.search.intervals import Draws, certain_prefix, half_width, leading_certain
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
@@ -33,11 +33,11 @@ def test_half_widths_are_the_formulas() -> None:
     log = math.log(4 / 0.05)
     expected = error * math.sqrt(2 * log) + 7 * width * log / (3 * 99)
     assert half_width(error, samples, width, 0.95) == pytest.approx(expected)
-    assert half_width(error, samples, 1.0, 0.95, "theorem5") == pytest.approx(
+    assert half_width(error, samples, 1.0, 0.95, "hoeffding") == pytest.approx(
         math.sqrt(7 * math.log(40) / 600)
     )
     # Theorem 5 read backwards: 2 exp(-6/7 N d^2) is the failure allowed.
-    d = float(half_width(0.0, 1000, 1.0, 0.99, "theorem5"))
+    d = float(half_width(0.0, 1000, 1.0, 0.99, "hoeffding"))
     assert 2 * math.exp(-6 / 7 * 1000 * d * d) == pytest.approx(0.01)
     assert half_width(0.0, 1, 0.6, 0.95) == 0.6  # a single sample says nothing
     assert half_width(5.0, 100, 0.6, 0.95) == 0.6  # never wider than the range
@@ -73,23 +73,23 @@ def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
     rng = np.random.default_rng(9)
     graph = make_graph(rng.integers(0, 30, (140, 2)).tolist(), range(30))
     truth = TWINS[measure](inlinks_of(graph), 0.6, 10)
-    held: dict[str, list[float]] = {bound: [] for bound in BOUNDS}
+    held: dict[str, list[float]] = {bound: [] for bound in INTERVALS}
     for seed in range(40):
         options: dict[str, Any] = {"samples": 25, "seed": seed, "threads": 1}
         index = cocite.build(graph, tmp_path / f"{seed}", measure=measure, **options)
         pairs = list(itertools.combinations(range(30), 2))[seed % 7 :: 7]
-        for bound in BOUNDS:
+        for bound in INTERVALS:
             inside = 0
             for a, b in pairs:
-                found = index.similarity(a, b, confidence=0.8, bound=bound)
+                found = index.similarity(a, b, confidence=0.8, interval=bound)
                 assert 0 <= found.low <= found.score <= found.high <= 0.6
                 inside += found.low - 1e-12 <= truth[a, b] <= found.high + 1e-12
             held[bound].append(inside / len(pairs))
-    for bound in BOUNDS:
+    for bound in INTERVALS:
         assert np.mean(held[bound]) >= 0.8
 
 
-@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("bound", INTERVALS)
 @pytest.mark.parametrize("measure", [*TWINS, "compact-simrank"])
 def test_an_interval_has_room_for_what_walks_meet_behind_their_last_step(
     make_graph: MakeGraph, tmp_path: Path, measure: str, bound: str
@@ -101,7 +101,7 @@ def test_an_interval_has_room_for_what_walks_meet_behind_their_last_step(
     graph = make_graph([step for chain in chains for step in itertools.pairwise(chain)], range(25))
     index = cocite.build(graph, tmp_path / "i", measure=measure, samples=100, length=10)
     for decay in (0.6, 0.95):
-        found = index.similarity(12, 24, decay=decay, bound=bound)
+        found = index.similarity(12, 24, decay=decay, interval=bound)
         assert found.score == found.low == 0
         assert decay**12 <= found.high <= 1
 
@@ -218,7 +218,10 @@ def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph, tmp_path: P
         ({"confidence": 0}, "confidence is 0.0; it is a number between 0 and 1"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"confidence": "high"}, "confidence is 'high'"),
-        ({"bound": "chernoff"}, "bound is 'chernoff'; it is betting or bernstein or theorem5"),
+        (
+            {"interval": "chernoff"},
+            "interval is 'chernoff'; it is betting or bernstein or hoeffding",
+        ),
         ({"min_confidence": 2}, "confidence is 2"),
     ],
 )

@@ -318,9 +318,11 @@ def test_first_samples_and_samples_of_other_numbers(
             for d in (None, "both")
         )
         assert before.related_to(OUT, INTO, 300) == after.related(LAST, 300)
-        assert before.first(5).related_to(OUT, INTO, 300) == after.first(5).related(LAST, 300)
-        with_it = before.with_draft(OUT, INTO).first(5)
-        assert with_it.related("draft", 300) == after.first(5).related(LAST, 300)
+        assert before.with_samples(5).related_to(OUT, INTO, 300) == after.with_samples(5).related(
+            LAST, 300
+        )
+        with_it = before.with_draft(OUT, INTO).with_samples(5)
+        assert with_it.related("draft", 300) == after.with_samples(5).related(LAST, 300)
 
 
 def test_an_index_that_has_lost_samples(

@@ -29,7 +29,7 @@ def estimates(index: cocite.Index, nodes: list[int], decay: float) -> np.ndarray
     for row, node in zip(rows, nodes, strict=True):
         row[node] = 1
         # Its intervals are not looked at, and Bernstein's take no time.
-        hits = index.related(index.nodes.name(node), len(ids), decay=decay, bound="bernstein")
+        hits = index.related(index.nodes.name(node), len(ids), decay=decay, interval="bernstein")
         for hit in hits:
             row[ids[hit.node]] = hit.score
     return rows

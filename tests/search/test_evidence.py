@@ -114,7 +114,7 @@ def test_related_is_similarity_sorted_and_scaled(
         if hits:
             why = index.why(node, hits[0].node, 10**6, evidence=form)
             assert why.score == hits[0].score
-            shares = math.fsum(reason.share for reason in why.reasons)
+            shares = math.fsum(reason.contribution for reason in why.reasons)
             assert shares == pytest.approx(why.score, abs=1e-10)
 
 

@@ -274,7 +274,7 @@ def _complaints(index: Index) -> set[str]:
                 ask()
             except Damaged as error:
                 found.add(str(error))
-    return found | {lost.fault for lost in index.lost}
+    return found | {lost.fault for lost in index.missing_samples}
 
 
 def test_children_that_are_one_node_again_and_again_do_not_take_for_ever(

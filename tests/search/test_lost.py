@@ -128,18 +128,20 @@ def test_scores_are_means_over_the_samples_that_are_left(
                 span = span.plus(reader.span(own), weight)
             else:
                 score += weight * reader.pair(one, other, own).grains / 1e12
-        found = left.similarity(a, b, bound="bernstein")
+        found = left.similarity(a, b, interval="bernstein")
         assert found.score == pytest.approx(score, abs=1e-9)
         assert found.stderr == pytest.approx(np.sqrt(variance), abs=1e-9)
         half = half_width(sums.std(ddof=1) / np.sqrt(30), 30, span.width, 0.95)
         assert found.low == pytest.approx(max(0.0, score - half), abs=1e-9)
-        most = left.similarity(a, b, bound="theorem5")
-        all_ = whole.similarity(a, b, bound="theorem5")
+        most = left.similarity(a, b, interval="hoeffding")
+        all_ = whole.similarity(a, b, interval="hoeffding")
         if min(most.low, all_.low) > 0:
             assert most.score - most.low > all_.score - all_.low
         reasons = left.why(a, b, 1000) if kind != "sketch" else None
         if reasons is not None:
-            assert sum(r.share for r in reasons.reasons) == pytest.approx(reasons.score, abs=1e-9)
+            assert sum(r.contribution for r in reasons.reasons) == pytest.approx(
+                reasons.score, abs=1e-9
+            )
 
 
 @pytest.mark.parametrize("kind", ["both", "blend"])
@@ -150,7 +152,9 @@ def test_parts_lose_samples_by_themselves(built: Built, tmp_path: Path, kind: st
     gone.append(f"{prefixes[0]}samples-000030")
     left = without(whole, tmp_path / "left", *gone)
     assert left.samples == 20
-    assert [lost.file for lost in left.lost] == sorted(gone, key=lambda n: prefixes.index(n[:-14]))
+    assert [lost.file for lost in left.missing_samples] == sorted(
+        gone, key=lambda n: prefixes.index(n[:-14])
+    )
     asked = whole.stored.measure.ask_settings({})
     for a, b in pairs(whole):
         one, other = whole.nodes.ids([a, b]).tolist()
@@ -167,7 +171,7 @@ def test_parts_lose_samples_by_themselves(built: Built, tmp_path: Path, kind: st
                 span = span.plus(reader.span(own), weight)
             else:
                 exact += reader.part.weight * reader.pair(one, other, own).grains / 1e12
-        found = left.similarity(a, b, bound="bernstein")
+        found = left.similarity(a, b, interval="bernstein")
         assert found.score == pytest.approx(score + exact, abs=1e-9)
         half = half_width(shared.std(ddof=1) / np.sqrt(20), 20, span.width, 0.95)
         low = min(score, shared.mean() - half) + exact  # what all parts say together, and the score
@@ -226,7 +230,7 @@ def test_of_a_refreshed_index_the_samples_that_know_both_and_are_there(
     with pytest.raises(Damaged, match="draw all samples from the newest graph"):
         cocite.refresh(tmp_path / "left", newer, force=True)
     cocite.refresh(tmp_path / "left", newer, fraction=1, force=True)
-    assert cocite.open(tmp_path / "left").lost == ()
+    assert cocite.open(tmp_path / "left").missing_samples == ()
     newest = [name for name, run in runs.items() if run.stop > 40]
     blind = without(whole, tmp_path / "blind", *newest)
     assert blind.related("fresh") == []
@@ -258,8 +262,8 @@ def test_the_first_samples_are_those_that_are_left(
 ) -> None:
     left = without(built("trees"), tmp_path / "left", "in.samples-000000")
     some = cocite.build(graph, tmp_path / "i", numbers=range(10, 25), measure="psimrank")
-    assert left.first(15).related("n7") == some.related("n7")
-    assert left.first(15).samples == 15
+    assert left.with_samples(15).related("n7") == some.related("n7")
+    assert left.with_samples(15).samples == 15
 
 
 # -- what is found on the way ------------------------------------------------------------
@@ -281,7 +285,7 @@ def test_a_shard_found_to_be_damaged_is_left_out(
     broken(built(kind), tmp_path / "broken")
     expected = without(built(kind), tmp_path / "left")
     index = cocite.open(tmp_path / "broken", verify=False)
-    assert (index.samples, index.lost) == (40, ())
+    assert (index.samples, index.missing_samples) == (40, ())
     with caplog.at_level(logging.WARNING):
         found = {node: index.related(node) for node in index.nodes}
     assert index.samples == 30
@@ -304,7 +308,7 @@ def test_an_interrupted_batch_goes_on_without_what_it_found(
     without(built("trees"), tmp_path / "left").related_all(tmp_path / "b.csv", 5)
 
     def stop(stage: str, done: int, total: int) -> None:
-        if index.lost and done >= 16:
+        if index.missing_samples and done >= 16:
             raise KeyboardInterrupt
 
     index = cocite.open(tmp_path / "broken", verify=False)
@@ -333,7 +337,7 @@ def test_documents_say_what_is_lost_and_whole_ones_do_not(built: Built, tmp_path
     for make in kinds:
         said, nothing = make(left).to_json(), make(whole).to_json()
         assert said["samples"] == 30
-        (lost,) = said["lost"]
+        (lost,) = said["missing_samples"]
         assert (lost["file"], lost["first"], lost["samples"]) == ("in.samples-000010", 10, 10)
         assert "cannot be opened" in lost["fault"]
         assert not {"samples", "lost", "loss"} & nothing.keys()
@@ -361,12 +365,12 @@ def test_the_command_line_says_so(
     assert json.loads(printed.out)["samples"] == 30
     assert main(["info", path]) == 0
     printed = capsys.readouterr()
-    assert "answering  30 samples" in printed.out
+    assert "available  30 samples" in printed.out
     assert "in.samples-000010, samples 10 to 19" in printed.out
     assert main(["info", path, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["answering"] == 30
+    assert json.loads(capsys.readouterr().out)["available_samples"] == 30
     assert main(["info", str(whole.stored.store.path), "--format", "json"]) == 0
-    assert not {"answering", "lost"} & json.loads(capsys.readouterr().out).keys()
+    assert not {"available_samples", "missing_samples"} & json.loads(capsys.readouterr().out).keys()
     assert main(["verify", path]) == 1
     printed = capsys.readouterr()
     assert "1 of " in printed.err
@@ -420,7 +424,7 @@ def test_the_advice_on_a_refreshed_index_is_followed_word_by_word(
         assert main(words[1:]) == 0, (command, capsys.readouterr().err)
     assert main(["verify", str(path)]) == 0
     whole = cocite.open(path)
-    assert (whole.samples, whole.lost) == (SAMPLES, ())
+    assert (whole.samples, whole.missing_samples) == (SAMPLES, ())
     numbers = whole.stored.freshness.numbers
     options: dict[str, Any] = {"numbers": numbers, "measure": "simrank", "length": 4}
     assert whole.related("n3") == cocite.build(now, tmp_path / "b", **options).related("n3")

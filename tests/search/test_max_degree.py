@@ -45,14 +45,14 @@ def test_an_index_has_the_number_and_counts_what_it_cut(
     out, err = capsys.readouterr()
     assert "2 of the 1,242 pages have more than 1,000 links" in err
     found = json.loads(out)
-    assert (found["max_degree"], found["passed_over"]) == (1000, 2)
+    assert (found["max_degree"], found["excluded"]) == (1000, 2)
     answer = RelatedDocument.of(cocite.open(tmp_path / "i"), "p0", 5).to_json()
-    assert (answer["settings"]["max_degree"], answer["passed_over"]) == (1000, 2)
+    assert (answer["settings"]["max_degree"], answer["excluded"]) == (1000, 2)
     assert main(["index", str(star.path), "-o", str(tmp_path / "j"), "--max-degree", "1201"]) == 0
     assert "pages have more than" not in capsys.readouterr().err
     whole = cocite.open(tmp_path / "j")
-    assert "passed_over" not in facts(tmp_path / "j")
-    assert "passed_over" not in RelatedDocument.of(whole, "p0", 5).to_json()
+    assert "excluded" not in facts(tmp_path / "j")
+    assert "excluded" not in RelatedDocument.of(whole, "p0", 5).to_json()
     assert whole.settings["max_degree"] == 1201
 
 
@@ -79,7 +79,7 @@ def test_what_is_counted_is_what_weighs_nothing(
     """In-links of the hubs are many, and pages that are compared by out-links share those."""
     options: dict[str, Any] = {"measure": "snn", "direction": direction}
     cocite.build(star, tmp_path / "i", **options)
-    assert facts(tmp_path / "i").get("passed_over", 0) == cut
+    assert facts(tmp_path / "i").get("excluded", 0) == cut
     if cut:
         chosen = cocite.build(star, tmp_path / "j", max_degree=1000, **options)
         none = cocite.build(star, tmp_path / "k", max_degree=1201, **options)

@@ -18,7 +18,7 @@ import cocite
 from cocite import Index
 from cocite.cli.main import main
 from cocite.errors import UsageError
-from cocite.options.query import BOUNDS
+from cocite.options.query import INTERVALS
 from cocite.search.results import RelatedDocument
 from cocite.storage import Store
 from tests.batches import all_rows
@@ -54,7 +54,7 @@ def one_of_each_pair(index: Index, by: Any) -> np.ndarray:
     names = list(index.nodes)
     found = np.zeros((len(names), len(names)))
     for u, v in itertools.combinations_with_replacement(range(len(names)), 2):
-        score = index.similarity(names[u], names[v], meeting_weight=by, bound="bernstein").score
+        score = index.similarity(names[u], names[v], meeting_weight=by, interval="bernstein").score
         found[u, v] = found[v, u] = score
     return found
 
@@ -252,8 +252,8 @@ def test_reasons_add_up(opened: Callable[[str, str | None, str], Index], name: s
         (hit,) = index.related("n7", 1, meeting_weight=by)
         why = index.why("n7", hit.node, 1000, meeting_weight=by)
         assert why.score == hit.score
-        shares = [reason.share for reason in why.reasons]
-        assert abs(sum(shares) + why.rest + why.unplaced - hit.score) < 1e-9
+        shares = [reason.contribution for reason in why.reasons]
+        assert abs(sum(shares) + why.remaining + why.unattributed - hit.score) < 1e-9
         assert min(shares) > 0
 
 
@@ -301,8 +301,8 @@ def test_intervals_leave_room_for_what_walks_may_still_meet(
             with pytest.raises(UsageError, match="all meetings of walks of 10 steps worth 0"):
                 index.similarity("a12", "b12", meeting_weight=by)
             continue
-        for bound in BOUNDS:
-            found = index.similarity("a12", "b12", meeting_weight=by, bound=bound)
+        for bound in INTERVALS:
+            found = index.similarity("a12", "b12", meeting_weight=by, interval=bound)
             assert found.score == 0
             assert found.low <= truth <= found.high
         refined = index.similarity("a12", "b12", meeting_weight=by, target_error=0.01)

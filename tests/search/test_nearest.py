@@ -110,7 +110,7 @@ def test_shares_are_those_of_the_pages_in_both_lists(
         assert {int(r.node) for r in found} == set(np.flatnonzero(terms[u, v]).tolist())
         for reason in found:
             share = truth[u, v] * terms[u, v, int(reason.node)] / terms[u, v].sum()
-            assert abs(reason.share - share) < ROUNDING
+            assert abs(reason.contribution - share) < ROUNDING
             assert reason.links == direction
 
 

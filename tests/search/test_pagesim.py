@@ -24,7 +24,7 @@ from cocite.index.layouts.rows.reader import FeatureReader
 from cocite.index.plan import BuildOptions
 from cocite.kernels import features as kernels
 from cocite.measures import PartSettings
-from cocite.ranking.power import power_scores
+from cocite.ranking.hits import power_scores
 from cocite.resources import Resources
 from tests.conftest import MakeGraph
 from tests.engine.test_scan import scan_of

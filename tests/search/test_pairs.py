@@ -37,8 +37,8 @@ BUILT: dict[str, dict[str, Any]] = {
 }
 ASKED: list[dict[str, Any]] = [
     {},
-    {"confidence": 0.5, "bound": "bernstein"},
-    {"bound": "theorem5"},
+    {"confidence": 0.5, "interval": "bernstein"},
+    {"interval": "hoeffding"},
 ]
 TREES = ("trees", "packed", "paths", "both", "blend", "one sample")
 
@@ -104,13 +104,13 @@ def test_a_refreshed_index_and_one_that_lost_samples(make_graph: MakeGraph, tmp_
     path = tmp_path / "x"
     cocite.build(old, path, samples=24, shard=6, measure="psimrank")
     index = cocite.refresh(path, make_graph(EDGES), fraction=0.25)
-    assert len(index.stored.freshness.generations) == 2
+    assert len(index.stored.freshness.snapshots) == 2
     for asked in ASKED:
         assert many(index, **asked) == rows(index, **asked)
     lost = sorted(path.glob("in.samples-*"))[1]
     lost.unlink()
     less = cocite.open(path)
-    assert less.lost
+    assert less.missing_samples
     assert many(less) == rows(less)
     assert many(less) != many(index)
 
@@ -126,7 +126,7 @@ def test_what_is_damaged_is_left_out_of_all(make_graph: MakeGraph, tmp_path: Pat
         shard.write_bytes(content)
         index = cocite.open(path, verify=False)
         found = many(index)
-        assert [each.file for each in index.lost] == [shard.name]
+        assert [each.file for each in index.missing_samples] == [shard.name]
         assert found == rows(index)
 
 

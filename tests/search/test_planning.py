@@ -85,7 +85,7 @@ def test_precision_holds_where_all_others_are_just_below() -> None:
 
 def test_the_error_is_the_width_of_a_query_s_interval() -> None:
     for samples in (10, 100, 5000):
-        wide = half_width(np.zeros(1), samples, 1.0, 0.99, "theorem5")[0]
+        wide = half_width(np.zeros(1), samples, 1.0, 0.99, "hoeffding")[0]
         assert PROMISES["error"].delta(samples, 0.01) == pytest.approx(wide)
 
 

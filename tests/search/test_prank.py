@@ -163,7 +163,7 @@ def test_why_names_the_pages_where_walks_meet(make_graph: MakeGraph, tmp_path: P
     hit = trees.related(node, 1)[0]
     why = trees.why(node, hit.node, 1000)
     assert why == paths.why(node, hit.node, 1000)
-    assert sum(reason.share for reason in why.reasons) == pytest.approx(hit.score)
+    assert sum(reason.contribution for reason in why.reasons) == pytest.approx(hit.score)
     assert {reason.links for reason in why.reasons} == {"both"}
 
 

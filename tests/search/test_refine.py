@@ -338,8 +338,8 @@ def mixed(graph: Graph) -> Index:
 
 def test_another_bound_is_refused(index: Index) -> None:
     for ask in (index.related, lambda a, **o: index.similarity(a, 8, **o)):
-        with pytest.raises(UsageError, match=r"intervals of their own, not by theorem5: leave"):
-            ask(7, refine=True, bound="theorem5")
+        with pytest.raises(UsageError, match=r"intervals of their own, not by hoeffding: leave"):
+            ask(7, refine=True, interval="hoeffding")
 
 
 @pytest.mark.parametrize("by", ["psimrank", "xjaccard"])

@@ -17,7 +17,7 @@ import cocite
 from cocite import Graph, Hit, Index, Why
 from cocite.errors import UsageError
 from cocite.index.layouts.reader import Span
-from cocite.options.query import BOUNDS
+from cocite.options.query import INTERVALS
 from cocite.search import source
 from cocite.search.intervals import Draws, around, leading_certain
 from tests.batches import all_rows
@@ -328,15 +328,15 @@ def test_reasons_add_up_on_the_graphs_of_their_samples(
         ]
         found = index.why(a, b, ALL, graph=case.graphs, decay=DECAY)
         assert found.score == index.similarity(a, b, decay=DECAY).score
-        total = sum(reason.share for reason in found.reasons) + found.unplaced
+        total = sum(reason.contribution for reason in found.reasons) + found.unattributed
         assert total == pytest.approx(found.score, abs=1e-9)
         weight, there = len(case.directions), set(index.nodes)
         lost = sum(
             share for way in shares for page, share in way.items() if rings and page not in there
         )
-        assert found.unplaced == pytest.approx(lost / weight, abs=1e-9)
+        assert found.unattributed == pytest.approx(lost / weight, abs=1e-9)
         for way, expected in zip(case.directions, shares, strict=True):
-            pages = {r.node: r.share for r in found.reasons if r.links == way}
+            pages = {r.node: r.contribution for r in found.reasons if r.links == way}
             placed = {p: s / weight for p, s in expected.items() if not rings or p in there}
             assert pages == pytest.approx(placed, abs=1e-9)
             gone += sum(page not in there for page in expected)
@@ -345,10 +345,10 @@ def test_reasons_add_up_on_the_graphs_of_their_samples(
             assert reason.path_a[-1] == reason.path_b[-1] == reason.node
         if not rings:
             newest = index.why(a, b, ALL, graph=case.graphs[1], decay=DECAY)
-            total = sum(reason.share for reason in newest.reasons) + newest.unplaced
+            total = sum(reason.contribution for reason in newest.reasons) + newest.unattributed
             assert total == pytest.approx(newest.score, abs=1e-9)
             assert {r.node for r in newest.reasons} <= there
-            older += newest.unplaced
+            older += newest.unattributed
     assert gone > 0
     assert older > 0 or rings
 
@@ -363,16 +363,16 @@ def test_a_graph_that_no_sample_is_of_is_refused(
     # By themselves they are found where they were; where none is, nothing is placed.
     whole = case.index.why("p7", hits[0].node, graph=case.graphs)
     assert case.index.why("p7", hits[0].node) == whole
-    assert whole.unplaced == 0
+    assert whole.unattributed == 0
     monkeypatch.setattr(source, "_there", lambda stored, told: None)
     assert case.index.why("p7", hits[0].node) == Why(hits[0].score, [], 0, 0.0, hits[0].score)
     itself = case.index.why("z", "z").reasons[0]
-    assert (itself.share, itself.samples) == (1, 6)
+    assert (itself.contribution, itself.samples) == (1, 6)
 
 
 def test_the_first_samples_of_several_graphs_are_not_a_smaller_index(made: Any) -> None:
     with pytest.raises(UsageError, match=r"was refreshed: its samples are of 2 graphs"):
-        made("psimrank", "in", 1).index.first(5)
+        made("psimrank", "in", 1).index.with_samples(5)
 
 
 def test_after_a_share_of_one_the_first_samples_are_those_of_one_graph(
@@ -384,10 +384,10 @@ def test_after_a_share_of_one_the_first_samples_are_those_of_one_graph(
     cocite.build(graph, tmp_path / "n", samples=16, measure="psimrank")
     whole = cocite.open(tmp_path / "n").scorer.readers[0]
     times = whole.meeting_times(3, 7)[8:12]  # type: ignore[attr-defined]
-    assert (index.first(4).scorer.readers[0].meeting_times(3, 7) == times).all()  # type: ignore[attr-defined]
+    assert (index.with_samples(4).scorer.readers[0].meeting_times(3, 7) == times).all()  # type: ignore[attr-defined]
     pair = index.related("p3", 1)[0].node
     found = index.why("p3", pair, ALL, graph=graph)
-    assert sum(r.share for r in found.reasons) == pytest.approx(found.score, abs=1e-9)
+    assert sum(r.contribution for r in found.reasons) == pytest.approx(found.score, abs=1e-9)
 
 
 # -- refined answers -------------------------------------------------------------------
@@ -449,7 +449,7 @@ def test_a_blend_adds_what_is_exact_on_the_newest_graph(made: Any, tmp_path: Pat
                 assert index.similarity(a, b).stderr == pytest.approx(0.75 * one.stderr, abs=1e-9)
         found = index.why(a, hits[0].node, ALL, graph=graphs)
         assert found.score == hits[0].score
-        assert sum(r.share for r in found.reasons) == pytest.approx(found.score, abs=1e-9)
+        assert sum(r.contribution for r in found.reasons) == pytest.approx(found.score, abs=1e-9)
         assert 0 <= hits.certain_ranks <= len(hits)
 
 
@@ -485,7 +485,7 @@ def test_intervals_hold_the_mean_of_means_that_differ() -> None:
     means = np.repeat([0.1, 0.3, 0.5], [50, 30, 20])
     values = 0.6 * (rng.random((4000, 100)) < means / 0.6)
     draws = Draws(*(np.ascontiguousarray(values.T),) * 2, Span(0.0, 0.0, 0.6), alike=0)
-    for bound in BOUNDS:
+    for bound in INTERVALS:
         found, below, above = around(draws, 0.95, bound)
         held = (found - below <= means.mean()) & (means.mean() <= found + above)
         assert held.mean() >= 0.95

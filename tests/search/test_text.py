@@ -119,9 +119,9 @@ def test_scores_and_reasons_are_those_of_the_definition(
                 shares = exact.shares(one, other)
                 assert {reason.node for reason in why.reasons} == set(shares)
                 for reason in why.reasons:
-                    assert abs(reason.share - shares[reason.node]) <= rounding(wanted)
+                    assert abs(reason.contribution - shares[reason.node]) <= rounding(wanted)
                     assert (reason.links, reason.path_a, reason.path_b) == ("none", (), ())
-                assert abs(sum(r.share for r in why.reasons) - found.score) <= 1e-9
+                assert abs(sum(r.contribution for r in why.reasons) - found.score) <= 1e-9
     assert_related_is_similarity_sorted(index, scores(index))
 
 
@@ -161,7 +161,7 @@ def test_half_of_the_score_is_texts_unless_one_chooses(
 ) -> None:
     links = scores(cocite.build(graph, tmp_path / "links"))
     words = scores(build(graph, tmp_path / "words", texts))
-    for given_, share in (({}, SHARE), ({"texts_share": 0.3}, 0.3)):
+    for given_, share in (({}, SHARE), ({"text_fraction": 0.3}, 0.3)):
         index = build(graph, tmp_path / "both", texts, measure=DEFAULT, **given_)
         assert index.measure == f"blend:{1 - share}*{DEFAULT}+{share}*tfidf"
         assert np.abs(scores(index) - (1 - share) * links - share * words).max() <= GRAIN
@@ -251,8 +251,11 @@ def test_texts_of_no_page_are_told(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"texts_share": 1}, "texts_share is 1.0; it is a number between 0 and 1, both excluded"),
-        ({"measure": "tfidf", "texts_share": 0.5}, "tfidf says itself how much texts count"),
+        (
+            {"text_fraction": 1},
+            "text_fraction is 1.0; it is a number between 0 and 1, both excluded",
+        ),
+        ({"measure": "tfidf", "text_fraction": 0.5}, "tfidf says itself how much texts count"),
         ({"measure": "blend:ppr+cocitation"}, r"has no share of text: write it down there"),
         ({"measure": "tfidf", "direction": "in"}, "'in'; tfidf looks at no links: leave it out"),
         ({"words": 0}, "words is 0; it is a whole number from 1 to"),
@@ -272,7 +275,7 @@ def test_texts_that_are_missing_or_twice_there_are_refused(graph: Graph, tmp_pat
     with pytest.raises(UsageError, match=r"tfidf compares the texts of pages: .* --texts"):
         cocite.build(graph, tmp_path / "i", measure="tfidf")
     with pytest.raises(UsageError, match=r"and none are given: say where they are with --texts"):
-        cocite.build(graph, tmp_path / "i", texts_share=0.5)
+        cocite.build(graph, tmp_path / "i", text_fraction=0.5)
     with pytest.raises(InputError, match="is not there; texts are a folder, a tar archive or"):
         cocite.build(graph, tmp_path / "i", texts=tmp_path / "none")
     with pytest.raises(InputError, match="has no text that is called as a node"):
@@ -436,7 +439,7 @@ def test_the_command_line(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str], texts: dict[str, str]
 ) -> None:
     place, output = texts_at(tmp_path / "t.tsv", texts), str(tmp_path / "i")
-    ask = ["--texts", str(place), "--texts-share", "0.4", "--min-df", "1", "--max-df", "1"]
+    ask = ["--texts", str(place), "--text-fraction", "0.4", "--min-df", "1", "--max-df", "1"]
     assert main(["index", str(graph.path), "-o", output, *ask]) == 0
     assert "of 30 of the 32 pages, 59 words" in capsys.readouterr().out
     assert main(["info", output, "--format", "json"]) == 0

@@ -87,15 +87,17 @@ def test_shares_add_up_to_the_score_and_paths_are_paths(
     for a, b in pairs(index):
         found = index.why(a, b, ALL, graph=graph)
         assert found.score == index.similarity(a, b).score
-        assert abs(sum(reason.share for reason in found.reasons) - found.score) < SHARES
-        assert (found.others, found.rest) == (0, 0)
+        assert abs(sum(reason.contribution for reason in found.reasons) - found.score) < SHARES
+        assert (found.others, found.remaining) == (0, 0)
         assert bool(found.reasons) == (found.score > 0)
         some = index.why(a, b, k, graph=graph)
         assert some[:3] == (found.score, found.reasons[:k], len(found.reasons[k:]))
-        assert abs(some.rest - sum(reason.share for reason in found.reasons[k:])) < SHARES
-        order = [(-r.share, *place(index, r)) for r in found.reasons]
+        assert (
+            abs(some.remaining - sum(reason.contribution for reason in found.reasons[k:])) < SHARES
+        )
+        order = [(-r.contribution, *place(index, r)) for r in found.reasons]
         assert order == sorted(order)
-        assert all(reason.share >= 0 for reason in found.reasons)
+        assert all(reason.contribution >= 0 for reason in found.reasons)
         places = [(r.node, r.links) for r in found.reasons]
         assert len(set(places)) == len(places) or not alone
         if a == b:
@@ -195,7 +197,7 @@ def test_meetings_are_those_of_brute_force(
         assert {(r.links, int(r.node)) for r in found} == set(expected)
         for reason in found:
             carried = expected[reason.links, int(reason.node)]
-            assert abs(reason.share - sum(map(sum, carried.values()))) < SHARES
+            assert abs(reason.contribution - sum(map(sum, carried.values()))) < SHARES
             assert reason.samples == sum(map(len, carried.values()))
             ways_there = tuple(numbers(reason.path_a)), tuple(numbers(reason.path_b))
             most = max(map(sum, carried.values()))
@@ -275,7 +277,7 @@ def test_common_neighbors_share_by_what_they_are_worth(
         common = np.flatnonzero(rows[u] * rows[v])
         power = 0 if not idf else 2 if form == "cosine" else 1
         worths = np.log(n / sizes[common]) ** power
-        found = {int(r.node): r.share for r in index.why(u, v, ALL, **asked).reasons}
+        found = {int(r.node): r.contribution for r in index.why(u, v, ALL, **asked).reasons}
         assert set(found) == {int(x) for x, w in zip(common, worths, strict=True) if w > 0}
         for x, worth in zip(common, worths, strict=True):
             expected = scores[u, v] * worth / worths.sum() if worth else 0
@@ -299,7 +301,7 @@ def test_last_steps_carry_what_the_equations_say(
         found = {int(r.node): r for r in index.why(u, v, ALL, **asked).reasons}
         for x in range(n):
             expected = damping * truth[u, x] / steps[x].sum() if steps[x, v] else 0
-            assert abs((found[x].share if x in found else 0.0) - expected) < SHARES
+            assert abs((found[x].contribution if x in found else 0.0) - expected) < SHARES
         assert all(r.path_b == (str(v), str(x)) for x, r in found.items())
         assert all(r.path_a == ((str(u),) if x == u else ()) for x, r in found.items())
 
@@ -318,7 +320,7 @@ def test_features_share_by_what_both_hold(
     held, _ = pagesim.propagated(n, along, scores, 0.5, 3)
     off = 4 * 2.0**-24 * scores.max() + SHARES  # features are float32, and PageRank is within 1e-10
     for u, v in itertools.permutations(range(n), 2):
-        found = {int(r.node): r.share for r in index.why(u, v, ALL).reasons}
+        found = {int(r.node): r.contribution for r in index.why(u, v, ALL).reasons}
         both = np.flatnonzero((held[:, u] > 0) & (held[:, v] > 0))
         assert set(found) == set(both.tolist())
         for f in both.tolist():
@@ -338,7 +340,7 @@ def test_shares_that_are_told_as_equal_are_ordered_as_equal_ones(
     index = cocite.build(
         make_graph(SWAPPED, range(5)), tmp_path / "i", measure="pagesim", direction="both"
     )
-    order = [(-r.share, int(r.node)) for r in index.why(0, 3).reasons]
+    order = [(-r.contribution, int(r.node)) for r in index.why(0, 3).reasons]
     assert len({share for share, _ in order}) < len(order)
     assert order == sorted(order)
 
@@ -408,7 +410,7 @@ def test_paths_that_end_before_they_meet_are_damage(make_graph: MakeGraph, tmp_p
     words.tofile(tmp_path / "i" / "in.samples-000000")
     again = cocite.open(tmp_path / "i")
     again.why("one", "two")
-    assert [lost.file for lost in again.lost] == ["in.samples-000000"]
+    assert [lost.file for lost in again.missing_samples] == ["in.samples-000000"]
 
 
 def test_links_are_turned_round_once(

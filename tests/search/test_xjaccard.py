@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.studies.xjaccard import exact_xjaccard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.links import in_links, out_links
 from cocite.index.layouts.minhash.reader import MatchReader, MinhashReader
 from cocite.measures import PartSettings
-from cocite.measures.xjaccard import exact_xjaccard
 from tests.conftest import MakeGraph
 from tests.oracles import walks
 from tests.oracles import xjaccard as exact
@@ -150,7 +150,9 @@ def scores_of(index: Index, **asked: Any) -> tuple[NDArray[np.float64], NDArray[
     found = np.empty((2, N, N))
     for u in range(N):
         for v in range(u, N):
-            found[:, u, v] = found[:, v, u] = index.similarity(u, v, bound="bernstein", **asked)[:2]
+            found[:, u, v] = found[:, v, u] = index.similarity(u, v, interval="bernstein", **asked)[
+                :2
+            ]
     return found[0], found[1]
 
 
@@ -272,15 +274,15 @@ def test_bits_of_any_kind_are_answered(make_graph: MakeGraph) -> None:
 @pytest.mark.parametrize("bits", [0, 2])
 def test_an_interval_holds_0_or_more(make_graph: MakeGraph, edges: Edges, bits: int) -> None:
     index = make(make_graph(edges, range(N)), samples=10, bits=bits)
-    for bound in ("betting", "bernstein", "theorem5"):
+    for bound in ("betting", "bernstein", "hoeffding"):
         for u in range(N):
             for v in range(N):
-                found = index.similarity(u, v, bound=bound)
+                found = index.similarity(u, v, interval=bound)
                 assert 0 <= found.low <= found.high <= 1
                 assert found.low <= max(found.score, 0) + 1e-12
                 if u == v:
                     assert found.low == found.high == found.score
-        hits = index.related(5, N, bound=bound)
+        hits = index.related(5, N, interval=bound)
         assert 0 <= hits.certain_ranks <= len(hits)
 
 

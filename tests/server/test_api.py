@@ -15,8 +15,9 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from cocite.server.replies import zstd
 from tests.server.conftest import Server, Start
+
+zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
 
 @pytest.fixture(scope="module")

@@ -52,6 +52,7 @@ def named(text: str) -> str:
     return "".join(filter(str.isalnum, text)).lower()
 
 
+@pytest.mark.process
 def test_no_schema_is_called_like_what_is_generated_for_a_parameter(document: Any) -> None:
     """Classes of an operation are called by it and a parameter, or a property of its body."""
     made: dict[str, str] = {}
@@ -72,6 +73,7 @@ def test_no_schema_is_called_like_what_is_generated_for_a_parameter(document: An
     assert len({named(schema) for schema in schemas}) == len(schemas)
 
 
+@pytest.mark.process
 def test_all_operations_of_a_generated_client_answer(
     client: Any, document: Any, server: Server
 ) -> None:

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import copytree
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 import cocite
-from cocite.cli.main import main
-from cocite.server import service as module
+from cocite.cluster.ray import Cluster
+from cocite.options.serve import ServeOptions
 from cocite.server.app import make_app
-from cocite.server.results import Config, Served, ServedShards
+from cocite.server.results import Config, Served
 from cocite.server.service import Service
+from tests.conftest import Shell
 from tests.search.remote.in_process import InProcess
 from tests.server.conftest import ask_app
 
@@ -34,16 +34,17 @@ def served(
     own = copytree(folder / "web.index", tmp_path_factory.mktemp("served") / "web.index")
     with pytest.MonkeyPatch.context() as patch:
         cluster.rule(patch)
-        patch.setattr(module, "reached", lambda spread: cluster)
-        spread = ServedShards("here", SHARDS, 1, 0.3)
-        index = Served("web", str(own))
-        graphs = (str(folder / "web.graph"),)
-        more: dict[str, Any] = {
-            "target": 30.0,
-            "requests": False,
-            "reload": 3600.0,
-        }  # looked at by tests alone
-        service = Service(Config((index,), graphs, spread=spread, **more))
+        patch.setattr(Cluster, "connect", lambda address: cluster)
+        options = ServeOptions(
+            graphs=(str(folder / "web.graph"),),
+            cluster="here",
+            shards=SHARDS,
+            deadline=300.0,
+            target_latency=30_000.0,
+            no_requests=True,
+            reload_interval=3600.0,  # looked at by tests alone
+        )
+        service = Service(Config((Served("web", str(own)),), options))
         app = make_app(service)
         yield service, cluster, lambda *asked: asyncio.run(ask_app(app, *asked))
         service.close()
@@ -137,10 +138,7 @@ def test_an_index_that_takes_its_place_has_servers_of_its_own(
     assert [actor.ended for actor in cluster.made] == [True] * made + [False] * SHARDS
 
 
-def test_what_does_not_go_together_is_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_does_not_go_together_is_refused(folder: Path, shell: Shell) -> None:
     pytest.importorskip("ray", reason="the extra cluster is not installed")
     asked = ["serve", str(folder / "web.index"), "--cluster", "local:2", "--workers", "2"]
-    assert main(asked) == 2
-    assert "one process asks them" in capsys.readouterr().err
+    assert "one process asks them" in shell(asked, 2).err

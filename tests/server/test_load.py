@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cocite.options.serve import ServeOptions
 from cocite.server import load, service
 from cocite.server.app import make_app
 from cocite.server.results import Config, Served
@@ -44,14 +45,15 @@ def test_samples_fall_then_questions_are_refused_then_samples_come_back(
 ) -> None:
     """One millisecond is asked for, which is not enough, and many ask at once, again and again."""
     index = (Served("web", str(folder / "web.index")),)
-    more: dict[str, Any] = {
-        "floor": FLOOR,
-        "queue": 8,
-        "threads": 1,
-        "requests": False,
-        "reload": 3600.0,
-    }
-    server = Service(Config(index, target=0.001, **more))
+    options = ServeOptions(
+        target_latency=1.0,
+        min_samples=FLOOR,
+        queue=8,
+        threads=1,
+        no_requests=True,
+        reload_interval=3600.0,
+    )
+    server = Service(Config(index, options))
     app = make_app(server)
     found: list[SimpleNamespace] = []
 

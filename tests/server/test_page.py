@@ -10,7 +10,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 import cocite
-from cocite.cli.main import main
+from tests.conftest import Shell
 from tests.server.conftest import Answer, Server, Start
 
 NAME = "été & <b>"
@@ -102,14 +102,13 @@ def test_a_page_shows_what_the_api_says(server: Server, index: str, node: str) -
 
 @pytest.mark.process
 def test_the_list_as_csv_is_that_of_the_command_line(
-    server: Server, folder: Path, capsys: pytest.CaptureFixture[str]
+    server: Server, folder: Path, shell: Shell
 ) -> None:
     tree = parsed(server.get(address(node="red", k=5, prefix="l", why="blue")))
     (link,) = [href(link) for link in tree.css(".files a") if link.text() == "CSV"]
     found = server.get(link)
     asked = ["related", str(folder / "web.index"), "red", "-k", "5", "--prefix", "l"]
-    assert main([*asked, "--format", "csv", "--safe-csv"]) == 0
-    assert found.body.decode() == capsys.readouterr().out
+    assert found.body.decode() == shell([*asked, "--format", "csv", "--safe-csv"]).out
     assert found.headers["content-type"].startswith("text/csv")
     assert "attachment" in found.headers["content-disposition"]
 
@@ -207,6 +206,7 @@ def test_a_name_that_no_page_has_is_answered_with_those_like_it(server: Server) 
     assert names[0] == "red"
 
 
+@pytest.mark.process
 def test_one_spelling_of_a_name_opens_its_page(server: Server) -> None:
     found = server.get(address(node="LEAF1", k=3))
     assert found.status == 303

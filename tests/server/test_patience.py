@@ -15,6 +15,7 @@ import pytest
 import cocite
 from cocite.deadline import check
 from cocite.errors import QueryTimeout
+from cocite.options.serve import ServeOptions
 from cocite.server.load import Full, Pool
 from cocite.server.results import Config, Served
 from cocite.server.service import Service
@@ -95,10 +96,10 @@ def test_a_batch_says_which_of_its_questions_took_too_long(server: Server, form:
 
 
 def test_a_batch_has_an_end(folder: Path) -> None:
-    config = Config((Served("web", str(folder / "web.index")),), target=1e6)
+    config = Config((Served("web", str(folder / "web.index")),), ServeOptions(target_latency=1e9))
     service = Service(config)
     limits = SimpleNamespace(question_time=1.0, batch_times=0, hits=1000)
-    service.config = SimpleNamespace(limits=limits, threads=2, target=1e6)  # type: ignore[assignment]
+    service.config = SimpleNamespace(limits=limits, threads=2, target=1e6, options=config.options)  # type: ignore[assignment]
 
     async def lines() -> list[bytes]:
         with service.serving("related", {}) as asking:

@@ -25,6 +25,7 @@ from cocite.server.app import Front, is_known
 from cocite.server.metrics import one_line
 from cocite.server.results import Config, Limits, served_indexes
 from cocite.server.service import Keys, Scrub, new_key
+from tests.conftest import Shell
 from tests.server.conftest import Server, Start
 
 SITE = "https://pages.example"
@@ -218,13 +219,11 @@ def test_who_guesses_a_place_of_the_server_does_not_learn_that_it_is_one(
         assert str(place).encode() in why.body
 
 
-def test_an_address_that_others_reach_needs_keys(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_address_that_others_reach_needs_keys(folder: Path, shell: Shell) -> None:
     index = str(folder / "web.index")
     for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
-        assert main(["serve", index, "--host", host]) == 2
-        assert "give keys with --api-keys FILE, or pass --insecure" in capsys.readouterr().err
+        reply = shell(["serve", index, "--host", host], 2)
+        assert "give keys with --api-keys FILE, or pass --insecure" in reply.err
 
 
 def test_a_port_that_is_taken_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,12 +257,11 @@ def test_an_index_is_served_by_its_name() -> None:
 
 
 def test_links_in_the_place_of_an_index_are_told_how_to_become_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, shell: Shell
 ) -> None:
     links = tmp_path / "my links.tsv"
     links.write_text("a\tb\n")
-    assert main(["serve", str(links)]) == 2
-    assert f"cocite index '{links}' -o web.index" in capsys.readouterr().err
+    assert f"cocite index '{links}' -o web.index" in shell(["serve", str(links)], 2).err
 
 
 def test_a_file_of_keys_has_hashes_and_nothing_else(

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import xxhash
 
-__all__ = ["change_facts", "change_file", "rewrite"]
-
 
 def rewrite(store: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Let ``change`` work on the manifest, and sign the result."""

@@ -129,9 +129,11 @@ def test_a_swap_without_the_system_call_is_three_renames(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(tmp_path / "s", value=1)
+    make(tmp_path / "s.old", value=7)
     monkeypatch.setattr(ctypes, "CDLL", lambda *args, **options: object())
     assert make(tmp_path / "s", value=2, overwrite=True).facts == {"é": 2}
-    assert names(tmp_path) == ["s"]
+    assert Store.open(tmp_path / "s.old", "graph").facts == {"é": 7}  # a neighbor's
+    assert names(tmp_path) == ["s", "s.old"]
 
 
 def test_an_opened_store_outlives_its_replacement(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,12 +21,14 @@ from tests.storage.test_draft import names
 from tests.storage.test_round_trip import make
 from tests.torture.kills import kill_at_points, kill_at_times
 from tests.torture.operations import OPERATIONS, prepared
+from tests.torture.results import Row
 from tests.torture.shim import KILLED, run_apart, run_killed
 
 EDGES = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "a"), ("d", "a")]
 KILLS = {name: index for index, name in enumerate(OPERATIONS)}
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_killed_at_any_point_the_old_or_the_new_is_there_and_repeating_ends_the_same(
     tmp_path: Path, name: str
@@ -37,8 +40,12 @@ def test_killed_at_any_point_the_old_or_the_new_is_there_and_repeating_ends_the_
     assert row.lost == []
 
 
+@pytest.mark.torture
 def test_killed_at_any_time(tmp_path: Path) -> None:
-    row = kill_at_times(prepared(OPERATIONS["refresh"], tmp_path), tmp_path, 5, 7)
+    row = Row()
+    for _ in kill_at_times(prepared(OPERATIONS["refresh"], tmp_path), row, 5, random.Random(7)):
+        pass
+    assert row.injected == 5
     assert row.lost == []
 
 
@@ -148,13 +155,13 @@ def test_a_repeated_refresh_stays_and_other_titles_do_not(tmp_path: Path) -> Non
     cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
     cocite.build(tmp_path / "g", tmp_path / "x", measure="psimrank", samples=4)
     same = cocite.refresh(tmp_path / "x", tmp_path / "g", fraction=0.5)
-    assert len(same.stored.freshness.generations) == 1
+    assert len(same.stored.freshness.snapshots) == 1
     again = cocite.refresh(tmp_path / "x", tmp_path / "g", fraction=0.5, force=True)
-    assert len(again.stored.freshness.generations) == 2
+    assert len(again.stored.freshness.snapshots) == 2
     cocite.ingest(tmp_path / "l.tsv", tmp_path / "h", titles=tmp_path / "t.tsv")
     found = cocite.refresh(tmp_path / "x", tmp_path / "h", fraction=0.5)
     assert found.stored.names.find("a") is not None
-    assert len(found.stored.freshness.generations) == 2  # the oldest of four retired
+    assert len(found.stored.freshness.snapshots) == 2  # the oldest of four retired
     assert found.stored.freshness.numbers == range(4, 8)
 
 

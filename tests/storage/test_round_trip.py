@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from cocite.errors import Damaged, NotAStore, StoreError, WrongFormat
 from cocite.storage import ArrayWriter, Entry, Manifest, Staging, Store, kind_of
 from cocite.storage import manifest as module
+from tests.storage.enemy import rewrite
 
 ARRAYS: dict[str, NDArray[Any]] = {
     "bytes": np.arange(200, dtype=np.uint8),
@@ -41,14 +41,9 @@ def store(tmp_path: Path) -> Store:
     return make(tmp_path / "s")
 
 
-def rewrite(store: Store, **changes: Any) -> None:
+def change(store: Store, **changes: Any) -> None:
     """Another manifest, with a checksum that fits it: the work of an enemy, not of chance."""
-    path = store.path / "manifest.json"
-    value = json.loads(path.read_bytes()) | changes
-    del value["checksum"]
-    body = json.dumps(value, indent=1, ensure_ascii=False)
-    value["checksum"] = xxhash.xxh3_128(body.encode("utf-8", "surrogatepass")).hexdigest()
-    path.write_text(json.dumps(value), encoding="utf-8")
+    rewrite(store.path, lambda value: value.update(changes))
 
 
 def entry(**changes: Any) -> dict[str, Any]:
@@ -188,7 +183,7 @@ def test_only_plain_files_are_opened(store: Store, replace: Any, name: str) -> N
     "name", ["..", "../x", "/etc/passwd", "a/b", ".hidden", "", "A", "a\n", "é", "a" * 101]
 )
 def test_no_name_leads_outside(store: Store, name: str) -> None:
-    rewrite(store, files={name: entry()})
+    change(store, files={name: entry()})
     with pytest.raises(Damaged) as caught:
         Store.open(store.path, "graph")
     assert str(caught.value) == f"the manifest names a file {name!r}, which no store may hold"
@@ -217,7 +212,7 @@ def test_no_name_leads_outside(store: Store, name: str) -> None:
     ],
 )
 def test_an_entry_that_is_none_is_refused(store: Store, value: Any) -> None:
-    rewrite(store, files={"bytes": value})
+    change(store, files={"bytes": value})
     with pytest.raises(Damaged, match="the manifest's entry for bytes is not one: "):
         Store.open(store.path, "graph")
 
@@ -226,7 +221,7 @@ def test_an_entry_that_is_none_is_refused(store: Store, value: Any) -> None:
     "changes", [{"facts": []}, {"facts": None}, {"files": []}, {"files": "x"}, {"facts": "\ud800"}]
 )
 def test_a_manifest_of_another_shape_is_refused(store: Store, changes: dict[str, Any]) -> None:
-    rewrite(store, **changes)
+    change(store, **changes)
     with pytest.raises(Damaged):
         Store.open(store.path, "graph")
 
@@ -261,7 +256,7 @@ def test_a_manifest_may_be_only_so_long(store: Store, monkeypatch: pytest.Monkey
     [(4, "A newer release made it: update cocite"), (1, "Build it again with: cocite ingest")],
 )
 def test_another_format_says_what_to_do(store: Store, version: int, advice: str) -> None:
-    rewrite(store, format=version)
+    change(store, format=version)
     with pytest.raises(WrongFormat) as caught:
         Store.open(store.path, "graph")
     assert str(caught.value) == (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from pathlib import Path
 from typing import Any
 
@@ -126,17 +125,6 @@ def test_what_a_killed_run_left_in_its_store_is_not_somebody_elses(
     make(tmp_path / "s", value=2, overwrite=True)
     assert names(tmp_path) == ["s"]
     assert ".cocite-draft" not in names(tmp_path / "s")
-
-
-def test_a_swap_without_the_system_call_leaves_a_neighbor_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make(tmp_path / "s", value=1)
-    make(tmp_path / "s.old", value=7)
-    monkeypatch.setattr(ctypes, "CDLL", lambda *args, **options: object())
-    make(tmp_path / "s", value=2, overwrite=True)
-    assert Store.open(tmp_path / "s.old", "graph").facts == {"é": 7}
-    assert names(tmp_path) == ["s", "s.old"]
 
 
 def test_a_folder_of_results_is_looked_at_once_more_before_it_is_replaced(tmp_path: Path) -> None:

@@ -21,8 +21,6 @@ from tests.torture.kinds import KINDS
 from tests.torture.report import Ran, check_report, write_report
 from tests.torture.results import Given, Row, Until
 
-__all__ = ["main", "run"]
-
 
 def run(
     kinds: list[str],

@@ -31,8 +31,6 @@ import cocite
 from tests.torture.children import Table, run_case
 from tests.torture.results import Given, Row
 
-__all__ = ["Member", "attack_archives", "attack_xml", "member", "tar_of", "zip_of"]
-
 Member = tuple[str, bytes, str | bytes]
 """A name, a type of tar, and the content, or where it leads."""
 _MEMORY, _ADDRESSES = "350MB", 2 << 30

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from tests.storage.enemy import change_file
 
-__all__ = ["Harm", "harms"]
-
 Harm = tuple[str, Callable[[Path], None]]
 """What is done to a copy of a store, in words, and what does it."""
 _Array = NDArray[Any]

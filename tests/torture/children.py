@@ -26,8 +26,6 @@ from dataclasses import dataclass, field
 
 from cocite.errors import CociteError
 
-__all__ = ["COLUMNS", "FAULTS", "Failure", "Step", "Table", "run_case"]
-
 SECONDS = 10
 MEMORY = 600 << 20
 """Address space that a step may take beyond what the process had."""

@@ -16,8 +16,6 @@ from typing import Any
 from tests.storage.enemy import rewrite
 from tests.torture.arrays import Harm
 
-__all__ = ["harms"]
-
 _KEY = str | int
 
 

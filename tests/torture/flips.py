@@ -26,10 +26,8 @@ from cocite.ranking import hits
 from cocite.resources import Resources
 from cocite.storage import Store
 from tests.torture.results import Given, Row, in_turns
+from tests.torture.stores import NAMES
 
-__all__ = ["Make", "edges", "flip_all", "flip_stores", "flipped", "of_a_graph", "of_an_index"]
-
-NAMES = [f"http://s{i % 5}.org/p{i}" for i in range(24)] + [f"page {i}" for i in range(16)]
 _FLIPS = 4_000
 """Over all stores, if there is time for all."""
 _SAME, _DAMAGED = "the same", "damaged"
@@ -236,7 +234,7 @@ def of_an_index(graph: Path, newer: Path) -> dict[str, Make]:
     def batch(index: Path, folder: Path) -> object:
         opened = Index(StoredIndex.open(index), Resources.checked())
         opened.related_all(folder / "all.csv", 5)
-        return (folder / "all.csv").read_bytes(), opened.lost
+        return (folder / "all.csv").read_bytes(), opened.missing_samples
 
     return {
         "refresh": refresh(newer, 0.2),

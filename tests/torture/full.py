@@ -13,22 +13,18 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pickle
 import random
 import resource
 import shutil
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from tests.torture.kills import differences, wrong_after
 from tests.torture.operations import OPERATIONS, Prepared, contents, prepared
 from tests.torture.results import Given, Row, in_turns
-from tests.torture.shim import run_apart
-
-__all__ = ["fill_disks"]
+from tests.torture.shim import value_apart
 
 _NEW_MOUNTS, _PRIVATE = 0x20000, 0x44000
 _DISK = 128 << 20
@@ -40,21 +36,9 @@ _SIZES = [0, *(4096 << n for n in range(14))]
 
 def fill_disks(given: Given) -> dict[str, Row]:
     """Run all operations on disks that are full, in a process of its own."""
-    reader, writer = os.pipe()
-
-    def filled() -> int:
-        rows = _fill_all(given, given.folder / "full")
-        with os.fdopen(writer, "wb") as file:
-            pickle.dump(rows, file)
-        return 0
-
-    code = run_apart(filled)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as file:
-        content = file.read()
+    code, rows = value_apart(lambda: (0, _fill_all(given, given.folder / "full")))
     assert code == 0, f"exit code {code}"
-    rows: dict[str, Row] = pickle.loads(content)
-    return rows
+    return rows or {}
 
 
 def _fill_all(given: Given, folder: Path) -> dict[str, Row]:
@@ -131,25 +115,18 @@ def _filled(place: Path, free: int | None) -> Iterator[None]:
 
 def _run(told: Prepared, folder: Path, limit: int | None) -> tuple[int, str]:
     """The exit code, and what it says; no file may be longer than a ``limit``."""
-    reader, writer = os.pipe()
 
-    def run(folder: Path) -> int:
+    def run() -> tuple[int, str]:
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         try:
             code, said = told.operation.tell(folder)
         except Exception:
             code, said = _BROKEN, traceback.format_exc()
-        os.write(writer, said.encode(errors="replace")[-60_000:])
-        return code
+        return code, said[-10_000:]
 
-    try:
-        code = run_apart(partial(run, folder))
-    finally:
-        os.close(writer)
-        with os.fdopen(reader, "rb") as file:
-            said = file.read().decode()
-    return code, said
+    code, said = value_apart(run)
+    return code, said or ""
 
 
 def _wrong(told: Prepared, folder: Path, code: int, said: str, row: Row) -> str:

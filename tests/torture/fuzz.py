@@ -37,14 +37,13 @@ import cocite
 from cocite.errors import CociteError
 from cocite.measures import PartSettings
 from tests.storage.enemy import rewrite
+from tests.torture.stores import NAMES
 
 if TYPE_CHECKING:
     from cocite.io.tables import Tables
 
-__all__ = ["TARGETS"]
 
 _FOLDER = Path(tempfile.mkdtemp(prefix="fuzz"))
-_NAMES = [f"http://s{i % 5}.org/p{i}" for i in range(24)] + [f"page {i}" for i in range(16)]
 
 
 def _store() -> tuple[Path, Path]:
@@ -52,7 +51,7 @@ def _store() -> tuple[Path, Path]:
     graph, index = _FOLDER / "web.graph", _FOLDER / "web.index"
     if not graph.exists():
         rng = np.random.default_rng(1)
-        rows = [f"{_NAMES[a]}\t{_NAMES[b]}\n" for a, b in rng.integers(0, 40, (150, 2)).tolist()]
+        rows = [f"{NAMES[a]}\t{NAMES[b]}\n" for a, b in rng.integers(0, 40, (150, 2)).tolist()]
         (_FOLDER / "links.tsv").write_text("".join(sorted(set(rows))), "utf-8")
         made = cocite.ingest(_FOLDER / "links.tsv", graph, delimiter="tab", header="no")
         cocite.build(made, index, measure="psimrank", samples=3, length=5)
@@ -94,7 +93,7 @@ def _facts(content: bytes) -> None:
         "graph",
         "nodes",
         "meeting_weight",
-        "asks",
+        "query_defaults",
         "generations",
         "wanted",
     )

@@ -20,8 +20,6 @@ from tests.torture.results import Given, Row
 from tests.torture.stores import NAMES, copied, harmed
 from tests.torture.verbs import steps_of, warm
 
-__all__ = ["harm_stores"]
-
 _Harms = Callable[[Path, random.Random], Iterator[Harm]]
 
 

@@ -1,8 +1,9 @@
-"""Processes that end by kill -9: at every call that changes a disk, and at any time.
+"""Processes that are killed: at every call that changes a disk, and at any time.
 
-A process that does an operation (``operations.py``) is ended at each point of ``shim.py``; or after
-a time that is drawn. Then the output is what it was, or the new one whole; and the same
-command, given once more, ends with the very bytes, and leaves nothing else.
+A process that does an operation (``operations.py``) is ended at each point of ``shim.py``; or when
+it has taken a time of the processor that is drawn: no test waits by the clock. Then the output is
+what it was, or the new one whole; and the same command, given once more, ends with the very bytes,
+and leaves nothing else.
 """
 
 from __future__ import annotations
@@ -11,9 +12,7 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import count
@@ -22,15 +21,6 @@ from pathlib import Path
 from tests.torture.operations import OPERATIONS, Prepared, contents, generation, prepared
 from tests.torture.results import Given, Row, in_turns
 from tests.torture.shim import KILLED, count_points, run_apart, run_killed
-
-__all__ = [
-    "differences",
-    "kill_at_all_points",
-    "kill_at_points",
-    "kill_at_times",
-    "kill_commands",
-    "wrong_after",
-]
 
 _MOST_POINTS = 10_000
 _KILLS = 1_000
@@ -81,125 +71,75 @@ def _kill_at(told: Prepared, folder: Path, point: int, row: Row) -> bool:
     return code == KILLED
 
 
-def kill_at_times(told: Prepared, place: Path, count: int, seed: int) -> Row:
-    """End it ``count`` times, each after a time that is drawn, some of them again and again."""
-    chance, row = random.Random(seed), Row()
-    folder = told.copy(place / "timed")
-    begin = time.monotonic()
-    assert run_apart(lambda: told.operation.run(folder)) == 0
-    usual = time.monotonic() - begin
-    for number in range(count):
-        shutil.rmtree(folder)
-        told.copy(folder)
-        times = [chance.uniform(0, usual) for _ in range(chance.choice((1, 1, 3)))]
-        for seconds in times:
-            _kill_after(told, folder, seconds)
-        row.add(f"killed at time {number}", wrong_after(told, folder, row))
-    return row
-
-
-def _kill_after(told: Prepared, folder: Path, seconds: float) -> None:
-    child = os.fork()
-    if child == 0:
-        try:
-            told.operation.run(folder)
-        finally:
-            os._exit(0)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-
-
 def kill_commands(given: Given) -> dict[str, Row]:
-    """End processes, each at a time that is drawn, the operations in turns, on graphs that take
-    them a while. Most are forks of this process, which has loaded all, and end at any time of
-    theirs; one in some is a command as it is typed, and ends after it has begun to change the disk.
+    """End processes, each after a time of the processor that is drawn, the operations in turns, on
+    graphs that take them a while. Most are forks of this process, which has loaded all; one in some
+    is a command as it is typed.
     """
     rows = {name: Row() for name in OPERATIONS if given.only in name}
     each = given.count(_KILLS) // max(len(rows), 1) + 1
-    in_turns([_ended(given, name, row, each) for name, row in rows.items()], given.until)
+    works = [
+        kill_at_times(
+            prepared(OPERATIONS[name], given.folder / "killed" / name, _PAGES),
+            row,
+            each,
+            random.Random(f"{given.seed} {name}"),
+        )
+        for name, row in rows.items()
+    ]
+    in_turns(works, given.until)
     return rows
 
 
-def _ended(given: Given, name: str, row: Row, wanted: int) -> Iterator[bool]:
-    told = prepared(OPERATIONS[name], given.folder / "killed" / name, _PAGES)
-    chance, usual = random.Random(f"{given.seed} {name}"), dict[bool, float]()
+def kill_at_times(told: Prepared, row: Row, wanted: int, chance: random.Random) -> Iterator[bool]:
+    """End it so often, each time when it has taken a time of the processor that is drawn, some of
+    them again and again; yields whether one was ended.
+    """
+    usual = dict[bool, float]()
     for typed in (False, True):
-        process = _started(told, told.copy(told.before.parent / f"timed {typed}"), typed)
-        begin = time.monotonic()
-        assert process.wait() == 0, f"{name}: it does not end well"
-        usual[typed] = time.monotonic() - begin
+        folder = told.copy(told.before.parent / f"timed {typed}")
+        code, usual[typed] = _ended(told, folder, typed)
+        assert code == 0, f"it ends with {code}"
     for number in count():  # until one is killed, as each that is not makes the time shorter
         if row.injected >= wanted or (row.injected and number >= _TRIES * wanted):
-            break
+            return
         typed = number % _TYPED == _TYPED - 1
         folder = told.copy(told.before.parent / "ended")
-        process, seconds = _started(told, folder, typed), chance.uniform(0, usual[typed])
-        time.sleep(seconds)
-        process.kill()
-        ended = process.wait() == -signal.SIGKILL
+        ended = False
+        for _ in range(chance.choice((1, 1, 3))):
+            # Of a command that is typed half of the time is that of the interpreter.
+            seconds = chance.uniform(usual[typed] / 2 if typed else 0, usual[typed])
+            code, took = _ended(told, folder, typed, seconds)
+            ended = ended or code == -signal.SIGPROF
+            usual[typed] = min(usual[typed], took) if code == 0 else usual[typed]
         if ended:
-            wrong = wrong_after(told, folder, row)
-            row.add(f"killed {seconds:.3f} s after it had begun", wrong)
-        else:  # it takes less time than it took first
-            usual[typed] = min(usual[typed], seconds)
+            row.add(f"killed after {seconds:.3f} s", wrong_after(told, folder, row))
         shutil.rmtree(folder)
         if row.injected or number >= _TRIES:
             yield ended
 
 
-class _Fork:
-    """A process that does an operation, a fork of this one; used as one of ``subprocess``."""
-
-    def __init__(self, told: Prepared, folder: Path) -> None:
-        self._code: int | None = None
-        self._child = os.fork()
-        if self._child == 0:
-            code = 1
-            try:
-                code = told.operation.run(folder)
-            finally:
-                os._exit(code)
-
-    def _waited(self, options: int) -> int | None:
-        if self._code is None:
-            child, status = os.waitpid(self._child, options)
-            self._code = os.waitstatus_to_exitcode(status) if child else None
-        return self._code
-
-    def poll(self) -> int | None:
-        """What it ended with, negative for a signal; None if it has not."""
-        return self._waited(os.WNOHANG)
-
-    def wait(self) -> int:
-        """The same, once it has ended."""
-        code = self._waited(0)
-        assert code is not None
-        return code
-
-    def kill(self) -> None:
-        """End it, if it has not ended."""
-        if self.poll() is None:
-            os.kill(self._child, signal.SIGKILL)
-
-
-def _started(told: Prepared, folder: Path, typed: bool) -> subprocess.Popen[bytes] | _Fork:
-    """A command; if it is ``typed``, one that has begun to change what is in its folder, or has
-    ended.
+def _ended(told: Prepared, folder: Path, typed: bool, seconds: float = 0) -> tuple[int, float]:
+    """The exit code of a process that does it, and the time of the processor that it took. A signal
+    ends it, without a word, after so many ``seconds`` of that, if any are said.
     """
-    before = sorted(os.listdir(folder))
-    process: subprocess.Popen[bytes] | _Fork
-    if typed:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cocite", *told.operation.arguments(folder)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    else:
-        process = _Fork(told, folder)
-    while typed and process.poll() is None and sorted(os.listdir(folder)) == before:
-        time.sleep(0.001)
-    return process
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            signal.signal(signal.SIGPROF, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_PROF, seconds)
+            if typed:
+                silent = os.open(os.devnull, os.O_RDWR)
+                for stream in (1, 2):
+                    os.dup2(silent, stream)
+                words = [sys.executable, "-m", "cocite", *told.operation.arguments(folder)]
+                os.execv(sys.executable, words)
+            code = told.operation.run(folder)
+        finally:
+            os._exit(code)
+    _, status, used = os.wait4(child, 0)
+    return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
 
 
 def wrong_after(told: Prepared, folder: Path, row: Row, repeated: bool = True) -> str:

@@ -18,8 +18,6 @@ from tests.torture.readers import trouble_readers
 from tests.torture.results import Given, Row
 from tests.torture.strangers import name_files, open_databases
 
-__all__ = ["KINDS", "Kind"]
-
 
 @dataclass(frozen=True)
 class Kind:
@@ -66,7 +64,7 @@ KINDS: dict[str, Kind] = {
     "killed": Kind(
         "A command that is killed leaves the old output or the new one, and given again ends with "
         "the same bytes",
-        "kill -9 of each operation's process, at any time while it works",
+        "an end by a signal of each operation's process, at any time while it works",
         "kills.py",
         kill_commands,
     ),

@@ -21,8 +21,6 @@ from cocite.cli.main import main
 from cocite.errors import CociteError, NotAStore
 from cocite.index.verify import VerifyDocument
 
-__all__ = ["OPERATIONS", "Operation", "Prepared", "contents", "generation", "prepared"]
-
 _PAGES = 24
 _WALKS = ["--measure", "psimrank", "--samples", "9", "--length", "5", "--shard", "3"]
 _PIECE = ["--measure", "psimrank", "--length", "5", "--sample-range"]

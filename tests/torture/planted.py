@@ -21,8 +21,6 @@ from cocite.cli.main import main
 from cocite.search.cache import ENTRY
 from tests.torture.results import Given, Row
 
-__all__ = ["plant_caches"]
-
 _SECRET = "A title that nobody asked for"
 _STRANGER = 54321
 _VALUES: tuple[object, ...] = (

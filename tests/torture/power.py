@@ -39,8 +39,6 @@ from tests.torture.operations import OPERATIONS, Prepared, prepared
 from tests.torture.results import Given, Row, in_turns
 from tests.torture.shim import between
 
-__all__ = ["Recording", "lose_all_power", "lose_power", "recorded"]
-
 _SEEDS = 10_000
 """Over all operations, if there is time for all."""
 _BLOCK = 512

@@ -1,22 +1,24 @@
 """Readers that are slow, or die: of an index that is replaced meanwhile, and of what a command
 prints.
 
-An index is replaced again and again while processes open it, wait, and ask it: every one has the
-answers of one generation only, and whoever replaces waits for none of them, also if it is killed. A
-command whose output nobody reads to its end ends, with exit code 0 and no traceback; what was read
-is what is there to be read.
+An index is replaced again and again while processes open it, wait for a word of ours, and ask it:
+every one has the answers of one generation only, and whoever replaces waits for none of them, also
+if it is killed. A command whose output nobody reads to its end ends, with exit code 0 and no
+traceback; what was read is what is there to be read. A slow reader has a pipe of one page, so that
+the command waits for it most of the time.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -24,8 +26,6 @@ import cocite
 from tests.torture.operations import OPERATIONS, Operation, Prepared, generation, prepared
 from tests.torture.results import Given, Row, Until
 from tests.torture.shim import run_apart
-
-__all__ = ["trouble_readers"]
 
 _ROUNDS, _PIPES = 100, 200
 """Rounds of readers, and commands into pipes, if there is time for all."""
@@ -59,14 +59,18 @@ def _replaced(given: Given, until: Until) -> Row:
         if until.over and row.injected:
             break
         folder = told.copy(told.before.parent / "read")
-        readers = [_reader(folder / "x.index", known, chance.random()) for _ in range(_READERS)]
+        readers = [_Reader(folder / "x.index", known, chance.random()) for _ in range(_READERS)]
         doomed = readers[: chance.randrange(_READERS)]
         for turn in range(4):
+            for reader in readers:
+                reader.go_on(chance.randrange(_NAMES * _OPENED // 3))
             code = run_apart(partial((older if turn % 2 else told.operation).run, folder))
             if doomed and turn % 2 == 0:
-                os.kill(doomed.pop(), signal.SIGKILL)
+                os.kill(doomed.pop().process, signal.SIGKILL)
         for reader in readers:
-            found = os.waitstatus_to_exitcode(os.waitpid(reader, 0)[1])
+            reader.let_go()
+        for reader in readers:
+            found = os.waitstatus_to_exitcode(os.waitpid(reader.process, 0)[1])
             wrong = {_FINE: "", -signal.SIGKILL: "", _MIXED: "answers of two generations"}.get(
                 found, f"a reader ends with {found}"
             )
@@ -84,30 +88,50 @@ def _left(told: Prepared, folder: Path, code: int) -> str:
     return ", ".join(sorted(more)) + " is left" if more else "" if found == "old" else found
 
 
-def _reader(index: Path, known: Sequence[_Answers], luck: float) -> int:
-    """A process that opens it, waits, and asks, some times; its number."""
-    child = os.fork()
-    if child:
-        return child
-    code, chance = 1, random.Random(luck)
-    try:
-        for _ in range(_OPENED):
-            names = chance.sample(sorted(known[0]), _NAMES)
-            found = _answers(index, names, chance.uniform(0, 0.05))
-            if not any(all(found[name] == each[name] for name in names) for each in known):
-                code = _MIXED
-                break
-        else:
-            code = _FINE
-    finally:
-        os._exit(code)
+class _Reader:
+    """A process that opens an index and asks it, some times; it waits for a word before each."""
+
+    def __init__(self, index: Path, known: Sequence[_Answers], luck: float) -> None:
+        words, self._say = os.pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            os.close(self._say)
+            code = 1
+            try:
+                code = _asked(index, known, random.Random(luck), lambda: os.read(words, 1))
+            finally:
+                os._exit(code)
+        os.close(words)
+
+    def go_on(self, questions: int) -> None:
+        """Let it ask so many questions."""
+        with suppress(BrokenPipeError):  # it has ended
+            os.write(self._say, bytes(questions))
+
+    def let_go(self) -> None:
+        """It need not wait any more; readers that began later hold its pipe open until they end."""
+        os.close(self._say)
 
 
-def _answers(path: Path, names: Sequence[str] | None, wait: float = 0) -> _Answers:
-    """What is related to some pages, or to all; a wait after each."""
+def _asked(
+    index: Path, known: Sequence[_Answers], chance: random.Random, wait: Callable[[], object]
+) -> int:
+    """Open it and ask, some times: the exit code of a reader."""
+    for _ in range(_OPENED):
+        names = chance.sample(sorted(known[0]), _NAMES)
+        found = _answers(index, names, wait)
+        if not any(all(found[name] == each[name] for name in names) for each in known):
+            return _MIXED
+    return _FINE
+
+
+def _answers(
+    path: Path, names: Sequence[str] | None, wait: Callable[[], object] = lambda: None
+) -> _Answers:
+    """What is related to some pages, or to all; a wait before each."""
     index, found = cocite.open(path), _Answers()
     for name in names or list(index.nodes):
-        time.sleep(wait)
+        wait()
         found[name] = [(hit.node, hit.score) for hit in index.related(name, 5)]
     return found
 
@@ -123,14 +147,14 @@ def _pipes(given: Given, until: Until) -> Row:
         ["related-all", index, "-k", "20", "-o", "-", "--output-format", kind]
         for kind in ("csv", "jsonl")
     ]
-    whole = [_read(words, None, 0)[1] for words in commands]
+    whole = [_read(words, None, slow=False)[1] for words in commands]
     assert all(len(text) > 4 << 16 for text in whole)  # no pipe holds as much
     for _ in range(given.count(_PIPES)):
         if until.over and row.injected:
             break
         which, slow = chance.randrange(len(commands)), chance.random() < 0.3
         most = None if slow else chance.randrange(len(whole[which]) // 2)
-        code, found, said = _read(commands[which], most, 0.005 if slow else 0)
+        code, found, said = _read(commands[which], most, slow)
         wrong = "" if code == 0 and "Traceback" not in said else f"exit code {code}: {said[-400:]}"
         if not (found == whole[which] if slow else whole[which].startswith(found)):
             wrong = wrong or "other bytes"
@@ -138,17 +162,17 @@ def _pipes(given: Given, until: Until) -> Row:
     return row
 
 
-def _read(words: Sequence[str], most: int | None, wait: float) -> tuple[int, bytes, str]:
-    """Read what a command prints, all of it or so many bytes, some at a time with a ``wait``."""
+def _read(words: Sequence[str], most: int | None, slow: bool) -> tuple[int, bytes, str]:
+    """Read what a command prints, all of it or so many bytes; ``slow``: a page at a time."""
     command = [sys.executable, "-m", "cocite", *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout
     assert process.stderr
-    found = b""
+    output, size, found = process.stdout.fileno(), _PIECE, b""
+    if slow:
+        size = fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, 1)
     while most is None or len(found) < most:
-        time.sleep(wait)
-        wanted = _PIECE if most is None else min(most - len(found), _PIECE)
-        piece = os.read(process.stdout.fileno(), wanted)
+        piece = os.read(output, size if most is None else min(most - len(found), size))
         found += piece
         if not piece:
             break

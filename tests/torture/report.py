@@ -11,8 +11,6 @@ from typing import Any
 from tests.torture.kinds import KINDS
 from tests.torture.results import Row
 
-__all__ = ["BEGIN", "END", "Ran", "check_report", "write_report"]
-
 BEGIN = "<!-- what came of it: make torture -->"
 END = "<!-- end of what came of it -->"
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-__all__ = ["Given", "Row", "Until", "in_turns"]
-
 _MOST = 20
 _Thing = TypeVar("_Thing")
 

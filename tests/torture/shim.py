@@ -11,25 +11,30 @@ nothing any more: no ``finally``, no destructor; its locks go with it.
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeVar
 
 from cocite.storage import disk
-
-__all__ = ["KILLED", "between", "count_points", "run_apart", "run_killed"]
 
 KILLED, _BROKEN = 9, 70
 _Told = Callable[[str, tuple[Any, ...]], None]
 _Reached = Callable[[int], None]
+_Value = TypeVar("_Value")
 
 
 @contextmanager
 def between(before: _Told, after: _Told) -> Iterator[None]:
     """A context in which all calls are told."""
-    real = {name: getattr(disk, name) for name in disk.__all__}
+    real = {
+        name: call
+        for name, call in vars(disk).items()
+        if isinstance(call, FunctionType) and call.__module__ == disk.__name__ and name[0] != "_"
+    }
 
     def wrapped(name: str) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
@@ -72,21 +77,31 @@ def run_apart(work: Callable[[], int]) -> int:
     return code
 
 
-def count_points(work: Callable[[], int]) -> int:
-    """How many points it passes, which must end well."""
+def value_apart(work: Callable[[], tuple[int, _Value]]) -> tuple[int, _Value | None]:
+    """The same, with a value beside the exit code: None if it does not end by itself."""
     reader, writer = os.pipe()
 
-    def counted() -> int:
-        code, passed = _watched(work, lambda passed: None)
-        os.write(writer, b"%d" % passed)
+    def sent() -> int:
+        code, value = work()
+        with os.fdopen(writer, "wb") as file:
+            pickle.dump(value, file)
         return code
 
-    code = run_apart(counted)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as file:
-        told = file.read()
+    try:
+        code = run_apart(sent)
+    finally:
+        os.close(writer)
+        with os.fdopen(reader, "rb") as file:
+            content = file.read()
+    return code, pickle.loads(content) if content else None
+
+
+def count_points(work: Callable[[], int]) -> int:
+    """How many points it passes, which must end well."""
+    code, passed = value_apart(lambda: _watched(work, lambda passed: None))
     assert code == 0, f"exit code {code}"
-    return int(told)
+    assert passed is not None
+    return passed
 
 
 def run_killed(work: Callable[[], int], point: int) -> int:

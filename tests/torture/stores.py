@@ -19,18 +19,6 @@ import numpy as np
 import cocite
 from cocite import Graph
 
-__all__ = [
-    "INDEXES",
-    "NAMES",
-    "NEWER",
-    "NEWER_WEIGHTED",
-    "PIECE",
-    "WEIGHTED",
-    "copied",
-    "harmed",
-    "make_stores",
-]
-
 NAMES = [f"http://s{i % 5}.org/p{i}" for i in range(24)] + [f"page {i}" for i in range(16)]
 NEWER, NEWER_WEIGHTED = "newer.graph", "newer-weighted.graph"
 """What indexes are refreshed from: not harmed themselves."""

@@ -29,8 +29,6 @@ from cocite.errors import CociteError
 from tests.torture.children import Step, Table, run_case
 from tests.torture.results import Given, Row, in_turns
 
-__all__ = ["name_files", "open_databases"]
-
 _WORD = "wordthatstaysinside"
 _MEMORY = "400MB"
 _ROOM = 2 << 30

@@ -19,8 +19,6 @@ from cocite.storage import kind_of
 from tests.torture.children import Step
 from tests.torture.stores import NEWER, NEWER_WEIGHTED, PIECE, WEIGHTED, copied, harmed
 
-__all__ = ["steps_of", "warm"]
-
 
 def steps_of(store: Path, stores: Path, names: tuple[str, str]) -> list[Step]:
     """All steps for a store, a copy that may be replaced; ``stores`` are the whole ones."""

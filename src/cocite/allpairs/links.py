@@ -1,19 +1,16 @@
-"""The options of an all-pairs run, the links whose scores it computes, and the order of rows.
+"""The links whose scores an all-pairs run computes, and the order of its rows.
 
     in    who links to a page: the graph as it is stored
     out   what a page links to
     any   both in one row; SimRank of a bipartite graph goes so from users to their other items
 
-With ``any``, a neighbor that is linked both ways stands in a row twice. SimRank draws it twice
-as often: here it is one entry of the weights added up. PSimRank looks at sets: one entry. On a
-bipartite graph that is the SimRank of Jeh and Widom 2002, 4.3, with one decay.
+With ``any``, SimRank draws a neighbor that is linked both ways twice as often: it is one entry of
+both weights. PSimRank looks at sets: one entry. On a bipartite graph that is the SimRank of Jeh and
+Widom 2002, 4.3, with one decay.
 
-The order of rows is extended reverse Cuthill-McKee: rows that link to each other get near numbers,
-so that the rows a block reads are few and near. The search goes over Q + Q', as its structure is
-symmetric and no narrower than Q's; one component after another, each from a node of least degree.
-Bandwidth is the largest |row - column| of an entry, the larger of the upper and the lower.
-Source: Yu et al. 2011, 4.2, Definition 2 and Algorithm 2. By its theorem 1 scores of a renumbered
-graph are the renumbered scores, so results come back in the stored order.
+Reverse Cuthill-McKee (Yu et al. 2011, 4.2, Definition 2 and Algorithm 2) gives rows that link to
+each other near numbers, so that the rows that a block reads are few. Bandwidth is the largest
+|row - column| of an entry. Results come back in the stored order.
 """
 
 from __future__ import annotations
@@ -86,10 +83,10 @@ def checked_weights(
     found = np.asarray(weights, np.float32)
     if found.shape != (links.edges,) or not np.isfinite(found).all() or (found <= 0).any():
         raise UsageError(f"weights are {links.edges:,} positive, finite numbers, one a link")
-    if options.measure == "psimrank" or options.method == "psum":
+    if options.measure == "psimrank":
         raise UsageError(
-            "weights are for simrank, and not for the psum baseline: pass --unweighted "
-            "(weighted=False) to let all links count the same"
+            "weights are for simrank: pass --unweighted (weighted=False) to let all links count "
+            "the same"
         )
     return found
 

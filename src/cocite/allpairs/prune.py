@@ -1,17 +1,12 @@
 """Sweeps over a sparse matrix of scores, from which values below a threshold are dropped.
 
-Where the formula gives less than Delta the score becomes 0, so that rows stay short and later sums
-cheap. The value before relaxation decides: over-relaxed it could come and go for ever. What that
-leaves of error is bounded in ``allpairs/scores.py`` from the largest value that each sweep dropped;
-the bound is at most Delta / (1 - c) in the end, and no number of sweeps takes it away.
+Where the formula gives less than Delta the score becomes 0, so that rows stay short. The value
+before relaxation decides: over-relaxed it could come and go for ever. ``allpairs/scores.py`` bounds
+the error from the largest value that each sweep dropped: at most Delta / (1 - c) in the end, and no
+number of sweeps takes it away. Each pair is computed once a sweep, with the block of its larger
+row, and stays or goes in both places; the paper drops column by column (Algorithm 3, line 21).
 
-Each pair is computed once a sweep, with the block of its larger row, and written to both: so the
-matrix is symmetric, and what is kept of (u, v) is kept of (v, u). The paper computes all of a
-column and drops by it (Algorithm 3, line 21), so that (u, v) may stay where (v, u), computed at
-another moment, just misses the threshold. With Delta near 0 the iterates are those of
-``allpairs/sweeps.py``.
-
-Memory: 8 or 12 bytes a kept value, twice while the next matrix is made.
+Memory: 8 or 12 bytes a value, twice while the next matrix is made.
 Source: Yu et al. 2011, 4.1.4, eq. 9.
 """
 

@@ -30,14 +30,7 @@ from cocite.allpairs.scores import (
     iterate,
 )
 from cocite.allpairs.svd import low_rank_bytes, low_rank_scores
-from cocite.allpairs.sweeps import (
-    CoupledSweeps,
-    PanelSweeps,
-    PartialSums,
-    Sweeps,
-    panel_width,
-    sweeps_for,
-)
+from cocite.allpairs.sweeps import CoupledSweeps, PanelSweeps, Sweeps, panel_width
 from cocite.cluster import Team
 from cocite.errors import NotConverged, ResourceError, UsageError
 from cocite.graph import Graph
@@ -145,9 +138,9 @@ class AllPairs:
     def _precision(self) -> np.dtype[Any]:
         """Return the first type that is accurate enough."""
         wanted, options = self.options.precision, self.options
-        if options.method in ("psum", "svd"):
+        if options.method == "svd":
             if wanted == "single":
-                raise UsageError(f"{options.method} computes in double precision")
+                raise UsageError("svd computes in double precision")
             return np.dtype(np.float64)
         types = {"single": ["float32"], "double": ["float64"]}.get(wanted, ["float32", "float64"])
         share = 0.25 if wanted == "auto" else 1.0
@@ -155,13 +148,9 @@ class AllPairs:
             error = self._bounds(np.dtype(name)).rounding_error()
             if error <= share * options.epsilon:
                 return np.dtype(name)
+        less = "Ask for less" if name == "float64" else "Take precision double, or ask for less"
         raise UsageError(
-            f"epsilon is {options.epsilon:g}; rounding in {types[-1]} may add up to {error:.1e}. "
-            + (
-                "Ask for less"
-                if types[-1] == "float64"
-                else "Take precision double, or ask for less"
-            )
+            f"epsilon is {options.epsilon:g}; rounding in {name} may add up to {error:.1e}. {less}"
         )
 
     def _bounds(self, dtype: np.dtype[Any]) -> Bounds:
@@ -170,8 +159,7 @@ class AllPairs:
         if options.measure == "psimrank":
             depth *= 2  # a difference of two such sums
         rounding = Bounds.rounding_of(depth, dtype, options.decay, options.omega)
-        steps = options.method in ("plain", "psum")
-        return Bounds(options.decay, options.omega, steps, rounding)
+        return Bounds(options.decay, options.omega, options.method == "plain", rounding)
 
     def _plan_memory(self) -> int:
         """The bytes that the run takes; decides whether the matrix lies on disk."""
@@ -179,9 +167,7 @@ class AllPairs:
         fixed = self.core.nbytes
         if options.prune is not None:
             return fixed + 2 * self.width * size * item
-        if options.method == "psum":
-            needed = 2 * self.graph.nodes**2 * 8
-        elif options.method == "svd":
+        if options.method == "svd":
             scratch = Products.scratch(size, self.width, item)
             needed = 2 * size * size * item + scratch
             needed += low_rank_bytes(self.graph.nodes, options.rank, options.decay)
@@ -228,27 +214,11 @@ class AllPairs:
 
     def run(self, progress: Progress = lambda sweeps, error: None) -> Scores:
         """Compute; ``progress`` as in :func:`exact_simrank`."""
-        number, core = self.core.number, self.core
+        core, low_rank = self.core, self.options.method == "svd"
         with Team(self.threads) as team:
-            if self.options.method == "psum":
-                found, matrix = self._partial_sums(team, progress)
-                number = np.arange(self.graph.nodes)
-            elif self.options.method == "svd":
-                found, matrix = self._low_rank(team)
-            else:
-                found, matrix = self._iterated(team, progress)
-        return Scores(
-            found,
-            self.graph.names,
-            self.options.title,
-            self.products,
-            self.precision,
-            core.bandwidth,
-            matrix,
-            number,
-            core.size,
-            self.within,
-        )
+            ended, matrix = self._low_rank(team) if low_rank else self._iterated(team, progress)
+        how = self.options.title, self.products, self.precision, core.bandwidth
+        return Scores(ended, self.graph.names, *how, matrix, core.number, core.size, self.within)
 
     def _iterated(self, team: Team, progress: Progress) -> tuple[ExactConvergence, MatrixByRow]:
         options, sweeps = self.options, self._sweeps(team)
@@ -274,21 +244,6 @@ class AllPairs:
         path = Path(self.graph.path)
         return Scratch(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
 
-    def _partial_sums(self, team: Team, progress: Progress) -> tuple[ExactConvergence, MatrixByRow]:
-        """As published: as many sweeps as the accuracy asks for, whatever they change."""
-        options = self.options
-        sweeps = PartialSums(self._links, options.decay, team)
-        limit = min(options.max_sweeps, sweeps_for(options.epsilon, options.decay))
-        for number in range(1, limit + 1):
-            change = sweeps().change
-            progress(number, options.decay ** (number + 1))
-        rounding = self._bounds(self.dtype).rounding_error()
-        left = options.decay ** (limit + 1)
-        reason = f"{options.decay:g}^{limit + 1}"
-        converged = left + rounding <= options.epsilon * (1 + 1e-9)
-        found = ExactConvergence(limit, change, left, rounding, 0.0, reason, converged)
-        return found, DenseMatrix(sweeps.matrix)
-
     def _low_rank(self, team: Team) -> tuple[ExactConvergence, MatrixByRow]:
         """The closed form, and one plain step to tell how far it is off."""
         options, core = self.options, self.core
@@ -306,9 +261,8 @@ class AllPairs:
             )
         converged = error + rounding <= options.epsilon
         reason = f"rank {options.rank}, checked by one plain step"
-        return ExactConvergence(0, change, error, rounding, 0.0, reason, converged), DenseMatrix(
-            scores
-        )
+        ended = ExactConvergence(0, change, error, rounding, 0.0, reason, converged)
+        return ended, DenseMatrix(scores)
 
 
 # -- documents ---------------------------------------------------------------------------

@@ -1,39 +1,8 @@
-"""What a run returns: the scores of all pairs, read by row, pair or node, in the stored order.
+"""What a run returns: the scores of all pairs, and how the iteration ended.
 
-The matrix is kept by classes (``allpairs/core.py``) and spread over the nodes when it is read.
-
-As a file it is an array (``.npy``), the full matrix by id, written row after row; or a table, with
-a row a pair: each pair once if its score is large enough, or the best of every node. A table may be
-one of a database.
-
-How an iteration ends, as a value: bounds on the error in the largest entry.
-
-G, one step of the plain iteration, shrinks differences by c in the max norm, because rows of Q sum
-to at most 1. Hence for any X with fixed point S*
-
-    |X - S*| <= |G(X) - X| / (1 - c)                                            (residual)
-    |S_k - S*| <= c^(k+1)      for k steps from the identity                     (steps)
-
-A relaxed, partly updated step changes each entry from x to x + omega (g - x), where g is G's value
-at that moment. With d the largest change of a sweep, the entry is off by |1 - omega| d / omega just
-after its update, and what is updated later moves G by at most c d: so at the end of a sweep, in
-whatever order or blocks it went,
-
-    |G(X) - X| <= (|1 - omega| / omega + c) d                                    (change)
-
-which with omega = 1 is the plain iteration's c d. One sweep shrinks the error by |1 - omega| +
-omega c or better, so it converges for every graph if omega < 2 / (1 + c); beyond that it may not.
-
-Rounding: a computed g is within r = depth * unit of the exact one (``allpairs/core.py``), which
-leaves r / (1 - c) in the end. Pruning (``allpairs/prune.py``): an entry set to 0 where G has g is
-off by |g| at that moment. With p the largest |g| that a sweep dropped, and e_k = c e_(k-1) + p_k,
-
-    |S - S*| <= (|1 - omega| / omega + c) d / (1 - c) + p / (1 - c)             (change, pruned)
-    |S_k - S*| <= c^(k+1) + e_k                                                 (steps, pruned)
-
-The bounds add up, and only their sum decides whether the accuracy asked for is reached.
-
-Source: the second is Lizorkin et al. 2008; the others follow as said.
+Scores are read by row, pair or node, in the stored order. The matrix is stored by classes
+(``allpairs/core.py``). As a file it is an array (``.npy``), the full matrix by id; or a table, with
+a row a pair: each pair once if its score is large enough, or the best of every node.
 """
 
 from __future__ import annotations
@@ -55,6 +24,32 @@ from cocite.io.writers import Columns, FileTarget, Target, check_output, target_
 
 Progress = Callable[[int, float], None]
 """Called after every sweep with (sweeps, bound on the error that iterating longer can remove)."""
+
+# Bounds on the error in the largest entry. G, one step of the plain iteration, shrinks differences
+# by c in the max norm, because rows of Q sum to at most 1. So for any X with fixed point S*
+#
+#     |X - S*| <= |G(X) - X| / (1 - c)                                            (residual)
+#     |S_k - S*| <= c^(k+1)      for k steps from the identity                     (steps)
+#
+# A relaxed, partly updated step changes each entry from x to x + omega (g - x), where g is G's
+# value at that moment. With d the largest change of a sweep, the entry is off by |1 - omega| d /
+# omega just after its update, and what is updated later moves G by at most c d: so at the end of a
+# sweep, in whatever order or blocks it went,
+#
+#     |G(X) - X| <= (|1 - omega| / omega + c) d                                    (change)
+#
+# which with omega = 1 is the plain iteration's c d. One sweep shrinks the error by |1 - omega| +
+# omega c or better: it converges for every graph if omega < 2 / (1 + c), beyond that it may not.
+#
+# Rounding: a computed g is within r = depth * unit of the exact one (``allpairs/core.py``), which
+# leaves r / (1 - c) in the end. Pruning (``allpairs/prune.py``): an entry set to 0 where G has g is
+# off by |g| at that moment. With p the largest |g| that a sweep dropped, e_k = c e_(k-1) + p_k,
+#
+#     |S - S*| <= (|1 - omega| / omega + c) d / (1 - c) + p / (1 - c)             (change, pruned)
+#     |S_k - S*| <= c^(k+1) + e_k                                                 (steps, pruned)
+#
+# The bounds add up, and only their sum decides whether the accuracy asked for is reached.
+# Source: the second is Lizorkin et al. 2008; the others follow as said.
 
 _DIVERGED, _STANDSTILL = 1e6, 20
 

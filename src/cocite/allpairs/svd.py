@@ -1,25 +1,19 @@
-"""SimRank from a low-rank factorisation of the links, without iterating on the matrix.
+"""SimRank from a low-rank factorization of the links, without iterating on the matrix.
 
 With Q ~ U E V' of rank r, X = c Q X Q' + D (D diagonal) has the solution
 
     X = D + c U M U'        M = K + c B M B'        K = E V' D V E        B = E V' U        (r x r)
 
-and M, the sum of A^k K A'^k with A = sqrt(c) B, follows by doubling: M <- M + A M A', A <- A A.
-There is such a sum only where A's spectral radius is below 1. Q's is at most 1, but that of its
-low-rank factors may be above, whatever the rank: then there is no X, and an error says so.
+and M, the sum of A^k K A'^k with A = sqrt(c) B, follows by doubling: M <- M + A M A', A <- A A. The
+sum exists only where A's spectral radius is below 1: Q's is at most 1, that of its low-rank factors
+may be above. The published D = (1 - c) I is another measure; SimRank has 1 on the diagonal: n
+linear equations for D, solved by GMRES. One plain step measures the error: |X - S*| <=
+|G(X) - X| / (1 - c). The factors come from subspace iteration with a fixed start, or, from rank
+n / 4 on, from NumPy.
 
-As published the method takes D = (1 - c) I, whose X is another measure, with diagonals that differ.
-SimRank has 1 on the diagonal: n linear equations for D, diag X(D) = 1, solved by GMRES, whose
-residual never grows.
-
-Nothing bounds the error in the largest entry by the singular values left out, as Q's norm may be
-far above 1. It is measured instead: one plain step G from X gives |X - S*| <= |G(X) - X| / (1 - c).
-
-The factors come from subspace iteration with a fixed start, or, for ranks from a quarter of n, from
-NumPy. Every loop ends by count.
 Cost: O(n r^2) a step for D, O(n^2 r) for X. Memory: ``low_rank_bytes``.
-Source: Li et al. 2010, as Yu et al. 2011 describe it in 5.1.4 and 6; doubling: Smith 1968;
-subspace iteration: Halko, Martinsson, Tropp 2011; GMRES: Saad, Schultz 1986.
+Source: Li et al. 2010, as Yu et al. 2011 describe it in 5.1.4 and 6; doubling: Smith 1968; subspace
+iteration: Halko, Martinsson, Tropp 2011; GMRES: Saad, Schultz 1986.
 """
 
 from __future__ import annotations

@@ -7,20 +7,17 @@
              omega = 1
     panels   the plain iteration on a matrix on disk, to the bit
     coupled  PSimRank
-    psum     partial sums, the baseline that the paper compares with
 
 Each pair is computed once a sweep, with the block of its larger row, and written to both places.
-Blocks of one column are the paper's iteration (its eqs. 11 and 12, whose k and k + 1 are
-exchanged: fresh columns are those with j < i). Wider blocks are needed to be fast; columns of one
-block do not see each other's new values, which the bounds in ``allpairs/scores.py`` allow for.
-Self-loops need no care: where q_ii is not 0 the column's own last value stands for it.
+Blocks of one column are the paper's iteration (its eqs. 11 and 12, whose k and k + 1 are exchanged:
+fresh columns are those with j < i). Wider blocks are fast; their columns do not see each other's
+new values, which the bounds in ``allpairs/scores.py`` allow for. Self-loops need no care.
 
 Memory: the matrix, and for the plain iteration a second one.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -29,8 +26,6 @@ from numpy.typing import NDArray
 from cocite.allpairs.core import Core
 from cocite.allpairs.products import Products
 from cocite.allpairs.scores import ExactSweep
-from cocite.cluster import Team
-from cocite.graph.blocks import Links
 from cocite.storage import Scratch, evict
 
 Matrix = NDArray[Any]
@@ -292,45 +287,3 @@ class CoupledSweeps:
                 self.matrix,
             )
         )
-
-
-# -- partial sums ------------------------------------------------------------------------
-
-#     partial_u(b) = sum of s(a, b) over a in I(u)                   once for all v
-#     s(u, v)      = c / (|I(u)| |I(v)|) * sum of partial_u(b) over b in I(v)
-#
-# on all pairs of all nodes, for the number of iterations that the accuracy asks for beforehand,
-# ceil(log_c epsilon) - 1. Its iterates are the plain iteration's; classes, symmetry and panels are
-# left out on purpose. 2 n m additions a sweep; two n x n matrices of float64.
-# Source: Lizorkin et al. 2008, as Yu et al. 2011 describe it in 5.2 and 6.
-
-
-def sweeps_for(epsilon: float, decay: float) -> int:
-    """The least k with decay^(k + 1) <= epsilon."""
-    return max(1, math.ceil(math.log(epsilon) / math.log(decay)) - 1)
-
-
-class PartialSums:
-    """Sweeps over the whole matrix; ``matrix`` float64[n, n] holds the scores."""
-
-    def __init__(self, links: Links, decay: float, team: Team) -> None:
-        self._offsets = links.offsets.astype(np.int64)
-        self._sources, self._decay, self._team = links.neighbors, decay, team
-        self.matrix: NDArray[np.float64] = np.eye(links.nodes)
-        self._next = np.empty_like(self.matrix)
-
-    def __call__(self) -> ExactSweep:
-        """One sweep."""
-        from cocite.kernels import allpairs
-
-        nodes, scores = self.matrix.shape[0], self.matrix
-
-        def part(low: int, high: int) -> float:
-            partial, links = np.empty(nodes), (self._offsets, self._sources)
-            return float(
-                allpairs.partial_sums(*links, scores, low, high, self._decay, partial, self._next)
-            )
-
-        change = max(self._team.split(part, nodes))
-        self.matrix, self._next = self._next, self.matrix
-        return ExactSweep(change)

@@ -1,20 +1,109 @@
-"""Progress on standard error: bars with rate and time left, or now and then a line.
+r"""What is said on standard error, and progress there.
 
-The library calls back and never prints; here the calls become something to look at. A terminal
-gets bars; a log file gets a line after ten seconds, and then one a minute: how long it has taken,
-how much is done, and how long it will take if it goes on like that.
+For people lines, and bars with rate and time left where there is a terminal; a log file gets a line
+of progress after ten seconds, and then one a minute. ``--quiet`` leaves warnings and errors only.
+``--log-json`` makes it a JSON object a line for programs:
+
+    {"time": "2026-01-31T12:00:00.123+00:00", "level": "info", "message": "read links.tsv: ..."}
+    {"time": ..., "level": "info", "message": "reading", "done": 4096, "total": 9000, "unit": ...}
+    {"time": ..., "level": "error", "message": "links.tsv does not exist", "code": 1}
+
+Names come from others, so signs that a terminal would act on are written out: controls, and what
+turns the direction of writing round, as ``\x1b`` and ``\u202e``.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 
-from cocite.cli.messages import VOICE
-from cocite.cli.output import say
 from cocite.deadline import clock
 from cocite.resources import format_size, format_time
+
+_READ = "\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069\ufeff"
+"""Beyond ASCII's own controls: DEL, C1; separators of lines; overrides of direction, isolates."""
+_SIGNS = re.compile(f"[\x00-\x08\x0b-\x1f{_READ}]")
+_IN_JSON = re.compile(f"[{_READ}]")
+QUIET = ("-q", "--quiet")
+LOG_JSON = "--log-json"
+_KEYWORD = re.compile(r" \([a-z_]+=(?:\.\.\.|'[^']*'|[\w.]*)\)")
+"""What Python calls an option, as in ``--output-format (kind=)``."""
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with the signs that a terminal acts on written out, but for ends of lines."""
+    if text.isascii() and text.isprintable():
+        return text
+
+    def escape(found: re.Match[str]) -> str:
+        code = ord(found[0])
+        return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+    return _SIGNS.sub(escape, text)
+
+
+def printable_json(text: str) -> str:
+    """Return a document of JSON that says the same in signs that no terminal acts on."""
+    return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+@dataclass
+class Console:
+    """``quiet`` leaves out all but warnings and errors; ``as_json`` says everything as JSON."""
+
+    quiet: bool = False
+    as_json: bool = False
+
+    def choose(self, arguments: Sequence[str]) -> None:
+        """Go by a command line, so that what is wrong with it is said as it asks, too."""
+        given = set(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+        self.quiet, self.as_json = not given.isdisjoint(QUIET), LOG_JSON in given
+
+    @property
+    def live(self) -> bool:
+        """Whether there is a terminal to draw progress on."""
+        return sys.stderr.isatty() and not self.quiet and not self.as_json
+
+    def say(self, message: str, level: str = "info", **more: Any) -> None:
+        """Write a line; ``more`` is for programs alone."""
+        if self.quiet and level == "info":
+            return
+        message = _KEYWORD.sub("", message)
+        if self.as_json:
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            line = {"time": now, "level": level, "message": message, **more}
+            text = printable_json(json.dumps(line, ensure_ascii=False))
+        else:
+            prefix = {"warning": "Warning: ", "error": "Error: "}.get(level, "")
+            text = f"{prefix}{printable(message)}"
+        print(text, file=sys.stderr, flush=True)
+
+    def interrupted(self, notes: str = "") -> None:
+        """Say that it was interrupted, and what is cached: neither an error nor left out."""
+        if self.as_json:
+            self.say(f"interrupted{notes}", "error", code=130)
+        else:
+            print(f"interrupted{notes}", file=sys.stderr, flush=True)
+
+
+CONSOLE = Console()
+"""That of this process."""
+
+
+def say(message: str) -> None:
+    """Write a note on standard error, for the person or the program that called."""
+    CONSOLE.say(message)
+
+
+# -- progress ----------------------------------------------------------------------------
+
 
 _FIRST_LINE, _LOG_SECONDS, _JSON_SECONDS = 10.0, 60.0, 1.0
 
@@ -23,71 +112,63 @@ class Stages:
     """``with Stages({"reading": "bytes"}) as stages: ingest(..., progress=stages)``.
 
     Calls are ``stages(stage, done, total)``, total 0 where it is not known; a fourth argument is a
-    remark that stands behind the stage. ``units`` says, for the
-    first word of a stage, what is counted; a stage that is not in it just runs.
+    remark. ``units`` says, for the first word of a stage, what is counted; a stage that is not in
+    it just runs.
     """
 
     def __init__(self, units: dict[str, str]) -> None:
         self._units = units
         self._bars: Any = None
         self._tasks: dict[str, Any] = {}
-        self._reported, self._spoken = "", 0.0
         self._began = time.monotonic()
         self._next_line = self._began + _FIRST_LINE
         self._stage: tuple[str, int, float] = ("", 0, 0.0)
 
     def __enter__(self) -> Self:
-        if VOICE.live:
+        if CONSOLE.live:
             self._bars = _bars()
             self._bars.start()
+        elif CONSOLE.as_json:
+            self._next_line = self._began
         return self
 
     def __call__(self, stage: str, done: int, total: int, remark: str = "") -> None:
-        """One step of progress."""
+        """Report one step of progress."""
         unit = self._units.get(stage.split(" ", 1)[0], "")
-        if VOICE.as_json:
-            self._report(stage, done, total, unit, remark)
-            return
-        if self._bars is None:
-            self._speak(stage, done, total, unit, remark)
-            return
-        if stage not in self._tasks:
-            self._finish_others()
-            self._tasks[stage] = self._bars.add_task(
-                stage, total=total or None, completed=done, unit=unit
+        if self._bars is not None:
+            if stage not in self._tasks:
+                self._finish_others()
+                self._tasks[stage] = self._bars.add_task(
+                    stage, total=total or None, completed=done, unit=unit
+                )
+            text = f"{stage}, {remark}" if remark else stage
+            self._bars.update(
+                self._tasks[stage], completed=done, total=total or None, description=text
             )
-        shown = f"{stage}, {remark}" if remark else stage
-        task = self._tasks[stage]
-        self._bars.update(task, completed=done, total=total or None, description=shown)
-
-    def _report(self, stage: str, done: int, total: int, unit: str, remark: str) -> None:
-        """For programs: a line where a stage begins, one a second, and where it ends."""
-        now, begins = time.monotonic(), stage != self._reported
-        if begins or now - self._spoken >= _JSON_SECONDS or (total and done >= total):
-            self._spoken, self._reported = now, stage
-            more = {"remark": remark} if remark else {}
-            VOICE.say(stage, done=int(done), total=int(total) or None, unit=unit, **more)
-
-    def _speak(self, stage: str, done: int, total: int, unit: str, remark: str) -> None:
-        now = time.monotonic()
-        if self._stage[0] != stage:
+            return
+        now, begins = time.monotonic(), self._stage[0] != stage
+        if begins:
             self._stage = stage, done, clock()
-        if now >= self._next_line:
+        if CONSOLE.as_json:  # a line where a stage begins, one a second, and where it ends
+            if begins or now >= self._next_line or (total and done >= total):
+                self._next_line = now + _JSON_SECONDS
+                more = {"remark": remark} if remark else {}
+                CONSOLE.say(stage, done=int(done), total=int(total) or None, unit=unit, **more)
+        elif now >= self._next_line:
             self._next_line = now + _LOG_SECONDS
             amount = f": {_amount(done, total, unit)}" if unit else ""
-            left = self._left(done, total)
-            parts = [f"{stage} ({format_time(now - self._began)}){amount}", remark, left]
-            say(", ".join(part for part in parts if part))
+            parts = [f"{stage} ({format_time(now - self._began)}){amount}", remark]
+            say(", ".join(part for part in (*parts, self._left(done, total)) if part))
 
     def _left(self, done: int, total: int) -> str:
-        """How long the stage will take yet, in words."""
+        """Return how long the stage will take yet, in words."""
         _, before, began = self._stage
         if not total or done <= before:
             return ""
         return f"about {format_time((clock() - began) * (total - done) / (done - before))} left"
 
     def _finish_others(self) -> None:
-        """What was running is complete once the next stage begins."""
+        """Complete what was running: the next stage begins."""
         for task in self._bars.tasks:
             if not task.finished:
                 whole = task.total or 1
@@ -114,53 +195,44 @@ def _amount(done: float, total: float | None, unit: str) -> str:
 
 def _bars() -> Any:
     """One line a stage at any width: where there is no room, rate, bar and clock give way."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        ProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress
+    from rich.console import Console as Screen
     from rich.table import Column
     from rich.text import Text
 
-    class Amount(ProgressColumn):
+    class Amount(progress.ProgressColumn):
         """How much of how much."""
 
         def render(self, task: Any) -> Text:
             unit = task.fields["unit"]
             return Text(_amount(task.completed, task.total, unit) if unit else "")
 
-    class Rate(ProgressColumn):
+    class Rate(progress.ProgressColumn):
         """How fast."""
 
         def render(self, task: Any) -> Text:
             unit, speed = task.fields["unit"], task.finished_speed or task.speed
             return Text(f"{_amount(speed, None, unit)}/s" if unit and speed else "")
 
-    class Left(TimeRemainingColumn):
+    class Left(progress.TimeRemainingColumn):
         """How long it will take."""
 
         def render(self, task: Any) -> Text:
             text = super().render(task)
             return text if task.finished else text + Text(" left", style=text.style)
 
-    console = Console(stderr=True)
+    screen = Screen(stderr=True)
 
     def column() -> Column:
         return Column(no_wrap=True, overflow="ellipsis")
 
-    columns: list[ProgressColumn] = [
-        TextColumn("{task.description}", markup=False, table_column=column())
+    columns: list[tuple[int, progress.ProgressColumn]] = [
+        (0, progress.TextColumn("{task.description}", markup=False, table_column=column())),
+        (76, progress.BarColumn(bar_width=12, table_column=column())),
+        (0, Amount(table_column=column())),
+        (100, Rate(table_column=column())),
+        (60, progress.TimeElapsedColumn(table_column=column())),
+        (0, Left(table_column=column())),
     ]
-    if console.width >= 76:
-        columns.append(BarColumn(bar_width=12, table_column=column()))
-    columns.append(Amount(table_column=column()))
-    if console.width >= 100:
-        columns.append(Rate(table_column=column()))
-    if console.width >= 60:
-        columns.append(TimeElapsedColumn(table_column=column()))
-    columns.append(Left(table_column=column()))
-    return Progress(*columns, console=console)
+    shown = (each for least, each in columns if screen.width >= least)
+    return progress.Progress(*shown, console=screen)

@@ -4,15 +4,14 @@
 What fits a screen is shown whole. Else every option has one line, the first sentence of what it is,
 and of the settings of measures there are only those that can be given here: of the index that is
 named (``cocite related web.index --help``), of ``--measure``, or of the default measure for a file
-of links, a graph, or a command that builds. Those of the others are told by ``cocite measures
-NAME``, and are taken whether they are shown or not.
+of links, a graph, or a command that builds. ``cocite measures NAME`` has those of the others.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,14 +33,8 @@ _PART = 15
 """Signs that a part of a sentence has at least, to stand for it."""
 _ARGUMENTS = "cocite.arguments"
 _WHOLE = "cocite.help.whole"
-
-
-class _Line(NamedTuple):
-    """An option on one line: its names, what it is, and its values or its default behind that."""
-
-    names: str
-    text: str
-    values: str
+_Line = tuple[str, str, str]
+"""An option on one line: its names, what it is, and its values or its default behind that."""
 
 
 class Sectioned(click.Option):
@@ -58,6 +51,10 @@ def _show_all(ctx: click.Context, parameter: click.Parameter, value: bool) -> No
         ctx.meta[_WHOLE] = True
         click.echo(ctx.get_help())
         ctx.exit()
+
+
+def _titled(option: click.Option) -> str:
+    return option.section if isinstance(option, Sectioned) else "Options"
 
 
 class SectionedCommand(click.Command):
@@ -77,7 +74,7 @@ class SectionedCommand(click.Command):
             is_eager=True,
             expose_value=False,
             callback=_show_all,
-            help="Show all options, each with all that is to say of it.",
+            help="Show all options, each with its full help.",
         )
         return [*others, whole, last]
 
@@ -90,15 +87,14 @@ class SectionedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write all options, each under its title."""
-        sections: dict[str, list[tuple[str, str]]] = {}
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
         for parameter in self.get_params(ctx):
             record = _record(ctx, parameter)
             if isinstance(parameter, click.Option) and record is not None:
-                title = parameter.section if isinstance(parameter, Sectioned) else "Options"
-                sections.setdefault(title, []).append(record)
-        for title in sorted(sections, key=lambda title: title != "Options"):
+                sections.setdefault(_titled(parameter), []).append(record)
+        for title, records in sections.items():
             with formatter.section(title):
-                formatter.write_dl(sections[title])
+                formatter.write_dl(records)
 
     # -- on one screen ---------------------------------------------------------------------
 
@@ -109,35 +105,34 @@ class SectionedCommand(click.Command):
         with formatter.indentation():
             formatter.write_text(" ".join((self.help or "").split("\n\n", 1)[0].split()))
         measure, indexed = _measure_of(ctx)
-        sections: dict[str, list[_Line]] = {}
+        sections: dict[str, list[_Line]] = {"Options": []}
+        settled = False
         for option in self.get_params(ctx):
             if not isinstance(option, click.Option) or option.hidden:
                 continue
-            if isinstance(option, Sectioned) and not option.brief:
-                continue
-            if option.is_eager and option.is_flag and not option.expose_value:
-                continue  # --help, which was just typed, and --help-all, which the last lines tell
+            settled |= str(option.name).startswith(SETTING)
+            eager = option.is_eager and option.is_flag and not option.expose_value
+            if eager or (isinstance(option, Sectioned) and not option.brief):
+                continue  # --help was just typed, and the last lines tell of --help-all
             name = str(option.name)
             if name.startswith(SETTING):
                 line = _of_measure(option, name.removeprefix(SETTING), measure, indexed)
                 if line is not None and measure is not None:
                     sections.setdefault(f"Settings of {measure.name}", []).append(line)
-            elif not (indexed and isinstance(option, Sectioned) and "GRAPH" in option.section):
-                title = option.section if isinstance(option, Sectioned) else "Options"
-                sections.setdefault(title, []).append(_line_of(ctx, option))
+            elif not (indexed and "GRAPH" in _titled(option)):
+                sections.setdefault(_titled(option), []).append(_line_of(ctx, option))
         room = (formatter.width or 80) - 2
-        for title in sorted(sections, key=lambda title: title != "Options"):
-            width = min(_NAMED, max(len(line.names) for line in sections[title]))
+        for title, lines in sections.items():
+            width = min(_NAMED, max((len(names) for names, _, _ in lines), default=0))
             with formatter.section(title):
-                for line in sections[title]:
-                    names = f"{line.names:<{width}}  "
-                    text = _cut(line.text, room - len(names) - len(line.values)) + line.values
+                for names, sentence, values in lines:
+                    start = f"{names:<{width}}  "
+                    text = _cut(sentence, room - len(start) - len(values)) + values
                     if "..." in text:  # what it is comes before what it may be
-                        text = _cut(line.text, room - len(names))
-                    formatter.write(f"  {names}{text}".rstrip() + "\n")
-        settled = any(str(p.name).startswith(SETTING) for p in self.params)
+                        text = _cut(sentence, room - len(start))
+                    formatter.write(f"  {start}{text}".rstrip() + "\n")
         formatter.write_paragraph()
-        formatter.write(f"All that is to say: {ctx.command_path} --help-all")
+        formatter.write(f"Full help: {ctx.command_path} --help-all")
         if settled:
             formatter.write("\nSettings of a measure: cocite measures NAME")
             if measure is None:
@@ -163,13 +158,8 @@ def _measure_of(ctx: click.Context) -> tuple[Measure | None, bool]:
     except (CociteError, KeyError):
         return None, False
     links = any(os.path.isfile(path) or kind_of(path) == "graph" for path in given)
-    if links or "index" not in _arguments(ctx):
-        return find_measure(DEFAULT), False
-    return None, False
-
-
-def _arguments(ctx: click.Context) -> set[str | None]:
-    return {p.name for p in ctx.command.params if isinstance(p, click.Argument)}
+    asks = any(p.name == "index" and isinstance(p, click.Argument) for p in ctx.command.params)
+    return (find_measure(DEFAULT) if links or not asks else None), False
 
 
 def _of_measure(
@@ -181,9 +171,9 @@ def _of_measure(
         if setting.name == name:
             text = setting.text[0].upper() + setting.text[1:]
             if option.is_flag:
-                return _Line(option.opts[0], text, "")
+                return option.opts[0], text, ""
             values = " or ".join(setting.choices) or setting.default
-            return _Line(f"{option.opts[0]} VALUE", text, f"  [{values}]")
+            return f"{option.opts[0]} VALUE", text, f"  [{values}]"
     return None
 
 
@@ -197,7 +187,7 @@ def _line_of(ctx: click.Context, option: click.Option) -> _Line:
         names = ", ".join(option.opts)
         values = f"  [{words[1]}]" if words else values
     sentence = text.partition(". ")[0].partition("  [default")[0].rstrip(".")
-    return _Line(names, sentence, values)
+    return names, sentence, values
 
 
 def _record(ctx: click.Context, parameter: click.Parameter) -> tuple[str, str] | None:

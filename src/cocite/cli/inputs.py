@@ -1,14 +1,16 @@
-"""What is asked: an index, or a graph or links, of which one is made. The options of all commands
-that ask.
+"""What a command is given becomes a graph or an index: stored already, or made of links and cached.
 
 Of an index, measure and settings are what it was built with, and only what a measure takes when
-asking can be chosen. Of a graph everything can.
+asking can be chosen. Of a graph or links everything can. Options that do not fit are refused, and
+lines on standard error say how links were read and what to type if that was wrong.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -16,53 +18,40 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cocite.cli.console import Stages
-from cocite.cli.link_files import (
-    cached,
-    is_links,
-    reading_options,
-    refuse_folder,
-    refuse_options,
-)
-from cocite.cli.options import excluded_in, flag_of, is_set, takes, verifying
-from cocite.cli.output import or_of, say
-from cocite.cli.settings import ask_options, graph_options, with_settings
-from cocite.errors import UsageError
+from cocite.cli import CACHED
+from cocite.cli.console import Stages, say
+from cocite.cli.options import ASKED, ASKING, excluded_in, flag_of, is_set, takes, verifying
+from cocite.cli.output import counted, held, or_of
+from cocite.errors import Damaged, InputError, UsageError
+from cocite.graph import Graph
+from cocite.graph.names import Resolver
 from cocite.measures import DEFAULT, MEASURES, Measure, find_measure
 from cocite.options.ingest import ReadingOptions
 from cocite.options.query import UnseenOptions
-from cocite.options.source import GraphQueryOptions, QuerySource
-from cocite.resources import Resources
+from cocite.options.source import GraphQueryOptions, QuerySource, SourceOptions
+from cocite.resources import Resources, format_size
 from cocite.storage import kind_of
 
 if TYPE_CHECKING:
+    from cocite.graph.names import Names
     from cocite.index.plan import BuildOptions
     from cocite.search import Index
 
-
-Command = Callable[..., Any]
 _GRAPH_ONLY = "For a GRAPH or LINKS only (an INDEX was built with its own)"
-_GRAPH = takes(GraphQueryOptions, "_graph", section=_GRAPH_ONLY)
-
-
-def asks(command: Command) -> Command:
-    """Give a command that asks ``source``, a :class:`IndexSource`: what a path becomes an
-    index by, and the settings of questions.
-    """
-
-    @wraps(command)
-    def call(*args: Any, **parameters: Any) -> Any:
-        found = [parameters.pop(name) for name in ("_where", "_graph", "reading", "settings")]
-        return command(*args, **parameters, source=IndexSource(*found))
-
-    found: Command = call
-    for option in (
-        reading_options,
-        with_settings(lambda each: ask_options(_GRAPH(graph_options(_GRAPH_ONLY)(each)))),
-        takes(QuerySource, "_where"),
-    ):
-        found = option(found)
-    return found
+_READING = takes(
+    ReadingOptions, "reading", section="For LINKS only, as for cocite ingest", brief=False
+)
+_GRAPH = takes(
+    GraphQueryOptions,
+    "_graph",
+    section=_GRAPH_ONLY,
+    settings={
+        _GRAPH_ONLY: lambda measure: (
+            () if measure.texts else (s for s in measure.build if s.name not in ASKED)
+        )
+    },
+)
+_QUERY = takes(QuerySource, "_where", settings=ASKING)
 
 
 class IndexSource(NamedTuple):
@@ -71,7 +60,389 @@ class IndexSource(NamedTuple):
     where: QuerySource
     graph: GraphQueryOptions
     reading: ReadingOptions
-    settings: dict[str, Any]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings that were given: an index refuses those of building."""
+        return {**self.where.settings, **self.graph.settings}
+
+
+def asks(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``source``, an :class:`IndexSource`."""
+
+    @wraps(command)
+    def call(*args: Any, _where: Any, _graph: Any, reading: Any, **parameters: Any) -> Any:
+        return command(*args, **parameters, source=IndexSource(_where, _graph, reading))
+
+    found: Callable[..., Any] = _QUERY(_GRAPH(_READING(call)))
+    return found
+
+
+# -- paths ---------------------------------------------------------------------------------------
+
+
+_TEMPORARY = "cocite.temporary"
+_FLAGS = re.compile(r"--[a-z][a-z-]*")
+_THEN = "cocite index DIR -o INDEX, and ask INDEX"
+_HINT = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET|weight-column \S+)(?=\))")
+"""What a line about an input says to type."""
+_UNITS = {
+    "reading": "bytes",
+    "parsing": "pages",
+    "writing": "links",
+    "indexing": "nodes",
+    "sampling": "samples",
+}
+_GAVE = (
+    "A stored graph has those that cocite ingest LINKS {} -o DIR gave it, and an index those of "
+)
+_GAVE += "its graph"
+
+
+def is_links(path: str) -> bool:
+    """Return whether ``path`` is read as links."""
+    from cocite.search.cache import is_links  # commands that ask nothing do not wait for it
+
+    return is_links(path)
+
+
+def graph_url(path: str) -> str | None:
+    """Return ``path`` if it is the URL of a stored graph, and not of a database of links."""
+    from cocite.io.remote import is_url
+
+    return path if is_url(path) and not is_links(path) else None
+
+
+def graph_of(
+    path: str,
+    source: SourceOptions,
+    *,
+    memory: int | None = None,
+    threads: int | None = None,
+    lasting: bool = False,
+) -> str:
+    """Return the graph that a command works on: ``path``, or what is made of it if it holds links.
+    ``lasting``: what is made must stay where it is.
+    """
+    if not is_links(path):
+        refuse_unused(path, source)
+        return path
+    made = cached(path, source, index=False, memory=memory, threads=threads)
+    if lasting and click.get_current_context().meta.get(_TEMPORARY):
+        name, file = _called(path)
+        raise UsageError(
+            f"there is no place to cache the graph of {name}, which the index goes back to. Choose "
+            f"one: cocite ingest {file} -o DIR, then cocite index DIR"
+        )
+    return made
+
+
+def index_of(path: str, source: SourceOptions, **limits: Any) -> str:
+    """Return what a command works on that takes an index or a graph: ``path``, or the index that is
+    made of it if it holds links.
+    """
+    if is_links(path):
+        return cached(path, source, index=True, **limits)
+    refuse_unused(path, source)
+    return path
+
+
+def stored_of(path: str) -> list[str]:
+    """Return what there is to be verified: ``path``, the parts of a graph in blocks, or what is
+    cached of links. Raises :class:`UsageError` if nothing is.
+    """
+    from cocite.graph.partitions import is_blocked, parts_of
+    from cocite.search.cache import cached_stores
+
+    if is_blocked(path):
+        parts = [str(part) for part in parts_of(path)]
+        away = [part for part in parts if not os.path.lexists(part)]
+        if away:
+            raise Damaged(
+                f"{path} is stored in {len(parts) - 1:,} blocks, and {len(away):,} are not here, "
+                f"{away[0]} for one. Copy them from where they are, or verify each that is here "
+                f"by itself: cocite verify {parts[0]}"
+            )
+        return parts
+    if not is_links(path):
+        refuse_folder(path)
+        return [path]
+    found = [str(each) for each in cached_stores(path)]
+    if not found:
+        name, file = _called(path)
+        raise UsageError(
+            f"{name} is no stored graph or index, and nothing is cached of it. If it holds links: "
+            f"cocite related {file} PAGE makes both of it"
+        )
+    return found
+
+
+def _called(path: str) -> tuple[str, str]:
+    """Return what to call an input, and what to type for it."""
+    return ("standard input", "FILE") if path == "-" else (path, shlex.quote(path))
+
+
+def refuse_folder(path: str) -> None:
+    """Raise :class:`UsageError` for a folder that is neither stored nor a site: it says what is in
+    it, and what to name.
+    """
+    folder = Path(path)
+    if not folder.is_dir() or (folder / "manifest.json").exists() or is_links(path):
+        return
+    if os.path.isdir(f"{os.path.abspath(path)}.building"):
+        return  # whoever opens it says that it is not finished
+    files = sorted(each.name for each in folder.iterdir() if each.is_file())
+    holds = f"{counted(len(files), 'file')}, such as {files[0]}," if files else "no files"
+    message = (
+        f"{path} is a folder with {holds} and is no graph or index of cocite; nor does it hold "
+        "HTML pages. Name such a folder, or a file of links"
+    )
+    if files:
+        pattern = shlex.quote(str(folder / f"*{Path(files[0]).suffix}"))
+        message += f"; of several files a pattern, in quotation marks: {pattern}"
+    raise UsageError(message)
+
+
+def refuse_unused(
+    path: str, source: SourceOptions, reading: ReadingOptions | None = None, *, stored: bool = False
+) -> None:
+    """Raise :class:`UsageError` for options of links where ``path`` is a stored graph or index, or
+    a folder that is none; ``stored`` says that an index of it is cached.
+    """
+    refuse_folder(path)
+    for given, flag, has in (
+        (source.titles, "--titles FILE", "those"),
+        (source.bipartite, "--bipartite", "the sides"),
+    ):
+        if given:
+            raise UsageError(
+                f"{path} is no file of links: leave {flag.split()[0]} out. A stored graph has {has}"
+                f" that cocite ingest LINKS {flag} -o DIR gave it, and an index those of its graph"
+            )
+    if source.no_cache and not stored:
+        raise UsageError(f"{path} is stored, and nothing of it is cached: leave --no-cache out")
+    for name in reading.changed() if reading else ():
+        raise UsageError(
+            f"{path} is stored, and not read again: leave {flag_of(name, ReadingOptions)} out"
+        )
+
+
+# -- what is made and cached ---------------------------------------------------------------------
+
+
+def cached(
+    path: str,
+    source: SourceOptions,
+    reading: ReadingOptions | None = None,
+    *,
+    index: bool,
+    built: BuildOptions | None = None,
+    exclude: Sequence[str] = (),
+    **limits: Any,
+) -> str:
+    """Return the index of links or of a stored graph, or the graph of links, cached or made.
+
+    What is temporary goes when the command has ended. ``built`` is what the index is made of,
+    unless it is the default one; ``exclude`` are nodes that are left out.
+    """
+    from cocite.graph.graph import HUBS_LOG
+    from cocite.search.cache import find_or_make
+
+    label, file = _called(path)
+    chosen = reading.changed() if reading else {}
+    chosen |= {"bipartite": True} if source.bipartite else {}
+    chosen |= {"exclude_nodes": list(exclude)} if exclude else {}
+    try:
+        with Stages(_UNITS) as stages, held(HUBS_LOG) as notes:
+            found = find_or_make(
+                path,
+                index=index,
+                options=built,
+                reading=chosen,
+                titles=source.titles,
+                cache=not source.no_cache,
+                progress=stages,
+                **limits,
+            )
+    except InputError as error:
+        named = set(_FLAGS.findall(str(error)))
+        if named - _typed_here() and "cocite ingest --" not in str(error):
+            error.add_note(
+                f"Such options are those of cocite ingest {file} -o DIR; then {_THEN} in the place "
+                "of the file"
+            )
+        raise
+    context = click.get_current_context()
+    if found.temporary is not None:
+        context.call_on_close(found.temporary.cleanup)
+        context.meta[_TEMPORARY] = True
+    else:
+        context.meta[CACHED] = found.folder, path
+    links = kind_of(path) != "graph"
+    if found.made and links:
+        graph, two = Graph.open(found.graph), " --bipartite" if source.bipartite else ""
+
+        def typed(option: str) -> str:
+            if option.split(maxsplit=1)[0] in _typed_here():
+                return option
+            return f"cocite ingest {file}{two} -o DIR {option}; then {_THEN}"
+
+        report_inputs(graph, typed)
+    for note in notes if found.made else ():
+        say(note)
+    by = f"; {DEFAULT if built is None else built.measure.name} answers" if index else ""
+    one = "an index" if index else "a graph"
+    if found.temporary is not None:
+        why = f" ({found.why})" if found.why else ""
+        say(f"{label}: made into {one} for this once{why}{by}")
+    elif found.made:
+        both = index and links
+        what = f"{'a graph and an index' if both else one} made of it, {format_size(found.nbytes)}"
+        say(f"{label}: {what}, {'are' if both else 'is'} cached until it changes{by}")
+    else:
+        say(f"{label}: unchanged, so the cached {one.split()[1]} is used{by}")
+    return str(found.index if index else found.graph)
+
+
+def _typed_here() -> set[str]:
+    """Return the flags that the command has."""
+    parameters = click.get_current_context().command.params
+    return {name for parameter in parameters for name in parameter.opts}
+
+
+def report_inputs(graph: Graph, typed: Callable[[str], str] = str, links: bool = True) -> None:
+    """Say how the inputs of a graph were read: ``links``, with what was left out of them, the sides
+    by an example of each, titles; and what to type if that was wrong, ``typed`` of an option of
+    ``cocite ingest``.
+    """
+
+    def hint(line: str) -> None:
+        say(_HINT.sub(lambda option: typed(option[0]), line))
+
+    titles = graph.store.facts.get("titles")
+    for source in graph.store.facts["sources"] if links else ():
+        _report_input(source, hint)
+    sides = graph.sides
+    if links and sides is not None and sides.left and sides.right:
+        each = (
+            f"{count:,} {title}, such as {graph.names.stored.name(sides.named(title).start)!r}"
+            for title, count in zip(sides.titles, (sides.left, sides.right), strict=True)
+        )
+        other = "if it is the other way round: --columns SOURCE,TARGET"
+        hint(f"  sides: {'; '.join(each)} ({other})")
+    if titles is None:
+        return
+    for source in titles["sources"]:
+        _report_input(source, say)
+    if titles["unknown"]:
+        some = ", ".join(map(repr, titles["strangers"]))
+        more = ", ..." if titles["unknown"] > len(titles["strangers"]) else ""
+        names = counted(titles["unknown"], "name")
+        say(f"  no node is called like {names} with a title: {some}{more}")
+    if titles["others"]:
+        say(f"  {titles['others']:,} more titles of nodes that have one: the first one is taken")
+
+
+def _report_input(source: dict[str, Any], hint: Callable[[str], None]) -> None:
+    guessed = source.get("first") and not source["header"] and not source["integers"]
+    titles = " (if these name the columns: --header yes)" if guessed else ""
+    hint(f"read {source['read_as']}{titles}")
+    if source["bad_rows"]:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in source["bad_rows"].items())
+        say(f"  left out bad rows: {kinds}")
+        for example in source["examples"]:
+            say(f"    {example}")
+
+
+# -- what answers --------------------------------------------------------------------------------
+
+
+def opened(
+    path: str, source: IndexSource, named: Sequence[str] = (), **limits: Any
+) -> tuple[Index, dict[str, Any]]:
+    """Return what answers, and the settings of the question.
+
+    ``named`` are the nodes that are asked for, of which the last one may have taken the place of
+    ``path``; ``limits`` are threads and memory.
+    """
+    from cocite.search import open_index
+
+    links, kind, where = is_links(path), kind_of(path), source.where
+    if named and kind is None and not links:
+        swapped = kind_of(named[-1]) or ("file of links" if is_links(named[-1]) else None)
+        if swapped is not None and named[-1] != "-":
+            raise UsageError(f"{named[-1]} comes first: the {swapped}, then what is asked of it")
+    stored = not links and kind == "graph"
+    if not links:
+        refuse_unused(path, where, source.reading, stored=stored)
+    if (links or stored) and where.graphs:
+        what = "is a file of links" if links else "is a graph itself"
+        raise UsageError(f"{path} {what}: leave --graph out")
+    exclude = _left_out(path, where.exclude_nodes, links, named)
+    if not links and not stored:
+        for name in source.graph.changed():
+            raise UsageError(
+                f"--{name} is fixed when an index is built; {path} is no stored graph. Ask the "
+                "graph itself, or build another index"
+            )
+        graphs = list(where.graphs)
+        return open_index(path, graph=graphs, verify=verifying(), **limits), source.settings
+    once = Resources.checked(**limits)  # read of the machine once, for the build and the question
+    own: dict[str, Any] = {"threads": once.threads, "memory": once.memory}
+    built, asked = _built_for(path, source, "file of links" if links else "graph")
+    found = cached(path, where, source.reading, index=True, built=built, exclude=exclude, **own)
+    return open_index(found, graph=path if stored else None, **own), asked
+
+
+def _built_for(
+    path: str, source: IndexSource, what: str
+) -> tuple[BuildOptions | None, dict[str, Any]]:
+    """Return what the index of links or a graph is made of, None for the default one, and the
+    settings of the question.
+    """
+    from cocite.index.plan import BuildOptions
+
+    chosen, measure = source.graph, find_measure(source.graph.measure or DEFAULT)
+    if measure.texts:
+        raise UsageError(
+            f"{measure.name} compares texts: cocite index {shlex.quote(path)} --measure "
+            f"{measure.name} --texts FOLDER -o INDEX; then ask INDEX"
+        )
+    for name in source.settings:
+        takers = [
+            each.name
+            for each in MEASURES.values()
+            if any(setting.name == name for setting in (*each.build, *each.ask))
+        ]
+        if measure.name not in takers:
+            raise UsageError(
+                f"{measure.name} answers for this {what}, and it has no {flag_of(name)}. Leave "
+                f"that out, or choose a measure that has it, with --measure: {or_of(takers)}"
+            )
+    names = {setting.name for setting in measure.ask}
+    asked = {name: value for name, value in source.settings.items() if name in names}
+    built = {name: value for name, value in source.settings.items() if name not in names}
+    plain = chosen.direction is None and not chosen.unweighted and not built
+    if measure.name == DEFAULT and plain:
+        return None, asked
+    made = (measure.name, chosen.direction, None, built)
+    return BuildOptions.checked(*made, unweighted=chosen.unweighted), asked
+
+
+def _left_out(path: str, file: Path | None, links: bool, named: Sequence[str]) -> list[str]:
+    """Return the nodes that are to be left out, none of them asked for."""
+    if file is None:
+        return []
+    if not links:
+        graph = path if kind_of(path) == "graph" else "GRAPH"
+        raise UsageError(
+            f"{path} is no file of links. Leave nodes out of the graph, and ask what comes of it: "
+            f"cocite ingest {graph} -o DIR --exclude-nodes {file}"
+        )
+    exclude = excluded_in(file, ()) or []
+    for name in {*named} & {*exclude}:
+        raise UsageError(f"{name!r} is asked for, and is to be left out by {file}")
+    return exclude
 
 
 def query_nodes(
@@ -100,148 +471,94 @@ def query_nodes(
     return found, [found.nodes.name(len(found.nodes) - 1)]
 
 
-def opened(
-    path: str, source: IndexSource, named: Sequence[str] = (), **means: Any
-) -> tuple[Index, dict[str, Any]]:
-    """Return what answers, and the settings of the question.
-
-    ``named`` are the nodes that are asked for, of which the last one may have taken the place of
-    ``path``; ``means`` are threads and memory.
-    """
-    from cocite.search import open_index
-
-    links = is_links(path)
-    _check_first(path, links, named)
-    stored = not links and kind_of(path) == "graph"
-    where, chosen = source.where, source.graph.changed()
-    if not links:
-        refuse_folder(path)
-        refuse_options(path, where, source.reading, stored=stored)
-    if (links or stored) and where.graphs:
-        what = "is a file of links" if links else "is a graph itself"
-        raise UsageError(f"{path} {what}: leave --graph out")
-    exclude = _left_out(path, where.exclude_nodes, links, named)
-    if not links and not stored:
-        if chosen:
-            raise UsageError(
-                f"--{next(iter(chosen))} is fixed when an index is built; {path} is no stored "
-                "graph. Ask the graph itself, or build another index"
-            )
-        graph = list(where.graphs)
-        return open_index(path, graph=graph, verify=verifying(), **means), source.settings
-    limits = Resources.checked(**means)  # read of the machine once, for the build and the question
-    means = {"threads": limits.threads, "memory": limits.memory}
-    built, asked = _built_for(path, source, "file of links" if links else "graph")
-    found = cached(path, where, source.reading, index=True, built=built, exclude=exclude, **means)
-    return open_index(found, graph=path if stored else None, **means), asked
-
-
-def _check_first(path: str, links: bool, named: Sequence[str]) -> None:
-    """Raise :class:`UsageError` where a node was named before what answers."""
-    swapped = named[-1] if named else None
-    if swapped is not None and kind_of(path) is None and not links:
-        kind = kind_of(swapped) or ("file of links" if is_links(swapped) else None)
-        if kind is not None and swapped != "-":
-            raise UsageError(f"{swapped} comes first: the {kind}, then what is asked of it")
-
-
-def _built_for(
-    path: str, source: IndexSource, what: str
-) -> tuple[BuildOptions | None, dict[str, Any]]:
-    """Return what the index of links or a graph is made of, None for the default one, and the
-    settings of the question.
-    """
-    from cocite.index.plan import BuildOptions
-
-    measure = find_measure(source.graph.measure or DEFAULT)
-    if measure.texts:
-        made_here = "--measure tfidf --texts FOLDER -o INDEX"
-        raise UsageError(
-            f"{measure.name} compares texts: cocite index {shlex.quote(path)} "
-            f"{made_here.replace('text', measure.name, 1)}; then ask INDEX"
-        )
-    _see_it_takes(measure, source.settings, what)
-    names = {setting.name for setting in measure.ask}
-    asked = {name: value for name, value in source.settings.items() if name in names}
-    built = {name: value for name, value in source.settings.items() if name not in names}
-    if (
-        measure.name == DEFAULT
-        and not built
-        and source.graph == GraphQueryOptions(measure=source.graph.measure)
-    ):
-        return None, asked
-    way, bare = source.graph.direction, source.graph.unweighted
-    return BuildOptions.checked(measure.name, way, None, built, unweighted=bare), asked
-
-
-def _left_out(path: str, file: Path | None, links: bool, named: Sequence[str]) -> list[str]:
-    """Return the nodes that are to be left out, none of them asked for."""
-    if file is None:
-        return []
-    if not links:
-        graph = path if kind_of(path) == "graph" else "GRAPH"
-        raise UsageError(
-            f"{path} is no file of links. Leave nodes out of the graph, and ask what comes of it: "
-            f"cocite ingest {graph} -o DIR --exclude-nodes {file}"
-        )
-    exclude = excluded_in(file, ()) or []
-    for name in {*named} & {*exclude}:
-        raise UsageError(f"{name!r} is asked for, and is to be left out by {file}")
-    return exclude
-
-
-def _see_it_takes(measure: Measure, settings: Iterable[str], what: str) -> None:
-    """Raise :class:`UsageError` for a setting that is not one of the measure that answers."""
-    known = {setting.name for setting in (*measure.build, *measure.ask)}
-    for name in settings:
-        if name not in known:
-            takers = [
-                each.name
-                for each in MEASURES.values()
-                if any(setting.name == name for setting in (*each.build, *each.ask))
-            ]
-            raise UsageError(
-                f"{measure.name} answers for this {what}, and it has no --{name.replace('_', '-')}"
-                f". Leave that out, or choose a measure that has it, with --measure: "
-                f"{or_of(takers)}"
-            )
-
-
 def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
-    """What to type for narrower intervals of a measure without samples; empty if nothing does it.
-    ``settings`` are those of the answer.
+    """Return what to type for narrower intervals of a measure without samples; empty if nothing
+    does it. ``settings`` are those of the answer.
     """
     asked = {setting.name for setting in measure.ask}
     for name, times in (("max_edges", 10), ("tolerance", 0.1)):
         value = settings.get(name)
         if name in asked and isinstance(value, int | float):
-            return f"--{name} {value * times:g}" if times < 1 else f"--{name} {value * times}"
+            return (
+                f"{flag_of(name)} {value * times:g}"
+                if times < 1
+                else (f"{flag_of(name)} {value * times}")
+            )
     return ""
-
-
-def _unrefined(measure: Measure) -> str:
-    """Why there is nothing to refine, and what gives better scores if anything does."""
-    asked = {setting.name for setting in measure.ask}
-    if "max_edges" in asked:
-        return f"{measure.name} has no samples; a larger --max-edges narrows its intervals"
-    if "tolerance" in asked:
-        return f"{measure.name} has no samples; a smaller --tolerance narrows its intervals"
-    return f"the scores of {measure.name} are computed, and not estimated"
 
 
 @contextmanager
 def preparing(index: Index, refine: bool) -> Iterator[None]:
     """Show what is made ready for a refined answer, which an index may hold already; or say that
-    there is nothing to refine.
+    there is nothing to refine, and what gives better scores if anything does.
     """
+    if refine and index.refiner is None:
+        option = "--refine" if is_set("refine") else "--target-error"
+        measure = index.stored.measure
+        asked = {setting.name for setting in measure.ask}
+        why = f"the scores of {measure.name} are computed, and not estimated"
+        for name, change in (("tolerance", "smaller"), ("max_edges", "larger")):
+            if name in asked:
+                why = f"{measure.name} has no samples; a {change} {flag_of(name)} narrows its "
+                why += "intervals"
+        say(f"{option} changes nothing: {why}")
     if not refine or index.refiner is None:
-        if refine:
-            option = "--refine" if is_set("refine") else "--target-error"
-            say(f"{option} changes nothing: {_unrefined(index.stored.measure)}")
         yield
         return
     with Stages({"refining": "nodes"}) as stages:
+        show_refining(index, stages)
+        yield
+
+
+def show_refining(index: Index, stages: Stages) -> None:
+    """Show what is made ready for refined answers among the other stages."""
+    if index.refiner is not None:
         index.refiner.report = lambda sweep, done, total: stages(
             f"refining {sweep + 1}", done, total
         )
-        yield
+
+
+# -- names as they are typed -------------------------------------------------------------
+
+
+_INDEXES = ("index.html", "index.htm", "index.xhtml", "index.xht", "index.shtml")
+
+
+def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = None) -> list[str]:
+    """Return the names of ``nodes`` as they are stored in the index of ``path``; of those of a
+    ``side``, if one is said. Raises :class:`UsageError` if there are no sides.
+
+    A name in another spelling, or a title, is the node that is meant if there is only one. Of a
+    folder of HTML pages a shell completes the paths of files: ``site/guide/install.html`` or, in
+    the folder itself, ``./guide/install.html``, where the page is ``guide/install.html``.
+    """
+    if side is not None:
+        sides = index.nodes.sides
+        if sides is None:
+            raise UsageError(f"{index.stored.store.path} is not bipartite: leave --side out")
+        nodes = [sides.name(side, node) for node in nodes]
+    elif os.path.isdir(path) and kind_of(path) is None:
+        nodes = [node if node in index.nodes else _page(index.nodes, path, node) for node in nodes]
+    resolver, found = Resolver(index.nodes), []
+    for typed in nodes:
+        node = resolver.find(typed)
+        found.append(typed if node is None else index.nodes.stored.name(node))
+        if found[-1] != typed:
+            say(f"{typed!r} is answered as {found[-1]!r}")
+    return found
+
+
+def _page(names: Names, folder: str, typed: str) -> str:
+    """Return the page at a path, which counts from here, then from the folder; a folder is its
+    index page, as in a URL. What was typed, if there is none.
+    """
+    root = Path(os.path.realpath(folder))
+    for base in (Path(), root):
+        real = Path(os.path.realpath(base / typed))
+        if not real.is_relative_to(root) or not real.exists():
+            continue
+        for found in (real, *(real / name for name in _INDEXES)):
+            name = found.relative_to(root).as_posix()
+            if name in names:
+                return name
+    return typed

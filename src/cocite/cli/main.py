@@ -19,56 +19,36 @@ import click
 
 from cocite import __version__
 from cocite.cli import CACHED, COMPLETE, GIVEN
-from cocite.cli.messages import LOG_JSON, QUIET, VOICE, shown
+from cocite.cli.console import CONSOLE, LOG_JSON, QUIET, printable
 from cocite.errors import CociteError, Damaged, UnknownNode
 from cocite.resources import note_low_memory
 
 _COMMANDS = {
-    "ingest": ("cocite.cli.commands.ingest", "Turn files of links into a stored graph."),
-    "generate": ("cocite.cli.commands.ingest", "Make a web-like graph of any size."),
-    "info": ("cocite.cli.commands.info", "Show what a stored graph or index holds."),
-    "nodes": ("cocite.cli.commands.nodes", "Find nodes by a part of their names."),
-    "tune": ("cocite.cli.commands.tune", "Find out what an index of a graph should be made of."),
-    "index": ("cocite.cli.commands.index", "Build the index that answers queries."),
-    "plan": (
-        "cocite.cli.commands.plan",
-        "Tell how large, how fast and how exact an index will be.",
-    ),
-    "merge": ("cocite.cli.commands.update", "Join indexes of different samples of one graph."),
-    "refresh": ("cocite.cli.commands.update", "Update an index to a graph that has changed."),
-    "measures": ("cocite.cli.commands.index", "List the measures and their settings."),
-    "related": ("cocite.cli.commands.related", "List the nodes most related to a node."),
-    "related-all": (
-        "cocite.cli.commands.related_all",
-        "Write the most related nodes of every node to a file.",
-    ),
-    "similarity": (
-        "cocite.cli.commands.similarity",
-        "Tell how similar two nodes are, or many pairs.",
-    ),
-    "all-pairs": (
-        "cocite.cli.commands.all_pairs",
-        "Compute the exact similarity of all pairs of nodes.",
-    ),
-    "why": ("cocite.cli.commands.why", "Show which pages make two nodes similar."),
-    "serve": ("cocite.cli.commands.serve", "Answer questions over HTTP."),
-    "rank": ("cocite.cli.commands.rank", "Compute the PageRank of every node."),
-    "evaluate": (
-        "cocite.cli.commands.evaluate",
-        "Tell how good the answers are, by labels and by texts.",
-    ),
-    "verify": ("cocite.cli.commands.info", "Check every byte of a stored graph or index."),
-    "cache": (
-        "cocite.cli.commands.info",
-        "Look after what is cached of links and of stores at URLs.",
-    ),
-    "cluster": (
-        "cocite.cli.commands.cluster",
-        "Start several nodes on this machine, or show a cluster's.",
-    ),
-    "completion": ("cocite.cli.completion", "Make a shell complete commands, options and names."),
-    "help": ("cocite.cli.completion", "Show the help of a command."),
+    "ingest": ("ingest", "Turn files of links into a stored graph."),
+    "generate": ("ingest", "Make a web-like graph of any size."),
+    "info": ("info", "Show what a stored graph or index holds."),
+    "nodes": ("nodes", "Find nodes by a part of their names."),
+    "tune": ("tune", "Find out what an index of a graph should be made of."),
+    "index": ("index", "Build the index that answers queries."),
+    "plan": ("plan", "Tell how large, how fast and how exact an index will be."),
+    "merge": ("update", "Join indexes of different samples of one graph."),
+    "refresh": ("update", "Update an index to a graph that has changed."),
+    "measures": ("index", "List the measures and their settings."),
+    "related": ("related", "List the nodes most related to a node."),
+    "related-all": ("related_all", "Write the most related nodes of every node to a file."),
+    "similarity": ("similarity", "Tell how similar two nodes are, or many pairs."),
+    "all-pairs": ("all_pairs", "Compute the exact similarity of all pairs of nodes."),
+    "why": ("why", "Show which pages make two nodes similar."),
+    "serve": ("serve", "Answer questions over HTTP."),
+    "rank": ("rank", "Compute the PageRank of every node."),
+    "evaluate": ("evaluate", "Tell how good the answers are, by labels and by texts."),
+    "verify": ("info", "Check every byte of a stored graph or index."),
+    "cache": ("info", "Look after what is cached of links and of stores at URLs."),
+    "cluster": ("cluster", "Start several nodes on this machine, or show a cluster's."),
+    "completion": ("completion", "Make a shell complete commands, options and names."),
+    "help": ("completion", "Show the help of a command."),
 }
+"""A command -> its module in ``commands/``, and what it does."""
 
 
 class StoredPath(click.Path):
@@ -82,7 +62,7 @@ class StoredPath(click.Path):
     ) -> str | bytes | os.PathLike[str]:
         """As of any path."""
         if isinstance(value, str) and "://" in value:
-            from cocite.cli.link_files import graph_url
+            from cocite.cli.inputs import graph_url
 
             if graph_url(value) is not None:
                 from cocite.io.remote import copied
@@ -106,7 +86,7 @@ _SAID = (
         *QUIET,
         is_flag=True,
         expose_value=False,
-        help="Say nothing on standard error but what is wrong: no progress, no notes.",
+        help="Print warnings and errors only on standard error: no progress, no notes.",
     ),
     click.option(
         LOG_JSON,
@@ -116,7 +96,7 @@ _SAID = (
         "line, with time, level, message.",
     ),
 )
-"""What every command takes, before its name and behind it; :class:`Voice` goes by it."""
+"""What every command takes, before its name and behind it; :class:`Console` goes by it."""
 
 
 def _also_here(command: click.Command) -> None:
@@ -139,7 +119,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = import_module(_COMMANDS[cmd_name][0])
+        module = import_module(f"cocite.cli.commands.{_COMMANDS[cmd_name][0]}")
         command = cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
         _also_here(command)
         for parameter in command.params:
@@ -222,27 +202,27 @@ class _Log(logging.Handler):
     """What the package warns of or tells, a line each on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        VOICE.say(record.getMessage(), "warning" if record.levelno >= logging.WARNING else "info")
+        CONSOLE.say(record.getMessage(), "warning" if record.levelno >= logging.WARNING else "info")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     # Not cli.main: that would take a closed pipe for an error of its own.
     given = sys.argv[1:] if arguments is None else list(arguments)
-    VOICE.choose(given)
+    CONSOLE.choose(given)
     log = logging.getLogger("cocite")
-    shown, before = _Log(logging.INFO), log.level
-    log.addHandler(shown)
+    handler, before = _Log(logging.INFO), log.level
+    log.addHandler(handler)
     log.setLevel(logging.INFO)
     try:
         if arguments is None and COMPLETE in os.environ:
-            from cocite.cli.completion import answer
+            from cocite.cli.commands.completion import answer
 
             return answer(cli, os.environ[COMPLETE])
         return _run(given)
     finally:
         log.setLevel(before)
-        log.removeHandler(shown)
+        log.removeHandler(handler)
 
 
 def _run(given: list[str]) -> int:
@@ -257,27 +237,29 @@ def _run(given: list[str]) -> int:
             error = click.BadParameter(_plain(error), error.ctx, error.param)
         if isinstance(error, click.NoSuchOption) and (told := _of_ingest(error)):
             error = click.UsageError(told, error.ctx)
-        if VOICE.as_json:
-            VOICE.say(error.format_message(), "error", code=error.exit_code)
+        if CONSOLE.as_json:
+            CONSOLE.say(error.format_message(), "error", code=error.exit_code)
         else:
             usage = io.StringIO()
             error.show(usage)
-            print(shown(usage.getvalue()), end="", file=sys.stderr, flush=True)
+            print(printable(usage.getvalue()), end="", file=sys.stderr, flush=True)
         return error.exit_code
     except CociteError as error:
         if isinstance(error, UnknownNode):
-            if typed := _by_name(given, error):
-                error.add_note(f"Type: {typed}")
+            if len(error.titled) == 1 == given.count(str(error.name)):  # its title was typed
+                node = error.titled[0][0]
+                words = [node if word == error.name else word for word in given]
+                error.add_note(f"Type: {shlex.join(['cocite', *words])}")
             if os.path.isfile(str(error.name)) and str(error.name) in given:
                 error.add_note(
                     "It is a file: to ask several files of links, name them by a pattern in "
                     "quotation marks, such as 'links/*.tsv'"
                 )
-        message = ". ".join([_by_option(given, str(error)), *_notes(error)])
-        VOICE.say(message, "error", code=error.exit_code)
+        message = ". ".join([_by_option(given, str(error)), *getattr(error, "__notes__", [])])
+        CONSOLE.say(message, "error", code=error.exit_code)
         return error.exit_code
     except KeyboardInterrupt as stopped:
-        VOICE.interrupted("".join(f"; {note}" for note in _notes(stopped)))
+        CONSOLE.interrupted("".join(f"; {note}" for note in getattr(stopped, "__notes__", [])))
         return 130
     except BrokenPipeError:
         # Whoever read our output has enough: not an error, and nothing left to flush.
@@ -287,7 +269,7 @@ def _run(given: list[str]) -> int:
         short = note_low_memory(error)
         if not short and isinstance(error, ImportError):
             raise
-        VOICE.say(short or str(error), "error", code=1)
+        CONSOLE.say(short or str(error), "error", code=1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
@@ -310,7 +292,7 @@ def _invoke(given: list[str], again: bool = True) -> None:
             if any(word == "-" or word.endswith("=-") for word in given):
                 error.add_note("Give the same command again: it is made anew then")
                 raise
-            VOICE.say(f"{source}: what is cached of it is damaged: it is made again")
+            CONSOLE.say(f"{source}: what is cached of it is damaged: it is made again")
         else:
             return
     _invoke(given, again=False)
@@ -318,10 +300,8 @@ def _invoke(given: list[str], again: bool = True) -> None:
 
 def _plain(error: click.BadParameter) -> str:
     """What is wrong with a number in the words of all other errors, and not of click's types."""
-    kind, (value, wrong, _) = (
-        getattr(error.param, "type", None),
-        error.message.partition(" is not "),
-    )
+    kind = getattr(error.param, "type", None)
+    value, wrong, _ = error.message.partition(" is not ")
     if not wrong or not isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
         return error.message
     what = "a whole number" if isinstance(kind, click.types.IntParamType) else "a number"
@@ -357,19 +337,6 @@ def _of_ingest(error: click.NoSuchOption) -> str | None:
     )
 
 
-def _by_name(given: list[str], error: UnknownNode) -> str:
-    """What to type for a node that was asked for by its title, if one is meant."""
-    if len(error.titled) != 1 or given.count(str(error.name)) != 1:
-        return ""
-    node = error.titled[0][0]
-    return shlex.join(["cocite", *(node if word == error.name else word for word in given)])
-
-
-def _notes(stopped: BaseException) -> list[str]:
-    """What those who were interrupted have to say of what is kept."""
-    return list(getattr(stopped, "__notes__", []))
-
-
 def run() -> None:
     """The console script: SIGTERM ends it as Ctrl-C does, and no terminal is too plain for it."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -381,6 +348,6 @@ def run() -> None:
     try:
         code = main()
     except KeyboardInterrupt:  # before or behind what answers it
-        VOICE.interrupted()
+        CONSOLE.interrupted()
         code = 130
     sys.exit(code)

@@ -1,26 +1,30 @@
-"""Flags: those of classes of options (``cocite/options/``), and those of the command line alone.
+"""Flags: from classes of options (``cocite/options/``), from measures' settings, and a few that are
+of the command line alone: formats, threads and memory, a cluster, checksums.
 
-The others are formats, threads and memory, a cluster, and whether checksums are compared.
+Measures share the names of their settings; a flag says which measures take it, and what they take
+by default. What is not given is left to the measure, and what a measure does not have it refuses.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
-from math import isinf
+from math import inf, isinf
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from cocite.cli.help import Sectioned
+from cocite.cli.help import SETTING, Sectioned
 from cocite.cli.output import GRAPH_OUTPUTS, OUTPUTS, output_called
 from cocite.errors import InputError, UsageError
+from cocite.measures import MEASURES, MEETING_WEIGHT, Measure
+from cocite.options.build import ExistingPath, Sample
 from cocite.options.core import NodeNames, Option, Options
 from cocite.options.query import RanksFile
 from cocite.resources import parse_size
@@ -35,7 +39,84 @@ Command = Callable[..., Any]
 Decorator = Callable[[Any], Any]
 
 
+# -- types of values -------------------------------------------------------------------------
+
+
+class _MeetingWeight(click.ParamType):  # type: ignore[type-arg]
+    """What a meeting is worth, or the name of a file that says it."""
+
+    name = "meeting_weight"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | list[float]:
+        """The numbers of a file; else the text, which is looked at where its walks are known."""
+        if value == "hitting" or not Path(value).is_file():
+            return value
+        try:
+            return [float(line) for line in names_in(Path(value))]
+        except ValueError as error:
+            raise InputError(
+                f"{value}: {error}; it is to hold a number from 0 to 1 for each step, one a line"
+            ) from error
+
+
+class _SampleRange(click.ParamType):  # type: ignore[type-arg]
+    """``100..199``, or one number, as a range."""
+
+    name = "numbers"
+
+    def convert(
+        self, value: str | range, param: click.Parameter | None, ctx: click.Context | None
+    ) -> range:
+        """The range that a text says."""
+        if isinstance(value, range):
+            return value
+        match = re.fullmatch(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?", value)
+        if match is None:
+            self.fail(f"{value!r} is no run of numbers; write it like 100..199", param, ctx)
+        return range(int(match[1]), int(match[2] or match[1]) + 1)
+
+
+def _type_of(option: Option[Any]) -> Any:
+    """Return click's type of an option's values; None for a text."""
+    if option.name == MEETING_WEIGHT.name:
+        return _MeetingWeight()
+    if option.choices:
+        return click.Choice(option.choices, case_sensitive=False)
+    if option.type is int:
+        low, high = (None if isinf(bound) else int(bound) for bound in (option.low, option.high))
+        return click.INT if low is high is None else click.IntRange(low, high)
+    if option.type in (NodeNames, Path, RanksFile):
+        dash = option.metavar.endswith("|-")
+        return click.Path(exists=True, dir_okay=False, allow_dash=dash, path_type=Path)
+    if option.type is ExistingPath:
+        return click.Path(exists=True, path_type=Path)
+    if option.type is Sample:
+        return _SampleRange()
+    return float if option.type is float else None
+
+
 # -- options of a class, as flags ----------------------------------------------------------------
+
+
+SETTINGS = "Settings of the measure"
+"""The title under which they stand in a command's help."""
+ASKED = frozenset(setting.name for measure in MEASURES.values() for setting in measure.ask)
+"""Settings of questions: also those that another measure takes when building."""
+Chooser = Callable[[Measure], Iterable[Option[Any]]]
+BUILDING: Mapping[str, Chooser] = {SETTINGS: lambda measure: measure.build}
+"""``--samples``, ``--length``, ...: what an index is built with."""
+ASKING: Mapping[str, Chooser] = {SETTINGS: lambda measure: measure.ask}
+"""``--decay``, ...: what is chosen when asking."""
+EVERY: Mapping[str, Chooser] = {
+    f"{SETTINGS} when building": lambda measure: (
+        s for s in measure.build + measure.ask if s.name not in ASKED
+    ),
+    f"{SETTINGS} when asking": lambda measure: (
+        s for s in measure.build + measure.ask if s.name in ASKED
+    ),
+}
 
 
 def takes(
@@ -46,16 +127,21 @@ def takes(
     without: Sequence[str] = (),
     section: str = "",
     brief: bool = True,
-    types: Mapping[str, Any] = MappingProxyType({}),
+    settings: Mapping[str, Chooser] | None = None,
     **changes: Mapping[str, Any],
 ) -> Decorator:
     """Give a command the flags of ``kind``; it receives them as one object, called ``name``.
 
     ``only`` names the fields that it takes, by default all, and ``without`` those that it does not.
     ``section`` is the title under which help lists them; ``brief`` says whether short help does.
-    ``types`` are click's, of those that only this command has. ``changes`` are
-    what an option is for this command, such as ``k={"text": "How many rows."}``.
+    ``settings`` are those of measures that the object has, too, by the title of their section.
+    ``changes`` are what an option is for this command, such as ``k={"text": "How many rows."}``.
     """
+    chosen_settings = [
+        (setting, title)
+        for title, chooser in (settings or {}).items()
+        for setting in _settings(chooser)
+    ]
     declared = {
         field: replace(each, **changes.get(field, {}))
         for field, each in kind.declared().items()
@@ -68,11 +154,16 @@ def takes(
             chosen = {
                 field: _as_option(parameters.pop(field), declared[field]) for field in declared
             }
+            if settings is not None:
+                values = {s.name: parameters.pop(SETTING + s.name) for s, _ in chosen_settings}
+                chosen["settings"] = {n: v for n, v in values.items() if v is not None}
             return command(*args, **parameters, **{name: kind(**chosen)})
 
         found: Command = call
+        for setting, title in reversed(chosen_settings):
+            found = _flag(setting, title, True, SETTING)(found)
         for each in reversed(declared.values()):
-            found = _flag(each, section, brief, types.get(each.name))(found)
+            found = _flag(each, section or each.section, brief)(found)
         return found
 
     return decorate
@@ -84,58 +175,33 @@ def flag_of(name: str, *kinds: type[Options]) -> str:
     return found.flag.split(",")[0] if found and found.flag else "--" + name.replace("_", "-")
 
 
-def _flag(option: Option[Any], section: str, brief: bool, kind: Any) -> Decorator:
+def _flag(option: Option[Any], section: str, brief: bool, prefix: str = "") -> Decorator:
     """Return click's option for one of ours."""
-    names = option.flag.split(",") if option.flag else ["--" + option.name.replace("_", "-")]
-    default = option.default_text
+    names = option.flag.split(",") if option.flag else [flag_of(option.name)]
     simple = not isinstance(option.default, tuple)
     more: dict[str, Any] = {"default": option.default if simple else None}
-    more["metavar"] = option.metavar or None
-    help_text = option.negated or option.text
     if option.type is bool:
         more |= {"is_flag": True, "flag_value": not option.default}
-    elif option.choices:
-        more["type"] = click.Choice(option.choices, case_sensitive=False)
-    elif option.type is int:
-        low, high = (None if isinf(bound) else int(bound) for bound in (option.low, option.high))
-        more["type"] = click.IntRange(low, high)
-    elif option.type is float:
-        more["type"] = float
-    elif option.type in (NodeNames, Path, RanksFile):
-        dash = option.metavar.endswith("|-")
-        more["type"] = click.Path(exists=True, dir_okay=False, allow_dash=dash, path_type=Path)
-    if complete := _COMPLETED.get(option.name):
-        more["shell_complete"] = complete
-    if kind is not None:
-        more["type"] = kind
+    else:
+        more |= {"metavar": option.metavar or None, "type": _type_of(option)}
+    if option.name.removesuffix("s") in ("measure", "direction"):
+        more["shell_complete"] = _completed
     if option.many and option.type is not NodeNames:
         more |= {"multiple": True, "default": ()}
-    if default:
-        help_text = f"{help_text}  [default: {default}]"
-    if section := section or option.section:
+    more["help"] = option.negated or option.text
+    if option.default_text:
+        more["help"] += f"  [default: {option.default_text}]"
+    if section:
         more |= {"cls": Sectioned, "section": section, "brief": brief}
-    return click.option(*names, option.name, **more, help=help_text)
+    return click.option(*names, prefix + option.name, **more)
 
 
-def _measures(context: click.Context, parameter: click.Parameter, text: str) -> Any:
-    from cocite.cli.completion import measure_names  # the shell alone waits for it
+def _completed(context: click.Context, parameter: click.Parameter, text: str) -> Any:
+    from cocite.cli.commands import completion  # the shell alone waits for it
 
-    return measure_names(context, parameter, text)
-
-
-def _directions(context: click.Context, parameter: click.Parameter, text: str) -> Any:
-    from cocite.cli.completion import direction_names
-
-    return direction_names(context, parameter, text)
-
-
-_COMPLETED = {
-    "measure": _measures,
-    "measures": _measures,
-    "direction": _directions,
-    "directions": _directions,
-}
-"""What a shell offers, by the name of an option."""
+    measure = str(parameter.name).startswith("measure")
+    names = completion.measure_names if measure else completion.direction_names
+    return names(context, parameter, text)
 
 
 def _as_option(value: Any, option: Option[Any]) -> Any:
@@ -143,6 +209,52 @@ def _as_option(value: Any, option: Option[Any]) -> Any:
     if option.type is NodeNames and isinstance(value, Path):
         return names_in(value)
     return option.default if value is None or (option.many and not value) else value
+
+
+def _settings(chooser: Chooser) -> list[Option[Any]]:
+    """Return the settings that any measure takes, in the words of those that take them."""
+    takers: dict[str, dict[str, Option[Any]]] = {}
+    for measure in MEASURES.values():
+        for setting in chooser(measure):
+            takers.setdefault(setting.name, {})[measure.name] = setting
+    found = []
+    for name, each in takers.items():
+        first, texts = next(iter(each.values())), dict[str, list[str]]()
+        for measure_name, setting in each.items():
+            texts.setdefault(setting.text, []).append(measure_name)
+        if len(texts) > 1:
+            text = " ".join(f"For {', '.join(names)}: {said}." for said, names in texts.items())
+        else:
+            text = first.text[0].upper() + first.text[1:] + "."
+            text += f" For {', '.join(each)}." if len(each) < len(MEASURES) else ""
+        if name == MEETING_WEIGHT.name:
+            text += " The name of a FILE stands for what is in it: a number for each step, one a "
+            text += "line."
+        usual, *others = dict.fromkeys(setting.default for setting in each.values())
+        defaults = [str(usual)] + [
+            f"{value} for {', '.join(n for n, s in each.items() if s.default == value)}"
+            for value in others
+        ]
+        choices = tuple(dict.fromkeys(c for setting in each.values() for c in setting.choices))
+        unset = "" if first.type is bool else "; ".join(defaults)
+        metavar = "FILE|hitting|EXPR" if name == MEETING_WEIGHT.name else ""
+        allowed: dict[str, Any] = {
+            "choices": choices,
+            "kind": first.type,
+            "unset": unset,
+            "metavar": metavar,
+        }
+        found.append(Option(name, None, text, -inf, inf, **allowed))
+    return found
+
+
+def is_set(parameter: str) -> bool:
+    """Return whether a parameter of this command was given, and not left to its default."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is not ParameterSource.DEFAULT
+
+
+# -- outputs -------------------------------------------------------------------------------------
 
 
 def target_for(
@@ -163,28 +275,34 @@ def target_for(
     )
 
 
-_SAFE = "cocite.safe_csv"
+def _remembered(*names: str, **more: Any) -> tuple[Decorator, Callable[[], bool]]:
+    """Return a flag that a command does not receive, and what says whether it was given."""
+    key = f"cocite{names[0]}"
 
+    def remember(context: click.Context, parameter: click.Parameter, chosen: bool) -> None:
+        context.meta[key] = chosen
 
-def _safely(context: click.Context, parameter: click.Parameter, chosen: bool) -> None:
-    context.meta[_SAFE] = chosen
-
-
-def safe_csv() -> bool:
-    """Whether the command writes CSV and TSV for spreadsheets (``--safe-csv``)."""
-    return bool(click.get_current_context().meta.get(_SAFE, False))
+    decorator = click.option(*names, is_flag=True, expose_value=False, callback=remember, **more)
+    return decorator, lambda: bool(click.get_current_context().meta.get(key, False))
 
 
 # Eager, as --format asks for it; so it is told by --help-all where --help has a line an option.
-_safe_option: Decorator = click.option(
+_safe_option, safe_csv = _remembered(
     "--safe-csv",
-    is_flag=True,
     is_eager=True,
-    expose_value=False,
-    callback=_safely,
     help="In CSV and TSV put an apostrophe before names, titles and other texts that a spreadsheet "
     "would take for formulas: those that begin with =, +, -, @, a tab or the end of a line.",
 )
+no_verify_option, _unverified = _remembered(
+    "--no-verify",
+    help="Skip checksum verification of the files that are read. Otherwise a file that was damaged "
+    "since it was written is an error that names it, and not a wrong result.",
+)
+
+
+def verifying() -> bool:
+    """Return whether the command compares what it reads with its checksums."""
+    return not _unverified()
 
 
 def _formats(names: Sequence[str], more: str = "") -> Decorator:
@@ -221,28 +339,19 @@ def overwrite_option(kind: str) -> Decorator:
     )
 
 
-_UNVERIFIED = "cocite.unverified"
+def store_option(kind: str) -> Decorator:
+    """Add ``--output`` to a command that makes a store of that kind, here or at a URL."""
+    return click.option(
+        "-o",
+        "--output",
+        required=True,
+        metavar="DIR",
+        help=f"The {kind} to make: a directory, or a URL (s3://..., gs://..., file://...), where "
+        "it comes when it is whole.",
+    )
 
 
-def _without_verifying(context: click.Context, parameter: click.Parameter, chosen: bool) -> None:
-    context.meta[_UNVERIFIED] = chosen
-
-
-no_verify_option: Decorator = click.option(
-    "--no-verify",
-    is_flag=True,
-    expose_value=False,
-    callback=_without_verifying,
-    help="Do not compare the files that are read with their checksums. Otherwise a file that was "
-    "damaged since it was written is an error that names it, and not a wrong result.",
-)
-
-
-def verifying() -> bool:
-    """Whether the command compares what it reads with its checksums: it has no ``--no-verify``, or
-    it was not given.
-    """
-    return not click.get_current_context().meta.get(_UNVERIFIED, False)
+# -- resources -----------------------------------------------------------------------------------
 
 
 threads_option: Decorator = click.option(
@@ -282,54 +391,13 @@ def cluster_option(what: str) -> Decorator:
     )
 
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-"""A file that is there."""
-THERE = click.Path(exists=True, path_type=Path)
-"""A file or a folder that is there."""
-
-
-def excluded_in(file: Path | None, links: Iterable[str]) -> list[str] | None:
-    """The names in the file of ``--exclude-nodes``, ``-`` being standard input, unless it is that
-    of ``links``; None if no file is given. Raises :class:`UsageError` and :class:`InputError`.
-    """
-    if file is None or str(file) != "-":
-        return None if file is None else names_in(file)
-    if "-" in links:
-        raise UsageError("standard input (-) is named twice, for links and for nodes to leave out")
-    return _names(sys.stdin.buffer.read(), "standard input")
-
-
-def names_in(path: Path) -> list[str]:
-    """The names in a file, one a line, empty lines left out; raises :class:`InputError`."""
-    return _names(path.read_bytes(), str(path))
-
-
-def _names(content: bytes, label: str) -> list[str]:
-    try:
-        lines = content.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{label} is not text in UTF-8 (byte {error.start:,}); it is to hold names, one a line"
-        ) from error
-    return [name for name in (line.removesuffix("\r") for line in lines) if name]
-
-
-def is_set(parameter: str) -> bool:
-    """Whether a parameter of this command was given, and not left to its default."""
-    source = click.get_current_context().get_parameter_source(parameter)
-    return source is not ParameterSource.DEFAULT
-
-
-# -- apart -------------------------------------------------------------------------------
-
-
 @contextmanager
 def partition_option(
     graph: str, address: str | None, memory: int | None, *, cut: bool = False
 ) -> Iterator[tuple[BlockedGraph, int]]:
-    """The graph in blocks, which will live on the cluster at the ``address``, and how many bytes a
-    block may take there: as given, or what the nodes have. Raises :class:`UsageError` if there is
-    no address, or something is said of how the graph is to be ``cut``.
+    """Open a partitioned graph on the cluster at the ``address``, with the bytes that a block may
+    take there. Raises :class:`UsageError` if there is no address, or something is said of how the
+    graph is to be ``cut``.
     """
     from cocite.graph.partitions import BlockedGraph
 
@@ -348,3 +416,32 @@ def partition_option(
     with Cluster.connect(address) as cluster:
         found = BlockedGraph.open(graph, verify=verifying(), crew=hiring(cluster))
         yield found, cluster.memory_each(memory, 1)
+
+
+# -- names in files ------------------------------------------------------------------------------
+
+
+def excluded_in(file: Path | None, links: Iterable[str]) -> list[str] | None:
+    """Return the names in the file of ``--exclude-nodes``, ``-`` being standard input, unless it is
+    that of ``links``; None if no file is given. Raises :class:`UsageError` and :class:`InputError`.
+    """
+    if file is None or str(file) != "-":
+        return None if file is None else names_in(file)
+    if "-" in links:
+        raise UsageError("standard input (-) is named twice, for links and for nodes to leave out")
+    return _names(sys.stdin.buffer.read(), "standard input")
+
+
+def names_in(path: Path) -> list[str]:
+    """Return the names in a file, one a line, without empty lines; raises :class:`InputError`."""
+    return _names(path.read_bytes(), str(path))
+
+
+def _names(content: bytes, label: str) -> list[str]:
+    try:
+        lines = content.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{label} is not text in UTF-8 (byte {error.start:,}); it is to hold names, one a line"
+        ) from error
+    return [name for name in (line.removesuffix("\r") for line in lines) if name]

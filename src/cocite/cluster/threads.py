@@ -1,27 +1,16 @@
-"""Run many items on a few workers, and hand the results over in the order of the items.
+"""Threads that share work, and the workers that hold the blocks of a graph.
 
-Each worker owns scratch memory, so there are as many workers as threads, and an item takes
-whichever is free. One more item is begun than there are workers, so at most that many results
-wait for their turn, which bounds memory.
-Kernels release the interpreter lock; one worker runs without any thread. So does a single item, and
-so do items that take less than to hand them over does (:class:`Pace`): threads that pass the lock
-to and fro for them take ten times as long.
+* :class:`Team` splits each of thousands of small steps into one part a thread. Parts are ranges,
+  aligned so that two threads do not write to one cache line.
+* :func:`in_order` runs items on a few workers, and yields results in the order of the items. Each
+  worker owns scratch memory. One more item is begun than there are workers, which bounds memory.
+* A :class:`WorkerPool` makes one object a block, wherever, and calls its methods. A call may have
+  several answers: *handles*, which may be arguments of further calls, or taken (``take``). Calls to
+  one object are made one after another. ``Alone`` is the pool of one process, where a handle is its
+  value; a cluster does the same by messages (``cluster/workers.py``).
 
-Threads that split one range of work again and again.
-
-``in_order`` hands out items; a :class:`Team` is for the loop that cuts each of thousands of small
-steps into one part a thread and waits for all of them. Parts are ranges, aligned so that
-two threads do not write to one cache line.
-
-Those who hold the blocks of a graph, one each, and how to ask them.
-
-A *crew* makes one object a block, wherever, and calls its methods. A call may have several answers,
-each handed on by itself, without passing through who conducts the run: what is given out are
-*handles*, which may be arguments of further calls, or taken (``take``). Calls to one object are
-made one after another, in the order in which they were asked for.
-
-``Alone`` is the crew of one process: objects are made here, calls are made at once, and a handle is
-its value. Crews of other processes (``ray/``) do the same by messages.
+Kernels release the interpreter lock. Items that take less than handing them over run without
+threads (:class:`Pace`): threads that pass the lock to and fro take ten times as long.
 """
 
 from __future__ import annotations
@@ -105,9 +94,8 @@ _QUICK = 150e-6
 
 
 class Pace:
-    """How quick items are, by those that are done; who runs items of one kind again and again has
-    one for all of them. Two in a row that are not quick bring the threads back, and some that are
-    send them away.
+    """How quick items are, by those that are done; one serves all runs of items of one kind. Two in
+    a row that are not quick bring the threads back, and some that are send them away.
     """
 
     def __init__(self) -> None:
@@ -181,7 +169,7 @@ def in_order(
         wait([future for future in waiting if not future.cancelled()])
 
 
-# -- crew --------------------------------------------------------------------------------
+# -- worker pools ------------------------------------------------------------------------
 
 
 class WorkerPool(Protocol):

@@ -1,10 +1,8 @@
-"""The crew of a cluster: one actor a block, spread over its nodes (``cluster/threads.py``,
-``ray/``).
+"""The worker pool of a cluster: one actor a block, spread over its nodes.
 
 A handle is an answer on the cluster: as an argument of a call it goes from node to node, not
-through this process. Who is lost is made anew by Ray, and knows nothing; calls that were under way,
-and those that come before :meth:`ClusterPool.again`, raise :class:`~cocite.errors.WorkerLost` where
-they are taken.
+through this process. Ray makes lost actors anew, without what they knew; calls that were under way,
+and those before :meth:`ClusterPool.again`, raise :class:`~cocite.errors.WorkerLost` when taken.
 """
 
 from __future__ import annotations

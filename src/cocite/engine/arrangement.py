@@ -1,11 +1,10 @@
 """Links arranged by source for one block of destinations: scans and PageRank read them from disk.
 
 The sources' rows are then read in sequence, and the rows of the block's own nodes, which are
-written at random, fit in memory. Links are arranged once, in scratch, then read by every pass. They
-are sorted in *strips*, pieces that fit in memory. Strips are never merged: a pass goes through the
-strips of a block side by side, a window of sources at a time. A strip is cut anywhere, in the
-middle of a node's in-links too; as these ascend within the graph, a node's terms still come in
-ascending order of source, whatever the blocks and strips.
+written at random, fit in memory. Links are arranged once, in scratch, and sorted in *strips*,
+pieces that fit in memory. A pass goes through the strips of a block side by side, a window of
+sources at a time. A strip is cut anywhere, in the middle of a node's in-links too; as these ascend
+within the graph, a node's terms still come in ascending order of source.
 
 A strip is a stream of 32-bit words: a source, its targets in the block, the last one marked
 (``kernels/scan.py``). That is 4 bytes a link and 4 for every source in a strip.

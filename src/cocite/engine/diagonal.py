@@ -2,40 +2,31 @@
 
     S = sum over l of c**l Q**l D (Q')**l,      D(w) = 1 - c * mean of S over pairs of in-neighbors
 
-D is found by sweeps. Each finds the residual r(v) = S'(v, v) - 1 of the diagonal D' so far, between
-two bounds (``kernels/linear.py``), and, as the scores of a node and itself are known to be 1,
-moves
+Each sweep finds the residual r(v) = S'(v, v) - 1 of the diagonal D' so far, between two bounds
+(``kernels/linear.py``), and, as the scores of a node and itself are known to be 1, moves
 
     D'(v)  <-  D'(v) - r(v) + c / d(v)**2 * sum of r over in-neighbors of v
 
-What a sweep leaves comes only from pairs of different in-neighbors, whose scores are small: the
-residual falls by ten or more. Where it does not, as with a decay near 1 on a small graph, at most
-twelve more sweeps each take the last few together. The last sweep moves nothing; it certifies.
-Whatever D' is, every score computed with it is between s (1 + low) and s (1 + high), low and high
-the extremes of r.
-
-What a run has come to after a stage, the limits or a sweep, is the table alone, so a run can go on
-from there. The sweeps begin with the diagonal that in-neighbors without anything in common would
-have, 1 - c / d. Nodes do not wait for each other within a sweep, so threads change nothing.
+What it leaves comes only from pairs of different in-neighbors: the residual falls by ten or more.
+Where it does not, as with a decay near 1, up to twelve more sweeps each mix the last few. The last
+sweep moves nothing; it certifies: every score computed with D' is between s (1 + low) and
+s (1 + high), low and high the extremes of r. Sweeps begin with 1 - c / d. Threads change nothing.
 
 Cost: one short run backward from every node for the limits, and in each sweep one run forward, of
 some hundreds to some thousands of links; 24 bytes a node and thread, 120 a node.
-Source: Maehara, Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (sweeps taken
-together); this correction and certificate are this project's.
-
-Scratch of the pushing kernels: arrays over all nodes, of which only the touched pages exist.
+Source: Maehara, Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (mixing sweeps);
+this correction and certificate are this project's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.cluster import in_order
-from cocite.engine.certificate import LIMITS, Diagonal, SweepReport, Table
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links
 from cocite.resources import Resources, format_size
@@ -43,6 +34,32 @@ from cocite.storage import Scratch
 
 if TYPE_CHECKING:
     from cocite.kernels.linear import RunSpace
+
+
+LIMITS = 5
+"""Levels with limits of their own; the last one's hold beyond."""
+Table = NDArray[np.float32]
+SweepReport = Callable[[int, int, int], None]
+"""Told (sweep, nodes done, nodes in it) while a diagonal is made."""
+
+
+@dataclass(frozen=True)
+class Diagonal:
+    """``table`` float32[nodes, 1 + LIMITS], the diagonal and the limits as the kernels take them;
+    every residual is between ``low`` and ``high``.
+    """
+
+    decay: float
+    table: Table
+    low: float
+    high: float
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the table is between its bounds, nowhere nan, as the kernels rely on."""
+        most = 1.001 / (1 - self.decay)
+        fine = (self.table >= 0) & (self.table <= most)
+        return bool(fine.all() and (self.table[:, 0] <= 1).all())
 
 
 def make_space(nodes: int, entries: int = 0) -> RunSpace:
@@ -278,6 +295,8 @@ class _Making:
 
     def _pass(self, count: int, work: Callable[..., None]) -> None:
         """Run the kernel over pieces of ``count`` nodes on all threads."""
+        from cocite.cluster import in_order
+
         pieces = [(a, min(a + _PIECE, count)) for a in range(0, count, _PIECE)]
 
         def worker(space: RunSpace) -> Callable[[tuple[int, int]], int]:

@@ -1,34 +1,121 @@
-"""The scan over blocks that each live somewhere: messages of values at block borders.
+"""Values that partitions exchange at their borders, and scans over partitions.
 
-    a scan     every block: receives the values that others have sent since the scan before, and
-               combines for each of its nodes those of its in-neighbors (``kernels/scan.py``)
-    a message  the values at the border of two blocks (``engine/border.py``)
+A block numbers the nodes that it reads by ascending id: those below it, its own, those above. So
+the links of a node keep the order of their sources, and sums have the same terms in the same order
+as on one machine: results are equal to the bit, whatever the blocks. A message holds, for a pair of
+blocks, the value of each node of the one that links into the other: once, however many links it has
+there. :class:`ScanBlock` holds the rows of one block and scans them; :class:`BlocksScan` conducts.
 
-Results are those of one machine to the bit, also those of sums (``engine/scan.py``). A block is a
-:class:`ScanBlock`, in a process of its own or not, with its own rows alone; :class:`BlocksScan`
-conducts.
-
-Cost: that of a scan in memory, and :class:`~cocite.engine.carriers.Traffic`.
-Memory of a block: its links twice, and a row of values for each node of its own, twice, and for
-each node of others that it reads; that of the conductor does not depend on the graph.
-Source: 004, section 3; who sends what: Haveliwala, *Efficient computation of PageRank*, 3.2.
+Cost: a scan in memory, and :class:`~cocite.engine.carriers.Traffic`. Memory of a block: its links
+twice, and a row of values for each node of its own, twice, and for each node of others that it
+reads; that of the conductor does not depend on the graph.
+Source: 004, section 3; 001, 2.3.2; Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cocite.cluster.threads import WorkerPool
-from cocite.engine.border import Border, BorderWorker, connect
 from cocite.engine.carriers import Traffic
 from cocite.engine.plan import ROW_BYTES
 from cocite.engine.scan import Fold
 
+Nodes = NDArray[np.uint32]
 Values = NDArray[Any]
+
+
+class Border:
+    """The nodes whose values a block reads, and who reads the values of its own nodes.
+
+    ``reads`` uint32 are all nodes that it reads, ascending; ``slots`` has the part of them that
+    each block holds, and ``own`` is the part of the block. ``cuts`` uint32[blocks + 1] are the
+    first nodes of all blocks.
+    """
+
+    def __init__(self, reads: Nodes, cuts: Nodes, block: int) -> None:
+        self.reads, self.cuts, self.block = reads, cuts, block
+        ends = np.searchsorted(reads, cuts).tolist()
+        self.slots = [slice(a, b) for a, b in pairwise(ends)]
+        self.own = self.slots[block]
+        self._readers: list[Nodes] = []
+
+    @classmethod
+    def of(cls, sources: Nodes, first: int, cuts: Nodes) -> Border:
+        """The border of the block that begins with node ``first``, by the sources of its links."""
+        block = int(np.searchsorted(cuts, first, side="right")) - 1
+        own = np.arange(cuts[block], cuts[block + 1], dtype=np.uint32)
+        others = np.unique(sources)
+        below, above = others[others < cuts[block]], others[others >= cuts[block + 1]]
+        return cls(np.concatenate([below, own, above]), cuts, block)
+
+    def restricted(self, taken: NDArray[np.bool_]) -> Border:
+        """The border of which only the nodes that are ``taken`` are left."""
+        return Border(self.reads[taken], self.cuts, self.block)
+
+    def places(self, sources: Nodes) -> Nodes:
+        """Where each of the ``sources`` is among the nodes that are read."""
+        return np.searchsorted(self.reads, sources).astype(np.uint32)
+
+    def requests(self) -> list[Nodes]:
+        """The nodes that it reads of each block; none of its own."""
+        found = [self.reads[slot] for slot in self.slots]
+        found[self.block] = found[self.block][:0]
+        return found
+
+    def serve(self, requests: Sequence[Nodes]) -> None:
+        """Note which of its nodes each block reads."""
+        own = self.reads[self.own]
+        self._readers = [np.searchsorted(own, nodes).astype(np.uint32) for nodes in requests]
+
+    def messages(self, own: Values) -> list[Values | None]:
+        """Return what each block reads of the values of its ``own`` nodes; None if nothing."""
+        return [own[rows] if rows.size else None for rows in self._readers]
+
+    def receive(self, messages: Sequence[Values | None], values: Values) -> None:
+        """Write the messages of all blocks to the ``values`` of the nodes that are read.
+
+        Rows of a message may have fewer lanes than those of the values.
+        """
+        for slot, rows in zip(self.slots, messages, strict=True):
+            if rows is not None:
+                values[slot][..., : rows.shape[-1]] = rows
+
+
+class BorderWorker:
+    """A worker that holds a block with a border; :func:`connect` calls it by these methods."""
+
+    border: Border
+
+    def requests(self) -> tuple[object, ...]:
+        """How many nodes of other blocks it reads; which, of each block, ascending."""
+        found = self.border.requests()
+        return sum(nodes.size for nodes in found), *found
+
+    def serve(self, *requests: Nodes) -> None:
+        """Note which of its nodes each block reads."""
+        self.border.serve(requests)
+
+
+def connect(crew: WorkerPool) -> int:
+    """Let each worker of ``crew``, a :class:`BorderWorker`, know who reads its values.
+
+    Returns how many values all of them send each other in one round.
+    """
+    blocks = range(crew.size)
+    requests = [crew.call(block, "requests", answers=1 + crew.size) for block in blocks]
+    served = [crew.call(b, "serve", *(each[1 + b] for each in requests))[0] for b in blocks]
+    crew.take(served)
+    return sum(crew.take([each[0] for each in requests]))
+
+
+# -- scans -------------------------------------------------------------------------------
+
 VALUE_BYTES = 4
 """A min-hash on its way: a node has one a sample and step, for each block that reads it."""
 
@@ -146,4 +233,4 @@ class BlocksScan:
     def _take(self, calls: list[list[Any]], samples: int, steps: int) -> None:
         sizes = self.crew.take([answers[0] for answers in calls])
         self._sent = [answers[1:] for answers in calls]
-        self.traffic = self.traffic.plus(steps, values=sum(sizes))
+        self.traffic = self.traffic.plus(steps=steps, values=sum(sizes))

@@ -2,23 +2,19 @@
 
     y[v] = start[v] (+) x[u1] (+) x[u2] (+) ...      u1 < u2 < ... the in-neighbors of v
 
-(+) is a :class:`Fold`: sum, min or max; without ``start`` it begins with its identity, which is
-what a node without in-links gets. x holds one value a node, or a row of *lanes* of up to 64 bytes,
-a cache line: 16 samples of 32 bits cost about three times as much as one. The caller applies f to x
-before a scan of f(x[u]): dividing by the out-degrees, for PageRank.
-
-Sums of floats are added up in float64 and rounded once; sums of uint32 are modulo 2**32. Min and
-max pass over an x that is not a number.
+(+) is a :class:`Fold`: sum, min or max; without ``start`` it begins with its identity, which a node
+without in-links gets. x holds one value a node, or a row of *lanes* of up to 64 bytes, a cache
+line: 16 samples of 32 bits cost about three times as much as one. The caller applies f to x before
+a scan of f(x[u]). Sums of floats are added up in float64 and rounded once; sums of uint32 are
+modulo 2**32. Min and max pass over an x that is not a number.
 
 In memory, ranges of destinations go to all cores. With less, the links are read from disk past x
-and y; with less still, blocks of destinations are scanned one after another, with their links
-arranged by source (``engine/arrangement.py``), and x and y are files themselves. Each y[v] is
-combined in ascending order of source in all of them, so threads, blocks and budgets do not change
-a bit of it.
+and y; with less still, blocks of destinations are scanned one after another, with links arranged by
+source (``engine/arrangement.py``), and x and y are files. Each y[v] is combined in ascending order
+of source: threads, blocks and budgets do not change a bit of it.
 
 Cost: O(links * lanes); 3 ns a link with 16 lanes of 32 bits in memory, 1.5 to 3.5 times that in
-blocks. What is read from disk is in ``engine/plan.py``.
-Source: 004, section 3; with min, 001, section 2.3.1.
+blocks (``engine/plan.py``). Source: 004, section 3; with min, 001, section 2.3.1.
 """
 
 from __future__ import annotations

@@ -1,44 +1,20 @@
 """The walk: coalescing reversed walks from every node, one sample at a time.
 
-At every step each live token moves to one in-neighbor, tokens that meet become one, and tokens
-at a node without in-links have ended. What is kept of a sample is its fingerprint graph: for each
-node that met one with a smaller id, the smallest node of the group it met first, and the step.
-
-Out of core the graph is cut into destination *blocks*: at every step each block moves the tokens
-that stand in it, and its pages are given back before the next one is read. One block is the whole
-graph in memory. Nothing else differs, so neither do the samples.
-
-The state is the live tokens only. On web graphs walks meet early: about 2 live steps a node
-for a length of 10. Randomness is keyed by (seed, sample, step, node), so a sample is a function
-of the graph, the seed and its number, whoever computes it.
+At every step each live token moves to one in-neighbor, tokens that meet become one, and tokens at a
+node without in-links end. The result is the sample's fingerprint graph: for each node that met one
+with a smaller id, the smallest node of the group it met first, and the step. Out of core the graph
+is cut into destination *blocks*: each moves the tokens that stand in it, and its pages are given
+back before the next one is read. Randomness is keyed by (seed, sample, step, node), so a sample is
+a function of the graph, the seed and its number.
 
 Over links by both ends (``Links.back``) each step of a sample goes along one of them, all walkers
-the same way: along the links themselves with the probability ``in_share``, by the draw of the step
-for a node that there is none of. Walkers that go different ways are thus not independent, but for
-any two of them the way is, from step to step, which is all that a meeting time depends on.
+the same way: along the links themselves with the probability ``in_share``. Walkers that go
+different ways are not independent, but a meeting time depends on walkers of the same way only.
 
-Cost of a sample: O(live steps) for the uniform step, times log of the in-degree for the weighted
-one; for argmin and clock plus the in-links of the nodes that tokens stand on. Memory: 25 bytes a
-node, and what ``engine/weights.py`` makes once for all walkers.
-
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 and 2.2.3.
-
-Walks of single nodes made again, and everything that meets one of them, in one sample.
-
-Steps are keyed by what they decide, so these are the walks of the sample itself. ``follow`` makes
-the walks of some nodes, until they meet the first one's or end. ``probe`` finds all that meets a
-walk from where it goes, x[0] = u, x[1], ..., x[L]. What first meets it at step t stands elsewhere
-at t - 1 and steps to x[t] then; before that, it came from those that stepped there:
-
-    F(t - 1) = the nodes whose step t goes to x[t] or into F(t), but for x[t - 1]
-
-backwards from F(L), which is empty. F(0) is everything that u meets, each node with the step t at
-which it came in.
-
-Cost: ``follow`` a step of each node still on its way; ``probe`` one of each node that is linked
-from those in F and on the walk.
-Source: after 001, 2.1.4, without its stored trees; probing backwards as in Liu et al. 2017
-(ProbeSim).
+Cost of a sample: O(live steps), about 2 a node on web graphs for a length of 10; times log of the
+in-degree for the weighted step; for argmin and clock plus the in-links of the nodes that tokens
+stand on. Memory: 25 bytes a node. Source: Fogaras, Racz, *Scaling link-based similarity search*,
+2.1.3 and 2.2.3.
 """
 
 from __future__ import annotations
@@ -91,10 +67,9 @@ class Mover:
     ) -> None:
         """As for :class:`Walker`."""
         from cocite.kernels import random, walk
-        from cocite.kernels import walk as weighted_walk
 
         # Looked up once: of a small graph a step takes no longer than an import that is done.
-        self._random, self._walk, self._weighted_walk = random, walk, weighted_walk
+        self._random, self._walk = random, walk
         if weights is None and step.weighted:
             weights = step_weights(links, step)
         if weights is not None and weights.step is not step:
@@ -140,26 +115,18 @@ class Mover:
     def kernel(self, sample: int, step: int) -> Move:
         """The step as a function of (at, out, first node of a block, end of it)."""
         key, links = self._key(sample, step), self.along(sample, step)
-        offsets, sources = links.offsets, links.neighbors
-        walk = self._walk
-        if self._weights is not None:
-            weighted_walk = self._weighted_walk
-            values, by_node = self._weights.values, self._weights.by_node
-            if self._step is Step.WEIGHTED:
-                return lambda at, out, first, last: weighted_walk.step_weighted(
-                    offsets, sources, values, at, key, out, first, last
-                )
-            return lambda at, out, first, last: weighted_walk.step_clock(
-                offsets, sources, values, by_node, at, key, out, np.array([first, last], np.uint32)
-            )
+        ends, walk = (links.offsets, links.neighbors), self._walk
         if self._bits is not None:
             order = self._random.empty_order()
             self._random.make_order(key, self._bits, order)
-            return lambda at, out, first, last: walk.step_argmin(
-                offsets, sources, at, order, out, first, last
-            )
-        return lambda at, out, first, last: walk.step_uniform(
-            offsets, sources, at, key, out, first, last
+            return lambda at, out, *block: walk.step_argmin(*ends, at, order, out, *block)
+        weights = self._weights
+        if weights is None or self._step is Step.WEIGHTED:
+            shares = None if weights is None else weights.values
+            return lambda at, out, *block: walk.step_random(*ends, shares, at, key, out, *block)
+        values, by_node = weights.values, weights.by_node
+        return lambda at, out, *block: walk.step_clock(
+            *ends, values, by_node, at, key, out, np.array(block, np.uint32)
         )
 
 
@@ -215,18 +182,8 @@ class Walker:
             live.append(tokens)
             arrived = self._arrived[:tokens]
             self._move(sample, step, at[:tokens], arrived)
-            tokens = int(
-                walk.meet(
-                    arrived,
-                    at,
-                    head,
-                    self._owner,
-                    parent,
-                    self._label,
-                    self._extent,
-                    np.uint8(step),
-                )
-            )
+            found = parent, self._label, self._extent
+            tokens = int(walk.meet(arrived, at, head, self._owner, *found, np.uint8(step)))
             if after is not None:
                 after(step, head[:tokens], at[:tokens])
         spare = self._arrived, self._owner
@@ -238,8 +195,19 @@ def walker_bytes(nodes: int) -> int:
     return 25 * nodes
 
 
-# -- probe -------------------------------------------------------------------------------
+# -- walks of single nodes ---------------------------------------------------------------
 
+# Steps are keyed by what they decide, so these are the walks of the sample itself. ``follow`` makes
+# the walks of some nodes, until they meet the first one's or end. ``probe`` finds all that meets a
+# walk from where it goes, x[0] = u, x[1], ..., x[L]. What first meets it at step t stands elsewhere
+# at t - 1 and steps to x[t] then; before that, it came from those that stepped there:
+#
+#     F(t - 1) = the nodes whose step t goes to x[t] or into F(t), but for x[t - 1]
+#
+# backwards from F(L), which is empty. F(0) is everything that u meets, each node with the step t at
+# which it came in. Cost: ``follow`` a step of each node still on its way; ``probe`` one of each
+# node that is linked from those in F and on the walk. Source: after 001, 2.1.4, without its stored
+# trees; probing backwards as in Liu et al. 2017 (ProbeSim).
 
 Nodes = NDArray[np.uint32]
 

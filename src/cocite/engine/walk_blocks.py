@@ -1,54 +1,27 @@
-"""What one destination block does in a step of the walk, wherever the other blocks are.
+"""What a destination block does in a step of the walk, and the walk with its tokens in files.
 
     arrive    what the last step sent here, merged by ascending head; tokens at one node meet
     leave     what lives on moves by the block's own rows, and goes to the blocks where it stands
     records   a meeting, and a root, for the block of the parent
 
-Tokens and records are rows of three words (``kernels/walk_blocks.py``). Where they come from and
-where they go is the business of whoever carries them: spools on disk, for blocks that take turns in
-one process (``engine/walk_blocks.py``), or arrays in memory that are sent to other processes
-(``engine/carriers.py``). A block looks at nothing but its own rows of neighbors, its own room and
-what was sent to it, and hears of its tokens in ascending order of head; so its part is the same, to
-the byte, whoever carries.
-
-Tokens that go to one node are not made one where they leave: which of them lives on, and how
-many members it has when another one joins it, hangs on the tokens of all other blocks.
+Tokens and records are rows of three words (``kernels/walk_blocks.py``) in spools: files, for blocks
+that take turns in one process (:class:`ExternalWalker`), or memory, for blocks that send them to
+each other (``engine/carriers.py``). A block reads only its own rows of neighbors and what was sent
+to it, in ascending order of head; so it does the same, to the byte, in both. Tokens that go to one
+node become one only when they arrive: the survivor depends on tokens from other blocks.
 
 Cost: O(log blocks) a token for the merge, O(1) for all else, and the step itself. Memory: 13 bytes
 for each node of the largest block, 64 for each of ``rows`` rows under way.
-
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (tokens, which go to the host
-that owns their node; there those that have met are found).
-
-The walk in constant memory: tokens in files, one destination block of the graph at a time.
-
-What ``engine/walk.py`` keeps for every node is here kept for the nodes of one block
-(``engine/walk_blocks.py`` has what a block does). At every step the blocks take turns in one
-process; what they send each other goes through spools (``storage/spool.py``), rows in scratch
-files. A token is written and read once a step; the files take 12 bytes for each token of two steps
-and for each record. The samples are the same as in memory, since draws are keyed and meetings are
-in the same order.
-
-Several samples walk together: while a block is in memory it serves the tokens of all of them, one
-sample after another, so that a step of all reads the links once.
-
-Cost of a sample: O(live steps * log(blocks)). Memory: 13 bytes for each node of the largest block,
-its slice of the graph, 64 bytes for each of ``rows`` rows that are under way, and of each sample
-that walks the tables of its spools (``tables``). A node with more
-in-links than fit needs no more: the uniform step reads one of them, and the argmin step does not
-scan the in-links of such a hub (``kernels/walk.py``). The clock step reads all of them, once a
-step, as pages of the file that the system can take back.
-
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (sorting and merging in place
-of arrays; tokens), 2.2.3.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (sorting and merging; tokens,
+which go to the host that owns their node), 2.2.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,48 +43,42 @@ _LEAST_NODES = 8
 
 
 class Run(Protocol):
-    """Rows in ascending order of head, read from first to last."""
+    """Rows in ascending order of head, read from first to last; ``left`` are still to come."""
 
-    @property
-    def left(self) -> int:
-        """How many are still to come."""
+    left: int
 
     def fill(self, out: NDArray[np.uint32]) -> int:
-        """Read the next rows, as many as ``out`` takes or are left; returns how many."""
+        """Read the next rows, as many as ``out`` takes or are left; return how many."""
 
 
-class Inbox(Protocol):
-    """What was sent to blocks."""
-
-    def readers(self, bucket: int) -> Sequence[Run]:
-        """The runs that wait for a block."""
-
-
-class Outbox(Protocol):
-    """Where rows go to."""
+class RowSpool(Protocol):
+    """Rows in buckets, one for each block, written in batches that bear a tag."""
 
     def append(self, rows: NDArray[np.uint32], starts: NDArray[np.uint32], tag: int) -> None:
-        """Send bucket b ``rows[starts[b] : starts[b + 1]]``; they are written over afterwards."""
+        """Add ``rows[starts[b] : starts[b + 1]]`` to bucket b; they are written over afterwards."""
+
+    def readers(self, bucket: int) -> Sequence[Run]:
+        """Return the runs that wait in a bucket."""
+
+    def pieces(
+        self, bucket: int, buffer: NDArray[np.uint32]
+    ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+        """Yield a bucket's rows: (tag, rows), the rows lying in ``buffer``."""
 
 
-class Traveller(Protocol):
-    """A sample on its way, as a block sees it: the tokens that ``arrived``, where those ``going``
-    go to, where its ``records`` go to, and what moves it.
+S = TypeVar("S", bound=RowSpool)
+
+
+class MovingSample(Generic[S]):
+    """A sample on its way: tokens that ``arrived`` and those ``going``, a bucket a block; its
+    ``records``, two buckets a block; what moves it, and how many ``tokens`` made each step.
     """
 
-    move: Move | None
-
-    @property
-    def arrived(self) -> Inbox:
-        """Tokens that the last step sent."""
-
-    @property
-    def going(self) -> Outbox:
-        """Tokens that this step sends."""
-
-    @property
-    def records(self) -> Outbox:
-        """What has met."""
+    def __init__(self, spool: Callable[[int], S], blocks: int) -> None:
+        self.arrived, self.going, self.records = spool(blocks), spool(blocks), spool(2 * blocks)
+        self.move: Move | None = None
+        self.live: list[int] = []
+        self.tokens = 0
 
 
 class Rooms:
@@ -134,7 +101,7 @@ class Rooms:
 
 
 class Dealer:
-    """Sorts rows into buckets that are ranges of numbers, and hands them to who carries them."""
+    """Sorts rows into buckets that are ranges of numbers, and appends them to spools."""
 
     def __init__(self, cuts: NDArray[np.uint32], dealt: NDArray[np.uint32]) -> None:
         """``cuts`` uint32[buckets + 1] ascends from 0; ``dealt`` has room for a batch."""
@@ -143,24 +110,19 @@ class Dealer:
         self._cuts, self._dealt = cuts, dealt
         self._home = np.empty(_HOME_WORDS, np.uint32)
         walk_blocks.make_home(cuts, self._home)
-        self._starts = np.empty(cuts.size, np.uint32)
-        self._record_starts = np.empty(2 * cuts.size - 1, np.uint32)
+        self._starts = np.empty(cuts.size, np.uint32), np.empty(2 * cuts.size - 1, np.uint32)
 
-    def rows(self, out: Outbox, rows: NDArray[np.uint32], tag: int = 0) -> None:
-        """Send rows to the buckets of their first words."""
+    def rows(
+        self, out: RowSpool, rows: NDArray[np.uint32], tag: int = 0, *, records: bool = False
+    ) -> None:
+        """Append rows to the buckets of their first words; or ``records``, with their parent in
+        block b, to bucket 2b or 2b + 1.
+        """
         from cocite.kernels import walk_blocks
 
-        dealt = self._dealt[: rows.shape[0]]
-        walk_blocks.deal(rows, self._cuts, self._home, self._starts, dealt)
-        out.append(dealt, self._starts, tag)
-
-    def records(self, out: Outbox, rows: NDArray[np.uint32], tag: int) -> None:
-        """Send records: 2b and 2b + 1 are the buckets of those with their parent in block b."""
-        from cocite.kernels import walk_blocks
-
-        dealt = self._dealt[: rows.shape[0]]
-        walk_blocks.deal_records(rows, self._cuts, self._home, self._record_starts, dealt)
-        out.append(dealt, self._record_starts, tag)
+        dealt, starts = self._dealt[: rows.shape[0]], self._starts[records]
+        walk_blocks.deal(rows, self._cuts, self._home, records, starts, dealt)
+        out.append(dealt, starts, tag)
 
 
 class BlockPart:
@@ -188,27 +150,25 @@ class BlockPart:
         block that takes part, by default of all; ``turn``, ``weights`` and ``in_share`` are as for
         ``Walker``.
         """
-        self._length = length
-        self._mover = Mover(
-            links, step, seed, [int(c) for c in cuts[1:-1]], turn, weights, in_share
-        )
+        self._length, blocks = length, [int(c) for c in cuts[1:-1]]
+        self._mover = Mover(links, step, seed, blocks, turn, weights, in_share)
         self.cuts = cuts
         nodes = int(np.diff(cuts).max()) if largest is None else largest
         self.rooms = Rooms(nodes, cuts.size - 1, rows)
         self.dealer = Dealer(cuts, self.rooms.dealt)
         self._standing = self.rooms.flat.reshape(-1, 2)
-        self._waiting: dict[Traveller, list[tuple[int, int]]] = {}  # where in the buffer
+        self._waiting: dict[MovingSample[Any], list[tuple[int, int]]] = {}  # where in the buffer
         self._used = 0
 
     def begin(self) -> None:
         """Before the first step: nobody stands anywhere."""
         self._standing.fill(NOWHERE)
 
-    def set_out(self, state: Traveller, sample: int, step: int) -> None:
+    def set_out(self, state: MovingSample[Any], sample: int, step: int) -> None:
         """Before a step of a sample, once for all blocks: what moves its tokens."""
         state.move = self._mover.kernel(sample, step)
 
-    def turn(self, state: Traveller, block: int, step: int) -> int:
+    def turn(self, state: MovingSample[Any], block: int, step: int) -> int:
         """The step of one sample in one block; returns how many tokens made it."""
         count = self._arrive(state, block, step)
         if count:
@@ -217,7 +177,7 @@ class BlockPart:
 
     # -- arrivals: what the block's nodes hold after the last step ------------------------
 
-    def _arrive(self, state: Traveller, block: int, step: int) -> int:
+    def _arrive(self, state: MovingSample[Any], block: int, step: int) -> int:
         """Let the tokens of a block arrive; returns how many live."""
         from cocite.kernels import walk_blocks
 
@@ -226,16 +186,17 @@ class BlockPart:
             size = int(last) - int(first)
             walk_blocks.begin(first, self.rooms.at[:size], self._standing[:size])
             return size
-        live = 0
-        runs = state.arrived.readers(block)
-        if len(runs) == 1:
-            while count := runs[0].fill(self.rooms.merged):
+        live, runs = 0, state.arrived.readers(block)
+        if len(runs) > 1:
+            return self._merge(state, runs, first, step)
+        for run in runs:
+            while count := run.fill(self.rooms.merged):
                 live = self._meet(state, count, first, live, step)
-        elif runs:
-            live = self._merge(state, runs, first, step)
         return live
 
-    def _merge(self, state: Traveller, runs: Sequence[Run], first: np.uint32, step: int) -> int:
+    def _merge(
+        self, state: MovingSample[Any], runs: Sequence[Run], first: np.uint32, step: int
+    ) -> int:
         """Read all runs side by side, in ascending order of head."""
         from cocite.kernels import walk_blocks
 
@@ -255,7 +216,9 @@ class BlockPart:
             live = self._meet(state, count, first, live, step)
         return live
 
-    def _meet(self, state: Traveller, count: int, first: np.uint32, live: int, step: int) -> int:
+    def _meet(
+        self, state: MovingSample[Any], count: int, first: np.uint32, live: int, step: int
+    ) -> int:
         from cocite.kernels import walk_blocks
 
         self._make_room(count, step)
@@ -272,7 +235,7 @@ class BlockPart:
 
     # -- departures: the step itself ------------------------------------------------------
 
-    def _leave(self, state: Traveller, block: int, count: int, step: int) -> None:
+    def _leave(self, state: MovingSample[Any], block: int, count: int, step: int) -> None:
         """Move the tokens of a block and send them; behind the last step all have ended."""
         from cocite.kernels import walk_blocks
 
@@ -299,7 +262,7 @@ class BlockPart:
         if self._used + count > self.rooms.records.shape[0]:
             self.send_records(step)
 
-    def _keep(self, state: Traveller, count: int) -> None:
+    def _keep(self, state: MovingSample[Any], count: int) -> None:
         """Records of a sample stand behind those that wait."""
         if count:
             self._waiting.setdefault(state, []).append((self._used, self._used + count))
@@ -314,12 +277,12 @@ class BlockPart:
             for begin, end in pieces:
                 self.rooms.going[count : count + end - begin] = self.rooms.records[begin:end]
                 count += end - begin
-            self.dealer.records(state.records, self.rooms.going[:count], step - 1)
+            self.dealer.rows(state.records, self.rooms.going[:count], step - 1, records=True)
         self._waiting.clear()
         self._used = 0
 
 
-# -- external ----------------------------------------------------------------------------
+# -- tokens in files ---------------------------------------------------------------------
 
 
 _BATCH = 256
@@ -339,27 +302,14 @@ class Meetings:
     live: tuple[int, ...]
 
 
-class _State:
-    """A sample on its way: its tokens of this step and the next one, its records, how many moved at
-    each step, how many have arrived at this one so far, and what moves them.
-    """
-
-    def __init__(self, directory: Path, blocks: int) -> None:
-        self.arrived, self.going = Spool(directory, blocks), Spool(directory, blocks)
-        self.records = Spool(directory, 2 * blocks)
-        self.live: list[int] = []
-        self.tokens = 0
-        self.move: Move | None = None
-
-    def begin(self, nodes: int) -> None:
-        """Take up a sample anew."""
-        self.records.clear()
-        self.live, self.tokens = [], nodes
-
-
 class ExternalWalker:
     """Makes samples of one graph with tokens in scratch files in ``directory``, up to ``together``
-    at a time.
+    at a time: while a block is in memory it serves the tokens of all of them.
+
+    Blocks take turns in one process; a token is written and read once a step. The files take 12
+    bytes for each token of two steps and for each record. A node with more in-links than fit needs
+    no more memory: the uniform step reads one of them, the argmin step does not scan the in-links
+    of such a hub, and the clock step reads pages of the file that the system can take back.
     """
 
     def __init__(
@@ -382,16 +332,18 @@ class ExternalWalker:
         """
         self._links, self._weights, self._length = links, weights, length
         self.cuts = np.array([0, *blocks, links.nodes], np.uint32)
-        self._part = BlockPart(
-            *(links, step, length, seed, self.cuts, rows, turn), weights=weights, in_share=in_share
-        )
+        walk = links, step, length, seed, self.cuts, rows, turn
+        self._part = BlockPart(*walk, weights=weights, in_share=in_share)
         self.rooms, self.dealer = self._part.rooms, self._part.dealer
         self.together = together
-        self._free = [_State(directory, self.cuts.size - 1) for _ in range(together)]
-        self._states: dict[int, _State] = {}
+        self._free = [
+            MovingSample(lambda buckets: Spool(directory, buckets), self.cuts.size - 1)
+            for _ in range(together)
+        ]
+        self._states: dict[int, MovingSample[Spool]] = {}
 
     def __call__(self, sample: int) -> Meetings:
-        """One of the samples that were walked last; its records are valid until others are."""
+        """Return one of the samples walked last; its records are valid until others are walked."""
         state = self._states[sample]
         return Meetings(state.records, tuple(state.live))
 
@@ -399,7 +351,8 @@ class ExternalWalker:
         """Walk these samples, up to ``together``; what was walked before is gone."""
         self._states = dict(zip(samples, self._free, strict=False))
         for state in self._states.values():
-            state.begin(self._links.nodes)
+            state.records.clear()
+            state.live, state.tokens = [], self._links.nodes
         self._part.begin()
         for step in range(1, self._length + 2):
             living = {sample: state for sample, state in self._states.items() if state.tokens}

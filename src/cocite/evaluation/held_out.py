@@ -1,57 +1,41 @@
-"""A graph some of whose links are hidden: what a measure is to find again without having seen it.
+"""Hidden links, and how well lists find the company of their ends: a judge without labels.
 
-A *pair* is two pages that are linked, either way; both links of a pair that is linked both ways
-are hidden together, or else the one would tell of the other. Pairs are taken in a random order,
-keyed by the pair and the seed, and one is hidden if both of its pages keep a link to another page,
-until a share of all links is. So no page falls out of the graph, and ids and names stay what they
-are.
+A *pair* is two pages that are linked, either way. Pairs are taken in the order of draw(seed, pair)
+and hidden, both ways, if each of their pages keeps a link to another page, until they have
+``share`` of all links to other pages. So no page falls out of the graph, and ids and names stay.
 
-    hidden = of the pairs in ascending order of draw(seed, pair) those that leave either page a
-             link, until they have share * links
-
-Links from a page to itself stay, and do not count as a link that it keeps.
-
-Cost: two passes over the links, 16 bytes a node and some 50 bytes for each pair that is tried: as
-many as there are hidden, and more where pages have few links. Disk: a copy of the graph.
-Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction problem for social
-networks*, without times; that no page may lose all is ours.
-
-How well lists find the company of links that are hidden: a judge that needs no labels.
-
-A page v has lost its link with a page w. Who is in the *company* that v had there, has the same
-link with w still: the other pages that link to w, if v did; those that w links to, if it linked to
-v. Related pages should be such company, as the index never saw that v belongs to it.
-
+    C(v)      = the company of v: for each hidden link v -> w the other pages that link to w, for
+                each w -> v the other pages that w links to
+    g(x)      = 1 / sqrt(1 + links of x, either way, that are not hidden)
     company@k = mean over pages v of   sum of g(x) over x in the first k of v's list and in C(v)
                                        / the sum of the k largest g(x) over C(v)
+    links@k   = the share of the hidden ends themselves among the first k, as in link prediction
 
-    C(v)      = the company of all links that v has lost, without v
-    g(x)      = 1 / sqrt(1 + links of x, either way, that are not hidden)
+Without g, measures that list popular pages win, as these are in everybody's company. Compared with
+labels (docs/tuning.md), company@50 agrees and links@k mostly does not.
 
-Popular pages are in everybody's company, so that finding them tells little: without g measures that
-list popular pages win. ``links@k`` is the share of the hidden ends w themselves among the first k,
-as in link prediction. Both were compared with labels (docs/tuning.md): company@50 agrees with them,
-links@k mostly does not, as a page's related pages need not be linked with it.
-
-Convention: a w with more than 10,000 links of that kind tells of nobody, and is left out; a page
-without company is left out of the mean.
-
-Cost: a list of 50 a page, and some 0.1 ms.
+Convention: a w with more than 10,000 links of that kind tells of nobody; a page without company is
+left out of the mean.
+Cost: two passes over the links, 16 bytes a node and some 50 for each pair tried; a copy of the
+graph on disk; a list of 50 a page, and some .1 ms.
+Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction problem for social
+networks*, without times; that no page may lose all is ours.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.cluster import in_order
 from cocite.errors import UsageError
-from cocite.evaluation.judge import Judgment
-from cocite.evaluation.rankers import Ranker
+from cocite.evaluation.judge import Judgment, judge_rows
+from cocite.evaluation.rankers import Ids, Ranker
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.exclude import write_rest
@@ -68,8 +52,8 @@ Pairs = NDArray[np.uint64]
 class Hidden:
     """Pairs of pages whose links are hidden: ``low`` < ``high``, uint32[pairs], ascending."""
 
-    low: NDArray[np.uint32]
-    high: NDArray[np.uint32]
+    low: Ids
+    high: Ids
 
     @classmethod
     def of(cls, pairs: Pairs) -> Hidden:
@@ -77,11 +61,11 @@ class Hidden:
         return cls((pairs >> _SHIFT).astype(np.uint32), (pairs & _LOW).astype(np.uint32))
 
     @property
-    def pages(self) -> NDArray[np.uint32]:
+    def pages(self) -> Ids:
         """uint32[pages], ascending: those that have lost a link."""
         return np.unique(np.concatenate([self.low, self.high]))
 
-    def of_pages(self, pages: NDArray[np.uint32]) -> list[NDArray[np.uint32]]:
+    def of_pages(self, pages: Ids) -> list[Ids]:
         """For each of ``pages`` those to which it has lost its links."""
         ends = np.concatenate([self.low, self.high])
         others = np.concatenate([self.high, self.low])
@@ -137,7 +121,7 @@ def hide_links(graph: Graph, output: str | os.PathLike[str], pairs: Pairs) -> Gr
         return Graph.open(draft.publish(Manifest("graph", facts, files)))
 
 
-def _links(graph: Graph) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+def _links(graph: Graph) -> Iterator[tuple[Ids, Ids]]:
     """All links, piece by piece: targets and sources uint32."""
     offsets, sources = graph.in_offsets, graph.in_sources
     for first in range(0, graph.edges, _PIECE):
@@ -150,7 +134,7 @@ def _links(graph: Graph) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32
         evict(sources, offsets)
 
 
-def _paired(targets: NDArray[np.uint32], sources: NDArray[np.uint32]) -> Pairs:
+def _paired(targets: Ids, sources: Ids) -> Pairs:
     low, high = np.minimum(targets, sources), np.maximum(targets, sources)
     return (low.astype(np.uint64) << _SHIFT) | high.astype(np.uint64)
 
@@ -190,9 +174,6 @@ def _tried(
     return pairs, keys, links.astype(np.uint8)
 
 
-# -- company -----------------------------------------------------------------------------
-
-
 CUTOFFS = (10, 50)
 MAX_DEGREE = 10_000
 COMPANY_TITLES = (
@@ -200,8 +181,6 @@ COMPANY_TITLES = (
     *(f"company@{k}" for k in CUTOFFS),
     *(f"links@{k}" for k in CUTOFFS),
 )
-_BATCH = 32
-Ids = NDArray[np.uint32]
 
 
 class CoNeighborGain:
@@ -233,11 +212,9 @@ class CoNeighborGain:
 
     def of(self, rows: NDArray[np.bool_]) -> CoNeighborGain:
         """The same judge of some of its pages, bool[queries]."""
-        part = object.__new__(CoNeighborGain)
-        at = np.flatnonzero(rows)
-        part._gains, part.queries = self._gains, self.queries[at]
-        part._ends = [self._ends[i] for i in at]
-        part._gain = [self._gain[i] for i in at]
+        part, at = copy(self), np.flatnonzero(rows)
+        part.queries = self.queries[at]
+        part._ends, part._gain = [self._ends[i] for i in at], [self._gain[i] for i in at]
         return part
 
     def __call__(
@@ -248,21 +225,11 @@ class CoNeighborGain:
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Judgment:
         """Ask the ranker every page; ``progress`` gets pages (done, total)."""
-        total = self.queries.size
-        parts, wholes = (np.zeros((total, len(self.titles))) for _ in range(2))
-        batches = [range(low, min(low + _BATCH, total)) for low in range(0, total, _BATCH)]
-
-        def work(batch: range) -> tuple[range, list[NDArray[np.float64]]]:
-            return batch, [self._row(ranker, row) for row in batch]
-
-        for batch, rows in in_order([work] * threads, batches):
-            for at, row in zip(batch, rows, strict=True):
-                parts[at], wholes[at] = row, 1.0
-            progress(batch.stop, total)
-        return Judgment(self.titles, parts, wholes, 0)
+        row = partial(self._row, ranker)
+        return judge_rows(row, self.queries.size, self.titles, threads, progress)
 
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
-        """float64[titles]: the figures of one page."""
+        """float64[2, titles]: the figures of one page, and ones."""
         ids = ranker.related(int(self.queries[at]), CUTOFFS[-1]).ids
         company, ends = self._gain[at], self._ends[at]
         best = np.sort(self._gains[company])[::-1]
@@ -271,7 +238,7 @@ class CoNeighborGain:
         figures = [float(ids.size > 0)]
         figures += [float(gains[:k].sum() / best[:k].sum()) for k in CUTOFFS]
         figures += [float(there[:k].sum() / min(k, ends.size)) for k in CUTOFFS]
-        return np.array(figures)
+        return np.array([figures, [1.0] * len(figures)])
 
 
 def _gain(graph: Graph, ins: Links, outs: Links, page: int, ends: Ids) -> Ids:

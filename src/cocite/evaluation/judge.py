@@ -1,84 +1,40 @@
 """One judge for all that rank: the same queries, the same truth, every figure from one list each.
 
-A query's list is asked for once, whole; what the figures need of it is added up, and the list is
-forgotten. What is kept is a row a query (:class:`Judgment`), from which means, intervals and
-differences are made (``evaluation/labels.py``).
+    gamma, gamma_macro             sibling Gamma: (C - D) / (C + D)
+    precision@k, recall@k, ndcg@k  of a hit that shares a label with the query (*relevant*)
+    content@T                      Delta(., T), the mean cosine of the texts of the T best hits
+    hits, answered                 how many nodes a list has; the share of lists that are not empty
 
-    figure          what it is                                              defined in
-    gamma           sibling Gamma, micro-averaged, top 100                  gamma.py
-    gamma_macro     sibling Gamma, macro-averaged, whole lists              gamma.py
-    precision@k, recall@k, ndcg@k                                           relevance.py
-    content@T       Delta(., T), mean cosine of the texts                   content.py
-    hits            how many nodes a list has
-    answered        the share of queries whose list is not empty
+Sibling Gamma compares the order of the scores of a query with the *familial* order, which puts
+nodes v of the query's own class before nodes w of sibling classes (``evaluation/labels.py``) and
+says nothing of others. Of the pairs (v, w) that both orders rank, C are ranked alike and D the
+other way round. Tied scores, and nodes that score 0 (or ``least``) or are not in the list, are in
+no pair.
 
-Cost: what the ranker takes to list everything, and some 0.15 ms a query.
+    micro (001)   Gamma of each query in the best 100 of its list, then the mean over queries
+    macro (000)   C and D summed over queries and whole lists, each with the query itself in front;
+                  that alone raises Gamma by about 0.1 (001). ``pairs`` is C + D
 
-Sibling Gamma: does a ranking put nodes of a query's own class before those of sibling classes?
+With r_i = 1 if hit i is relevant, else 0, and R the relevant nodes without the query itself,
+precision@k = (r_1 + ... + r_k) / k, recall@k the same over R, and ndcg@k the sum of r_i / log2(i +
+1) over i <= k, over its largest possible value. TF-IDF is scikit-learn's (an extra): counts times
+log((1 + n) / (1 + df)) + 1, words of two or more letters in lower case, vectors of length 1.
 
-Kruskal and Goodman's Gamma compares two partial orders of the same things. A pair is *comparable*
-if both orders put one of the two before the other; it is *concordant* (C) if they agree which, and
-*discordant* (D) if they do not:
-
-    Gamma = (C - D) / (C + D)            1 if all agree, -1 if all disagree, undefined without pairs
-
-Here the one order is that of the scores of a query u. The other, the *familial* one, puts the nodes
-v of u's own class before the nodes w of sibling classes (``evaluation/labels.py``), and says
-nothing of two nodes of one kind, nor of all others, which are left out. So the pairs are those of
-one node v of the same class and one node w of a sibling class; tied scores make a pair
-incomparable. A node that scores 0, or stands below the part of the list that is looked at, is in no
-pair: both scores have to be above a threshold, as in 000, where that is 0; ``least`` raises it.
-
-Two variants are in use, and they differ in three ways:
-
-    micro (001)     Gamma of each query, then the mean over queries that have a comparable pair; in
-                    the best 100 of the list; without the query itself
-    macro (000)     (C - D) / (C + D) with the pairs of all queries added up; the whole list; with
-                    the query itself, which is of its own class and scores highest, 1
-
-The last point alone raises Gamma by about 0.1, says 001. The number of comparable pairs, C + D of
-the macro variant, belongs to it: few pairs can be ordered well.
-
-Cost: one pass over a list, after it is sorted.
-Source: Goodman, Kruskal 1954; Haveliwala, Gionis, Klein, Indyk 2002; Fogaras, Racz 2004, *A
-scalable randomized method to compute link-based similarity rank*, 6, and *Scaling link-based
-similarity search*, 5.1.
-
-Content: are the related pages about the same things? Delta(A, T), by the words of their texts.
-
-    cos(u, v)      cosine of the TF-IDF vectors of the texts of u and v
-    Delta(A, T)    mean over pages v of the mean of cos(v, w) over the T best hits w of v by A
-
-TF-IDF is scikit-learn's (an extra): term counts times log((1 + n) / (1 + df)) + 1, words of two or
-more letters in lower case, vectors of length 1; the paper does not say which variant it took.
-
-Convention: a hit that is not there counts as a cosine of 0, so a measure does not gain by finding
-few. Pages without a text are no queries, and as hits they have a cosine of 0.
-
-Cost: a sparse dot product a hit; about 0.1 ms for the 50 best of texts of 3000 words.
-Source: Lin, King, Lyu 2006, *PageSim*, 6; Salton, Buckley 1988 for the weights.
-
-Precision, recall and nDCG of the first k hits, with class labels as the truth.
-
-A hit is *relevant* if it shares a label with the query. With r_i = 1 if hit i is, else 0, and R the
-number of relevant nodes among the candidates, the query itself left out:
-
-    precision@k   (r_1 + ... + r_k) / k
-    recall@k      (r_1 + ... + r_k) / R
-    nDCG@k        sum of r_i / log2(i + 1) over i <= k, divided by its largest possible value, that
-                  of min(k, R) relevant hits in front
-
-Convention: a hit that is not there is not relevant, so a list shorter than k pays for it. Queries
-without any relevant node (R = 0) say nothing and are left out of all three means.
-
-Source: Järvelin, Kekäläinen 2002, *Cumulated gain-based evaluation of IR techniques*, for nDCG.
+Convention: a hit that is not there is not relevant and has a cosine of 0, so lists shorter than k
+pay for it. Queries with R = 0 are left out of the means; pages without a text are no queries.
+Cost: what the ranker takes to list everything, and some .15 ms a query, .1 ms more for texts.
+Source: Goodman, Kruskal 1954; Haveliwala, Gionis, Klein, Indyk 2002; Fogaras, Racz, *A scalable
+randomized method ...*, 6, and *Scaling link-based similarity search*, 5.1; Järvelin, Kekäläinen
+2002 for nDCG; Lin, King, Lyu 2006, *PageSim*, 6, and Salton, Buckley 1988 for texts.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -140,9 +96,6 @@ def count_pairs(
     same_above, siblings_above = np.cumsum(same) - same, np.cumsum(siblings) - siblings
     concordant = int(same_above @ siblings) + (int(siblings.sum()) if with_query else 0)
     return PairCount(concordant, int(siblings_above @ same))
-
-
-# -- content -----------------------------------------------------------------------------
 
 
 Progress = Callable[[int, int], None]
@@ -257,7 +210,7 @@ def relevance_at(
 TOP = 100
 """How much of a list the micro-averaged Gamma looks at (001)."""
 CUTOFFS = (1, 5, 10, 20, 50)
-_BATCH = 64
+_BATCH = 32
 _RELEVANCE = ("precision", "recall", "ndcg")
 
 Figures = dict[str, Interval]
@@ -277,14 +230,19 @@ def headline(titles: Sequence[str]) -> list[str]:
 class Judgment:
     """What one ranker's lists come to, a row a query, as parts and wholes of ratios.
 
-    ``parts`` and ``wholes`` are float64[queries, figures], the columns named by ``titles``;
-    ``pairs`` is how many comparable pairs the whole lists have.
+    ``parts`` and ``wholes`` are float64[queries, figures], the columns named by ``titles``.
     """
 
     titles: tuple[str, ...]
     parts: NDArray[np.float64]
     wholes: NDArray[np.float64]
-    pairs: int
+
+    @property
+    def pairs(self) -> int:
+        """How many comparable pairs the whole lists have."""
+        if "gamma_macro" not in self.titles:
+            return 0
+        return int(self.wholes[:, self.titles.index("gamma_macro")].sum())
 
     def column(self, title: str) -> NDArray[np.float64]:
         """float64[queries]: the figure of every query by itself, nan where it is left out."""
@@ -302,8 +260,7 @@ class Judgment:
 
     def of(self, rows: NDArray[np.bool_]) -> Judgment:
         """That of some of the queries, bool[queries]."""
-        wholes = self.wholes[rows]
-        return Judgment(self.titles, self.parts[rows], wholes, _pairs(self.titles, wholes))
+        return Judgment(self.titles, self.parts[rows], self.wholes[rows])
 
     def figures(self, bootstrap: Bootstrap) -> Figures:
         """Every figure with its interval."""
@@ -317,11 +274,27 @@ class Judgment:
         return {title: bootstrap.interval(ratios[:, i]) for i, title in enumerate(self.titles)}
 
 
-def _pairs(titles: tuple[str, ...], wholes: NDArray[np.float64]) -> int:
-    """The comparable pairs of all lists."""
-    if "gamma_macro" not in titles:
-        return 0
-    return int(wholes[:, titles.index("gamma_macro")].sum())
+def judge_rows(
+    row: Callable[[int], NDArray[np.float64]],
+    queries: int,
+    titles: tuple[str, ...],
+    threads: int,
+    progress: Progress,
+) -> Judgment:
+    """Judge so many queries: ``row`` gives float64[2, titles], the parts and wholes of one;
+    ``progress`` gets queries (done, total).
+    """
+    parts, wholes = (np.zeros((queries, len(titles))) for _ in range(2))
+    batches = [range(low, min(low + _BATCH, queries)) for low in range(0, queries, _BATCH)]
+
+    def work(batch: range) -> range:
+        for at in batch:
+            parts[at], wholes[at] = row(at)
+        return batch
+
+    for batch in in_order([work] * threads, batches):
+        progress(batch.stop, queries)
+    return Judgment(titles, parts, wholes)
 
 
 class Judge:
@@ -375,18 +348,15 @@ class Judge:
         progress: Progress = lambda done, total: None,
     ) -> Judgment:
         """Ask the ranker every query; ``progress`` gets queries (done, total)."""
-        total = self.queries.size
-        parts, wholes = (np.zeros((total, len(self.titles))) for _ in range(2))
-        batches = [range(low, min(low + _BATCH, total)) for low in range(0, total, _BATCH)]
+        row = partial(self._row, ranker)
+        return judge_rows(row, self.queries.size, self.titles, threads, progress)
 
-        def work(batch: range) -> tuple[range, list[NDArray[np.float64]]]:
-            return batch, [self._row(ranker, row) for row in batch]
-
-        for batch, rows in in_order([work] * threads, batches):
-            for at, row in zip(batch, rows, strict=True):
-                parts[at], wholes[at] = row
-            progress(batch.stop, total)
-        return Judgment(self.titles, parts, wholes, _pairs(self.titles, wholes))
+    def of(self, rows: NDArray[np.bool_]) -> Judge:
+        """The same judge of some of its queries, bool[queries]."""
+        part = copy(self)
+        part.queries = self.queries[rows]
+        part._totals = [total for total, row in zip(self._totals, rows, strict=False) if row]
+        return part
 
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
         """float64[2, figures]: the parts and wholes of one query."""

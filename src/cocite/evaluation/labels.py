@@ -1,35 +1,20 @@
-"""What people said the nodes are: labels, and the tree that categories form.
+"""Labels of nodes, the tree that categories form, and intervals of means over queries.
 
-A label is a path, such as ``subject.Science.Biology``, its parts from the root on; a flat class is
-a path of one part. A node may have several. The tree is *collapsed* to a depth d: a node's classes
-are the first d parts of its labels, or all of a shorter one. Of two nodes
+A label is a path, such as ``subject.Science.Biology``; a flat class is a path of one part. A node
+may have several. The tree is *collapsed* to a depth d: a node's classes are the first d parts of
+its labels. Two nodes are *same* if they share a class; *sibling* if not, and a class of the one and
+a class of the other agree in their first d - 1 parts; else *other*. So a node filed directly under
+``subject.Science`` is, at depth 3, a sibling of those under ``subject.Science.Biology``.
 
-    same       they share a class
-    sibling    if not: a class of the one and a class of the other agree in their first d - 1 parts
-    other      else, or one of them has no label
+Every figure is a ratio of sums over queries, sum of ``parts`` / sum of ``wholes``. A *resample*
+draws as many queries with replacement; intervals lie between quantiles of resamples (Efron's
+percentile interval). All figures share their resamples, so easy queries cancel in a difference.
+Intervals tell how a figure varies with other queries, not with other samples of the index.
 
-so that a node filed directly under ``subject.Science`` is, at depth 3, a sibling of those under
-``subject.Science.Biology``; a node in several categories is as near as the nearest two of them. At
-depth 1 every two classes are siblings.
-
-Source: the familial ordering of Haveliwala, Gionis, Klein, Indyk 2002 as in Fogaras, Racz,
-*Scaling link-based similarity search*, 5.1.
-
-How sure a mean over queries is: intervals by drawing the queries again.
-
-Every figure here is a ratio of sums over queries, sum of ``parts`` / sum of ``wholes``; for a mean
-the wholes are 1, or 0 for a query that is left out. A *resample* draws as many queries as there
-are, with replacement, and takes the ratio of theirs; the interval is that between the quantiles of
-the resamples (Efron's percentile interval).
-
-All figures of one set of queries share their resamples, so the interval of a difference of two is
-that of the differences: what both owe to the same easy queries cancels.
-
-It tells how the figure would vary with other queries of this kind on this graph. The samples of the
-index are the same throughout: how they vary, other seeds tell.
-
-Cost: resamples * queries * figures multiplications, once.
-Source: Efron, Tibshirani 1993, *An introduction to the bootstrap*, 13.
+Cost: resamples * queries * figures multiplications.
+Source: Haveliwala, Gionis, Klein, Indyk 2002 and Fogaras, Racz, *Scaling link-based similarity
+search*, 5.1, for the familial order; Efron, Tibshirani 1993, *An introduction to the bootstrap*,
+13.
 """
 
 from __future__ import annotations
@@ -48,6 +33,7 @@ from numpy.typing import NDArray
 from cocite.errors import InputError, ResourceError, UsageError
 from cocite.graph.names import Names
 from cocite.io.readers import LABELS, NameTable, ReadOptions
+from cocite.options.ingest import IngestOptions
 from cocite.resources import format_size
 
 _log = logging.getLogger("cocite")
@@ -137,7 +123,10 @@ def read_labels(
     pairs: set[tuple[int, int]] = set()
     strangers: dict[str, None] = {}
     unknown = held = 0
-    options = ReadOptions(delimiter, header, tuple(map(str, columns)), bad_rows=bad_rows)
+    chosen = IngestOptions(
+        delimiter=delimiter, header=header, columns=tuple(columns), bad_rows=bad_rows
+    )
+    options = ReadOptions.of(chosen)
     table = NameTable(path, LABELS, options, lambda name: names.find(name) is not None)
     for name, label in table:
         node = ids.get(name)
@@ -206,14 +195,9 @@ class Hierarchy:
         self._of_class = _gathered(pairs[:, 1], rows, len(self.classes))
         self._of_group = _gathered(self._group[pairs[:, 1]], rows, len(groups))
 
-    def _rows(self, nodes: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Where each node's row is; that of no labels for a node without any."""
-        found: NDArray[np.int64] = self._row[np.minimum(nodes, self._row.size - 1)]
-        return found
-
     def _own(self, node: int) -> NDArray[np.int64]:
         """The classes of a node."""
-        return self._of_row[int(self._rows(np.array([node], np.uint32))[0])]
+        return self._of_row[int(self._row[min(node, self._row.size - 1)])]
 
     def relation(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.int8]:
         """int8[others]: SAME, SIBLING or OTHER."""
@@ -223,7 +207,8 @@ class Hierarchy:
             found[self._of_group[group]] = SIBLING
         for one in own.tolist():
             found[self._of_class[one]] = SAME
-        return found[self._rows(others)]
+        related: NDArray[np.int8] = found[self._row[np.minimum(others, self._row.size - 1)]]
+        return related
 
     def same_count(self, node: int) -> int:
         """How many other nodes share a class with the node."""
@@ -240,9 +225,6 @@ def _gathered(
     order = np.argsort(keys, kind="stable")
     ends = np.cumsum(np.bincount(keys, minlength=count))
     return np.split(values[order], ends[:-1])
-
-
-# -- bootstrap ---------------------------------------------------------------------------
 
 
 _CELLS = 1 << 24
@@ -290,7 +272,10 @@ class Bootstrap:
         self, parts: NDArray[np.float64], wholes: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """float64[1 + resamples, figures] of two arrays float64[queries, figures]."""
-        return _ratio(self.sums(parts), self.sums(wholes))
+        tops, bottoms = self.sums(parts), self.sums(wholes)
+        found = np.full(tops.shape, np.nan)
+        np.divide(tops, bottoms, out=found, where=bottoms != 0)
+        return found
 
     def interval(self, ratios: NDArray[np.float64]) -> Interval:
         """The interval of one column of :meth:`ratios`, or of a difference of two."""
@@ -301,9 +286,3 @@ class Bootstrap:
         tail = (1 - self.confidence) / 2
         low, high = np.quantile(drawn, [tail, 1 - tail])
         return Interval(value, float(low), float(high))
-
-
-def _ratio(parts: NDArray[np.float64], wholes: NDArray[np.float64]) -> NDArray[np.float64]:
-    found = np.full(parts.shape, np.nan)
-    np.divide(parts, wholes, out=found, where=wholes != 0)
-    return found

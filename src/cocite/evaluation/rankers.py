@@ -10,8 +10,8 @@ node that scores 0 or less; only *candidates* are, if some were named; and it ma
 several threads at once.
 
 On a cluster nodes draw what is made of samples (``index/cluster.py``), over one connection for all
-of the indexes; measures that are built in one go are built here. Bytes are the same, and so are
-all figures.
+of the indexes; measures that are built in one go are built here. Bytes are the same, and so are all
+figures.
 
 Cost: a connection for a run; a build as elsewhere.
 """
@@ -84,7 +84,7 @@ class IndexRanker:
         """As the index says."""
         whole = k >= self.nodes  # a mask is faster than the filter, once all is listed
         chosen = (Filter() if whole else self._filter).on_side_of(self._index.nodes, node)
-        ids, best = self._index.scorer.top(node, ScoreQuery(k, 0.0, chosen, self._settings))
+        ids, best = self._index.scorer.top(node, ScoreQuery(k, chosen, self._settings))
         scores = best[:, 0] / GRAINS
         if whole and self._filter.only:
             keep = self._mask[ids]

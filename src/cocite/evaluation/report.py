@@ -1,13 +1,9 @@
 """A study of how good answers are: its tables, all its figures, and the files that they become.
 
-    report.html              a page, and its tables as .md and .csv beside it
-    (``evaluation/html_report.py``)
-    figures.parquet, .csv    a row a figure (``io/writers/``), or a table of a database
-
 Tables of methods are sorted by the figure that tells most, the best first; a few pages are shown
-with their lists by the best methods. Columns of a table are text, but for estimate, low and high,
-which are numbers; what does not exist is null. They are the same for every study, so that tables
-can be put together.
+with their lists by the best methods. A report is a page with its tables as .md and .csv beside it
+(``evaluation/html_report.py``); all figures are a table, a row each (``io/writers/``). Its columns
+are text, but estimate, low and high are numbers, whatever the study, so that tables can be joined.
 """
 
 from __future__ import annotations
@@ -19,8 +15,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from cocite import __version__
 from cocite.errors import UsageError
@@ -34,10 +28,10 @@ from cocite.evaluation.html_report import (
 from cocite.evaluation.judge import Figures, headline
 from cocite.evaluation.points import JudgePlan, Point
 from cocite.evaluation.truth import ExampleHit, ExamplePage, Truth
-from cocite.io.writers import TABLES, Columns, Target, check_output, kinds_of, target_of
+from cocite.io.writers import TABLES, Target, check_output, kinds_of, target_of
 from cocite.options.common import OutputOptions
 from cocite.resources import format_size
-from cocite.results import Document, ResultRows
+from cocite.results import Document, ResultRows, columns_of
 
 TITLES = ("method", "measure", "direction", "figure", "estimate", "low", "high")
 
@@ -302,7 +296,9 @@ class StudyDocument(Document):
         """Write all figures as a table."""
         titles, rows = self.rows()
         types = {title: "DOUBLE" if title in _NUMBERS else "VARCHAR" for title in titles}
-        target.write_table([_columns(types, rows)], types)
+        cells = [[None if cell == "" else cell for cell in row] for row in rows]
+        lists = {title: [row[at] for row in cells] for at, title in enumerate(titles)}
+        target.write_table([columns_of(lists, types)], types)
 
     def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
         """Write the page and its companions; ``command`` is what it came of."""
@@ -316,17 +312,3 @@ class StudyDocument(Document):
             notes=study.notes,
         )
         return write_page(check_report(path, overwrite), page, TITLES, long_rows(study.methods))
-
-
-def _columns(types: dict[str, str], rows: Iterable[Iterable[Any]]) -> Columns:
-    columns: list[list[Any]] = [[] for _ in types]
-    for row in rows:
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
-    found: dict[str, Any] = {}
-    for (title, kind), column in zip(types.items(), columns, strict=True):
-        if kind == "DOUBLE":
-            found[title] = np.array([np.nan if v is None else v for v in column], np.float64)
-        else:
-            found[title] = np.array([None if v in (None, "") else str(v) for v in column], object)
-    return found

@@ -23,16 +23,25 @@ from cocite.deadline import clock
 from cocite.errors import UsageError
 from cocite.evaluation.judge import CUTOFFS
 from cocite.evaluation.labels import Bootstrap
-from cocite.evaluation.points import DataPlan, JudgePlan, MethodPlan, Point, Suite
+from cocite.evaluation.points import (
+    DataPlan,
+    JudgePlan,
+    Point,
+    Settings,
+    combinations,
+    link_measures,
+    point,
+    taken,
+)
 from cocite.evaluation.rankers import Builds, IndexRanker, builds_on
 from cocite.evaluation.report import Result, Study, StudyDocument, facts_of
 from cocite.evaluation.truth import Examples, Truth, read_truth
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.io.opening import open_graph
-from cocite.io.pipeline import split
+from cocite.io.readers.contract import split
 from cocite.io.remote import copied, is_url
-from cocite.measures import Value, find_measure
+from cocite.measures import find_measure
 from cocite.options.core import accepts
 from cocite.options.evaluate import EvaluateOptions
 from cocite.resources import Resources
@@ -45,8 +54,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 Stored = Index | Graph | str | os.PathLike[str]
 
-_GRAPH = MethodPlan(without=("coupling",), directions=("in", "out", "both"))
-"""Every measure in every direction; coupling is cocitation of the graph turned round."""
+_DIRECTIONS = ("in", "out", "both")
 
 
 @dataclass(frozen=True)
@@ -60,129 +68,108 @@ class Method:
 
 
 @dataclass(frozen=True)
-class StudyJudge:
-    """What judges the methods of one study."""
+class Assessment:
+    """The ``settings`` of what is judged, by what it is judged, and how."""
 
-    truth: Truth
+    settings: Settings
+    data: DataPlan
     plan: JudgePlan
     seed: int
-    threads: int
     progress: Progress
 
-    def judge(self, methods: Iterator[Method], study: Study, examples: Examples) -> Study:
-        """Judge methods as they come, and add each to the study."""
-        judge = self.truth.judge(self.plan)
-        resamples = Bootstrap(
-            self.truth.queries.size, self.plan.resamples, self.plan.confidence, self.seed
+    def of_indexes(self, indexes: Sequence[Index], resources: Resources) -> Study:
+        """Judge indexes of one graph side by side, each called as its path.
+
+        Raises :class:`UsageError` if they are not of one graph, or one does not take a setting.
+        """
+        if len({index.stored.graph["digest"] for index in indexes}) > 1:
+            raise UsageError("the indexes are of different graphs; compare those of one")
+        first, paths = indexes[0], [str(index.stored.store.path) for index in indexes]
+        truth = self._truth(first.nodes, resources)
+        several = len(paths) > 1
+        about = "Indexes of one graph, side by side" if several else f"The index {paths[0]}"
+        edges, name = int(first.stored.graph["edges"]), str(first.stored.graph["name"])
+        facts = facts_of(first.stored.nodes, edges, truth, self.seed)
+        methods = (
+            Method(path, index, _point_of(index, self.settings))
+            for path, index in zip(paths, indexes, strict=True)
         )
+        examples = Examples(first.nodes, truth, self.seed, first.titles)
+        study = Study(about, self.plan, facts, graph=name)
+        return self._judge(methods, study, truth, examples, resources.threads)
+
+    def of_graph(self, graph: Graph, builds: Builds) -> Study:
+        """Judge every measure in every direction on a graph, one index after another.
+
+        Coupling is left out: it is cocitation of the graph turned round.
+        """
+        graph.check()
+        truth = self._truth(graph.names, builds.means)
+        about = "Every measure in every direction, with its own settings"
+        facts = facts_of(graph.nodes, graph.edges, truth, self.seed)
+        study = Study(about, self.plan, facts, graph=graph.path.resolve().name)
+        names = [name for name in link_measures() if name != "coupling"]
+        points = [
+            point(measure, direction, taken(measure, self.settings, {"seed": self.seed}))
+            for measure, direction in combinations(names, _DIRECTIONS)
+        ]
+        examples = Examples(graph.names, truth, self.seed, graph.titles)
+        with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
+            methods = self._built(graph, points, builds, Path(folder))
+            return self._judge(methods, study, truth, examples, builds.means.threads)
+
+    def _truth(self, names: Any, resources: Resources) -> Truth:
+        how: dict[str, Any] = {"seed": self.seed, "progress": self.progress}
+        return read_truth(names, self.data, self.plan, memory=resources.memory, **how)
+
+    def _judge(
+        self,
+        methods: Iterator[Method],
+        study: Study,
+        truth: Truth,
+        examples: Examples,
+        threads: int,
+    ) -> Study:
+        """Judge methods as they come, and add each to the study."""
+        judge, plan = truth.judge(self.plan), self.plan
+        resamples = Bootstrap(truth.queries.size, plan.resamples, plan.confidence, self.seed)
         for each in methods:
-            ranker = IndexRanker(each.index, self.truth.candidates, **dict(each.point.ask))
+            ranker = IndexRanker(each.index, truth.candidates, **dict(each.point.ask))
             stage = partial(self.progress, f"judging {each.name}")
-            judgment = judge(ranker, threads=self.threads, progress=stage)
+            judgment = judge(ranker, threads=threads, progress=stage)
             examples.ask(each.name, ranker)
             size, figures = each.index.stored.store.nbytes, judgment.figures(resamples)
             study.methods.append(
                 Result(each.name, each.point, figures, judgment.pairs, size, each.seconds)
             )
         study.examples += examples.pages
-        study.sources += self.truth.sources
+        study.sources += truth.sources
         return study
 
-
-def judge_indexes(
-    given: Sequence[Index | str],
-    data: DataPlan,
-    plan: JudgePlan,
-    settings: Mapping[str, Value],
-    *,
-    seed: int,
-    resources: Resources,
-    progress: Progress,
-) -> Study:
-    """Judge indexes of one graph side by side, each called as its path.
-
-    Raises :class:`UsageError` if they are not of one graph, or one does not take a setting.
-    """
-    indexes = [
-        each
-        if isinstance(each, Index)
-        else Index(StoredIndex.open(each).validated(), resources)  # nearly all of it will be read
-        for each in given
-    ]
-    if len({index.stored.graph["digest"] for index in indexes}) > 1:
-        raise UsageError("the indexes are of different graphs; compare those of one")
-    first, paths = indexes[0], [str(index.stored.store.path) for index in indexes]
-    truth = read_truth(
-        first.nodes, data, plan, seed=seed, progress=progress, memory=resources.memory
-    )
-    about = "Indexes of one graph, side by side" if len(paths) > 1 else f"The index {paths[0]}"
-    facts = facts_of(first.stored.nodes, int(first.stored.graph["edges"]), truth, seed)
-    study = Study(about, plan, facts, graph=str(first.stored.graph["name"]))
-    methods = (
-        Method(path, index, _point_of(index, settings))
-        for path, index in zip(paths, indexes, strict=True)
-    )
-    judging = StudyJudge(truth, plan, seed, resources.threads, progress)
-    return judging.judge(methods, study, Examples(first.nodes, truth, seed, first.titles))
+    def _built(
+        self, graph: Graph, points: Sequence[Point], builds: Builds, folder: Path
+    ) -> Iterator[Method]:
+        """Each index, there until the next is asked for."""
+        for number, each in enumerate(points, 1):
+            place, texts = folder / f"{number}.index", self.data.texts
+            begin = clock()
+            index = builds.index(
+                graph,
+                place,
+                each.measure,
+                each.direction,
+                dict(each.build),
+                progress=partial(self.progress, f"building index {number} of {len(points)}"),
+                texts=texts if texts and find_measure(each.measure).texts else None,
+            )
+            yield Method(f"{each.measure} {each.direction}", index, each, clock() - begin)
+            disk.remove_tree(place)
 
 
-def _point_of(index: Index, settings: Mapping[str, Value]) -> Point:
+def _point_of(index: Index, settings: Settings) -> Point:
     ask = index.stored.ask_settings(settings).to_json()
     build = tuple(sorted(index.settings.items()))
     return Point(index.measure, index.direction, build, tuple(sorted(ask.items())))
-
-
-def judge_graph(
-    graph: Graph,
-    data: DataPlan,
-    plan: JudgePlan,
-    settings: Mapping[str, Value],
-    builds: Builds,
-    *,
-    seed: int,
-    progress: Progress,
-) -> Study:
-    """Judge every measure in every direction on a graph, one index after another."""
-    graph.check()
-    truth = read_truth(
-        graph.names, data, plan, seed=seed, progress=progress, memory=builds.means.memory
-    )
-    about = "Every measure in every direction, with its own settings"
-    facts = facts_of(graph.nodes, graph.edges, truth, seed)
-    study = Study(about, plan, facts, graph=graph.path.resolve().name)
-    points = Suite(settings=settings, method=(_GRAPH,)).methods(seed)
-    judging = StudyJudge(truth, plan, seed, builds.means.threads, progress)
-    with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
-        methods = _built(graph, points, builds, Path(folder), data.texts, progress)
-        return judging.judge(methods, study, Examples(graph.names, truth, seed, graph.titles))
-
-
-def _built(
-    graph: Graph,
-    points: Mapping[str, Point],
-    builds: Builds,
-    folder: Path,
-    texts: str,
-    progress: Progress,
-) -> Iterator[Method]:
-    """Each index, there until the next is asked for."""
-    for number, (name, point) in enumerate(points.items(), 1):
-        place = folder / f"{number}.index"
-        begin = clock()
-        index = builds.index(
-            graph,
-            place,
-            point.measure,
-            point.direction,
-            dict(point.build),
-            progress=partial(progress, f"building index {number} of {len(points)}"),
-            texts=texts if texts and find_measure(point.measure).texts else None,
-        )
-        yield Method(name, index, point, clock() - begin)
-        disk.remove_tree(place)
-
-
-# -- evaluating --------------------------------------------------------------------------
 
 
 @accepts(EvaluateOptions)
@@ -235,21 +222,21 @@ def evaluate(
     options = EvaluateOptions.of(options, given)
     if settings is not None:
         options = replace(options, settings=settings)
-    seed, cutoffs = options.seed, _cutoffs(options.cutoffs)
     chosen = dict(options.settings)
     call = _call(of, options.changed() | ({"settings": chosen} if chosen else {}))
-    of = tuple(_stored(each, memory, threads) for each in of)
-    paths = [_path(each) for each in of]
-    data = _data_plan(options)
+    judged = tuple(_stored(each, memory, threads) for each in of)
+    paths = [_path(each) for each in judged]
     plan = JudgePlan(
-        queries=options.queries or 0, gamma_least=options.gamma_least or 0.0, cutoffs=cutoffs
+        queries=options.queries or 0,
+        gamma_least=options.gamma_least or 0.0,
+        cutoffs=_cutoffs(options.cutoffs),
     )
+    work = Assessment(chosen, _data_plan(options), plan, options.seed, progress)
     kinds = [kind_of(path) for path in paths]
     if kinds == ["graph"]:
         with builds_on(cluster, staging_url, threads, memory) as builds:
-            graph = of[0] if isinstance(of[0], Graph) else Graph.open(paths[0])
-            study = judge_graph(graph, data, plan, chosen, builds, seed=seed, progress=progress)
-        return StudyDocument(study, call)
+            graph = judged[0] if isinstance(judged[0], Graph) else Graph.open(paths[0])
+            return StudyDocument(work.of_graph(graph, builds), call)
     for path, kind in zip(paths, kinds, strict=True):
         if kind is None:
             raise UsageError(f"{path} is neither an index nor a graph")
@@ -263,11 +250,13 @@ def evaluate(
             "--staging-url (staging_url=...) out"
         )
     resources = Resources.checked(threads, memory)
-    indexes = [each if isinstance(each, Index) else _path(each) for each in of]
-    study = judge_indexes(
-        indexes, data, plan, chosen, seed=seed, resources=resources, progress=progress
-    )
-    return StudyDocument(study, call)
+    indexes = [
+        each
+        if isinstance(each, Index)
+        else Index(StoredIndex.open(path).validated(), resources)  # nearly all of it will be read
+        for each, path in zip(judged, paths, strict=True)
+    ]
+    return StudyDocument(work.of_indexes(indexes, resources), call)
 
 
 def _data_plan(options: EvaluateOptions) -> DataPlan:

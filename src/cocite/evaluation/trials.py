@@ -1,27 +1,22 @@
-"""What tuning came to: all that was tried, what is best, and the file that says so.
+"""What tuning tries, and what it comes to: candidates, their records on disk, the choice, its file.
 
-What was judged, kept as it comes: an interrupted run goes on behind it.
-
-A record is a candidate in a round: a line of JSON (round, point, bytes, seconds, pairs, titles),
-and behind it the judgment's parts and wholes, float64. Records are pieces of a journal
-(``storage/atomic.py``), so that one which was cut while it was written is as if it had not been.
-
-What is tried: measures, directions and settings, as points of a suite (``evaluation/points.py``).
-
-First every measure in every direction that it takes, with its own settings. Then, of those that did
+First every measure in every direction that it takes, with its own settings; then, of those that did
 well, one setting at a time set otherwise; last, for each measure and direction, the best value of
-every setting at once (``evaluation/points.py``). The values are few and far apart: what lies
-between them makes less difference than the intervals that so many pages give.
+every setting at once. The values are few and far apart: what lies between them makes less
+difference than the intervals that so many pages give. ``coupling`` is cocitation the other way
+round, and tried only if it is named; measures of texts are not tried.
 
-``coupling`` is cocitation the other way round, and tried only if it is named; ``text`` needs texts,
-and is not tried.
+A record is a candidate in a round: a line of JSON, then the judgment's parts and wholes, float64.
+Records are pieces of a journal (``storage/atomic.py``), so an interrupted run resumes after the
+last whole one.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,14 +26,138 @@ import numpy as np
 from cocite.errors import ResourceError, UsageError
 from cocite.evaluation.judge import Judgment
 from cocite.evaluation.labels import Interval
-from cocite.evaluation.points import MethodPlan, Point, Suite, SweepPlan, called, sweep_points
+from cocite.evaluation.points import (
+    Point,
+    Settings,
+    called,
+    combinations,
+    link_measures,
+    point,
+    taken,
+)
 from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS
 from cocite.index.plan import BuildOptions
 from cocite.index.settings import IndexSettings
-from cocite.measures import DEFAULT, MEASURES, Value, find_measure
+from cocite.measures import DEFAULT, Value, find_measure
 from cocite.results import Document, ResultRows
 from cocite.storage import Journal, check_file, disk, staged_file
+
+TRIED: dict[str, tuple[Any, ...]] = {
+    "hubs": ("plain", "idf"),
+    "decay": (0.3, 0.6, 0.8),
+    "form": ("cosine", "jaccard", "count"),
+    "idf": (False, True),
+    "mutual": (False, True),
+    "neighbors": (20, 50, 100),
+    "damping": (0.5, 0.85, 0.95),
+    "radius": (2, 3),
+}
+"""The settings that are tried, and their values."""
+_TWIN = "coupling"
+
+
+def first_points(
+    graph: Graph,
+    settings: Settings,
+    measures: Sequence[str] = (),
+    directions: Sequence[str] = (),
+    unweighted: bool = False,
+) -> tuple[list[Point], list[str]]:
+    """Every measure in every direction, or those named, with the ``settings`` that it takes, the
+    default first; and notes on what is left out. Raises :class:`UsageError` for a name.
+    """
+    names = dict.fromkeys(measures) or [name for name in link_measures() if name != _TWIN]
+    found, notes = [], []
+    for measure, direction in combinations(names, list(directions) or list(DIRECTIONS)):
+        each = point(measure, direction, taken(measure, settings))
+        try:
+            BuildOptions.checked(
+                measure, direction, None, dict(each.build), unweighted=unweighted
+            ).for_graph(graph)
+        except (UsageError, ResourceError) as error:
+            notes.append(f"{measure} is left out: {error}")
+        else:
+            found.append(each)
+    found.sort(key=lambda each: not is_default(each))
+    return found, list(dict.fromkeys(notes))
+
+
+def is_default(each: Point) -> bool:
+    """Whether nothing is chosen for it, among points without settings of their own."""
+    return (each.measure, each.direction) == (DEFAULT, find_measure(DEFAULT).direction)
+
+
+class Variants:
+    """Points with one setting at a time set otherwise, of the measures and directions of some."""
+
+    def __init__(self, points: Sequence[Point], settings: Settings) -> None:
+        self._settings = settings
+        self._series: list[tuple[str, dict[Value, Point]]] = []
+        ways = dict.fromkeys((each.measure, each.direction) for each in points)
+        for name, values in TRIED.items():
+            for measure, direction in ways:
+                if not taken(measure, {name: values[0]}):
+                    continue
+                base, series = taken(measure, settings), dict[Value, Point]()
+                for value in values:
+                    with suppress(UsageError):  # some measures do not take all values
+                        series[value] = point(measure, direction, base | {name: value})
+                self._series.append((name, series))
+
+    def points(self) -> list[Point]:
+        """All of them."""
+        return [each for _, series in self._series for each in series.values()]
+
+    def combined(self, figure: Callable[[Point], float]) -> list[Point]:
+        """For every measure and direction, the best value of each setting at once."""
+        chosen: dict[tuple[str, str], dict[str, Value]] = {}
+        for name, series in self._series:
+            if series:
+                value, best = max(series.items(), key=lambda item: figure(item[1]))
+                chosen.setdefault((best.measure, best.direction), {})[name] = value
+        return [
+            point(measure, direction, taken(measure, self._settings, settings))
+            for (measure, direction), settings in chosen.items()
+        ]
+
+
+def decided(
+    first: Point,
+    level: Sequence[Point],
+    usual: Point | None,
+    sizes: dict[Point, int],
+    held: Mapping[Point, Interval],
+) -> tuple[Point, str]:
+    """What is chosen of those that are ``level`` with the ``first`` by the pages that choose, and
+    why: ``usual`` is the default, ``sizes`` are those of indexes; ``held`` is how far each is ahead
+    of the default by the pages that did not choose, where there are both. The default is left only
+    for what is ahead of it by both.
+    """
+    if usual is not None and usual in level and len(level) > 1:
+        ahead = "the best" if usual == first else f"not told apart from the best, {called(first)}"
+        return usual, f"the default is {ahead}"
+    least = min(level, key=lambda p: (sizes[p], p != first))
+    if len(level) == 1:
+        reason = "ahead of all others, by more than chance"
+    elif least == first:
+        reason = "the best, and the smallest of those that are not told apart from it"
+    else:
+        reason = f"the smallest of those not told apart from the best, {called(first)}"
+    if usual is None or least == usual:
+        return least, reason
+    if least not in held:
+        return usual, f"the default stays: no pages are left to judge {called(least)}"
+    ahead = "{:+.4f} [{:+.4f}, {:+.4f}]".format(*held[least])
+    if not held[least].low > 0:
+        return usual, (
+            f"the default stays: by the pages that did not choose, {called(least)} is not told "
+            f"apart from it ({ahead} above it)"
+        )
+    return least, f"{reason}; {ahead} above the default by other pages"
+
+
+# -- records -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -79,132 +198,40 @@ class Records:
         """What all of them took."""
         return sum(r.seconds + r.asking for r in self._found.values())
 
-    def get(self, turn: int, point: Point) -> TrialRecord | None:
+    def get(self, turn: int, each: Point) -> TrialRecord | None:
         """What is there of a candidate in a round."""
-        return self._found.get((turn, _name(point)))
+        return self._found.get((turn, _name(each)))
 
-    def add(self, turn: int, point: Point, record: TrialRecord) -> TrialRecord:
-        """Keep it, and give it back."""
-        key = turn, _name(point)
-        self._journal.append(_packed(key, record))
+    def add(self, turn: int, each: Point, record: TrialRecord) -> None:
+        """Keep the record of a candidate in a round."""
+        found, key = record.judgment, (turn, _name(each))
+        head = {
+            "key": list(key),
+            "titles": found.titles,
+            "queries": len(found.parts),
+            "bytes": record.bytes,
+            "seconds": record.seconds,
+            "asking": record.asking,
+        }
+        arrays = np.concatenate([found.parts.ravel(), found.wholes.ravel()]).astype("<f8")
+        self._journal.append(json.dumps(head).encode() + b"\n" + arrays.tobytes())
         self._found[key] = record
-        return record
 
 
-def _name(point: Point) -> str:
-    return json.dumps([point.measure, point.direction, point.build, point.ask])
-
-
-def _packed(key: tuple[int, str], record: TrialRecord) -> bytes:
-    found = record.judgment
-    head = {
-        "key": list(key),
-        "titles": found.titles,
-        "queries": len(found.parts),
-        "pairs": found.pairs,
-        "bytes": record.bytes,
-        "seconds": record.seconds,
-        "asking": record.asking,
-    }
-    arrays = np.concatenate([found.parts.ravel(), found.wholes.ravel()]).astype("<f8")
-    return json.dumps(head).encode() + b"\n" + arrays.tobytes()
+def _name(each: Point) -> str:
+    return json.dumps([each.measure, each.direction, each.build, each.ask])
 
 
 def _unpacked(piece: bytes) -> tuple[tuple[int, str], TrialRecord]:
     line, _, rest = piece.partition(b"\n")
     head = json.loads(line)
-    shape = head["queries"], len(head["titles"])
-    parts, wholes = np.frombuffer(rest, "<f8").reshape(2, *shape)
-    judgment = Judgment(tuple(head["titles"]), parts, wholes, head["pairs"])
+    shape = 2, head["queries"], len(head["titles"])
+    judgment = Judgment(tuple(head["titles"]), *np.frombuffer(rest, "<f8").reshape(shape))
     turn, name = head["key"]
     return (turn, name), TrialRecord(judgment, head["bytes"], head["seconds"], head["asking"])
 
 
-# -- candidates --------------------------------------------------------------------------
-
-
-TRIED: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("hubs", ("plain", "idf")),
-    ("decay", (0.3, 0.6, 0.8)),
-    ("form", ("cosine", "jaccard", "count")),
-    ("idf", (False, True)),
-    ("mutual", (False, True)),
-    ("neighbors", (20, 50, 100)),
-    ("damping", (0.5, 0.85, 0.95)),
-    ("radius", (2, 3)),
-)
-"""The settings that are tried, and their values."""
-_TWIN = "coupling"
-
-
-def suite_of(measures: Sequence[str], directions: Sequence[str], samples: int, seed: int) -> Suite:
-    """What is tried, as a suite; raises :class:`UsageError` for a name that is not known."""
-    of_links = (name for name, measure in MEASURES.items() if not measure.texts)
-    names = tuple(measures) or tuple(name for name in of_links if name != _TWIN)
-    plan = MethodPlan(names, directions=tuple(directions) or tuple(DIRECTIONS))
-    settings = {"samples": samples, "seed": seed}
-    sweeps = tuple(
-        SweepPlan(name, values, names, directions=plan.directions) for name, values in TRIED
-    )
-    return Suite(settings=settings, method=(plan,), sweep=sweeps)
-
-
-def first_points(
-    suite: Suite, graph: Graph, seed: int, unweighted: bool
-) -> tuple[list[Point], list[str]]:
-    """Every measure in every direction, the default first, and notes on what is left out."""
-    found, notes = [], []
-    for each in suite.methods(seed).values():
-        try:
-            fitting(each, graph, unweighted)
-        except (UsageError, ResourceError) as error:
-            notes.append(f"{each.measure} is left out: {error}")
-        else:
-            found.append(each)
-    usual = default_point(found)
-    found.sort(key=lambda each: each != usual)
-    return found, list(dict.fromkeys(notes))
-
-
-def fitting(each: Point, graph: Graph, unweighted: bool) -> BuildOptions:
-    """What its index is made of; raises :class:`UsageError` if the graph does not go with it."""
-    options = BuildOptions.checked(
-        each.measure, each.direction, None, dict(each.build), unweighted=unweighted
-    )
-    return options.for_graph(graph)
-
-
-def default_point(points: Sequence[Point]) -> Point | None:
-    """The one for which nothing is chosen, if it is among them."""
-    usual = find_measure(DEFAULT).direction
-    plain = (p for p in points if p.measure == DEFAULT and p.direction == usual)
-    return next(plain, None)
-
-
-def settings_points(suite: Suite, chosen: Sequence[Point], seed: int) -> list[Any]:
-    """Sweeps around the chosen points, as ``evaluation/points.py`` takes them: (plan, points)."""
-    ways = {(p.measure, p.direction) for p in chosen}
-    found = []
-    for plan in suite.sweep:
-        swept, _ = sweep_points(suite, plan, seed)
-        kept = {}
-        for method, values in swept.items():
-            near = {v: p for v, p in values.items() if (p.measure, p.direction) in ways}
-            if near:
-                kept[method] = near
-        found.append((plan, kept))
-    return found
-
-
-def whole_settings(point: Point, unweighted: bool) -> IndexSettings:
-    """What an index of the point is made of, without what the measure takes anyway."""
-    measure = find_measure(point.measure)
-    usual = {s.name: s.default for s in (*measure.build, *measure.ask)}
-    chosen = {k: v for k, v in point.settings.items() if v != usual[k] or k == "samples"}
-    return IndexSettings(point.measure, point.direction, None, unweighted, chosen)
-
-
-# -- result ------------------------------------------------------------------------------
+# -- result --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -231,21 +258,9 @@ class Trial:
 
 
 _TITLES = (
-    "name",
-    "measure",
-    "direction",
-    "settings",
-    "round",
-    "figure",
-    "low",
-    "high",
-    "judged",
-    "judged_low",
-    "judged_high",
-    "samples",
-    "build_seconds",
-    "bytes",
-    "question_seconds",
+    *("name", "measure", "direction", "settings", "round"),
+    *("figure", "low", "high", "judged", "judged_low", "judged_high"),
+    *("samples", "build_seconds", "bytes", "question_seconds"),
 )
 
 
@@ -310,43 +325,5 @@ class TuningResult(Document):
         return found
 
 
-def _signed(found: Interval) -> str:
-    return f"{found.value:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
-
-
 def _shown(found: Interval) -> str:
     return f"{found.value:.4f} [{found.low:.4f}, {found.high:.4f}]"
-
-
-def decided(
-    first: Point,
-    level: Sequence[Point],
-    usual: Point | None,
-    sizes: dict[Point, int],
-    held: Mapping[Point, Interval],
-) -> tuple[Point, str]:
-    """What is chosen of those that are ``level`` with the ``first`` by the pages that choose, and
-    why: ``usual`` is the default, ``sizes`` are those of indexes; ``held`` is how far each is ahead
-    of the default by the pages that did not choose, where there are both. The default is left only
-    for what is ahead of it by both.
-    """
-    if usual is not None and usual in level and len(level) > 1:
-        ahead = "the best" if usual == first else f"not told apart from the best, {called(first)}"
-        return usual, f"the default is {ahead}"
-    least = min(level, key=lambda p: (sizes[p], p != first))
-    if len(level) == 1:
-        reason = "ahead of all others, by more than chance"
-    elif least == first:
-        reason = "the best, and the smallest of those that are not told apart from it"
-    else:
-        reason = f"the smallest of those not told apart from the best, {called(first)}"
-    if usual is None or least == usual:
-        return least, reason
-    if least not in held:
-        return usual, f"the default stays: no pages are left to judge {called(least)}"
-    if not held[least].low > 0:
-        return usual, (
-            f"the default stays: by the pages that did not choose, {called(least)} is not told "
-            f"apart from it ({_signed(held[least])} above it)"
-        )
-    return least, f"{reason}; {_signed(held[least])} above the default by other pages"

@@ -1,9 +1,7 @@
-"""What is known of the nodes beside their links: labels and texts, and a few lists to look at.
+"""What is known of the nodes beside their links: labels and texts; and a few lists to look at.
 
-The pages of the examples are drawn by the seed out of those that are asked; each method's first
-hits are kept, with whether they share a label with the page.
-
-Cost: a question a page and method.
+The seed draws the pages of the examples out of the queries. Each method's first hits are kept, with
+whether they share a label with the page. Cost: a question a page and method.
 """
 
 from __future__ import annotations
@@ -95,9 +93,8 @@ def read_truth(
         )
     texts: dict[int, str] = {}
     if plan.texts:
-        stage = "reading texts"
-        told = partial(progress, stage)
-        texts = read_texts(folder / plan.texts, names, told, memory)
+        stage = partial(progress, "reading texts")
+        texts = read_texts(folder / plan.texts, names, stage, memory)
         progress("weighing words", 0, 0)
         content = Content(texts, len(names))
     known = np.array(sorted(texts), np.uint32) if labels is None else labels.labeled
@@ -123,9 +120,6 @@ def sample_pages(nodes: NDArray[np.uint32], count: int, seed: int) -> NDArray[np
     if not 0 < count < nodes.size:
         return nodes
     return np.sort(np.random.default_rng(seed).choice(nodes, count, replace=False))
-
-
-# -- examples ----------------------------------------------------------------------------
 
 
 _PAGES, _HITS, _LABELS = 3, 10, 3

@@ -1,10 +1,4 @@
-"""The rounds of a tuning: who is tried, who judges, who is left.
-
-What happens in which round is told in ``evaluation/tune.py``. Candidates that differ in nothing but
-how they are asked share an index, which goes when they are judged. A candidate that was judged
-before, in a run that was interrupted, is not judged again.
-
-What an index of a graph should be made of: candidates tried, successively fewer, the best told.
+"""Find out what an index of a graph should be made of, with labels or without: ``cocite tune``.
 
     round 1   every measure in every direction: a quarter of the pages, a quarter of the samples
     round 2   the best 6 of these, one setting at a time set otherwise: half of both
@@ -13,22 +7,20 @@ What an index of a graph should be made of: candidates tried, successively fewer
 The default takes part in every round. Without labels some links are hidden, and what finds the
 company of their ends is best (``evaluation/held_out.py``); with labels some labeled pages choose by
 a figure of ``cocite evaluate``, on the whole graph. Half of the pages choose; the others have no
-say, and tell how good what was chosen is, as a best of many looks better on the pages that chose
-it.
+say, and tell how good the choice is, as the best of many looks better on the pages that chose it.
 
-Who is best in round 3 is chosen, but what is not told apart from it by the pages (the 95 % interval
-of the difference, over resamples of the pages, reaches 0) goes before it: the default, if that is
-among them, or else the smallest index. The default is left only for what is ahead of it, by more
-than chance, on the pages that chose and on the others, too; unless the ``best`` is asked for. Where
-a choice rests on few pages, that is told.
+Candidates that the pages do not tell apart from the best of round 3 (the 95 % interval of the
+difference, over resamples of the pages, reaches 0) count as level with it. The default wins if it
+is level, else the smallest index. The default is left only for what is ahead of it by more than
+chance on both halves, unless the ``best`` is asked for. A note says where a choice rests on few
+pages.
 
-What was judged is kept beside the output, and a run with the same settings goes on behind it. A
-choice follows from graph, settings and seed, unless the time was up: a round has until 40, 75 and
-100 % of it, and what it has not come to then is left out, and told.
+Candidates that differ only in how they are asked share an index, which is removed when they are
+judged. Judgments are kept beside the output, and a run with the same settings resumes. A choice
+follows from graph, settings and seed, unless the time was up: rounds have until 40, 75 and 100 % of
+it, and notes name what is left out then.
 
 Cost: some 40 builds with a quarter of the samples, 30 with a half, 10 with all.
-
-Choosing what an index is made of, without labels or with them: ``cocite tune``.
 """
 
 from __future__ import annotations
@@ -40,7 +32,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,26 +45,25 @@ from cocite.evaluation.held_out import (
     hidden_pairs,
     hide_links,
 )
-from cocite.evaluation.judge import Judge, Judgment
+from cocite.evaluation.judge import Judge
 from cocite.evaluation.labels import Bootstrap, Interval
-from cocite.evaluation.points import DataPlan, JudgePlan, Point, called, candidates, combined
-from cocite.evaluation.rankers import Builds, IndexRanker, Ranker, builds_on
+from cocite.evaluation.points import DataPlan, JudgePlan, Point, called
+from cocite.evaluation.rankers import Builds, Ids, IndexRanker, builds_on
 from cocite.evaluation.trials import (
     Records,
     Trial,
     TrialRecord,
     TuningResult,
+    Variants,
     decided,
-    default_point,
     first_points,
-    settings_points,
-    suite_of,
-    whole_settings,
+    is_default,
 )
-from cocite.evaluation.truth import Truth, read_truth, sample_pages
+from cocite.evaluation.truth import read_truth, sample_pages
 from cocite.graph import Graph
+from cocite.index.settings import IndexSettings
 from cocite.io.opening import open_graph
-from cocite.io.pipeline import split
+from cocite.io.readers.contract import split
 from cocite.options.core import accepts
 from cocite.options.evaluate import TuneOptions
 from cocite.resources import format_time
@@ -84,23 +75,12 @@ if TYPE_CHECKING:
 
 
 _ROUNDS = 3
-_PARTS, _UNTIL, _KEPT = (4, 2, 1), (0.4, 0.75, 1.0), (6, 5)
+_PARTS, _UNTIL, _ADVANCING = (4, 2, 1), (0.4, 0.75, 1.0), (6, 5)
 _FEWEST = 50
 """Pages that choose in a round, if there are so many."""
 _FEW = 30
 """Pages below which intervals over resamples of them are too narrow to go by."""
 Progress = Callable[[str, int, int, str], None]
-
-
-class _JudgeSets(Protocol):
-    """What judges: :class:`CoNeighborGain`, or the judge of labels."""
-
-    queries: NDArray[np.uint32]
-    titles: tuple[str, ...]
-
-    def __call__(
-        self, ranker: Ranker, *, threads: int = ..., progress: Callable[[int, int], None] = ...
-    ) -> Judgment: ...
 
 
 class _TimeUp(Exception):
@@ -119,73 +99,68 @@ class Tuning:
         builds: Builds,
         seconds: float,
         progress: Progress,
-        best: bool = False,
     ) -> None:
-        """``best``: whether the best is chosen even if the default is not told apart from it."""
-        self._wanted_best = best
         self._graph, self._folder, self._records = graph, folder, records
         self._plan, self._builds, self._progress = plan, builds, progress
-        self._means = builds.means
         self._seconds, self._begin = seconds, clock.monotonic() - records.seconds
         self._seed, self._by = int(plan["seed"]), str(plan["figure"])
         self._notes: list[str] = []
-        self._read = ""
-
-    def run(self, labels: Path | None) -> TuningResult:
-        """Do all of it."""
-        plan, seed = self._plan, self._seed
         self._hidden: int | None = None
-        self._truth: Truth | None = None
-        if labels is None:
-            self._court: Any = self._gain()
-        else:
-            self._court = self._judge(labels)
-        if self._by not in self._court.titles:
-            raise UsageError(f"figure is {self._by!r}; there are {', '.join(self._court.titles)}")
-        self._choosing = self._choosers()
-        suite = suite_of(plan["measures"], plan["directions"], plan["samples"], seed)
-        first, self._notes = first_points(suite, self._graph, seed, plan["unweighted"])
-        if not first:
-            raise UsageError("nothing is left to try: " + "; ".join(self._notes))
-        usual = default_point(first)
+        self._candidates: Ids | None = None
         self._last: dict[Point, int] = {}
+
+    def run(self, labels: Path | None, best: bool) -> TuningResult:
+        """Do all of it; ``best``: choose the best even if it is level with the default."""
+        plan = self._plan
+        self._judge = self._gain() if labels is None else self._labeled(labels)
+        if self._by not in self._judge.titles:
+            raise UsageError(f"figure is {self._by!r}; there are {', '.join(self._judge.titles)}")
+        self._choosing = self._choosers()
+        settings = {"samples": plan["samples"], "seed": self._seed}
+        first, notes = first_points(
+            self._graph, settings, plan["measures"], plan["directions"], plan["unweighted"]
+        )
+        self._notes += notes
+        if not first:
+            raise UsageError("nothing is left to try: " + "; ".join(notes))
+        usual = [first[0]] if is_default(first[0]) else []
         one = self._round(1, first, usual)
-        best = _first(one, _KEPT[0])
-        swept = settings_points(suite, best, seed)
-        wider = [usual] if usual is not None and usual not in best else []
-        pool = [p for each in candidates([*wider, *best], swept).values() for p in each]
-        pool.sort(key=lambda p: (p not in best, p not in wider))
+        leading = list(one)[: _ADVANCING[0]]
+        wider = [each for each in usual if each not in leading]
+        variants = Variants(sorted(leading, key=first.index), settings)
+        order = [each.measure for each in (*wider, *leading)]
+        pool = sorted(
+            dict.fromkeys([*wider, *leading, *variants.points()]),
+            key=lambda p: (p not in leading, p not in wider, order.index(p.measure)),
+        )
         two = self._round(2, pool, usual)
-        both = combined(suite, swept, seed, lambda p: two.get(p, float("-inf")))
-        near = _first(two, _KEPT[1])
-        ways = {(p.measure, p.direction) for p in near}
-        final = dict.fromkeys([*near, *(p for p in both if (p.measure, p.direction) in ways)])
-        if usual is not None:
-            final[usual] = None
-        three = self._round(3, list(final), usual)
-        return self._result(usual, three, labels)
+        leading = list(two)[: _ADVANCING[1]]
+        ways = {(p.measure, p.direction) for p in leading}
+        together = variants.combined(lambda p: two.get(p, float("-inf")))
+        together = [p for p in together if (p.measure, p.direction) in ways]
+        three = self._round(3, list(dict.fromkeys([*leading, *together, *usual])), usual)
+        return self._result(usual[0] if usual else None, three, labels, best)
 
     # -- who judges ------------------------------------------------------------------------------
 
-    def _gain(self) -> CoNeighborGain:
-        """Hide links, and who finds them again."""
-        plan = self._plan
+    def _gain(self) -> Judge | CoNeighborGain:
+        """Hide links, and judge by who finds their company."""
+        plan, graph = self._plan, self._graph
         self._progress("hiding links", 0, 0, "")
-        pairs = hidden_pairs(self._graph, plan["share"], self._seed)
+        pairs = hidden_pairs(graph, plan["share"], self._seed)
         place = self._folder / "shown.graph"
         disk.remove_tree(place)
-        self._shown = hide_links(self._graph, place, pairs)
-        self._hidden = self._graph.edges - self._shown.edges
+        self._shown = hide_links(graph, place, pairs)
+        self._hidden = graph.edges - self._shown.edges
         hidden = Hidden.of(pairs)
-        low, high = plan.get("nodes", (0, self._graph.nodes))
+        low, high = plan.get("nodes", (0, graph.nodes))
         able = hidden.pages[(hidden.pages >= low) & (hidden.pages < high)]
         pages = sample_pages(able, plan["queries"], self._seed)
-        return CoNeighborGain(self._graph, self._shown, hidden, pages, self._means.memory)
+        return CoNeighborGain(graph, self._shown, hidden, pages, self._builds.means.memory)
 
-    def _judge(self, labels: Path) -> Judge:
+    def _labeled(self, labels: Path) -> Judge | CoNeighborGain:
         """By labels, on the whole graph."""
-        plan = self._plan
-        self._shown = self._graph
+        plan, self._shown = self._plan, self._graph
         data = DataPlan(
             labels=str(labels.absolute()),
             label_columns=tuple(plan["label columns"]),
@@ -195,23 +170,23 @@ class Tuning:
             separator=plan["separator"],
         )
         judging = JudgePlan(queries=plan["queries"])
-        self._truth = read_truth(self._graph.names, data, judging, seed=self._seed)
+        truth = read_truth(self._graph.names, data, judging, seed=self._seed)
         if "nodes" in plan:
             low, high = plan["nodes"]
-            if not ((self._truth.queries >= low) & (self._truth.queries < high)).all():
+            if not ((truth.queries >= low) & (truth.queries < high)).all():
                 sides = self._graph.sides
                 assert sides is not None
                 raise UsageError(
-                    f"{labels} labels nodes of the side "
-                    f"{sides.title_of(int(self._truth.queries[0]))}: name that with --side (side=)"
+                    f"{labels} labels nodes of the side {sides.title_of(int(truth.queries[0]))}: "
+                    "name that with --side (side=)"
                 )
-        if self._truth.labels is not None:
-            self._read = f"read {self._truth.labels.read}"
-        return self._truth.judge(judging)
+        self._candidates = truth.candidates
+        self._notes += [f"read {source}" for source in truth.sources]
+        return truth.judge(judging)
 
     def _choosers(self) -> NDArray[np.bool_]:
         """bool[queries]: the half that chooses; all where there are fewer than four."""
-        queries = self._court.queries
+        queries = self._judge.queries
         if queries.size < 4:
             return np.ones(queries.size, bool)
         return np.isin(queries, sample_pages(queries, (queries.size + 1) // 2, self._seed + 1))
@@ -220,36 +195,31 @@ class Tuning:
         """bool[queries]: the pages that are asked in a round."""
         if turn == _ROUNDS:
             return np.ones(self._choosing.size, bool)
-        mine = self._court.queries[self._choosing]
+        mine = self._judge.queries[self._choosing]
         few = sample_pages(mine, max(_FEWEST, mine.size // _PARTS[turn - 1]), self._seed + 1)
-        return np.isin(self._court.queries, few)
-
-    def _judges_of(self, rows: NDArray[np.bool_]) -> _JudgeSets:
-        if isinstance(self._court, CoNeighborGain):
-            return self._court.of(rows)
-        assert self._truth is not None
-        return self._truth.judge(JudgePlan(), self._court.queries[rows])
+        return np.isin(self._judge.queries, few)
 
     # -- rounds ----------------------------------------------------------------------------------
 
-    def _round(self, turn: int, points: Sequence[Point], usual: Point | None) -> dict[Point, float]:
+    def _round(
+        self, turn: int, points: Sequence[Point], usual: Sequence[Point]
+    ) -> dict[Point, float]:
         """The figures of those that the round came to, by the pages that choose; best first."""
         rows = self._part(turn)
-        court, chosen = self._judges_of(rows), self._choosing[rows]
+        judge, chosen = self._judge.of(rows), self._choosing[rows]
         found: dict[Point, float] = {}
         shared: dict[Any, list[Point]] = {}
         for each in points:
             shared.setdefault(self._at(turn, each).index_key, []).append(each)
         total, done, late = len(points), 0, 0
         for group in shared.values():
-            stage = f"round {turn} of {_ROUNDS}"
-            needed = usual in group or not found
+            needed = not found or any(each in group for each in usual)
             self._until = float("inf") if needed else self._seconds * _UNTIL[turn - 1]
             todo = [p for p in group if self._records.get(turn, self._at(turn, p)) is None]
-            self._progress(stage, done, total, called(group[0]))
+            self._progress(f"round {turn} of {_ROUNDS}", done, total, called(group[0]))
             try:
                 if todo:
-                    self._try(turn, todo, court)
+                    self._try(turn, todo, judge)
             except _TimeUp:
                 late += sum(self._records.get(turn, self._at(turn, p)) is None for p in group)
             except (ResourceError, UsageError) as error:
@@ -279,7 +249,7 @@ class Tuning:
         settings = dict(each.build) | {"samples": fewer}
         return Point(each.measure, each.direction, tuple(sorted(settings.items())), each.ask)
 
-    def _try(self, turn: int, points: Sequence[Point], court: _JudgeSets) -> None:
+    def _try(self, turn: int, points: Sequence[Point], judge: Judge | CoNeighborGain) -> None:
         """Build the index that the points share, and judge each by it."""
         first, place = self._at(turn, points[0]), self._folder / "tried.index"
         disk.remove_tree(place)
@@ -294,13 +264,12 @@ class Tuning:
             restart=True,
             progress=self._watch,
         )
-        seconds = clock.perf_counter() - begin
-        candidates = None if self._truth is None else self._truth.candidates
+        seconds, threads = clock.perf_counter() - begin, self._builds.means.threads
         try:
             for each in points:
                 begin = clock.perf_counter()
-                ranker = IndexRanker(index, candidates, **dict(each.ask))
-                judgment = court(ranker, threads=self._means.threads, progress=self._watch)
+                ranker = IndexRanker(index, self._candidates, **dict(each.ask))
+                judgment = judge(ranker, threads=threads, progress=self._watch)
                 asking = clock.perf_counter() - begin
                 record = TrialRecord(judgment, index.stored.store.nbytes, seconds, asking)
                 self._records.add(turn, self._at(turn, each), record)
@@ -314,67 +283,81 @@ class Tuning:
     # -- what came of it -------------------------------------------------------------------------
 
     def _result(
-        self, usual: Point | None, three: dict[Point, float], labels: Path | None
+        self, usual: Point | None, three: dict[Point, float], labels: Path | None, best: bool
     ) -> TuningResult:
-        """Who is chosen, and what all came to."""
+        """What is chosen, and what all came to."""
+        graph, by = self._graph, self._by
         records = {p: self._record(p) for p in self._last}
         choosing, judging = self._choosing, ~self._choosing
-        mine = Bootstrap(int(choosing.sum()), seed=self._seed)
+        chose, judged_by = int(choosing.sum()), int(judging.sum())
         first = next(iter(three))
-        top = records[first].judgment.of(choosing)
-        behind = {
-            p: top.differences(records[p].judgment.of(choosing), mine)[self._by] for p in three
-        }
-        level = [p for p in three if p == first or not behind[p].low > 0]
+        top, mine = records[first].judgment.of(choosing), Bootstrap(chose, seed=self._seed)
+        behind = {p: top.differences(records[p].judgment.of(choosing), mine)[by] for p in three}
         judged: dict[Point, Interval] = {}
         held: dict[Point, Interval] = {}
-        if judging.any():
-            others = Bootstrap(int(judging.sum()), seed=self._seed)
-            judged = {p: records[p].judgment.of(judging).figures(others)[self._by] for p in three}
-            if usual in three:
-                base = records[usual].judgment.of(judging)
-                held = {
-                    p: records[p].judgment.of(judging).differences(base, others)[self._by]
-                    for p in three
-                }
-        if self._wanted_best:
+        if judged_by:
+            others = Bootstrap(judged_by, seed=self._seed)
+            theirs = {p: records[p].judgment.of(judging) for p in three}
+            judged = {p: found.figures(others)[by] for p, found in theirs.items()}
+            if usual in theirs:
+                base = theirs[usual]
+                held = {p: found.differences(base, others)[by] for p, found in theirs.items()}
+        if best:
             chosen, reason = first, "the best by the pages that chose, as asked for"
         else:
+            level = [p for p in three if p == first or not behind[p].low > 0]
             sizes = {p: records[p].bytes for p in level}
             chosen, reason = decided(first, level, usual if usual in three else None, sizes, held)
-        self._notes += self._few_pages(int(choosing.sum()), int(judging.sum()))
+        self._notes += self._few_pages(chose, judged_by, labels is not None)
         tried = {}
         for each, turn in self._last.items():
-            rows = choosing[self._part(turn)]
-            tried[each] = self._tried(each, turn, records[each], rows, behind, judged)
+            rows, record = choosing[self._part(turn)], records[each]
+            figures = record.judgment.of(rows).figures(Bootstrap(int(rows.sum()), seed=self._seed))
+            tried[each] = Trial(
+                called(each),
+                each.measure,
+                each.direction,
+                each.settings,
+                turn,
+                figures[by],
+                behind.get(each),
+                judged.get(each),
+                self._at(turn, each).samples,
+                record.seconds,
+                record.bytes,
+                record.asking / len(record.judgment.parts),
+            )
         order = sorted(tried, key=lambda p: (p != chosen, -tried[p].round, -tried[p].figure.value))
+        own = {k: v for k, v in chosen.settings.items() if k in chosen.chosen or k == "samples"}
         return TuningResult(
-            graph=str(self._graph.path),
-            nodes=self._graph.nodes,
-            links=self._graph.edges,
+            graph=str(graph.path),
+            nodes=graph.nodes,
+            links=graph.edges,
             date=date.today().isoformat(),
-            by=self._by,
+            by=by,
             labels=None if labels is None else labels.name,
             hidden=self._hidden,
-            chosen_by=int(choosing.sum()),
-            judged_by=int(judging.sum()) or int(choosing.sum()),
+            chosen_by=chose,
+            judged_by=judged_by or chose,
             seed=self._seed,
             best=tried[chosen],
             reason=reason,
-            settings=whole_settings(chosen, bool(self._plan["unweighted"])),
+            settings=IndexSettings(
+                chosen.measure, chosen.direction, None, bool(self._plan["unweighted"]), own
+            ),
             tried=[tried[p] for p in order],
-            notes=list(dict.fromkeys([self._read, *self._notes] if self._read else self._notes)),
+            notes=list(dict.fromkeys(self._notes)),
         )
 
-    def _few_pages(self, chose: int, judged: int) -> list[str]:
+    def _few_pages(self, chose: int, judged: int, labeled: bool) -> list[str]:
         """How little a choice rests on, if it does."""
         if min(chose, judged) >= _FEW:
             return []
-        more = "label more pages" if self._truth else "hide more links with --share"
-        told = f"{judged} others judge it" if judged else "no others judge it"
+        more = "label more pages" if labeled else "hide more links with --fraction"
+        others = f"{judged} others judge it" if judged else "no others judge it"
         return [
-            f"the choice rests on {chose} page{'s' * (chose != 1)}, and {told}: so few tell hardly "
-            f"more than chance, and another --seed may choose otherwise. Take all pages with "
+            f"the choice rests on {chose} page{'s' * (chose != 1)}, and {others}: so few tell "
+            "hardly more than chance, and another --seed may choose otherwise. Take all pages with "
             f"--queries 0; or {more}"
         ]
 
@@ -383,38 +366,6 @@ class Tuning:
         found = self._records.get(turn, self._at(turn, each))
         assert found is not None
         return found
-
-    def _tried(
-        self,
-        each: Point,
-        turn: int,
-        record: TrialRecord,
-        rows: NDArray[np.bool_],
-        behind: dict[Point, Interval],
-        judged: dict[Point, Interval],
-    ) -> Trial:
-        bootstrap = Bootstrap(int(rows.sum()), seed=self._seed)
-        return Trial(
-            called(each),
-            each.measure,
-            each.direction,
-            each.settings,
-            turn,
-            record.judgment.of(rows).figures(bootstrap)[self._by],
-            behind.get(each),
-            judged.get(each),
-            self._at(turn, each).samples,
-            record.seconds,
-            record.bytes,
-            record.asking / len(record.judgment.parts),
-        )
-
-
-def _first(found: dict[Point, float], count: int) -> list[Point]:
-    return list(found)[:count]
-
-
-# -- tuning ------------------------------------------------------------------------------
 
 
 FIGURE, LABELS_FIGURE = "company@50", "precision@10"
@@ -464,27 +415,13 @@ def tune(
     options = TuneOptions.of(options, given)
     graph = open_graph(graph, memory=memory, threads=threads)
     graph.check()
-    labels, side, share, figure = options.labels, options.side, options.share, options.figure
-    if not 0 < share <= 0.5:
-        raise UsageError(f"share is {share!r}; it is a number above 0, at most 0.5")
-    if side is not None and graph.sides is None:
-        raise UsageError(f"{graph.path} is not bipartite: leave side out")
-    by = figure or (LABELS_FIGURE if labels else FIGURE if graph.nodes >= SMALL else SMALL_FIGURE)
-    if labels is None and by not in COMPANY_TITLES:
-        raise UsageError(
-            f"without labels figure is one of {', '.join(COMPANY_TITLES)}; found {by!r}"
-        )
-    if labels is None and graph.sides is not None and by.startswith("links@"):
-        raise UsageError(
-            f"figure is {by}, which lists the ends of hidden links, and these are on the other "
-            "side of a bipartite graph, which no list has: choose company@10 or company@50"
-        )
+    by = _figure(graph, options)
     seconds = float("inf") if options.time is None else parse_time(options.time)
     if output is not None:
         check_file(Path(output), options.overwrite)
     plan = {
         "graph": graph.digest,
-        "labels": None if labels is None else _content(labels),
+        "labels": None if options.labels is None else _content(options.labels),
         "label columns": list(split(options.label_columns)),
         "delimiter": options.delimiter,
         "header": options.header,
@@ -493,27 +430,27 @@ def tune(
         "figure": by,
         "measures": list(options.measures),
         "directions": list(options.directions),
-        "share": share,
+        "share": options.fraction,
         "queries": options.queries,
         "samples": options.samples,
         "seed": options.seed,
         "unweighted": options.unweighted,
     }
     if graph.sides is not None:
-        within = graph.sides.named(side)
-        ids: list[int | str] = [within.start, within.stop]
-        plan["nodes"] = ids
+        within = graph.sides.named(options.side)
+        plan["nodes"] = [within.start, within.stop]
     with ExitStack() as stack:
         builds = stack.enter_context(builds_on(cluster, staging_url, threads, memory))
-        place = Path(output) if output is not None else None
-        if place is None:
+        if output is not None:
+            place = Path(output)
+        else:
             place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cocite-"))) / "t"
         building = stack.enter_context(Building(place, resumable=True))
         building.goes_on(plan, "tuning", restart=options.restart)
         records = stack.enter_context(Records(building.path / "records"))
-        work = Tuning(graph, building.path, records, plan, builds, seconds, progress, options.best)
+        work = Tuning(graph, building.path, records, plan, builds, seconds, progress)
         try:
-            found = work.run(None if labels is None else Path(labels))
+            found = work.run(None if options.labels is None else Path(options.labels), options.best)
         except KeyboardInterrupt as stopped:
             if output is not None:
                 stopped.add_note(
@@ -525,6 +462,27 @@ def tune(
             found.save(output, options.overwrite)
         building.done()
     return found
+
+
+def _figure(graph: Graph, options: TuneOptions) -> str:
+    """What decides; raises :class:`UsageError` for options that do not go with the graph."""
+    if not 0 < options.fraction <= 0.5:
+        raise UsageError(f"fraction is {options.fraction!r}; it is a number above 0, at most 0.5")
+    if options.side is not None and graph.sides is None:
+        raise UsageError(f"{graph.path} is not bipartite: leave side out")
+    if options.labels is not None:
+        return options.figure or LABELS_FIGURE
+    by = options.figure or (FIGURE if graph.nodes >= SMALL else SMALL_FIGURE)
+    if by not in COMPANY_TITLES:
+        raise UsageError(
+            f"without labels figure is one of {', '.join(COMPANY_TITLES)}; found {by!r}"
+        )
+    if graph.sides is not None and by.startswith("links@"):
+        raise UsageError(
+            f"figure is {by}, which lists the ends of hidden links, and these are on the other "
+            "side of a bipartite graph, which no list has: choose company@10 or company@50"
+        )
+    return by
 
 
 def _content(path: str | os.PathLike[str]) -> str:

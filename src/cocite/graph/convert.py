@@ -105,10 +105,10 @@ class Exchanged:
             For a row with a name or a weight that is missing or not allowed.
         OutputExists, Busy, ResourceError
         """
-        from cocite.io.object_kinds import links_of, table_request
+        from cocite.io.objects import links_of
 
         def read(value: Any, chosen: IngestOptions) -> ObjectInput:
-            return links_of(value, table_request(chosen), tables=True)
+            return links_of(value, chosen, tables=True)
 
         chosen = {"columns": columns, "weight_column": weight_column, "nodes": nodes}
         return cls._ingested(read, links, {"output": output} | options | chosen)
@@ -128,7 +128,7 @@ class Exchanged:
         is not 1; zeros are no links, stored or not, and values that are there twice are added up.
         All else is as for :meth:`from_edges`.
         """
-        from cocite.io.object_kinds import of_library, scipy_links
+        from cocite.io.objects import of_library, scipy_links
 
         def read(value: Any, chosen: object) -> ObjectInput:
             return scipy_links(of_library(value, "scipy"), names=names, weighted=weighted)
@@ -150,7 +150,7 @@ class Exchanged:
         weights (``weight=None``) they count once, or as often as they are there with
         ``count_duplicates=True``. All else is as for :meth:`from_edges`.
         """
-        from cocite.io.object_kinds import networkx_links, of_library
+        from cocite.io.objects import networkx_links, of_library
 
         def read(value: Any, chosen: object) -> ObjectInput:
             return networkx_links(of_library(value, "networkx"), weight=weight)
@@ -169,7 +169,7 @@ class Exchanged:
         """Store a graph of igraph, directed or not; nodes are named by the attribute ``name``, if
         there is one, else by their numbers. All else is as for :meth:`from_networkx`.
         """
-        from cocite.io.object_kinds import igraph_links, of_library
+        from cocite.io.objects import igraph_links, of_library
 
         def read(value: Any, chosen: object) -> ObjectInput:
             return igraph_links(of_library(value, "igraph"), weight=weight)

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cocite.engine.certificate import LIMITS, Diagonal, SweepReport
+from cocite.engine.diagonal import LIMITS, Diagonal, SweepReport
 from cocite.errors import Damaged, UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.graph import MAX_NODES
 from cocite.graph.name_files import NAME_KINDS, sides_text, take_name_files, take_title_files
 from cocite.index.layouts.contract import SHARD, PartPlan, WholeFormat, shard_number
 from cocite.index.layouts.reader import format_of, is_sampled, sampled_format
-from cocite.index.layouts.snapshots import SINCE, Generation, generations_of
+from cocite.index.layouts.snapshots import SINCE, Snapshot, snapshots_of
 from cocite.index.plan import (
     ASKS,
     BuildOptions,
@@ -113,7 +113,7 @@ def read_diagonal(table: Any, facts: dict[str, Any]) -> Diagonal:
 # -- facts -------------------------------------------------------------------------------
 
 
-PASSED_OVER = "passed_over"
+EXCLUDED = "excluded"
 """The fact of an index that counts them, if there are any."""
 _LARGEST_RESIDUAL = 1e9
 
@@ -121,10 +121,10 @@ _LARGEST_RESIDUAL = 1e9
 @dataclass(frozen=True)
 class IndexFacts:
     """The facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
-    ``settings``; what is told of its ``graph``; its ``parts``, their ``generations``; what is
+    ``settings``; what is told of its ``graph``; its ``parts``, their ``snapshots``; what is
     ``refined``, by the name of the file; of the pages that are ``kept``, if not all are; the
-    ``meeting_weight`` of questions that do not say, and ``asks``, what else they take;
-    how many pages are ``passed_over``, as they have more links than tell something.
+    ``meeting_weight`` of questions that do not say, and ``query_defaults``, what else they take;
+    how many pages are ``excluded``, as they have more links than tell something.
     """
 
     nodes: int
@@ -134,12 +134,12 @@ class IndexFacts:
     settings: WholeSettings
     graph: dict[str, Any]
     parts: tuple[PartPlan, ...]
-    generations: tuple[Generation, ...]
+    snapshots: tuple[Snapshot, ...]
     refined: dict[str, dict[str, float]]
     kept: PageFilter | None
     meeting_weight: str | None
-    asks: dict[str, Value]
-    passed_over: int
+    query_defaults: dict[str, Value]
+    excluded: int
 
     @classmethod
     def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
@@ -180,12 +180,12 @@ def _read(facts: Facts) -> IndexFacts:
         settings,
         graph,
         parts,
-        generations_of(facts, max(counts, default=0)),
+        snapshots_of(facts, max(counts, default=0)),
         _refined(facts, parts),
         kept,
         _by(facts, measure, parts),
         _asks(facts, measure, parts),
-        facts.whole(PASSED_OVER) if PASSED_OVER in facts else 0,
+        facts.whole(EXCLUDED) if EXCLUDED in facts else 0,
     )
 
 
@@ -310,7 +310,7 @@ def index_facts(
     }
     facts |= {"first": options.first} if options.first else {}
     facts |= {} if options.meeting_weight is None else {MEETING_WEIGHT.name: options.meeting_weight}
-    facts |= {ASKS: dict(options.asks)} if options.asks else {}
+    facts |= {ASKS: dict(options.query_defaults)} if options.query_defaults else {}
     facts |= {"sides": sides.to_json()} if sides else {}
     return facts | ({"wanted": kept.to_json()} if kept else {})
 
@@ -324,7 +324,7 @@ def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
     sizes = {"n": facts.nodes, "m": int(facts.graph["edges"])}
     take_name_files(files, facts.names, facts.nodes)
     take_title_files(files, facts.nodes)
-    if len(facts.generations) > 1:
+    if len(facts.snapshots) > 1:
         files.take({SINCE: "<u4[n]"}, sizes, optional=(SINCE,))
     if facts.kept is not None:
         files.take({WANTED: "<u4[n]"}, sizes)
@@ -351,7 +351,7 @@ def _take_samples(files: DeclaredFiles, path: Path, facts: IndexFacts, plan: Par
     names = files.starting(plan.prefix + SHARD)
     files.take_all(names, layout.shard)
     firsts = [shard_number(name.removeprefix(plan.prefix)) for name in names]
-    numbers = range(facts.generations[0].first, facts.generations[-1].numbers.stop)
+    numbers = range(facts.snapshots[0].first, facts.snapshots[-1].numbers.stop)
     if not all(first in numbers for first in firsts) or numbers.start not in firsts:
         raise Damaged(
             f"{path}: its shards of samples are not those of samples {numbers.start} to "

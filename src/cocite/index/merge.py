@@ -98,7 +98,7 @@ class Merge:
             tuple(plans),
             first=self.numbers.start,
             meeting_weight=first.meeting_weight,
-            asks=first.asks,
+            query_defaults=first.query_defaults,
         )
         self._sampled = [i for i, plan in enumerate(plans) if is_sampled(plan.layout)]
         self._cut = {i: shard_samples(plans[i], first.nodes, shard) for i in self._sampled}
@@ -277,7 +277,7 @@ def _report(index: StoredIndex) -> dict[str, Any]:
     return (
         told
         | ({} if index.meeting_weight is None else {MEETING_WEIGHT.name: index.meeting_weight})
-        | index.asks
+        | index.query_defaults
     )
 
 

@@ -5,8 +5,8 @@ with weight 1/2, so that a score stays in the measure's range. A measure that lo
 (``Measure.joint``), such as P-Rank, has one part all the same. A blend (``measures/blend.py``) has
 the parts of its components, their weights multiplied by the component's.
 
-An index may keep defaults of its questions: ``meeting_weight``, and others (``asks``), such as
-``cocite tune`` has chosen; what is given with a question overrides them. It may keep some pages
+An index may keep defaults of its questions: ``meeting_weight``, and others (``query_defaults``),
+as ``cocite tune`` chose; what is given with a question overrides them. It may keep some pages
 only (:class:`Keep`): those with a prefix, those in a list, of which unknown names are left out.
 """
 
@@ -58,17 +58,17 @@ def query_settings(
     parts: Sequence[PartPlan | StoredPart],
     given: Mapping[str, object],
     default: str | None = None,
-    asks: Mapping[str, Value] | None = None,
+    query_defaults: Mapping[str, Value] | None = None,
 ) -> WholeSettings:
     """All settings of a question to an index of some parts, which keeps ``default`` for
-    ``meeting_weight``, and ``asks`` for others.
+    ``meeting_weight``, and ``query_defaults`` for others.
 
     Raises :class:`UsageError` for what the measure does not take, and for what is not allowed for
     walks of these lengths.
     """
     walking = [part for part in parts if MEETING_WEIGHT in part.measure.ask]
     longest = max((part.settings[LENGTH] for part in walking), default=0)
-    asked: dict[str, Any] = {**(asks or {}), **given}
+    asked: dict[str, Any] = {**(query_defaults or {}), **given}
     if MEETING_WEIGHT.name in given:
         asked[MEETING_WEIGHT.name] = MEETING_WEIGHT.checked(
             sampled(given[MEETING_WEIGHT.name], longest)
@@ -93,7 +93,7 @@ def query_settings(
 def saved_settings(
     measure: Measure,
     parts: Sequence[PartPlan | StoredPart],
-    asks: Mapping[str, object],
+    query_defaults: Mapping[str, object],
     by: str | None = None,
 ) -> dict[str, Value]:
     """What an index keeps for its questions, of what is given for it, checked and by name.
@@ -101,10 +101,12 @@ def saved_settings(
     Raises :class:`UsageError` for ``meeting_weight``, which is kept by itself, and for what no
     question takes.
     """
-    if MEETING_WEIGHT.name in asks:
-        raise UsageError("meeting_weight is kept with the index by itself, not among asks")
-    found = query_settings(measure, parts, asks, by).to_json()
-    return {name: found[name] for name in sorted(asks) if name in found}
+    if MEETING_WEIGHT.name in query_defaults:
+        raise UsageError(
+            "meeting_weight is kept with the index by itself, not among query_defaults"
+        )
+    found = query_settings(measure, parts, query_defaults, by).to_json()
+    return {name: found[name] for name in sorted(query_defaults) if name in found}
 
 
 # -- keep --------------------------------------------------------------------------------
@@ -209,8 +211,8 @@ class BuildOptions:
     ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
     (``index/manifest.py``); ``first`` is the number of the first sample, ``keep`` says which pages
     are kept, if not all; ``meeting_weight`` is what meetings are worth where a question does not
-    say, ``asks`` are other settings that questions take unless they say otherwise; ``texts`` is
-    where the texts of the pages are, if they are compared.
+    say, ``query_defaults`` are other settings that questions take unless they say otherwise;
+    ``texts`` is where the texts of the pages are, if they are compared.
     """
 
     measure: Measure
@@ -222,7 +224,7 @@ class BuildOptions:
     first: int = 0
     only_nodes: Keep | None = None
     meeting_weight: str | None = None
-    asks: Mapping[str, Value] = field(default_factory=dict)
+    query_defaults: Mapping[str, Value] = field(default_factory=dict)
     texts: Path | None = None
 
     @classmethod
@@ -233,7 +235,7 @@ class BuildOptions:
         layout: str | None = None,
         settings: Mapping[str, object] | None = None,
         *,
-        asks: Mapping[str, object] | None = None,
+        query_defaults: Mapping[str, object] | None = None,
         options: MeasureOptions | None = None,
         **given: Any,
     ) -> BuildOptions:
@@ -249,7 +251,7 @@ class BuildOptions:
         whole = chosen if isinstance(chosen, IndexOptions) else IndexOptions()
         numbers, by = whole.numbers, whole.meeting_weight
         keep = Keep.checked(chosen.only_nodes, chosen.only_prefix)
-        found = _with_texts(find_measure(measure), chosen.texts is not None, chosen.texts_share)
+        found = _with_texts(find_measure(measure), chosen.texts is not None, chosen.text_fraction)
         if numbers is not None:
             settings = _numbered(numbers, found, settings or {})
         if direction not in (None, *found.directions):
@@ -268,7 +270,7 @@ class BuildOptions:
         way, first = overall_direction(ways), 0 if numbers is None else numbers.start
         asked = query_settings(found, parts, {} if by is None else {MEETING_WEIGHT.name: by})
         kept = None if by is None else asked.get(MEETING_WEIGHT, MEETING_WEIGHT.default)
-        held = saved_settings(found, parts, asks or {}, kept)
+        held = saved_settings(found, parts, query_defaults or {}, kept)
         place = None if chosen.texts is None else Path(chosen.texts)
         how = chosen.unweighted, whole.refine, first, keep, kept, held, place
         return cls(found, way, filled, tuple(parts), *how)
@@ -326,7 +328,9 @@ class BuildOptions:
 def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
     """The measure of an index for which texts are given, or not: with its share of ``tfidf``."""
     if share is not None and not (isinstance(share, int | float) and 0 < share < 1):
-        raise UsageError(f"texts_share is {share!r}; it is a number between 0 and 1, both excluded")
+        raise UsageError(
+            f"text_fraction is {share!r}; it is a number between 0 and 1, both excluded"
+        )
     if measure.texts:
         if not given:
             raise UsageError(
@@ -335,15 +339,15 @@ def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
             )
         if share is not None:
             raise UsageError(
-                f"{measure.name} says itself how much texts count: leave out --texts-share "
-                "(texts_share=...)"
+                f"{measure.name} says itself how much texts count: leave out --text-fraction "
+                "(text_fraction=...)"
             )
         return measure
     if not given:
         if share is not None:
             raise UsageError(
-                "texts_share is how much texts count, and none are given: say where they are with "
-                "--texts (texts=...)"
+                "text_fraction is how much texts count, and none are given: say where they are "
+                "with --texts (texts=...)"
             )
         return measure
     if measure.name.startswith(PREFIX):

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
-from cocite.engine.certificate import SweepReport
+from cocite.engine.diagonal import SweepReport
 from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.name_files import NAME_FILES, TITLE_FILES, match_names
@@ -37,7 +37,7 @@ from cocite.index.layouts.contract import PartPlan, is_shard
 from cocite.index.layouts.memory_plan import Progress
 from cocite.index.layouts.reader import is_sampled, sampled_format
 from cocite.index.layouts.rows.texts import OldTexts, Texts
-from cocite.index.layouts.snapshots import MOST_NUMBERS, SINCE, Generation
+from cocite.index.layouts.snapshots import MOST_NUMBERS, SINCE, Snapshot
 from cocite.index.parts import CarriedShards, ShardedPart
 from cocite.index.plan import BuildOptions, PageFilter
 from cocite.index.reports import BuildReport, IndexEstimate
@@ -93,7 +93,7 @@ class RefreshBuild(IndexBuild):
         old.store.require(*_read_anyway(old))
         self._date, self._dated = _checked_date(date), date is not None
         numbers = old.freshness.numbers
-        self.drawn = range(numbers.stop, numbers.stop + _drawn_of(fraction, len(numbers)))
+        self.drawn = range(numbers.stop, numbers.stop + _refreshed_count(fraction, len(numbers)))
         if self.drawn.stop > MOST_NUMBERS:
             raise UsageError(
                 f"{index} was refreshed so often that its samples have no numbers left; build a "
@@ -121,7 +121,7 @@ class RefreshBuild(IndexBuild):
             unweighted=not old.weighted,
             refine=bool(old.refined),
             meeting_weight=old.meeting_weight,
-            asks=old.asks,
+            query_defaults=old.query_defaults,
             texts=None if texts is None else Path(texts),
         )
         place = os.path.realpath(index)  # where it is a link, what it leads to is refreshed
@@ -129,7 +129,7 @@ class RefreshBuild(IndexBuild):
 
     def _already(self, graph: Graph) -> str:
         """In words, that the index is of this graph; "" if it is not, or of other titles."""
-        old, newest = self._old, self._old.freshness.generations[-1]
+        old, newest = self._old, self._old.freshness.snapshots[-1]
         if newest.digest != graph.digest:
             return ""
         ours, theirs = (_titles(store) for store in (old.store, graph.store))
@@ -289,8 +289,8 @@ class RefreshBuild(IndexBuild):
         if not len(self.drawn):
             return facts
         name = str(facts["graph"]["name"])
-        refresh = self._old.freshness.generations[-1].refresh + 1
-        newest = Generation(
+        refresh = self._old.freshness.snapshots[-1].refresh + 1
+        newest = Snapshot(
             refresh,
             self.drawn.start,
             len(self.drawn),
@@ -379,17 +379,17 @@ def _read_anyway(old: StoredIndex) -> list[str]:
     return [name for name in files if not name.startswith(anew)]
 
 
-def _unchanged(old: StoredIndex, numbers: range) -> tuple[Generation, ...]:
-    """The generations with those of their samples that stay, dated."""
+def _unchanged(old: StoredIndex, numbers: range) -> tuple[Snapshot, ...]:
+    """The snapshots with those of their samples that stay, dated."""
     manifest = (old.store.path / "manifest.json").stat()
     built = datetime.datetime.fromtimestamp(manifest.st_mtime, datetime.UTC).date().isoformat()
     kept = []
-    for each in old.freshness.generations:
+    for each in old.freshness.snapshots:
         first = max(each.first, numbers.start)
         if first < each.numbers.stop and len(numbers):
             samples, date = each.numbers.stop - first, each.date or built
             graph = each.graph, each.digest
-            kept.append(Generation(each.refresh, first, samples, *graph, date, each.path))
+            kept.append(Snapshot(each.refresh, first, samples, *graph, date, each.path))
     return tuple(kept)
 
 
@@ -405,7 +405,7 @@ def _bipartite(sides: Sides | None) -> str:
     return f"bipartite ({sides.mark}NAME and {sides.titles[1]})"
 
 
-def _drawn_of(fraction: float, samples: int) -> int:
+def _refreshed_count(fraction: float, samples: int) -> int:
     """Rounded up to whole samples, at least one; 0.07 of 100 are 7, whatever floats make of it."""
     return max(min(1, samples), math.ceil(round(fraction * samples, 9)))
 

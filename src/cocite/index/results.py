@@ -15,7 +15,7 @@ from cocite.engine.carriers import Traffic
 from cocite.graph import Graph
 from cocite.graph.partitions import GraphDocument
 from cocite.graph.sides import Sides
-from cocite.index.layouts.snapshots import Generation
+from cocite.index.layouts.snapshots import Snapshot
 from cocite.index.plan import PageFilter, links_in_words
 from cocite.index.reports import GraphReport
 from cocite.index.stored import Lost, StoredIndex
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class IndexDocument(Document):
     """The facts of an index; ``links`` says in words which links its measure looks at, and
-    ``generations`` has those without samples, too. ``answering`` is how many samples answer, as
-    some are ``lost``; ``kept`` is None if all pages are. ``meeting_weight`` is that of
-    questions that do not say. ``texts`` says of how many pages it has texts and how many words,
-    None if it compares none. ``sides`` are the two of an index of a bipartite graph.
+    ``snapshots`` has those without samples, too. ``available_samples`` is how many samples
+    answer, as some are ``missing_samples``; ``kept`` is None if all pages are. ``meeting_weight``
+    is that of questions that do not say. ``texts`` says of how many pages it has texts and how many
+    words, None if it compares none. ``sides`` are the two of an index of a bipartite graph.
     """
 
     path: str
@@ -50,14 +50,14 @@ class IndexDocument(Document):
     nodes: int
     settings: dict[str, Value]
     graph: dict[str, Any]
-    generations: Sequence[Generation]
+    snapshots: Sequence[Snapshot]
     bytes: int
     refined: dict[str, Any]
     meeting_weight: str | None
-    asks: dict[str, Value]
+    query_defaults: dict[str, Value]
     digest: str
-    answering: int | None
-    lost: Sequence[Lost]
+    available_samples: int | None
+    missing_samples: Sequence[Lost]
     kept: PageFilter | None
     texts: dict[str, int] | None
     sides: Sides | None
@@ -76,11 +76,11 @@ class IndexDocument(Document):
             index.nodes,
             index.settings.to_json(),
             index.graph,
-            index.freshness.generations,
+            index.freshness.snapshots,
             index.store.nbytes,
             index.refined,
             index.meeting_weight,
-            index.asks,
+            index.query_defaults,
             index.digest,
             index.samples,
             index.lost,
@@ -92,7 +92,7 @@ class IndexDocument(Document):
     @property
     def samples(self) -> int:
         """How many samples it has, 0 if it has none."""
-        return sum(generation.samples for generation in self.generations)
+        return sum(generation.samples for generation in self.snapshots)
 
     @property
     def bytes_each(self) -> float:
@@ -105,17 +105,17 @@ class IndexDocument(Document):
         del facts["links"]
         if self.meeting_weight is None:
             del facts["meeting_weight"]
-        if not self.asks:
-            del facts["asks"]
-        if not self.lost:
-            del facts["answering"], facts["lost"]
+        if not self.query_defaults:
+            del facts["query_defaults"]
+        if not self.missing_samples:
+            del facts["available_samples"], facts["missing_samples"]
         if self.kept is None:
             del facts["kept"]
         if self.texts is None:
             del facts["texts"]
         if self.sides is None:
             del facts["sides"]
-        return facts | {"generations": [g.to_json() for g in self.generations if g.samples]}
+        return facts | {"snapshots": [g.to_json() for g in self.snapshots if g.samples]}
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class BuildDocument(Document):
     live_steps: float | None
     refined: bool
     meeting_weight: str | None
-    asks: dict[str, Value]
+    query_defaults: dict[str, Value]
     numbers: range
     kept: PageFilter | None
     texts: dict[str, int] | None
@@ -173,7 +173,7 @@ class BuildDocument(Document):
             report.live_steps / (work.graph.nodes * made) if report.live_steps else None,
             work.options.refine,
             work.options.meeting_weight,
-            dict(work.options.asks),
+            dict(work.options.query_defaults),
             work.options.numbers,
             work.page_filter,
             StoredIndex.open(output).texts,
@@ -202,12 +202,12 @@ class BuildDocument(Document):
         facts |= {"refined": self.refined} | (
             {"meeting_weight": self.meeting_weight} if self.meeting_weight else {}
         )
-        facts |= {"asks": self.asks} if self.asks else {}
+        facts |= {"query_defaults": self.query_defaults} if self.query_defaults else {}
         first = {"first": self.numbers.start} if self.numbers.start else {}
         kept = {"nodes": self.nodes, "kept": self.kept} if self.kept else {}
         texts = {"texts": self.texts} if self.texts else {}
         told: dict[str, Any] = {"hubs": list(self.told.hubs), "without_links": self.told.without}
-        told |= {"passed_over": self.told.passed_over} if self.told.passed_over else {}
+        told |= {"excluded": self.told.excluded} if self.told.excluded else {}
         if self.traffic is not None:
             told["sent"] = self.traffic.facts()
         return facts | first | kept | texts | told

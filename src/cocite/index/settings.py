@@ -50,7 +50,7 @@ class IndexSettings:
         return {name: value for name, value in self.settings.items() if name not in asking}
 
     @property
-    def asks(self) -> dict[str, Value]:
+    def query_defaults(self) -> dict[str, Value]:
         """The settings of its questions, without ``meeting_weight``."""
         asking = _query_settings(find_measure(self.measure)) - {MEETING_WEIGHT.name}
         return {name: value for name, value in self.settings.items() if name in asking}
@@ -77,7 +77,7 @@ class IndexSettings:
             self.layout,
             self.building,
             meeting_weight=self.meeting_weight,
-            asks=self.asks,
+            query_defaults=self.query_defaults,
             texts="" if found.texts else None,  # where they are is said beside the file
         )
         return self
@@ -129,7 +129,9 @@ def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> Buil
         options.direction or chosen.direction,
         options.layout or chosen.layout,
         {**chosen.building, **given},
-        asks={name: value for name, value in chosen.asks.items() if name not in given},
+        query_defaults={
+            name: value for name, value in chosen.query_defaults.items() if name not in given
+        },
         options=replace(
             options,
             unweighted=options.unweighted or chosen.unweighted,

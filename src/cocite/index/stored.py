@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.engine.certificate import Diagonal
+from cocite.engine.diagonal import Diagonal
 from cocite.errors import Damaged, UsageError
 from cocite.graph.name_files import Titles, names_of, open_titles
 from cocite.graph.names import Names
@@ -129,7 +129,7 @@ class StoredIndex:
     """uint32[nodes], ascending: the ids of the pages in the graph, if some are kept only."""
     drafted = False
     """Whether a page was added to it that is not in its graph (``index/virtual.py``)."""
-    passed_over = 0
+    excluded = 0
     """How many pages have more links than tell something, and are left aside."""
     _only: int | None = None
 
@@ -141,12 +141,12 @@ class StoredIndex:
         self.settings = facts.settings
         self.graph: dict[str, Any] = facts.graph
         self.refined: dict[str, Any] = facts.refined
-        self.meeting_weight, self.asks = facts.meeting_weight, facts.asks
-        self.passed_over = facts.passed_over
+        self.meeting_weight, self.query_defaults = facts.meeting_weight, facts.query_defaults
+        self.excluded = facts.excluded
         self.kept = facts.kept
         self.wanted = None if facts.kept is None else store.array(WANTED)
         since = store.array(SINCE) if store.has(SINCE) else None
-        whole = Freshness(facts.generations, since, str(store.path))
+        whole = Freshness(facts.snapshots, since, str(store.path))
         fresh = self._left(facts.parts, whole) if store.lost else {}
         held = tuple(each.there[0] for each in fresh.values())
         self.freshness = replace(whole, there=held)
@@ -178,7 +178,9 @@ class StoredIndex:
         key = (self.graph["edges"], *given, *values, *map(type, values))
         if plain and key in self._cached_settings:
             return self._cached_settings[key]
-        asked = query_settings(self.measure, self.parts, given, self.meeting_weight, self.asks)
+        asked = query_settings(
+            self.measure, self.parts, given, self.meeting_weight, self.query_defaults
+        )
         found = asked.of_graph(self.measure.ask, self.graph["edges"])
         if plain and len(self._cached_settings) < _KEPT:
             self._cached_settings[key] = found
@@ -236,7 +238,9 @@ class StoredIndex:
         """
         lost = self.store.lost | {file: fault}
         found = type(self)(replace(self.store, lost=lost))
-        return found if self._only is None else found.first(min(self._only, found.samples or 1))
+        return (
+            found if self._only is None else found.with_samples(min(self._only, found.samples or 1))
+        )
 
     @property
     def loss(self) -> str:
@@ -277,7 +281,7 @@ class StoredIndex:
                 found = found.without(name, str(fault))
         return found
 
-    def first(self, samples: int) -> StoredIndex:
+    def with_samples(self, samples: int) -> StoredIndex:
         """A view of it with its first samples only; raises :class:`UsageError`."""
         have = self.samples
         if have is None:

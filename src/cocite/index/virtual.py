@@ -19,7 +19,7 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph import Graph
 from cocite.graph.graph import NamesAndOne, UnseenPage
 from cocite.graph.links import DIRECTIONS, links_of
-from cocite.index.layouts.on_the_fly import DraftEnds, DraftPart, LinksOf, made_once
+from cocite.index.layouts.on_the_fly import DraftEnds, DraftPart, LinksOf, memoized_links
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.snapshots import Freshness
 from cocite.index.stored import StoredIndex
@@ -37,7 +37,7 @@ class Drafts:
                 "to others. Ask an index of all pages"
             )
         self._stored, self._means, self._find = stored, means, graph
-        self._links = made_once(
+        self._links = memoized_links(
             lambda way, weighted: links_of(self._graph, way, means.memory, weighted=weighted)
         )
         self._cached: list[dict[str, Any]] = [{} for _ in stored.parts]
@@ -66,9 +66,9 @@ def _own(part: StoredPart) -> LinksOf:
 
 def _of_one(freshness: Freshness) -> Freshness:
     """All samples are of the newest graph."""
-    numbers, newest = freshness.numbers, freshness.generations[-1]
+    numbers, newest = freshness.numbers, freshness.snapshots[-1]
     whole = replace(newest, refresh=0, first=numbers.start, samples=len(numbers))
-    return replace(freshness, generations=(whole,), since=None)
+    return replace(freshness, snapshots=(whole,), since=None)
 
 
 class UnseenIndex(StoredIndex):

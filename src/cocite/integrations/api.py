@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from cocite.errors import UsageError
 from cocite.io.opening import open_graph
 from cocite.options.ingest import IngestOptions
+from cocite.options.query import DEFAULT_K, DEFAULT_REASONS
 from cocite.search import Index, build, open_index
 from cocite.search.explainer import Why
 from cocite.search.hits import Hits, Score
@@ -20,7 +22,7 @@ from cocite.storage import kind_of
 def related(
     links: Any,
     node: object,
-    k: int = 20,
+    k: int = DEFAULT_K,
     *,
     measure: str | None = None,
     side: str | None = None,
@@ -50,17 +52,11 @@ def related(
         Of the links what :func:`cocite.ingest` takes, such as ``columns`` or ``bipartite``, and
         what else :meth:`Index.related` takes, such as ``prefix`` or ``min_score``.
 
-    Returns
-    -------
-    Hits
-        A list, and a table.
-
     Raises
     ------
     UnknownNode, UsageError, InputError, ResourceError, StoreError
     """
-    of_links = _of_links(options)
-    index = _index(links, measure, memory, threads, of_links)
+    index, options = _opened(links, measure, memory, threads, options)
     return index.related(_named(index, side, node), k, **options)
 
 
@@ -77,26 +73,10 @@ def similarity(
 ) -> Score:
     """How similar two nodes are, by links in memory or anywhere.
 
-    Parameters
-    ----------
-    links, side, measure, memory, threads
-        As for :func:`related`.
-    a, b
-        As for :meth:`Index.similarity`.
-    options
-        Of the links what :func:`related` takes, such as ``columns`` or ``bipartite``, and what else
-        :meth:`Index.similarity` takes, such as ``refine``.
-
-    Returns
-    -------
-    Score
-
-    Raises
-    ------
-    UnknownNode, UsageError, InputError, ResourceError, StoreError
+    Arguments are those of :func:`related`; ``a``, ``b`` and other options, such as ``refine``,
+    those of :meth:`Index.similarity`.
     """
-    of_links = _of_links(options)
-    index = _index(links, measure, memory, threads, of_links)
+    index, options = _opened(links, measure, memory, threads, options)
     return index.similarity(_named(index, side, a), _named(index, side, b), **options)
 
 
@@ -104,7 +84,7 @@ def why(
     links: Any,
     a: object,
     b: object,
-    k: int = 10,
+    k: int = DEFAULT_REASONS,
     *,
     side: str | None = None,
     measure: str | None = None,
@@ -114,38 +94,15 @@ def why(
 ) -> Why:
     """Which pages make two nodes similar, by links in memory or anywhere.
 
-    Parameters
-    ----------
-    links, side, measure, memory, threads
-        As for :func:`related`.
-    a, b, k
-        As for :meth:`Index.why`.
-    options
-        Of the links what :func:`related` takes, such as ``columns`` or ``bipartite``, and what else
-        :meth:`Index.why` takes.
-
-    Returns
-    -------
-    Why
-
-    Raises
-    ------
-    UnknownNode, UsageError, InputError, ResourceError, StoreError
+    Arguments are those of :func:`related`; ``a``, ``b``, ``k`` and other options those of
+    :meth:`Index.why`.
     """
-    of_links = _of_links(options)
-    index = _index(links, measure, memory, threads, of_links)
+    index, options = _opened(links, measure, memory, threads, options)
     return index.why(_named(index, side, a), _named(index, side, b), k, **options)
 
 
-def _of_links(options: dict[str, Any]) -> dict[str, Any]:
-    """What is said of the links, taken out of the options."""
-    return {name: options.pop(name) for name in IngestOptions.declared() if name in options}
-
-
 def _named(index: Index, side: str | None, node: object) -> object:
-    """A node of a side as it is stored, or several."""
-    from cocite.errors import UsageError
-
+    """Return a node of a side as it is stored, or several."""
     if side is None:
         return node
     sides = index.nodes.sides
@@ -157,25 +114,27 @@ def _named(index: Index, side: str | None, node: object) -> object:
     return sides.name(side, str(node)) if sides.named(side).start == 0 else node
 
 
-def _index(
+def _opened(
     links: Any,
     measure: str | None,
     memory: str | int | None,
     threads: int | None,
-    of_links: dict[str, Any],
-) -> Index:
-    """What answers: the index itself, or one that is made of what is no index."""
-    from cocite.errors import UsageError
-
+    given: dict[str, Any],
+) -> tuple[Index, dict[str, Any]]:
+    """Return what answers, the index itself or one that is made of what is no index, and the
+    options that are not of the links.
+    """
+    reading = {name: given[name] for name in IngestOptions.declared() if name in given}
+    options = {name: value for name, value in given.items() if name not in reading}
     stored = isinstance(links, str | os.PathLike) and kind_of(os.fspath(links)) == "index"
     if not stored and not isinstance(links, Index):
-        graph = open_graph(links, memory=memory, threads=threads, **of_links)
-        return build(graph, measure=measure, memory=memory, threads=threads)
+        graph = open_graph(links, memory=memory, threads=threads, **reading)
+        return build(graph, measure=measure, memory=memory, threads=threads), options
     if measure is not None:
         raise UsageError("an index has its measure: leave it out, or give the graph")
-    if said := list(of_links):
+    if reading:
         raise UsageError(
-            f"{' and '.join(said)}: such options are for links that are not stored yet. Leave them "
-            "out"
+            f"{' and '.join(reading)}: such options are for links that are not stored yet. Leave "
+            "them out"
         )
-    return open_index(links, memory=memory, threads=threads) if stored else links
+    return open_index(links, memory=memory, threads=threads) if stored else links, options

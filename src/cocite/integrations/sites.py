@@ -1,30 +1,13 @@
-"""From the links among a site's pages to the related pages of each.
+"""Related pages for generators of sites (Sphinx, MkDocs): from links to a list under each page.
 
 Links are those that authors wrote into texts. Pages that are linked with more than a quarter of the
-site (:func:`everywhere`), such as a front page or a reference of everything, tell nothing apart:
-they are left out, and so are hits of little score, so that a page of which nothing is known gets no
-list. Measured on the documentation of Click (38 pages, 62 links in texts), Flask (76, 158) and
-Sphinx (151, 606): the reference of the API is left out of the first two, two references and that of
-settings of the third. Below a score of 0.15 (``MIN_SCORE``, of the default measure) lists were
-filled up with pages that are some links away and on other subjects.
+site (:func:`everywhere`), such as a front page, are left out, and so are hits below ``MIN_SCORE``,
+which on the documentation of Click, Flask and Sphinx were pages on other subjects.
 
-An index is built in memory and asked for every page; what it said is kept in one file, under a
-digest of all it depends on: the links, the options, the release. A build of a site whose links did
-not change reads that file and nothing else.
+An index is built in memory and asked for every page. Answers are cached in one file, under a digest
+of the links, the options and the release, so a build whose links did not change reads that file.
 
 Cost: that of ingest, index and a question a page: a second or two for a thousand pages, once.
-
-The list of related pages under a page, in HTML.
-
-No style of its own: a heading and a list look as those of the site's theme do, of which some (that
-of Read the Docs) style lists in sections alone. A ``class`` is there for who wants another one.
-Titles and addresses are text of the site, and escaped.
-
-Related pages for generators of sites: what their plug-ins (``cocite.integrations.sphinx``,
-``cocite.integrations.mkdocs``) have in common.
-
-    related.py    from who links whom to the related pages of each, kept between builds
-    list.py       the list that stands under a page
 """
 
 from __future__ import annotations

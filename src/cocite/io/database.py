@@ -4,15 +4,11 @@
     duckdb:///site.duckdb, duckdb:...    a file of DuckDB
     postgres://user@host/db              a server of PostgreSQL (postgresql://, any URI of libpq)
 
-A table of it stands behind a ``#``: ``sqlite:///site.db#related``, in a schema ``#web.related``.
-Where no address can be mistaken for something else, a file may be named as it is, and is told by
-what it begins with, or by its ending if it is yet to be made. Connections are those of the drivers
-(DB-API): ``sqlite3``, ``duckdb``, ``psycopg``, which is an extra. Those for reading cannot write.
-
-A database is a stranger's: DuckDB loads no extensions, its configuration is locked, and it opens
-the files that it is opened with and no others. A path is a path, and never a pattern
-(:func:`file_literal`). A password stands in the address of a server and nowhere else: ``label`` and
-``repr`` leave it out, and :func:`reported` takes it out of what drivers say.
+A table stands behind a ``#``: ``sqlite:///site.db#related``, in a schema ``#web.related``. A file
+may be named as it is where no address can be mistaken for something else. A database is unknown
+content: those for reading cannot write, DuckDB loads no extensions and opens the files that it is
+opened with and no others, and a path is never a pattern (:func:`file_literal`). ``label`` and
+``repr`` leave out the password of an address; :func:`reported` takes it out of drivers' messages.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,21 +29,10 @@ from cocite.extras import need
 FORMS = "sqlite:///FILE, duckdb:///FILE, postgres://USER@HOST/DATABASE"
 """How addresses look, for messages and help."""
 
-_SCHEMES = {
-    "sqlite": "sqlite",
-    "duckdb": "duckdb",
-    "postgres": "postgres",
-    "postgresql": "postgres",
-}
 _TITLES = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL"}
-_ENDINGS = {
-    ".sqlite": "sqlite",
-    ".sqlite3": "sqlite",
-    ".db": "sqlite",
-    ".db3": "sqlite",
-    ".duckdb": "duckdb",
-    ".ddb": "duckdb",
-}
+_SCHEMES = dict.fromkeys(("postgres", "postgresql"), "postgres") | {k: k for k in _TITLES}
+_ENDINGS = dict.fromkeys((".sqlite", ".sqlite3", ".db", ".db3"), "sqlite")
+_ENDINGS |= dict.fromkeys((".duckdb", ".ddb"), "duckdb")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.I)
 _PART = re.compile(r'"(?:[^"\0]|"")+"|[^".\0]+')
 _NAME = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
@@ -156,12 +141,9 @@ def database_named(text: str) -> Address | None:
         return address_of(text)
     place = text if os.path.isfile(text) else text.rpartition("#")[0]
     try:
-        with open(place, "rb") as file:
-            begins = file.read(16)
+        return address_of(text, files=True) if _stored_kind(place) else None
     except (OSError, ValueError):
         return None
-    stored = begins.startswith(b"SQLite format 3\0") or begins[8:12] == b"DUCK"
-    return address_of(text, files=True) if stored else None
 
 
 def file_of_titles(text: str) -> tuple[str, Path | None]:
@@ -179,26 +161,30 @@ def file_of_titles(text: str) -> tuple[str, Path | None]:
 
 def _file(text: str) -> Address:
     place, table = (text, "") if Path(text).is_file() else _behind(text)
-    path = Path(place)
+    path, kind = Path(place), ""
     if path.is_file():
         try:
-            with path.open("rb") as file:
-                begins = file.read(16)
+            kind = _stored_kind(place)
         except OSError as error:
             raise InputError(f"{place} cannot be read: {error.strerror}") from error
-        if begins.startswith(b"SQLite format 3\0"):
-            return Address("sqlite", place, table)
-        if begins[8:12] == b"DUCK":
-            return Address("duckdb", place, table)
-        if begins:
+        if not kind and path.stat().st_size:
             raise UsageError(f"{place} is no database of SQLite or DuckDB")
-    kind = _ENDINGS.get(path.suffix.lower())
-    if kind is None:
+    kind = kind or _ENDINGS.get(path.suffix.lower(), "")
+    if not kind:
         raise UsageError(
             f"{text!r} is no file of SQLite or DuckDB, and no address of a database; such are "
             + FORMS
         )
     return Address(kind, place, table)
+
+
+def _stored_kind(place: str) -> str:
+    """What a file is a database of, "" of none; raises ``OSError``."""
+    with open(place, "rb") as file:
+        begins = file.read(16)
+    if begins.startswith(b"SQLite format 3\0"):
+        return "sqlite"
+    return "duckdb" if begins[8:12] == b"DUCK" else ""
 
 
 def _server(rest: str) -> Address:
@@ -268,6 +254,16 @@ def file_literal(path: str | os.PathLike[str]) -> str:
     return literal(file_pattern(path))
 
 
+def csv_relation(path: Path, columns: Mapping[str, str]) -> str:
+    """The query of all rows of a clean file: these columns, name -> type, between tabs."""
+    typed = ", ".join(f"'{column}': '{kind}'" for column, kind in columns.items())
+    return (
+        f"SELECT * FROM read_csv({file_literal(path.resolve())}, delim = '\t', header = false, "
+        "auto_detect = false, quote = '', escape = '', comment = '', new_line = '\\n', "
+        f"nullstr = '\x01', columns = {{{typed}}})"
+    )
+
+
 def matches(pattern: str) -> list[str]:
     """The files that DuckDB finds by a pattern; none of a plain path, or of a server."""
     import duckdb
@@ -314,9 +310,14 @@ def connect(
     with reported(address):
         if address.kind == "postgres":
             return _postgres(address, write)
-        if address.kind == "duckdb":
-            return _duckdb(address, write, memory, threads, spill, files)
-        return _sqlite(address, write)
+        if address.kind == "sqlite":
+            return _sqlite(address, write)
+        limit = None if memory is None else f"{max(memory, _LEAST_MEMORY)}B"
+        given = {"memory_limit": limit, "threads": threads, "temp_directory": spill}
+        config = {name: value for name, value in given.items() if value is not None}
+        if write and address.place != _MEMORY_ALONE:  # its log, and rows on their way
+            files = [*files, f"{Path(address.place).absolute().parent}/"]
+        return open_duckdb(address.place, config, read_only=not write, files=files)
 
 
 def _sqlite(address: Address, write: bool) -> sqlite3.Connection:
@@ -370,26 +371,6 @@ def open_duckdb(
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
-
-
-def _duckdb(
-    address: Address,
-    write: bool,
-    memory: int | None,
-    threads: int | None,
-    spill: str | None,
-    files: Iterable[str],
-) -> Any:
-    config: dict[str, Any] = {}
-    if memory is not None:
-        config["memory_limit"] = f"{max(memory, _LEAST_MEMORY)}B"
-    if threads is not None:
-        config["threads"] = threads
-    if spill is not None:
-        config["temp_directory"] = spill
-    if write and address.place != _MEMORY_ALONE:  # its log, and rows on their way
-        files = [*files, f"{Path(address.place).absolute().parent}/"]
-    return open_duckdb(address.place, config, read_only=not write, files=files)
 
 
 def _postgres(address: Address, write: bool) -> Any:

@@ -3,13 +3,12 @@
     sources -> read and clean -> load -> number the names -> sort by (destination, source)
             -> drop duplicates -> write
 
-A file, a query (``io/readers/sql.py``) and an object in memory (``io/objects.py``) are all sources
-with a reader. Reading and checking are the readers' (``io/readers/``), everything
-between is DuckDB's (``io/tables.py``), out of core under the memory given: one way for all of them
-(``io/pipeline.py``). Here is told where links come from, and which options are for such.
+Here is told where links come from, and which options are for such; ``io/pipeline.py`` does the
+rest. Readers (``io/readers/``) read and check; between them and the files there is DuckDB
+(``io/tables.py``), out of core under the memory given.
 
 Cost: O(m log m) time, and temporary disk beside the output of about twice the unpacked input; the
-faster path O(m) and none.
+fast path of integers (``io/integers.py``) O(m) and none.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import logging
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from cocite.graph.exclude import leave_out
 from cocite.graph.excluded import checked_names
 from cocite.graph.graph import HUBS_LOG, Graph, hubs_in_words
 from cocite.graph.partitions import BlockedGraph
-from cocite.io.object_kinds import links_of, split_objects, table_request
+from cocite.io.objects import links_of, split_objects
 from cocite.io.pipeline import database_in, place_for, store
 from cocite.io.readers.contract import Progress, no_progress
 from cocite.io.readers.sql import SqlSource
@@ -40,22 +40,11 @@ from cocite.storage.atomic import staged_folder
 _log = logging.getLogger(HUBS_LOG)
 
 _OF_STORED = ("exclude_nodes", "overwrite")
-_OF_OBJECTS = [
-    "columns",
-    "weight_column",
-    "count_duplicates",
-    "undirected",
-    "sides",
-    "keep_self_loops",
-    "bad_rows",
-    "nodes",
-    "titles",
-    "title_columns",
-    "bipartite",
-    "exclude_nodes",
-    "partitions",
+_OF_OBJECTS = (
+    *("columns", "weight_column", "count_duplicates", "undirected", "sides", "keep_self_loops"),
+    *("bad_rows", "nodes", "titles", "title_columns", "bipartite", "exclude_nodes", "partitions"),
     "overwrite",
-]
+)
 _OF_QUERIES = (*_OF_OBJECTS, "normalize_urls", "sql", "database", "table")
 
 
@@ -160,7 +149,7 @@ def _links(inputs: Any, options: IngestOptions, memory: int) -> Any:
     if not in_memory:
         return inputs
     _refuse_others(options, _OF_OBJECTS, "{} is for files: leave it out for what is in memory")
-    return links_of(inputs, table_request(options))
+    return links_of(inputs, options)
 
 
 def _ingest_partitions(
@@ -183,13 +172,8 @@ def _ingest_partitions(
     path, blocks = check_output(output, options.overwrite), options.partitions or 1
 
     def cut(graph: Graph) -> BlockedGraph:
-        split_graph(
-            graph,
-            path,
-            blocks,
-            overwrite=options.overwrite,
-            progress=lambda done, total: progress("cutting", done, total),
-        )
+        told = partial(progress, "cutting")
+        split_graph(graph, path, blocks, overwrite=options.overwrite, progress=told)
         return BlockedGraph.open(path)
 
     stored = _stored_graph(inputs)
@@ -202,16 +186,8 @@ def _ingest_partitions(
         return cut(stored)
     with staged_folder(Path(os.fspath(path) + ".whole")) as folder:
         whole = replace(options, partitions=None, overwrite=False)
-        return cut(
-            ingest(
-                inputs,
-                folder / path.name,
-                memory=resources.memory,
-                threads=resources.threads,
-                progress=progress,
-                options=whole,
-            )
-        )
+        given = {"memory": resources.memory, "threads": resources.threads, "progress": progress}
+        return cut(ingest(inputs, folder / path.name, options=whole, **given))
 
 
 def _refuse_others(options: IngestOptions, taken: Iterable[str], message: str) -> None:

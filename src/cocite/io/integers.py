@@ -5,15 +5,12 @@
 A text is *plain* if each of its rows is a link of two integers below 2**32, as ``str`` prints them,
 beside blank lines and comments. What this path cannot take is left to the tables
 (``io/tables.py``), with nothing written: other formats and names, weights, links that do not fit
-the memory given, ids far beyond the number of links, and rows in which something is wrong, which
-the reader of all texts then tells. What comes of both is the same to the byte.
+the memory given, ids far beyond the number of links, and rows in which something is wrong. What
+comes of both is the same to the byte.
 
-An id is its own number until the end, so that rows exist for numbers that no node is called, too;
-then the nodes are numbered, which keeps every order. Threads read pieces of whole lines side by
-side; links come in the order of the text.
-
-Cost: one to two nanoseconds a byte (``kernels/integers.py``), O(links + the largest id); memory of
-12 bytes a link and 36 for each number up to the largest id.
+An id is its own number until the end, when the nodes are numbered, which keeps every order. Cost:
+one to two nanoseconds a byte (``kernels/integers.py``), O(links + the largest id); memory of 12
+bytes a link and 36 for each number up to the largest id.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +31,7 @@ from cocite.graph.name_files import VALUES
 from cocite.io.readers import Found, ReadOptions, Source, reader_of
 from cocite.io.readers.contract import Progress, Together
 from cocite.io.readers.sources import LOOK
-from cocite.io.readers.text import READER, Cleaner, Unpacked
+from cocite.io.readers.text import READER, Cleaner
 from cocite.io.storing import graph_facts
 from cocite.resources import OWN_MEMORY, Resources
 from cocite.storage import ArrayWriter, Entry
@@ -42,10 +39,63 @@ from cocite.storage import ArrayWriter, Entry
 _PIECE, _MAX_LINE = 1 << 21, 1 << 21
 BUFFER = 10 * _PIECE
 """Bytes that a thread takes: pieces on their way, and what is read of one."""
+_AT_ONCE, _SLICE, _ROWS = 1 << 21, 8 << 20, 1 << 20
+"""Links that are dealt out at a time, bytes of rows that are turned, and entries that are written:
+between two of them an interruption is heeded."""
+_ALONE = 1 << 22
+"""Links that one thread sorts as fast as several: each of them goes through all links."""
+_MOST_LINKS = 1 << 32
+_SPARSE = 16
+"""How much larger than the number of links the ids may be, beside a million."""
+_NO_WEIGHTS = np.empty(0, np.float32)
 
 _Ids = NDArray[np.uint32]
+_Pieces = list[tuple[_Ids, _Ids]]
 Fits = Callable[[int, int], bool]
 """Whether so many links, with ids below a bound, can be taken."""
+
+
+class FastPath(NamedTuple):
+    """The facts that come of links, their files, and what was found in each text."""
+
+    facts: dict[str, Any]
+    files: dict[str, Entry]
+    found: list[Found]
+
+
+def store_integers(
+    directory: Path,
+    sources: Sequence[Source],
+    options: ReadOptions,
+    resources: Resources,
+    progress: Progress,
+) -> FastPath | None:
+    """Write the links of ``sources`` into ``directory``; None, with nothing written, where they are
+    for the tables.
+    """
+    if options.weight or options.normalize_urls or options.count_duplicates or options.sides:
+        return None
+    if not all(not s.is_pipe and reader_of(s, options, 2) is READER for s in sources):
+        return None
+    room = resources.memory - OWN_MEMORY - resources.threads * BUFFER
+    each = 1 + options.undirected
+
+    def fits(rows: int, bound: int) -> bool:
+        links = each * rows
+        need = max(8 * rows + 4 * links, 8 * links) + 36 * bound
+        return need <= room and links < _MOST_LINKS
+
+    pairs = read_integers(sources, options, resources.threads, fits, progress)
+    if pairs is None or not pairs.rows or pairs.bound > _SPARSE * pairs.rows + (1 << 20):
+        return None
+    progress("numbering the names", 0, 0)
+    with Team(resources.threads if each * pairs.rows > _ALONE else 1) as team:
+        rows = _Sorter(pairs, options, team).run(progress)
+    facts, files = _write(rows, directory, options, each * pairs.rows, progress)
+    return FastPath(facts, files, pairs.found)
+
+
+# -- reading -----------------------------------------------------------------------------
 
 
 class Pairs(NamedTuple):
@@ -53,7 +103,7 @@ class Pairs(NamedTuple):
     bound of their ids, and what was found in each text.
     """
 
-    pieces: list[tuple[_Ids, _Ids]]
+    pieces: _Pieces
     rows: int
     bound: int
     found: list[Found]
@@ -61,38 +111,6 @@ class Pairs(NamedTuple):
 
 class _NotPlain(Exception):
     """A text that is for the reader of all texts."""
-
-
-def read_integers(
-    sources: Sequence[Source], options: ReadOptions, threads: int, fits: Fits, progress: Progress
-) -> Pairs | None:
-    """The links of plain texts, read by so many threads; None if one is not plain, or they do not
-    fit, or something is wrong, which the reader of all texts tells.
-    """
-    workers = [_Worker() for _ in range(threads)]
-    told = Together(progress, sources)
-    pieces: list[tuple[_Ids, _Ids]] = []
-    found: list[Found] = []
-    rows, bound = 0, 0
-    try:
-        whole = 0 if any(source.packed for source in sources) else _size(sources)
-        for source in sources:
-            text = _IntegerText(source, options)
-            with told.of(source) as shown:
-                for read in text.read(workers, shown):
-                    pieces.append((read.sources, read.targets))
-                    rows, bound = rows + read.sources.size, max(bound, read.largest + 1)
-                    if not fits(max(rows, rows * whole // text.size), bound):
-                        return None
-                    whole = 0  # what the first piece tells of the rest is enough
-            found.append(text.found)
-    except (_NotPlain, CociteError):
-        return None
-    return Pairs(pieces, rows, bound, found)
-
-
-def _size(sources: Sequence[Source]) -> int:
-    return sum(source.nbytes for source in sources)
 
 
 class _Read(NamedTuple):
@@ -104,6 +122,42 @@ class _Read(NamedTuple):
     blank: int
     comments: int
     largest: int
+
+
+def read_integers(
+    sources: Sequence[Source], options: ReadOptions, threads: int, fits: Fits, progress: Progress
+) -> Pairs | None:
+    """The links of plain texts, read by so many threads; None if one is not plain, or they do not
+    fit, or something is wrong, which the reader of all texts tells.
+    """
+    workers = [_Worker() for _ in range(threads)]
+    shown = Together(progress, sources)
+    pieces: _Pieces = []
+    found: list[Found] = []
+    rows, bound = 0, 0
+    try:
+        whole = 0 if any(source.packed for source in sources) else _size(sources)
+        for source in sources:
+            cleaner = Cleaner(source, 2, options)
+            text = cleaner.found
+            with shown.of(source) as told, source.reading() as (stream, raw):
+                for read in _read(cleaner, source, (stream, raw), workers, told):
+                    text.rows += read.sources.size
+                    text.blank_lines += read.blank
+                    text.comments += read.comments
+                    pieces.append((read.sources, read.targets))
+                    rows, bound = rows + read.sources.size, max(bound, read.largest + 1)
+                    if not fits(max(rows, rows * whole // max(raw.tell(), 1)), bound):
+                        return None
+                    whole = 0  # what the first piece tells of the rest is enough
+            found.append(text)
+    except (_NotPlain, CociteError):
+        return None
+    return Pairs(pieces, rows, bound, found)
+
+
+def _size(sources: Sequence[Source]) -> int:
+    return sum(source.nbytes for source in sources)
 
 
 class _Worker:
@@ -131,138 +185,72 @@ class _Worker:
         return _Read(sources[:rows].copy(), targets[:rows].copy(), *counts)
 
 
-class _IntegerText:
-    """One text; ``found`` is what is found, and ``size`` how many bytes were read of it."""
-
-    def __init__(self, source: Source, options: ReadOptions) -> None:
-        self._source = source
-        self._cleaner = Cleaner(source, 2, options)
-        self.found = self._cleaner.found
-        self.size = 0
-
-    def read(self, workers: Sequence[_Worker], progress: Progress) -> Iterator[_Read]:
-        """Its links, piece by piece; raises :class:`_NotPlain`."""
-        with self._source.reading() as (stream, raw):
-            for read in self._read(Unpacked(stream, raw), workers, progress):
-                found = self.found
-                found.rows += read.sources.size
-                found.blank_lines += read.blank
-                found.comments += read.comments
-                yield read
-
-    def _read(
-        self, stream: Unpacked, workers: Sequence[_Worker], progress: Progress
-    ) -> Iterator[_Read]:
-        head = stream.read(_PIECE)
-        while len(head) <= LOOK and (more := stream.read(_PIECE)):
-            head += more
-        head = head.removeprefix(b"\xef\xbb\xbf")
-        rules, skip = self._decided(head)
-        pieces = self._pieces(head, stream, progress)
-        for piece in pieces:  # titles are above all rows, if there are any
-            read = workers[0](rules, skip, piece)
-            yield read
-            skip = read.skip
-            if not skip:
-                break
-        yield from in_order([partial(worker, rules, 0) for worker in workers], pieces)
-
-    def _decided(self, head: bytes) -> tuple[NDArray[np.int64], int]:
-        """How the text is read, and how many rows are skipped."""
-        cleaner, found = self._cleaner, self.found
-        cleaner.decide(head)
-        rules = cleaner.rules()
-        # Titles may turn out to be nodes, and a comment may begin as a number does.
-        titles = found.first if found.header else ()
-        if cleaner.options.comment.isdigit() or any(title.isdigit() for title in titles):
-            raise _NotPlain
-        row = next(iter(cleaner.sampled[found.header :]), [])
-        if not all(row[at].strip().isdigit() for at in found.taken if at < len(row)):
-            raise _NotPlain  # of names that are no integers no kernel needs to be loaded
-        return rules, cleaner.to_skip
-
-    def _pieces(self, head: bytes, stream: Unpacked, progress: Progress) -> Iterator[bytes]:
-        """Pieces of whole lines, told as they are handed out."""
-        rest, data = b"", head
-        while True:
-            # A CR at the very end may be half of a CRLF.
-            ends = data.rfind(b"\n"), data.rfind(b"\r", 0, max(len(data) - 1, 0))
-            cut = max(ends) + 1
-            if cut or not data:
-                self.size = max(stream.tell(), 1)
-                yield b"".join((rest, memoryview(data)[:cut]))
-                rest = data[cut:]
-            else:
-                rest += data
-            if len(rest) > _MAX_LINE:
-                raise _NotPlain
-            progress("reading " + self._source.short, stream.tell(), self._source.nbytes)
-            if not data:
-                return
-            data = stream.read(_PIECE)
-
-
-# -- straight ----------------------------------------------------------------------------
-
-
-_AT_ONCE, _SLICE, _ROWS = 1 << 21, 8 << 20, 1 << 20
-"""Links that are dealt out at a time, bytes of rows that are turned, and entries that are written:
-between two of them an interruption is heeded."""
-_ALONE = 1 << 22
-"""Links that one thread sorts as fast as several: each of them goes through all links."""
-_MOST_LINKS = 1 << 32
-_SPARSE = 16
-"""How much larger than the number of links the ids may be, beside a million."""
-_NO_WEIGHTS = np.empty(0, np.float32)
-
-_Pieces = list[tuple[NDArray[np.uint32], NDArray[np.uint32]]]
-
-
-class FastPath(NamedTuple):
-    """The facts that come of links, their files, and what was found in each text."""
-
-    facts: dict[str, Any]
-    files: dict[str, Entry]
-    found: list[Found]
-
-
-def store_integers(
-    directory: Path,
-    sources: Sequence[Source],
-    options: ReadOptions,
-    resources: Resources,
+def _read(
+    cleaner: Cleaner,
+    source: Source,
+    opened: tuple[IO[bytes], BinaryIO],
+    workers: Sequence[_Worker],
     progress: Progress,
-) -> FastPath | None:
-    """Write the links of ``sources`` into ``directory``; None, with nothing written, where they are
-    for the tables.
+) -> Iterator[_Read]:
+    """The links of one text, piece by piece; raises :class:`_NotPlain`."""
+    stream = opened[0]
+    head = stream.read(_PIECE)
+    while len(head) <= LOOK and (more := stream.read(_PIECE)):
+        head += more
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    cleaner.decide(head)
+    found, rules, skip = cleaner.found, cleaner.rules(), cleaner.to_skip
+    # Titles may turn out to be nodes, and a comment may begin as a number does.
+    titles = found.first if found.header else ()
+    if cleaner.options.comment.isdigit() or any(title.isdigit() for title in titles):
+        raise _NotPlain
+    row = next(iter(cleaner.sampled[found.header :]), [])
+    if not all(row[at].strip().isdigit() for at in found.taken if at < len(row)):
+        raise _NotPlain  # of names that are no integers no kernel needs to be loaded
+    pieces = _pieces(head, source, opened, progress)
+    for piece in pieces:  # titles are above all rows, if there are any
+        read = workers[0](rules, skip, piece)
+        yield read
+        skip = read.skip
+        if not skip:
+            break
+    yield from in_order([partial(worker, rules, 0) for worker in workers], pieces)
+
+
+def _pieces(
+    head: bytes, source: Source, opened: tuple[IO[bytes], BinaryIO], progress: Progress
+) -> Iterator[bytes]:
+    """Pieces of whole lines."""
+    (stream, raw), rest, data = opened, b"", head
+    while True:
+        # A CR at the very end may be half of a CRLF.
+        ends = data.rfind(b"\n"), data.rfind(b"\r", 0, max(len(data) - 1, 0))
+        cut = max(ends) + 1
+        if cut or not data:
+            yield b"".join((rest, memoryview(data)[:cut]))
+            rest = data[cut:]
+        else:
+            rest += data
+        if len(rest) > _MAX_LINE:
+            raise _NotPlain
+        progress("reading " + source.short, raw.tell(), source.nbytes)
+        if not data:
+            return
+        data = stream.read(_PIECE)
+
+
+# -- sorting -----------------------------------------------------------------------------
+
+
+class _IntegerRows(NamedTuple):
+    """Rows by target: the neighbors in parts, one behind the other; where in them the row of each
+    number ends; which numbers are nodes; and how many self-loops were dropped.
     """
-    if not _may(sources, options):
-        return None
-    room = resources.memory - OWN_MEMORY - resources.threads * BUFFER
-    each = 1 + options.undirected
 
-    def fits(rows: int, bound: int) -> bool:
-        links = each * rows
-        need = max(8 * rows + 4 * links, 8 * links) + 36 * bound
-        return need <= room and links < _MOST_LINKS
-
-    pairs = read_integers(sources, options, resources.threads, fits, progress)
-    if pairs is None or not pairs.rows or pairs.bound > _SPARSE * pairs.rows + (1 << 20):
-        return None
-    progress("numbering the names", 0, 0)
-    with Team(resources.threads if each * pairs.rows > _ALONE else 1) as team:
-        graph = _Sorter(pairs, options, team).run(progress)
-    facts, files = graph.write(directory, options, each * pairs.rows, progress)
-    return FastPath(facts, files, pairs.found)
-
-
-def _may(sources: Sequence[Source], options: ReadOptions) -> bool:
-    """Whether the inputs are texts, and nothing is asked for that the tables alone do."""
-    if options.weight or options.normalize_urls or options.count_duplicates or options.sides:
-        return False
-    if any(source.is_pipe for source in sources):
-        return False
-    return all(reader_of(source, options, 2) is READER for source in sources)
+    parts: list[_Ids]
+    ends: NDArray[np.uint64]
+    named: NDArray[np.bool_]
+    loops: int
 
 
 class _Sorter:
@@ -284,7 +272,7 @@ class _Sorter:
         del by_source, ins
         return self._distinct(by_target, named)
 
-    def _counted(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    def _counted(self) -> tuple[_Ids, _Ids]:
         """How many links each id has, as a source and as a target."""
         from cocite.kernels.links import add_counts
 
@@ -358,56 +346,39 @@ class _Sorter:
         return _IntegerRows(parts, ends, named, loops)
 
 
-class _IntegerRows(NamedTuple):
-    """Rows by target: the neighbors in parts, one behind the other; where in them the row of each
-    number ends; which numbers are nodes; and how many self-loops were dropped.
-    """
+def _write(
+    rows: _IntegerRows, directory: Path, options: ReadOptions, read: int, progress: Progress
+) -> tuple[dict[str, Any], dict[str, Entry]]:
+    """Write the files of the graph; ``read`` links were read. Returns the facts, too."""
+    from cocite.kernels.links import add_counts
 
-    parts: list[NDArray[np.uint32]]
-    ends: NDArray[np.uint64]
-    named: NDArray[np.bool_]
-    loops: int
-
-    def write(
-        self, directory: Path, options: ReadOptions, read: int, progress: Progress
-    ) -> tuple[dict[str, Any], dict[str, Entry]]:
-        """Write the files of the graph; ``read`` links were read. Returns the facts, too."""
-        from cocite.kernels.links import add_counts
-
-        values = None if self.named.all() else np.flatnonzero(self.named)
-        nodes = self.named.size if values is None else values.size
-        edges, written = int(self.ends[-1]), 0
-        ids = None if values is None else np.cumsum(self.named, dtype=np.uint32) - np.uint32(1)
-        degrees = np.zeros(self.named.size, np.uint32)
-        progress("writing the links", 0, read)
-        with ArrayWriter(directory / SOURCES, np.uint32) as sources:
-            for piece in _cut(self.parts, _ROWS):
-                add_counts(piece, degrees)
-                sources.write(piece if ids is None else ids[piece])
-                written += piece.size
-                progress("writing the links", written, read)
-        with ArrayWriter(directory / OFFSETS, np.uint64) as offsets:
-            offsets.write(np.zeros(1, np.uint64))
-            offsets.write(self.ends if values is None else self.ends[values])
-        with ArrayWriter(directory / DEGREES, np.uint32) as out:
-            out.write(degrees if values is None else degrees[values])
-        progress("writing the links", read, read)
-        progress("storing the names", 0, 0)
-        files = {OFFSETS: offsets.finished, SOURCES: sources.finished, DEGREES: out.finished}
-        if values is not None:
-            with ArrayWriter(directory / VALUES, np.uint64) as names:
-                names.write(values.astype(np.uint64))
-            files[VALUES] = names.finished
-        kind = "dense" if values is None else "integers"
-        return graph_facts(
-            nodes, edges, kind, options, read - edges - self.loops, self.loops
-        ), files
-
-
-def _cut(parts: Sequence[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:
-    for part in parts:
-        for low in range(0, part.size, size):
-            yield part[low : low + size]
+    named, ends = rows.named, rows.ends
+    values = None if named.all() else np.flatnonzero(named)
+    ids = None if values is None else np.cumsum(named, dtype=np.uint32) - np.uint32(1)
+    degrees = np.zeros(named.size, np.uint32)
+    written = 0
+    progress("writing the links", 0, read)
+    with ArrayWriter(directory / SOURCES, np.uint32) as sources:
+        for piece in _cut(rows.parts):
+            add_counts(piece, degrees)
+            sources.write(piece if ids is None else ids[piece])
+            written += piece.size
+            progress("writing the links", written, read)
+    with ArrayWriter(directory / OFFSETS, np.uint64) as offsets:
+        offsets.write(np.zeros(1, np.uint64))
+        offsets.write(ends if values is None else ends[values])
+    with ArrayWriter(directory / DEGREES, np.uint32) as out:
+        out.write(degrees if values is None else degrees[values])
+    progress("writing the links", read, read)
+    progress("storing the names", 0, 0)
+    files = {OFFSETS: offsets.finished, SOURCES: sources.finished, DEGREES: out.finished}
+    if values is not None:
+        with ArrayWriter(directory / VALUES, np.uint64) as names:
+            names.write(values.astype(np.uint64))
+        files[VALUES] = names.finished
+    kind, nodes = ("dense", named.size) if values is None else ("integers", values.size)
+    duplicates = read - written - rows.loops
+    return graph_facts(nodes, written, kind, options, duplicates, rows.loops), files
 
 
 def _groups(pieces: _Pieces) -> Iterator[_Pieces]:
@@ -428,3 +399,8 @@ def _offsets(counts: NDArray[np.uint32]) -> NDArray[np.uint64]:
     offsets = np.zeros(counts.size + 1, np.uint64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
+
+
+def _cut(parts: Sequence[_Ids]) -> Iterator[_Ids]:
+    for part in parts:
+        yield from (part[low : low + _ROWS] for low in range(0, part.size, _ROWS))

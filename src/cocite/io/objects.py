@@ -1,40 +1,45 @@
-"""Links in memory, in one form: columns that DuckDB reads, and what the names were.
+"""Links in memory: an object is a source like a file, and a reader registers its columns.
 
-Whatever an object is (``io/object_kinds.py``), its columns of names become one of three:
+A kind is known by the module and the name of the object's class, or of a base, so that no library
+is imported to find out; anything else is taken for rows. Its columns of names become one of three:
 
     integers    NumPy arrays of whole numbers; the graph's names are integers
     text        NumPy arrays of str, or Arrow's; the graph's names are text
     mapped      anything else that can name a node, by the text of each (``graph/name_files.py``)
 
-An object is then a source like a file, whose reader registers its columns. What is refused in a row
-is what a file's would be: a name that is missing, empty, too long, or has control characters or
-turns the direction of text; a number below 0; a weight that is no number from 1e-30 to below 1e30.
-
-Cost: a pass over what is no array of numbers; for mapped names some 0.3 microseconds a name, and a
-dictionary of the different ones. The object itself is read where it is.
+Columns of tables are chosen as those of files (``io/readers/dialect.py``). Pairs and arrays may
+have a weight as their third value. Graphs bring all their nodes, and weights where some tell links
+apart: values of a matrix that are not all 1, or the attribute ``weight``, 1 where a link has none.
 """
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+import os
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, ResourceError, UsageError
+from cocite.extras import need
 from cocite.graph.names import INTEGERS, NodeLabels, text_of
+from cocite.graph.sides import checked_sides
 from cocite.graph.spelling import refused_in, trimmed
 from cocite.io.readers.contract import EXAMPLES, FormatReader, Found, Job, Read
+from cocite.io.readers.dialect import choose_columns
 from cocite.io.readers.parquet import BAD_WEIGHT, MAX_NAME, bad_name
 from cocite.io.readers.sources import Source
+from cocite.options.ingest import IngestOptions
 
-# -- given -------------------------------------------------------------------------------
-
-
+_log = logging.getLogger("cocite")
 _LARGEST = 2**64
+_FORM = "links are rows of a source and a target, or of these and a weight"
+_NETWORKX, _IGRAPH = "the graph of NetworkX", "the graph of igraph"
+_ENDS = ("the sources of its links", "the targets of its links")
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,307 @@ class ObjectInput:
     undirected: bool = False
 
 
+# -- tables ------------------------------------------------------------------------------
+
+
+def _frame_links(table: Any, what: str, options: IngestOptions) -> ObjectInput:
+    return _table_links(what, *columns_of(table), options)
+
+
+def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
+    """The titles of the columns of a table of pandas, polars or Arrow, and what gives a column."""
+    if hasattr(table, "iloc"):  # pandas, whose titles may be there twice
+        return list(table.columns), lambda i: _series(table.iloc[:, i])
+    if hasattr(table, "to_series"):
+        return list(table.columns), lambda i: _series(table.to_series(i))
+    pyarrow = need("pyarrow", "reading Arrow tables", "arrow")
+    found = table if isinstance(table, pyarrow.Table) else pyarrow.table(table)
+    return found.column_names, lambda i: _arrow(found.column(i))
+
+
+def _series(series: Any) -> Any:
+    """A column of pandas or polars as an array, a missing value as None."""
+    kind = str(series.dtype)
+    if kind == "category":
+        series = series.astype(series.cat.categories.dtype)
+    values = series.to_numpy()
+    if values.dtype.kind == "f" and not kind.lower().startswith("float"):
+        return _without_missing(series.to_list())
+    return _without_missing(values) if values.dtype == object else values
+
+
+def _arrow(column: Any) -> Any:
+    """A column of Arrow: of text as it is, for DuckDB reads that; else as an array."""
+    from pyarrow import types
+
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return column
+    return objects(column.to_pylist()) if column.null_count else np.asarray(column)
+
+
+def _array_links(array: NDArray[Any], what: str, options: IngestOptions) -> ObjectInput:
+    """Links of an array, (links, 2) or (links, 3); or of one with named fields."""
+    if array.dtype.names:
+        fields = array.dtype.names
+        return _table_links(what, list(fields), lambda i: array[fields[i]].ravel(), options)
+    if array.ndim != 2 or array.shape[1] not in (2, 3):
+        turned = array.ndim == 2 and array.shape[0] in (2, 3)
+        raise UsageError(
+            f"{what} has the shape {array.shape}; it is (links, 2), or (links, 3) with weights. "
+            + ("Turn it round: array.T" if turned else "Each row is a link: source, target")
+        )
+    columns = [array[:, i] for i in range(array.shape[1])]
+    if array.dtype.kind == "f" and len(columns) == 3:
+        columns[:2] = [_whole(column, what) for column in columns[:2]]
+    return _untitled(what, columns, options)
+
+
+def _pair_links(rows: Iterable[Any], what: str, options: IngestOptions) -> ObjectInput:
+    """Links that are pairs, or triples with a weight."""
+    listed = list(rows)
+    widths = set()
+    for place, row in enumerate(listed):
+        if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray):
+            raise UsageError(f"{what}: row {place:,} (from 0) is {repr(row)[:60]}; {_FORM}")
+        widths.add(len(row))
+        if len(row) not in (2, 3) or len(widths) > 1:
+            raise UsageError(
+                f"{what}: row {place:,} (from 0) has {len(row)} values: {repr(row)[:60]}; {_FORM}, "
+                "all alike"
+            )
+    columns = list(zip(*listed, strict=True)) if listed else [(), ()]
+    return _untitled(what, [objects(column) for column in columns], options)
+
+
+def names_in(nodes: Any) -> Any:
+    """The names of nodes: a list, an array, a column of a table."""
+    if nodes is None or isinstance(nodes, np.ndarray):
+        return nodes
+    if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
+        raise UsageError(f"nodes is {repr(nodes)[:60]}; it is a list of names")
+    library = type(nodes).__module__.partition(".")[0]
+    if library in ("pandas", "polars") and hasattr(nodes, "dtype"):
+        return _series(nodes)
+    return _arrow(nodes) if library == "pyarrow" else objects(nodes)
+
+
+def _untitled(what: str, columns: list[Any], options: IngestOptions) -> ObjectInput:
+    weight = 3 if len(columns) == 3 and options.weight_column is None else options.weight_column
+    chosen = replace(options, columns=options.columns or (1, 2), weight_column=weight)
+    return _table_links(what, [*range(1, len(columns) + 1)], lambda i: columns[i], chosen)
+
+
+def _table_links(
+    what: str, titles: list[Any], column: Callable[[int], Any], options: IngestOptions
+) -> ObjectInput:
+    asked = options.columns
+    asked = tuple(asked.split(",") if isinstance(asked, str) else asked)
+    if len(asked) not in (0, 2):
+        shown = ", ".join(map(str, asked))
+        raise UsageError(f"columns is {shown}; it takes two, source and target")
+    sides = checked_sides(options.bipartite, options.sides)
+    found = choose_columns(what, titles, 2, asked, options.weight_column, sides)
+    called = [repr(titles[i]) for i in found.ends]
+    if not asked and (len(titles) > 2 or found.ends != (0, 1)):
+        _log.info(
+            f"{what}: links go from {' to '.join(called)}; if other columns are the link: "
+            "columns=(source, target)"
+        )
+    weights = None
+    if found.weight is not None:
+        weights = numbers(column(found.weight), what, f"column {titles[found.weight]!r}")
+    elif found.unread:
+        _log.warning(
+            f"{what}: column {found.unread!r} is ignored, and links have no weights; to take it: "
+            f"weight_column={found.unread!r}"
+        )
+    first, second = map(column, found.ends)
+    ends = [f"column {each}" for each in called]
+    return object_input(what, first, second, weights, nodes=names_in(options.nodes), titles=ends)
+
+
+def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
+    """Whole numbers out of an array that is one of floats for its weights."""
+    exact = np.abs(column) < 2**53  # every whole number is a float64; nan and inf are not
+    fine = (column == np.floor(column)) & exact
+    if not fine.all():
+        place = int(np.argmin(fine))
+        raise UsageError(
+            f"{what}: row {place:,} (from 0) names a node {column[place]}; in an array of numbers "
+            "names are whole numbers from 0 on"
+        )
+    return column.astype(np.int64)
+
+
+# -- graphs ------------------------------------------------------------------------------
+
+
+def scipy_links(
+    matrix: Any, *, names: Sequence[object] | None = None, weighted: bool | None = None
+) -> ObjectInput:
+    """Links of a sparse matrix, float64 or whole numbers or truth, [nodes, nodes]."""
+    what = "the sparse matrix"
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise UsageError(
+            f"{what} has the shape {matrix.shape}; it has a row and a column a node, as many of "
+            "one as of the other"
+        )
+    if matrix.dtype.kind not in "biuf":
+        raise UsageError(f"{what} holds {matrix.dtype}; its values are weights, or 1")
+    coordinates = matrix.tocsr().tocoo()  # which adds up what is there twice
+    there = coordinates.data != 0
+    values = coordinates.data[there].astype(np.float64)
+    a, b = (side[there].astype(np.uint64) for side in (coordinates.row, coordinates.col))
+    nodes: Any = np.arange(matrix.shape[0], dtype=np.uint64)
+    if names is not None:
+        nodes = _named(names, matrix.shape[0], what)
+        a, b = nodes[a], nodes[b]
+    if weighted is None:
+        weighted = bool((values != 1).any())
+    return object_input(what, a, b, values if weighted else None, nodes=nodes, titles=_ENDS)
+
+
+def networkx_links(graph: Any, *, weight: str | None = "weight") -> ObjectInput:
+    """Links of a graph of NetworkX, directed or not, with links there once or several times."""
+    rows = list(graph.edges(data=weight, default=None) if weight else graph.edges())
+    a, b = (objects(row[side] for row in rows) for side in (0, 1))
+    weights = _attribute([row[2] for row in rows], _NETWORKX, weight) if weight else None
+    nodes, both = objects(graph.nodes), not graph.is_directed()
+    return object_input(
+        _NETWORKX, a, b, weights, nodes=nodes, undirected=both, below_zero=True, titles=_ENDS
+    )
+
+
+def igraph_links(graph: Any, *, weight: str | None = "weight") -> ObjectInput:
+    """Links of a graph of igraph; nodes have the names that the attribute ``name`` says, if there
+    is one, else their numbers.
+    """
+    pairs = np.array(graph.get_edgelist(), np.uint64).reshape(-1, 2)
+    a, b = pairs[:, 0], pairs[:, 1]
+    nodes: Any = np.arange(graph.vcount(), dtype=np.uint64)
+    if "name" in graph.vs.attributes():
+        nodes = _named(graph.vs["name"], graph.vcount(), _IGRAPH)
+        a, b = nodes[a], nodes[b]
+    weights = None
+    if weight and weight in graph.es.attributes():
+        weights = _attribute(graph.es[weight], _IGRAPH, weight)
+    both = not graph.is_directed()
+    return object_input(
+        _IGRAPH, a, b, weights, nodes=nodes, undirected=both, below_zero=True, titles=_ENDS
+    )
+
+
+def _attribute(values: list[Any], what: str, weight: str) -> NDArray[np.float64] | None:
+    """The weights of links, 1 where one has none; None if none has any."""
+    filled = objects(1.0 if value is None else value for value in values)
+    title = f"the attribute {weight!r} of its links"
+    return None if values.count(None) == len(values) else numbers(filled, what, title)
+
+
+def _named(names: Sequence[object], count: int, what: str) -> NDArray[Any]:
+    found: NDArray[Any] = objects(names_in(names))
+    if found.size != count:
+        raise UsageError(f"{what} has {count:,} nodes, and there are {found.size:,} names")
+    if any(map(is_missing, found)):
+        raise UsageError(f"{what}: a node has no name; name all, or none")
+    if len(set(found)) != count:
+        raise UsageError(f"{what}: two nodes have the same name; each has its own")
+    return found
+
+
+# -- kinds -------------------------------------------------------------------------------
+
+
+class Kind(NamedTuple):
+    """A kind of object: the library and the class it is known by, and what reads it; ``table`` if
+    it has rows and columns, of which some can be chosen.
+    """
+
+    name: str
+    library: str
+    class_name: str
+    read: Callable[[Any, str, IngestOptions], ObjectInput]
+    table: bool = True
+
+
+_ARROW = Kind("the Arrow table", "pyarrow", "Table", _frame_links)
+_ROWS = Kind("the list of links", "builtins", "list", _pair_links)
+KINDS: tuple[Kind, ...] = (
+    Kind("the data frame of pandas", "pandas", "DataFrame", _frame_links),
+    Kind("the data frame of polars", "polars", "DataFrame", _frame_links),
+    *(_ARROW._replace(class_name=name) for name in ("Table", "RecordBatch", "RecordBatchReader")),
+    Kind("the array", "numpy", "ndarray", _array_links),
+    Kind("the sparse matrix", "scipy", "_spbase", lambda m, *_: scipy_links(m), table=False),
+    Kind(_NETWORKX, "networkx", "Graph", lambda graph, *_: networkx_links(graph), table=False),
+    Kind(_IGRAPH, "igraph", "Graph", lambda graph, *_: igraph_links(graph), table=False),
+)
+
+
+def kind_of_object(value: object) -> Kind | None:
+    """What an object is; None if no line says so."""
+    for origin in type(value).__mro__:
+        library = origin.__module__.partition(".")[0]
+        for kind in KINDS:
+            if (kind.library, kind.class_name) == (library, origin.__name__):
+                return kind
+    return _ARROW if hasattr(value, "__arrow_c_stream__") else None
+
+
+def of_library(value: Any, library: str) -> Any:
+    """Return an object that is no table, of a library; raise :class:`UsageError` for another."""
+    kind = kind_of_object(value)
+    if kind is None or kind.library != library:
+        (name,) = (each.name for each in KINDS if each.library == library and not each.table)
+        raise UsageError(f"{type(value).__name__} is not {name.replace('the', 'a', 1)}")
+    return value
+
+
+def links_of(value: Any, options: IngestOptions, *, tables: bool = False) -> ObjectInput:
+    """The links in an object; only ``tables``, and rows, where it is said so.
+
+    Raises :class:`UsageError`, :class:`~cocite.errors.InputError`.
+    """
+    kind = kind_of_object(value)
+    if kind is None:
+        if hasattr(value, "collect_schema") and hasattr(value, "collect"):
+            raise UsageError("the table is a lazy one of polars: collect() it first")
+        if isinstance(value, str | bytes | dict) or not isinstance(value, Iterable):
+            raise UsageError(
+                f"{type(value).__name__} holds no links. Give pairs, a NumPy array (links, 2), a "
+                "table of pandas, polars or Arrow, a sparse matrix, or a graph of NetworkX or "
+                "igraph"
+            )
+        kind = _ROWS
+    if tables and not kind.table:
+        call = "from_" + kind.library
+        raise UsageError(f"{kind.name} is no table of links: Graph.{call} reads it")
+    chosen = options.columns or options.weight_column is not None or options.nodes is not None
+    if not kind.table and chosen:
+        raise UsageError(
+            f"{kind.name} has no columns, and its nodes are its own: leave columns, weight_column "
+            "and nodes out"
+        )
+    return kind.read(value, kind.name, options)
+
+
+def split_objects(value: Any) -> tuple[bool, Any]:
+    """Whether a value is an object with links, and not names of files; and the value, which is a
+    list if it was an iterator.
+    """
+    if isinstance(value, str | bytes | os.PathLike):
+        return False, value
+    if kind_of_object(value) is not None or not isinstance(value, Iterable):
+        return True, value
+    if isinstance(value, Iterator):
+        value = list(value)
+    first = next(iter(value), None)
+    return first is not None and not isinstance(first, str | bytes | os.PathLike), value
+
+
+# -- columns -----------------------------------------------------------------------------
+
+
 def objects(values: Iterable[object]) -> NDArray[np.object_]:
     """An array of Python objects: tuples in it stay tuples."""
     listed = list(values)
@@ -65,6 +371,10 @@ def is_missing(value: object) -> bool:
     if value is None or (isinstance(value, float | np.floating) and math.isnan(value)):
         return True
     return type(value).__name__ in ("NAType", "NaTType")
+
+
+def _without_missing(values: Iterable[object]) -> NDArray[np.object_]:
+    return objects(None if is_missing(value) else value for value in values)
 
 
 def numbers(values: Any, what: str, title: str) -> NDArray[np.float64]:
@@ -93,7 +403,7 @@ def object_input(
     nodes: Any = None,
     undirected: bool = False,
     below_zero: bool = False,
-    titles: Sequence[str] = ("its first column", "its second column"),
+    titles: Sequence[str],
 ) -> ObjectInput:
     """Links from columns of names, NumPy arrays or Arrow's columns of text, and weights. Numbers
     ``below_zero`` are names only where an object says so, as mostly they stand for no node.
@@ -101,33 +411,21 @@ def object_input(
     Raises :class:`UsageError` for columns that hold no names, and :class:`InputError` where two
     names would be one.
     """
-    called = (*titles[:2], "the list of nodes")
-    columns = [a, b] + ([] if nodes is None else [nodes])
-    columns = [
-        _column(values, what, title, below_zero)
-        for values, title in zip(columns, called, strict=False)
-    ]
+    given = zip((a, b, nodes), (*titles, "the list of nodes"), strict=True)
+    columns = [_column(each, what, title, below_zero) for each, title in given if each is not None]
     kinds = {_kind(values) for values in columns if len(values)}
     labels: NodeLabels | None = None
     if kinds == {"integers"}:
         labels = INTEGERS
     elif kinds - {"text"}:
-        mapper = _Mapper(what)
-        columns = [mapper.column(values) for values in columns]
-        labels = mapper.labels()
-    first, second, *rest = columns
-    return ObjectInput(
-        what,
-        _table(a=first, b=second) if w is None else _table(a=first, b=second, w=w),
-        _table(a=rest[0]) if rest else None,
-        labels is INTEGERS,
-        w is not None,
-        labels,
-        undirected,
-    )
+        columns, labels = _mapped(columns, what)
+    links = dict(zip("ab", columns, strict=False)) | ({} if w is None else {"w": w})
+    named = None if nodes is None else _table({"a": columns[2]})
+    whole, weighted = labels is INTEGERS, w is not None
+    return ObjectInput(what, _table(links), named, whole, weighted, labels, undirected)
 
 
-def _table(**columns: Any) -> Any:
+def _table(columns: dict[str, Any]) -> Any:
     """What DuckDB reads: a dictionary of arrays, or an Arrow table if some are Arrow's."""
     if all(isinstance(values, np.ndarray) for values in columns.values()):
         return {title: np.ascontiguousarray(values) for title, values in columns.items()}
@@ -165,7 +463,7 @@ def _column(values: Any, what: str, title: str, below_zero: bool) -> Any:
         small = least >= -_LARGEST // 2 and most < _LARGEST // 2
         return values.astype(np.int64) if small and not below_zero else values
     if not types <= {str, type(None)}:
-        values = objects(None if is_missing(value) else value for value in values)
+        values = _without_missing(values)
         types = set(map(type, values))
         for bad in types & {bool, np.bool_, bytes, bytearray}:
             raise UsageError(f"{what}: {title} holds {bad.__name__}; {_advice('')}")
@@ -173,123 +471,100 @@ def _column(values: Any, what: str, title: str, below_zero: bool) -> Any:
 
 
 def _advice(kind: str) -> str:
-    told = "names are text, or whole numbers from 0 on"
+    advice = "Convert it with astype(str), or name other columns with columns=..."
     if kind == "f":
-        return (
-            told
-            + ". Where some were missing, whole numbers become such: leave these rows out, and "
-            "convert the others with astype('int64')"
+        advice = (
+            "Where some were missing, whole numbers become such: leave these rows out, and convert "
+            "the others with astype('int64')"
         )
-    return told + ". Convert it with astype(str), or name other columns with columns=..."
+    return f"names are text, or whole numbers from 0 on. {advice}"
 
 
-class _Mapper:
-    """Gives every different name its text."""
+def _mapped(columns: list[Any], what: str) -> tuple[list[Any], NodeLabels]:
+    """The columns as texts, None where there is none, and what the texts were."""
+    texts: dict[Hashable, str] = {}
+    labels: dict[str, Hashable] = {}
 
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._texts: dict[Hashable, str] = {}
-        self._labels: dict[str, Hashable] = {}
-
-    def column(self, values: Any) -> NDArray[np.object_]:
-        """The texts of a column; None for those that are missing."""
-        return objects(
-            None if value is None else self._text(value)
-            for value in (values if isinstance(values, np.ndarray) else values.to_pylist())
-        )
-
-    def _text(self, label: Any) -> str:
+    def text(label: Any) -> str:
         try:
-            known = self._texts.get(label)
+            known = texts.get(label)
         except TypeError:
             raise UsageError(
-                f"{self._what}: {label!r} is no name: a name is text, a whole number, or another "
-                "value that can be the key of a dictionary, as tuples can"
+                f"{what}: {label!r} is no name: a name is text, a whole number, or another value "
+                "that can be the key of a dictionary, as tuples can"
             ) from None
         if known is None:
             known = text_of(label)
             label = label.item() if isinstance(label, np.generic) else label
-            other = self._labels.setdefault(known, label)
+            other = labels.setdefault(known, label)
             if other != label:
                 raise InputError(
-                    f"{self._what}: {other!r} and {label!r} are different names, and the same as "
-                    f"text: {known!r}. Names are stored as text: call one of them otherwise"
+                    f"{what}: {other!r} and {label!r} are different names, and the same as text: "
+                    f"{known!r}. Names are stored as text: call one of them otherwise"
                 )
-            self._texts[label] = known
+            texts[label] = known
         return known
 
-    def labels(self) -> NodeLabels:
-        """What the texts were."""
-        return NodeLabels(self._labels)
+    listed = (each if isinstance(each, np.ndarray) else each.to_pylist() for each in columns)
+    found = [objects(None if value is None else text(value) for value in each) for each in listed]
+    return found, NodeLabels(labels)
 
 
 # -- reading -----------------------------------------------------------------------------
 
 
-_ROW_BYTES = 150
-"""What a row takes at most while it is stored, with a name of some length."""
-_ADVICE = "Mend it, or pass bad_rows='few' to leave such rows out and count them"
+_ROW_BYTES = 150  # at most, while a row is stored, with a name of some length
 
 
 class ObjectSource(Source):
     """Links in memory, or names of nodes, in the place of a file."""
 
     def __init__(self, given: ObjectInput, table: Any, what: str) -> None:
-        super().__init__(None)
-        self.given, self.table, self._what = given, table, what
+        super().__init__(None, what)
+        self.given, self.table = given, table
         self.reader = READER
         self.is_pipe = self.is_directory = False
         rows = len(table["a"]) if isinstance(table, dict) else int(table.num_rows)
         self.most_stored = _ROW_BYTES * rows
-        self._reported = "", ""  # neither packed nor in another encoding
-
-    @property
-    def label(self) -> str:
-        """What messages call it."""
-        return self._what
-
-    @property
-    def short(self) -> str:
-        """The same."""
-        return self._what
+        self.encoding = self.packed = ""
 
 
-def sources_of(given: ObjectInput) -> tuple[list[Source], list[Source] | None]:
+def sources_of(given: ObjectInput) -> tuple[list[ObjectSource], list[ObjectSource] | None]:
     """The links that are given, and the names of nodes, as sources."""
-    links: list[Source] = [ObjectSource(given, given.links, given.what)]
-    if given.nodes is None:
-        return links, None
-    return links, [ObjectSource(given, given.nodes, f"{given.what}, its nodes")]
+    called = f"{given.what}, its nodes"
+    nodes = None if given.nodes is None else [ObjectSource(given, given.nodes, called)]
+    return [ObjectSource(given, given.links, given.what)], nodes
 
 
 def _read(job: Job) -> Read:
     """The rows that are clean; raises :class:`InputError` for one that is not."""
     import duckdb
 
-    source = job.source
+    source, wanted = job.source, job.wanted
     assert isinstance(source, ObjectSource)
     job.progress("reading " + source.short, 0, 0)
     integers, weighted = source.given.integers, bool(job.options.weight)
-    table, fields = f"given_{job.wanted}", "ab"[: job.wanted]
-    kind = "UBIGINT" if integers else "VARCHAR"
-    columns = ", ".join(fields) + (", w" if weighted else "")
+    table, fields = f"given_{wanted}", "ab"[:wanted]
+    columns = ", ".join(fields + "w" if weighted else fields)
     rows = f"(SELECT row_number() OVER () - 1 AS row, {columns} FROM {table})"
     bad = " OR ".join(f"({n} IS NULL OR {n} < 0)" if integers else bad_name(n) for n in fields)
     bad += f" OR {BAD_WEIGHT}" if weighted else ""
+    kind = "UBIGINT" if integers else "VARCHAR"
     cast = ", ".join(f"TRY_CAST({n} AS {kind}) AS {n}" for n in fields)
     cast += ", CAST(w AS DOUBLE) AS w" if weighted else ""
-    found, database = Found(source.label, integers=integers), job.database
+    found = Found(source.label, integers=integers)
     try:
-        database.register(table, source.table)
-        counted = database.execute(f"SELECT count(*), count(*) FILTER ({bad}) FROM {table}")
-        ((every, wrong),) = counted.fetchall()
+        job.database.register(table, source.table)
+        ((every, wrong),) = job.run(f"SELECT count(*), count(*) FILTER ({bad}) FROM {table}")
         if wrong:
             query = f"SELECT row, {columns} FROM {rows} WHERE {bad} ORDER BY row LIMIT {EXAMPLES}"
-            examples = database.execute(query).fetchall()
-            shown = [_said(row, values, job.wanted) for row, *values in examples]
+            shown = [_wrong(row, values, wanted) for row, *values in job.run(query)]
             found.leave_out("bad value", wrong, shown)
             if job.options.bad_rows == "stop":
-                raise InputError(f"{found.file}: {found.examples[0]}. {_ADVICE}")
+                raise InputError(
+                    f"{found.file}: {found.examples[0]}. Mend it, or pass bad_rows='few' to leave "
+                    "such rows out and count them"
+                )
         found.rows = every - wrong
     except duckdb.OutOfMemoryException as error:
         raise ResourceError(
@@ -303,27 +578,23 @@ def _read(job: Job) -> Read:
 READER = FormatReader("an object in memory", "links in memory", _read)
 
 
-def _said(row: int, values: list[Any], wanted: int) -> str:
+def _wrong(row: int, values: list[Any], wanted: int) -> str:
     """What is wrong with a row, in words."""
-    names, weights = values[:wanted], values[wanted:]
     called = ("its source", "its target") if wanted == 2 else ("the name",)
-    for title, name in zip(called, names, strict=True):
-        if name is None:
-            wrong = f"{title} is missing"
-        elif isinstance(name, int):
-            if name >= 0:
-                continue
-            wrong = f"{title} is a number below 0; names are text, or numbers from 0 on"
-        elif not trimmed(name):
-            wrong = f"{title} is empty"
-        elif len(name.encode()) > MAX_NAME:
-            wrong = f"{title} is longer than {MAX_NAME:,} bytes"
-        elif refused := refused_in(name):
-            wrong = f"{title} has {refused}"
-        else:
-            continue
-        break
-    else:
-        wrong = "its weight is no number from 1e-30 to below 1e30"
-    content = repr((*names, *weights))
-    return f"row {row:,} (from 0), {content[:200]}: {wrong}"
+    faults = (_fault(name) for name in values[:wanted])
+    each = (f"{title} {fault}" for title, fault in zip(called, faults, strict=True) if fault)
+    wrong = next(each, "its weight is no number from 1e-30 to below 1e30")
+    return f"row {row:,} (from 0), {repr(tuple(values))[:200]}: {wrong}"
+
+
+def _fault(name: Any) -> str:
+    if name is None:
+        return "is missing"
+    if isinstance(name, int):
+        return "is a number below 0; names are text, or numbers from 0 on" if name < 0 else ""
+    if not trimmed(name):
+        return "is empty"
+    if len(name.encode()) > MAX_NAME:
+        return f"is longer than {MAX_NAME:,} bytes"
+    refused = refused_in(name)
+    return f"has {refused}" if refused else ""

@@ -1,21 +1,20 @@
-"""One way from sources to a stored graph: files, queries and links in memory take it alike.
+"""From sources to a stored graph: files, queries and links in memory take this way alike.
 
     sources -> Batch of rows and a report -> Tables -> number -> sort -> graph files
 
 Texts of integers that fit in memory take a faster path (``io/integers.py``), which comes to the
 same bytes. All else, and what that cannot take, goes through tables (``io/tables.py``).
 
-Inputs are each read by their reader, those of one kind together: a reader with ``read_many`` is
-given all files of its kind at once, so that thousands of small files cost what one of their size
-does. Whatever the order in which inputs are read, ids are those of the names, and what was found is
-told in the order in which inputs were named.
+Inputs of one kind are read together by a reader with ``read_many``, so that thousands of small
+files cost what one of their size does. Ids are those of the names, and reports keep the order in
+which inputs were named, whatever the order in which they are read.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,21 +22,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cocite.errors import InputError, ResourceError, UnrecognizedInput, UsageError
 from cocite.graph.excluded import checked_names
-from cocite.graph.sides import checked_sides, refuse_undirected
+from cocite.graph.sides import refuse_undirected
 from cocite.io.database import database_named, literal
 from cocite.io.integers import store_integers
 from cocite.io.objects import ObjectInput, sources_of
-from cocite.io.readers import (
-    FormatReader,
-    Found,
-    Job,
-    PageOptions,
-    ReadOptions,
-    Source,
-    expand,
-    reader_of,
-)
-from cocite.io.readers.contract import IS_WEB, Progress, Reported
+from cocite.io.readers import FormatReader, Found, Job, ReadOptions, Source, expand, reader_of
+from cocite.io.readers.contract import IS_WEB, Batch, Progress, Reported, split
 from cocite.io.readers.crawl.captures import PagesFound, report_to
 from cocite.io.readers.parquet import ParquetInput
 from cocite.io.readers.sql import SqlSource
@@ -93,8 +83,11 @@ class StoreRequest(NamedTuple):
     @classmethod
     def of(cls, links: Any, options: IngestOptions, memory: int) -> StoreRequest:
         """Check what is named; ``memory`` is that of the whole run."""
-        given = links if isinstance(links, ObjectInput) else None
-        read, least = read_options(options, given), format_size(2 * OWN_MEMORY)
+        read, least = ReadOptions.of(options), format_size(2 * OWN_MEMORY)
+        named, nodes = links, options.nodes
+        if isinstance(links, ObjectInput):
+            read = _of_object(links, read)
+            named, nodes = sources_of(links)
         if memory < 2 * OWN_MEMORY:
             raise ResourceError(
                 f"ingest needs at least {least}; found {format_size(memory)}. Give more with "
@@ -102,7 +95,6 @@ class StoreRequest(NamedTuple):
             )
         columns = split(options.title_columns)
         titling = Titling(options.titles, columns, read, memory - OWN_MEMORY)
-        named, nodes = (links, options.nodes) if given is None else sources_of(given)
         out = checked_names(options.exclude_nodes)
         found = cls(_sources(named), _sources(nodes), titling, read, out)
         if sum(source.is_stdin for source in found.sources) > 1:
@@ -121,6 +113,18 @@ class StoreRequest(NamedTuple):
     def sources(self) -> list[Source]:
         """All that is read."""
         return self.links + self.nodes + self.titling.sources
+
+
+def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
+    """How links in memory are read, whose columns are chosen already."""
+    if read.sides is not None and given.undirected:
+        raise refuse_undirected(given.what)
+    if given.weighted and read.count_duplicates:
+        raise UsageError(
+            f"{given.what} has weights, and count_duplicates makes some: leave one of the two out"
+        )
+    both, weight = read.undirected or given.undirected, "w" if given.weighted else ""
+    return replace(read, columns=(), weight=weight, undirected=both)
 
 
 def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
@@ -274,34 +278,35 @@ def load_all(
             disk.make_own_folder(job.scratch)
             reader = known or reader_of(job.source, options, wanted)
             reader.check(job)
-            if reader.together:
-                job = replace(job, inputs=tuple(some))
-            elif wanted == 2:
-                job = replace(job, inputs=tuple(sources))
-            if len(some) == 1 or reader.read_many is None:
-                read = reader.read(job)
-                found[places[0]] = read.found
-                _check_few_bad(job.source, read.found, options)
-                job.progress("loading " + job.source.short, 0, 0)
-                tables.load(read.rows, wanted, read.found.integers)
-                if read.nodes and options.sides and wanted == 2:
+            if wanted == 2 or reader.together:
+                job = replace(job, inputs=tuple(some if reader.together else sources))
+            place_of = {id(source): place for source, place in zip(some, places, strict=True)}
+            for batch in _batches(reader, job, some):
+                for source, one in zip(batch.sources, batch.found, strict=True):
+                    _check_few_bad(source, one, options)
+                    found[place_of[id(source)]] = one
+                whole = all(one.integers for one in batch.found)
+                tables.load(batch.rows, wanted, whole)
+                if batch.nodes and options.sides and wanted == 2:
                     raise InputError(
-                        f"{read.found.file} says which nodes there are, and not on which side: a "
-                        "bipartite table is a text, a Parquet file, JSON lines or a query, with a "
-                        "column a side"
+                        f"{batch.found[0].file} says which nodes there are, and not on which side: "
+                        "a bipartite table is a text, a Parquet file, JSON lines or a query, with "
+                        "a column a side"
                     )
-                if read.nodes:
-                    tables.load(read.nodes, 1, read.found.integers)
-            else:
-                place_of = {id(source): place for source, place in zip(some, places, strict=True)}
-                for rows, part, those in reader.read_many(job, some):
-                    for source, one in zip(part, those, strict=True):
-                        _check_few_bad(source, one, options)
-                        found[place_of.pop(id(source))] = one
-                    tables.load(rows, wanted, all(one.integers for one in those))
-                assert not place_of
+                if batch.nodes:
+                    tables.load(batch.nodes, 1, whole)
         disk.remove_tree(job.scratch)
     return [one for one in found if one is not None]
+
+
+def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[Batch]:
+    """What a reader makes of inputs: of many of a kind, or of one."""
+    if len(some) > 1 and reader.read_many is not None:
+        yield from reader.read_many(job, some)
+        return
+    rows, found, nodes = reader.read(job)
+    job.progress("loading " + job.source.short, 0, 0)
+    yield Batch(rows, [job.source], [found], nodes)
 
 
 def _groups(
@@ -310,20 +315,14 @@ def _groups(
     """Places of the inputs that are read together, in the order of the first of each; with their
     reader, which of a pipe is known when its turn comes.
     """
-    groups: list[tuple[FormatReader | None, list[int]]] = []
-    many: dict[int, list[int]] = {}
+    groups: dict[object, tuple[FormatReader | None, list[int]]] = {}
     for place, source in enumerate(sources):
         reader = None if source.is_pipe else reader_of(source, options, wanted)
         if reader is not None:
             source.evict()
-        if reader is None or not (reader.read_many or reader.together):
-            groups.append((reader, [place]))
-        elif id(reader) in many:
-            many[id(reader)].append(place)
-        else:
-            many[id(reader)] = [place]
-            groups.append((reader, many[id(reader)]))
-    return groups
+        several = reader is not None and (reader.read_many or reader.together)
+        groups.setdefault(reader if several else place, (reader, []))[1].append(place)
+    return list(groups.values())
 
 
 def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
@@ -366,10 +365,19 @@ def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
     """
     if len(read) <= _EACH:
         return [_report(found, found.to_json()) for found in read]
-    entries = _together([(_way(found), found) for found in read], "files as")
-    if len(entries) > _EACH:
-        entries = _together([(_kind(found), found) for found in read], "files, the first as")
-    return entries
+    groups, words = _grouped(read, _way), "files as"
+    if len(groups) > _EACH:
+        groups, words = _grouped(read, _kind), "files, the first as"
+    return [_merged(group, words) for group in groups]
+
+
+def _grouped(
+    read: Sequence[Found], key: Callable[[Found], tuple[object, ...]]
+) -> list[list[Found]]:
+    groups: dict[tuple[object, ...], list[Found]] = {}
+    for found in read:
+        groups.setdefault(key(found), []).append(found)
+    return list(groups.values())
 
 
 def _kind(found: Found) -> tuple[object, ...]:
@@ -382,55 +390,30 @@ def _way(found: Found) -> tuple[object, ...]:
     return type(found), replace(found, file="", **_SINGLE.get(type(found), {})).describe()
 
 
-def _together(read: Sequence[tuple[tuple[object, ...], Found]], words: str) -> list[dict[str, Any]]:
-    """An entry for each key: that of the first input which has it, with what all of them counted;
-    what differs among them and is no number is empty.
+def _merged(group: list[Found], words: str) -> dict[str, Any]:
+    """One entry for inputs that were read alike: that of the first, with what all of them counted;
+    a text that differs among them is empty.
     """
-    entries: dict[tuple[object, ...], dict[str, Any]] = {}
-    firsts: dict[tuple[object, ...], Found] = {}
-    for key, found in read:
-        if key not in entries:
-            firsts[key] = found
-            entries[key] = found.to_json() | dict.fromkeys(_counted(found), 0)
-            entries[key] |= {"files": 0, "examples": []} | {name: {} for name in _shares(found)}
-        _add(entries[key], found)
-    for key, entry in entries.items():
-        first, files = firsts[key], entry["files"]
-        if not isinstance(first, TextInput | ParquetInput):  # which say what they counted
-            known = first.to_json()
-            first = cast(Any, type(first))(**{name: entry[name] for name in known})
-        _report(first, entry)
-        if files > 1:
-            entry["read_as"] = f"{files:,} {words} {entry['read_as']}"
-    return list(entries.values())
-
-
-def _counted(found: Found) -> list[str]:
-    """The fields that are numbers of what was found, and not how it was read."""
-    if isinstance(found, TextInput | ParquetInput):
-        return [name for name in _COUNTS if hasattr(found, name)]
-    return [name for name, value in found.to_json().items() if type(value) is int]
-
-
-def _shares(found: Found) -> list[str]:
-    """The fields that are numbers of what was found, by what it is."""
-    return [name for name, value in found.to_json().items() if isinstance(value, dict)]
-
-
-def _add(entry: dict[str, Any], found: Found) -> None:
-    """Count one more input in an entry."""
-    entry["files"] += getattr(found, "files", 1)
-    entry["integers"] &= found.integers
-    entry["examples"] += [f"{Path(found.file).name}: {each}" for each in found.examples]
-    del entry["examples"][_EXAMPLES:]
-    for name in _counted(found):
-        if name != "files":
-            entry[name] += getattr(found, name)
-    for name in _shares(found):
-        entry[name] = dict(Counter(entry[name]) + Counter(getattr(found, name)))
-    for name, value in found.to_json().items():
-        if isinstance(value, str) and name != "file" and value != entry[name]:
+    first, values = group[0], [found.to_json() for found in group]
+    counted = isinstance(first, TextInput | ParquetInput)  # which say what they counted
+    entry = dict(values[0])
+    for name, value in values[0].items():
+        each = [one[name] for one in values]
+        if isinstance(value, dict):
+            entry[name] = dict(sum(map(Counter, each), Counter()))
+        elif type(value) is int and (name in _COUNTS or not counted):
+            entry[name] = sum(each)
+        elif isinstance(value, str) and name != "file" and len(set(each)) > 1:
             entry[name] = ""
+    files = sum(getattr(found, "files", 1) for found in group)
+    examples = [f"{Path(found.file).name}: {one}" for found in group for one in found.examples]
+    entry |= {"files": files, "examples": examples[:_EXAMPLES]}
+    entry["integers"] = all(found.integers for found in group)
+    described = first if counted else cast(Any, type(first))(**{k: entry[k] for k in values[0]})
+    _report(described, entry)
+    if files > 1:
+        entry["read_as"] = f"{files:,} {words} {entry['read_as']}"
+    return entry
 
 
 def _report(found: Found, value: dict[str, Any]) -> dict[str, Any]:
@@ -438,83 +421,3 @@ def _report(found: Found, value: dict[str, Any]) -> dict[str, Any]:
     value |= {"file": Path(found.file).name or found.file, "read_as": found.describe()}
     value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)
     return value
-
-
-# -- options --------------------------------------------------------------------------
-
-
-def read_options(options: IngestOptions, given: ObjectInput | None = None) -> ReadOptions:
-    """Return what readers go by, of links in memory if these are ``given``; raise
-    :class:`UsageError` for options that do not go together.
-    """
-    chosen = split(options.columns)
-    weight = _weight_of(options.weight_column, options.count_duplicates)
-    if len(chosen) not in (0, 2):
-        raise UsageError(
-            f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
-        )
-    sides = checked_sides(options.bipartite, options.sides)
-    if given is not None:  # whose columns are chosen already
-        if sides is not None and given.undirected:
-            raise refuse_undirected(given.what)
-        if given.weighted and options.count_duplicates:
-            raise UsageError(
-                f"{given.what} has weights, and count_duplicates makes some: leave one of the two "
-                "out"
-            )
-        chosen, weight = (), "w" if given.weighted else ""
-    pages = PageOptions(
-        links=options.links,
-        tags=split(options.link_tags),
-        site=options.site or "",
-        canonical=not options.ignore_canonical,
-        external=options.keep_external,
-        listed=os.fspath(options.pages or ""),
-        fetch=options.fetch,
-        delay=options.delay,
-    )
-    return ReadOptions(
-        delimiter=options.delimiter,
-        header=options.header,
-        columns=chosen,
-        comment=options.comment,
-        bad_rows=options.bad_rows,
-        weight=weight,
-        input_format=options.input_format.lower(),
-        undirected=options.undirected or (given is not None and given.undirected),
-        pages=pages,
-        namespaces=_numbers_of(options.namespaces),
-        normalize_urls=options.normalize_urls,
-        sheet=options.sheet,
-        sides=sides,
-        keep_self_loops=options.keep_self_loops,
-        count_duplicates=options.count_duplicates,
-    )
-
-
-def _weight_of(weight_column: str | int | None, count_duplicates: bool) -> str:
-    """The column of weights, "" for none."""
-    weight = "" if weight_column is None else str(weight_column).strip()
-    if weight_column is not None and not weight:
-        raise UsageError("weight_column is empty; it is a title or a number from 1")
-    if weight and count_duplicates:
-        raise UsageError(
-            "count_duplicates (--count-duplicates) makes weights, and weight_column "
-            "(--weight-column) reads them, adding up those of duplicates. Leave one of the two out"
-        )
-    return weight
-
-
-def split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
-    """Columns, as a list or with commas between them."""
-    each = columns.split(",") if isinstance(columns, str) else map(str, columns)
-    return tuple(column.strip() for column in each)
-
-
-def _numbers_of(namespaces: str | Iterable[str | int]) -> tuple[int, ...]:
-    """Numbers of namespaces, each once."""
-    each = split(namespaces)
-    strange = [text for text in each if not text.isdecimal() or len(text) > 9]
-    if strange:
-        raise UsageError(f"namespaces has {strange[0]!r}; it is numbers, such as 0,14")
-    return tuple(dict.fromkeys(map(int, each)))

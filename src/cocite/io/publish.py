@@ -6,35 +6,22 @@
     4   manifest.json    is the last, so that a reader never sees half a store
     5   what the old store had more goes, and sending.json
 
-While it is made it lies beside the copies of stores (``io/remote.py``: ``COCITE_COPIES`` says
-where), where a build that was interrupted goes on. What was sent stays there as a copy until others
-need the room, so that whoever opens it here reads nothing over the network.
-
-Who reads a store while it is replaced may get files of both: their checksums tell. Where several
-machines send to one URL at a time, nobody keeps them apart; of two runs on one machine the second
-is refused.
-
-Stores that lie elsewhere: copied once into a local cache, checked, and files put there.
-
-urls.py      places by URL, of whatever fsspec reaches (the extra ``cluster``)
-cache.py     copies of stores on this machine: once, whole, bounded
-sending.py   stores that are made here and sent there, as one publication
+While it is made it lies beside the copies of stores (``io/remote.py``), where a build that was
+interrupted goes on; what was sent stays there as a copy. A reader of a store that is replaced may
+get files of both: checksums tell. Of two runs on one machine the second is refused; several
+machines that send to one URL are not kept apart.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 import xxhash
 
 from cocite.errors import CociteError, Damaged, NotAStore, OutputExists
 from cocite.io.remote import Remote, adopted, cache_folder, name_of
 from cocite.storage.manifest import MANIFEST, Manifest
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 _SENDING = "sending.json"
 _SMALL = 1 << 24

@@ -1,27 +1,15 @@
-"""Copies of stores that lie elsewhere, on this machine: once, whole, and not without bound.
+"""Stores that lie elsewhere: folders by URL, of whatever fsspec reaches, and their local copies.
 
     PLACE/copies/DIGEST/NAME    the copy, a store; DIGEST is of its URL and its manifest
-    PLACE/copies/DIGEST.making  locked by who makes it
-    PLACE/copies/DIGEST.lock    locked by who reads it, all together, or who removes it, alone; in
-                                it the URL, without a password
-    PLACE/copies/DIGEST.out/    an output that is to be sent (``io/publish.py``); DIGEST is of its
-    URL
+    PLACE/copies/DIGEST.making  locked by the process that makes it; others wait for it
+    PLACE/copies/DIGEST.lock    locked by readers together, or alone by a process that removes it;
+                                in it the URL, without a password
+    PLACE/copies/DIGEST.out/    an output that is to be sent (``io/publish.py``)
 
-The place is the user's cache (``storage/user_cache.py``), which nobody else can write to;
-``COCITE_COPIES`` names another, where that disk is too small. The manifest is read first: it says
-what files there are, how large, and with which checksums; so what is copied is bounded before it
-is, and compared after it. Names in a manifest lead nowhere else (``storage/arrays.py``). A copy has
-its name when it is whole. Processes that want the same one wait for the first of them.
-
-All copies together take half of what is free or theirs on that disk at most; those that nobody
-reads go, that which was used longest ago first.
-
-Cost: what is copied is written once and read once more for its checksums.
-
-Folders by URL: ``s3://``, ``gs://``, ``file://`` and whatever else fsspec reaches.
-
-Files in them are named as those of stores are: a name never leads out of the folder. What is read
-has a size that is known before, and nothing more than that is read.
+The place is the user's cache (``storage/user_cache.py``), or what ``COCITE_COPIES`` names. The
+manifest is read first: it bounds what is copied, and its checksums are compared after. The caches
+of fsspec do neither. Copies take half of what is free or theirs on that disk at most; of those
+without readers that which was used longest ago goes first.
 """
 
 from __future__ import annotations
@@ -30,7 +18,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard
@@ -115,13 +103,7 @@ class Remote:
             self.fetch(name, size, file)
 
     def put(self, path: Path, name: str) -> None:
-        """Copy a local file there."""
-        with self._said(name):
-            self._fs.makedirs(self._path, exist_ok=True)
-            self._fs.put_file(str(path), self._at(name))
-
-    def put_whole(self, path: Path, name: str) -> None:
-        """The same so that it has its name there when it is whole."""
+        """Copy a local file there: it has its name when it is whole."""
         with self._said(name), path.open("rb") as file:
             self._fs.makedirs(self._path, exist_ok=True)
             with self._fs.transaction, self._fs.open(self._at(name), "wb") as out:
@@ -225,13 +207,21 @@ class Copy:
     used: float
     read: bool
 
+    @classmethod
+    def at(cls, path: Path, read: bool) -> Copy:
+        """The one in a folder."""
+        name = next((each.name for each in path.iterdir()), "")
+        return cls(
+            name, _lock_of(path).read_text("utf-8", "replace"), _size(path), _used(path), read
+        )
+
 
 def list_remote_cache() -> list[Copy]:
     """The copies that are there, the one used last first. Raises as :func:`cache_folder`."""
     found = []
     for path in _held(cache_folder()):
         with unread(_lock_of(path)) as free:
-            found.append(_copy_at(path, not free))
+            found.append(Copy.at(path, not free))
     return sorted(found, key=lambda copy: (-copy.used, copy.url))
 
 
@@ -241,16 +231,9 @@ def clear_remote_cache() -> list[Copy]:
     for path in _held(cache_folder()):
         with unread(_lock_of(path)) as free:
             if free:
-                gone.append(_copy_at(path, False))
+                gone.append(Copy.at(path, False))
                 shutil.rmtree(path, ignore_errors=True)
     return gone
-
-
-def _copy_at(path: Path, read: bool) -> Copy:
-    lock, used = _lock_of(path), _used(path)
-    name = next((each.name for each in path.iterdir()), "")
-    url = lock.read_text("utf-8", "replace")
-    return Copy(name, url, _size(path), used, read)
 
 
 def _lock_of(path: Path) -> Path:
@@ -283,7 +266,7 @@ def copied(url: str, kind: str | None = None, digest: str | None = None) -> Path
     whole = _place(remote.url, stated, folder)
     with _cached(remote.url, whole):
         if not whole.exists():
-            with _alone(folder / f"{whole.parent.name}.making"):
+            with _locked(folder / f"{whole.parent.name}.making"):
                 if not whole.exists():
                     _copy(remote, kind, stated, folder, whole)
     found = Manifest.read(whole, kind or kind_of(whole) or "graph").digest()
@@ -298,7 +281,7 @@ def adopted(url: str, local: Path) -> Path:
     """
     folder = cache_folder()
     whole = _place(url, (local / MANIFEST).read_bytes(), folder)
-    with _cached(url, whole), _alone(folder / f"{whole.parent.name}.making"):
+    with _cached(url, whole), _locked(folder / f"{whole.parent.name}.making"):
         if whole.exists():
             shutil.rmtree(local, ignore_errors=True)
         else:
@@ -321,8 +304,7 @@ def _place(url: str, stated: bytes, folder: Path) -> Path:
 def _cached(url: str, whole: Path) -> Iterator[None]:
     """Have a copy locked, shared, until this process ends, if what is done meanwhile succeeds."""
     if whole not in _READ:
-        path = whole.parent.with_name(f"{whole.parent.name}.lock")
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = _opened(_lock_of(whole.parent))
         try:
             _flock(lock, "LOCK_SH")
             yield
@@ -337,15 +319,35 @@ def _cached(url: str, whole: Path) -> Iterator[None]:
     _ORIGINS[whole] = url
 
 
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _flock(descriptor: int, *flags: str) -> None:
+    """Lock an open file as ``flock`` does, which Windows has not."""
+    import fcntl
+
+    fcntl.flock(descriptor, sum(getattr(fcntl, flag) for flag in flags))
+
+
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process at a time; it ends with the process."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _locked(path: Path, *flags: str) -> Iterator[bool]:
+    """Whether a file could be locked so; it is as long as this goes on, or its process."""
+    descriptor = _opened(path)
     try:
-        _flock(descriptor, "LOCK_EX")
-        yield
+        try:
+            _flock(descriptor, "LOCK_EX", *flags)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
     finally:
         os.close(descriptor)
+
+
+def unread(path: Path) -> AbstractContextManager[bool]:
+    """Whether nobody reads the copy with that lock; as long as this goes on, nobody does then."""
+    return _locked(path, "LOCK_NB")
 
 
 def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: Path) -> None:
@@ -388,7 +390,7 @@ def _make_room(folder: Path, size: int, url: str) -> None:
     for path in by_use:
         if sum(held.values()) + size <= bound:
             return
-        with unread(folder / f"{path.name}.lock") as free:
+        with unread(_lock_of(path)) as free:
             if free:
                 shutil.rmtree(path, ignore_errors=True)
                 del held[path]
@@ -399,31 +401,9 @@ def _make_room(folder: Path, size: int, url: str) -> None:
         )
 
 
-@contextmanager
-def unread(path: Path) -> Iterator[bool]:
-    """Whether nobody reads the copy with that lock; as long as this goes on, nobody does then."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            _flock(descriptor, "LOCK_EX", "LOCK_NB")
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(descriptor)
-
-
-def _flock(descriptor: int, *flags: str) -> None:
-    """Lock an open file as ``flock`` does, which Windows has not."""
-    import fcntl
-
-    fcntl.flock(descriptor, sum(getattr(fcntl, flag) for flag in flags))
-
-
 def _used(path: Path) -> float:
     with suppress(OSError):
-        return path.with_name(f"{path.name}.lock").stat().st_mtime
+        return _lock_of(path).stat().st_mtime
     return 0.0
 
 

@@ -1,20 +1,16 @@
 """The tables that ingest works on, in DuckDB: out of core, in a private directory.
 
-    part(a, b)   what readers found, names or integers; a alone of inputs that name nodes
-    raw(a, b)    links as read, names or integers         dropped once numbered; w if weighted
-    names(name)  distinct names in the order of numbering; the row number is the id
-    titles(title) of the names, in their order; on the way titled(place, name, title) as read
+    part(a, b)      what readers found, names or integers; a alone of inputs that name nodes
+    raw(a, b)       links as read, names or integers         dropped once numbered; w if weighted
+    names(name)     distinct names in the order of numbering; the row number is the id
+    titles(title)   of the names, in their order
     excluded(name)  names that are left out, with their links
-    links(key)   destination * 2**32 + source, ascending; duplicates still in it; with weights w,
-                 ascending among duplicates, so that their sum is always the same
+    links(key)      destination * 2**32 + source, ascending, duplicates included; with weights w,
+                    ascending among duplicates, so that their sum is always the same
 
-The dictionary, the joins and the sorts spill under one memory limit. DuckDB is locked to the
-directories of its inputs and loads no extensions. The result is streamed out as NumPy arrays.
-
-Names are numbered by their sort key, then by name (bytes). The key of a name that is a URL is its
-SURT form: the host's labels reversed, the port, ")", and the rest, so that a site's pages, and a
-domain's hosts, stand side by side. Any other name is its own key. Of a table with two sides
-(``graph/sides.py``) the left one comes first.
+Names are numbered by their sort key, then by name (bytes). The key of a URL is its SURT form: the
+host's labels reversed, the port, ")", and the rest, so that a site's pages stand side by side; any
+other name is its own key. Of two sides (``graph/sides.py``) the left one comes first.
 """
 
 from __future__ import annotations
@@ -25,7 +21,6 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import duckdb
@@ -35,7 +30,7 @@ from numpy.typing import NDArray
 from cocite.errors import InputError, ResourceError
 from cocite.graph.excluded import LeftOut
 from cocite.graph.spelling import PADDED, trimmed
-from cocite.io.database import file_literal, file_pattern, open_duckdb
+from cocite.io.database import csv_relation, file_pattern, open_duckdb
 from cocite.io.readers import Source
 from cocite.io.readers.contract import TITLE_COLUMNS, TitleFile
 from cocite.resources import format_size
@@ -67,7 +62,6 @@ def unwritable(directory: Path, error: Exception) -> ResourceError:
 _log = logging.getLogger("cocite")
 MAX_NODES = 2**32 - 1
 """Ids are uint32 and the largest one means "none"."""
-
 _LARGEST_SPILL = 1 << 60
 """Bytes: spilling is bounded by the disk, not by DuckDB's default of 90 % of what is free."""
 
@@ -140,12 +134,7 @@ class Tables:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._db.close()
 
     def _run(self, query: str) -> list[tuple[Any, ...]]:
@@ -167,14 +156,9 @@ class Tables:
     def _count(self, table: str) -> int:
         return int(self._run(f"SELECT count(*) FROM {table}")[0][0])
 
-    def _execute(
-        self,
-        query: str,
-        fetch: Callable[[duckdb.DuckDBPyConnection], Any],
-        values: Sequence[str] = (),
-    ) -> Any:
+    def _execute(self, query: str, fetch: Callable[[duckdb.DuckDBPyConnection], Any]) -> Any:
         try:
-            return fetch(self._db.execute(query, list(values)))
+            return fetch(self._db.execute(query))
         except (duckdb.InterruptException, RuntimeError) as error:
             if "interrupt" in str(error).lower():
                 raise KeyboardInterrupt from error
@@ -193,13 +177,10 @@ class Tables:
     def _stream_rows(
         self, table: str, columns: tuple[str, ...], piece: int
     ) -> Iterator[tuple[NDArray[Any], ...]]:
-        count = self._count(table)
+        count, query = self._count(table), f"SELECT {', '.join(columns)} FROM {table}"
         for low in range(0, count, piece):
-            values = self._execute(
-                f"SELECT {', '.join(columns)} FROM {table} "
-                f"WHERE rowid >= {low} AND rowid < {low + piece}",
-                lambda result: result.fetchnumpy(),
-            )
+            some = f"{query} WHERE rowid >= {low} AND rowid < {low + piece}"
+            values = self._execute(some, lambda result: result.fetchnumpy())
             found = tuple(np.asarray(values[column]) for column in columns)
             if len(found[0]) != min(piece, count - low):
                 raise InputError(f"table {table} lost rows at {low}: a fault of cocite, report it")
@@ -230,9 +211,8 @@ class Tables:
     def leave_out(self, names: Sequence[str]) -> None:
         """Have no nodes called so: all other nodes stay, and the links among them."""
         self._run("CREATE TABLE excluded (name VARCHAR)")
-        for low in range(0, len(names), NAMES_PIECE):
-            piece = np.array(list(map(trimmed, names[low : low + NAMES_PIECE])), object)
-            self._insert("excluded", name=piece)
+        if names:
+            self._insert("excluded", name=np.array(list(map(trimmed, names)), object))
         self._left_out = True
 
     def rename(self, normal: Callable[[str], str], which: str) -> Renamed:
@@ -384,15 +364,8 @@ class Tables:
 
     def load_titles(self, files: Sequence[TitleFile]) -> TitleTable:
         """Give the named nodes their titles, of each the one with the first place."""
-        columns = ", ".join(f"'{name}': '{kind}'" for name, kind in TITLE_COLUMNS.items())
-        each = [
-            f"SELECT * FROM read_csv({_literal(file.path)}, delim = '\t', header = false, "
-            "auto_detect = false, quote = '', escape = '', comment = '', new_line = '\\n', "
-            f"nullstr = '\x01', columns = {{{columns}}})"
-            for file in files
-            if file.count
-        ]
-        self._run("CREATE TABLE titled AS " + " UNION ALL ".join(each))
+        read = (csv_relation(Path(file.path or ""), TITLE_COLUMNS) for file in files if file.count)
+        self._run("CREATE TABLE titled AS " + " UNION ALL ".join(read))
         self._run(
             "CREATE TABLE firsts AS SELECT name, min(place) AS place FROM titled GROUP BY name"
         )
@@ -401,15 +374,14 @@ class Tables:
         unknown = "firsts f ANTI JOIN names n ON n.name::VARCHAR = f.name"
         strangers = self._run(f"SELECT name FROM {unknown} ORDER BY place LIMIT 3")
         names, without, more = map(self._count, ("firsts", unknown, others))
-        kept = TitleTable(names, without, more, [str(row[0]) for row in strangers])
         self._run(
             "CREATE TABLE titles AS SELECT coalesce(t.title, '') AS title FROM names n "
             "LEFT JOIN firsts f ON f.name = n.name::VARCHAR "
             "LEFT JOIN titled t ON t.place = f.place ORDER BY n.rowid"
         )
-        self._run("DROP TABLE titled")
-        self._run("DROP TABLE firsts")
-        return kept
+        for table in ("titled", "firsts"):
+            self._run(f"DROP TABLE {table}")
+        return TitleTable(names, without, more, [str(row[0]) for row in strangers])
 
     def titles(self) -> Iterator[list[str]]:
         """The titles in order of id, "" for none, in pieces as of names."""
@@ -473,7 +445,3 @@ def _folder(path: Path) -> list[str]:
     """All files of a folder."""
     where = path.resolve()
     return [f"{where}/", file_pattern(where) + "/"]
-
-
-def _literal(path: Path | None) -> str:
-    return file_literal(Path(path or "").resolve())

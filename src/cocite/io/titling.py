@@ -12,19 +12,17 @@ Cost: a pass over the titles; some microseconds for one in memory, and a table i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cocite.errors import InputError, UnrecognizedInput, UsageError
-from cocite.extras import need
 from cocite.graph.name_files import write_titles
 from cocite.graph.names import text_of
 from cocite.io.database import database_named
-from cocite.io.object_kinds import kind_of_object, split_objects
-from cocite.io.objects import is_missing
+from cocite.io.objects import columns_of, is_missing, kind_of_object, split_objects
 from cocite.io.readers import NameTable, ReadOptions, Source, expand, reader_of
 from cocite.io.readers.contract import Progress, TitleFile
 from cocite.io.readers.formats import PARQUET, TEXT, reader_at
@@ -203,7 +201,7 @@ def split_titles(
     """
     if titles is None or isinstance(titles, str | os.PathLike):
         return titles, None
-    if isinstance(titles, Mapping) or _is_series(titles):
+    if callable(getattr(titles, "items", None)) and not hasattr(titles, "columns"):
         if columns:
             raise UsageError("title_columns are those of a table: leave them out for a mapping")
         return None, tuple(_checked(titles.items()))
@@ -213,43 +211,24 @@ def split_titles(
     return None, tuple(_checked(_rows(titles, columns)))
 
 
-def _is_series(value: Any) -> bool:
-    return kind_of_object(value) is None and callable(getattr(value, "items", None))
-
-
 def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:
     """The pairs of a table, or the rows of anything else."""
     kind = kind_of_object(titles)
-    if kind is not None and not kind.table:
-        raise UsageError(f"{kind.name} holds no titles: {_ALLOWED}")
-    if kind is None and not hasattr(titles, "__arrow_c_stream__"):
-        if not isinstance(titles, Iterable):
-            raise UsageError(f"{type(titles).__name__} holds no titles: {_ALLOWED}")
-        return titles
     if isinstance(titles, np.ndarray):
         return titles.tolist()  # type: ignore[no-any-return]
-    named, cells = _columns(titles)
-    (first, second), _ = places_of(TITLES, "the table of titles", named, columns)
-    return zip(cells[first](), cells[second](), strict=True)
-
-
-def _columns(table: Any) -> tuple[list[str], list[Any]]:
-    """The titles of columns, and what gives each as a list."""
-    if hasattr(table, "iloc"):  # pandas
-        named = [str(title) for title in table.columns]
-        cells = [lambda i=i: table.iloc[:, i].tolist() for i in range(len(named))]
-        if len(named) == 1:
-            index = "name" if table.index.name is None else str(table.index.name)
-            return [index, *named], [table.index.tolist, *cells]
-        return named, cells
-    if hasattr(table, "get_columns"):  # polars
-        return list(table.columns), [column.to_list for column in table.get_columns()]
-    if hasattr(table, "read_all"):
-        table = table.read_all()
-    if not hasattr(table, "column_names") and not hasattr(table, "schema"):
-        table = need("pyarrow", "a table of Arrow", "arrow").table(table)
-    named = [str(field.name) for field in table.schema]
-    return named, [table.column(i).to_pylist for i in range(len(named))]
+    if kind is None and isinstance(titles, Iterable):
+        return titles
+    if kind is None or not kind.table:
+        what = type(titles).__name__ if kind is None else kind.name
+        raise UsageError(f"{what} holds no titles: {_ALLOWED}")
+    if hasattr(titles, "iloc") and len(titles.columns) == 1:  # named by its index
+        titles = titles.rename_axis(titles.index.name or "name").reset_index()
+    named, column = columns_of(titles)
+    (first, second), _ = places_of(TITLES, "the table of titles", list(map(str, named)), columns)
+    pair = (column(first), column(second))
+    return zip(
+        *(c.tolist() if isinstance(c, np.ndarray) else c.to_pylist() for c in pair), strict=True
+    )
 
 
 def _checked(rows: Iterable[Any]) -> Iterator[tuple[str, str]]:

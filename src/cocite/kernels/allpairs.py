@@ -7,24 +7,13 @@ whole rows of S), turned, times W again (sums of rows of a narrow panel that sta
     turned = rows'                   float[n, width]      transpose
     panel  = W[: end] turned         float[end, width]    multiply, add_shared
 
-and only the half above the diagonal is computed; ``settle`` writes it to both places.
-
-Links are int64 offsets, uint32 sources and weights of the matrix's type. Four rows are added at a
-time: one pass over the sum for four over the rows, and a quarter of the roundings. Every value
-is added up in the order of the links, whatever part of rows or columns a call covers, so that
+and only the half above the diagonal is computed; ``settle`` writes it to both places. Links are
+int64 offsets, uint32 sources and weights of the matrix's type. Four rows are added at a time, which
+takes a quarter of the passes and roundings. Every value is added up in the order of the links:
 threads, blocks and panels do not change a bit.
 
 Cost: a fused multiply-add a link and column; 10 to 14 thousand million a second on a core as long
-as the panel (n * width values) stays in the cache.
-Source: Yu et al., *A space and time efficient algorithm for SimRank computation*, 4.1.2.
-
-Reverse Cuthill-McKee: number nodes so that those that link to each other stand near.
-
-A breadth-first search from a node of least degree, taking neighbors by ascending degree; component
-after component; reversed at the end. Neighborhoods are those of Q + Q', both directions.
-
-Cost: O(m log(largest degree)).
-Source: Yu et al. 2011, 4.2.1, Algorithm 2; Cuthill, McKee 1969; Chan, George 1980.
+as the panel (n * width values) stays in the cache. Source: Yu et al. 2011, 4.1.2.
 """
 
 from __future__ import annotations
@@ -206,43 +195,12 @@ def combine_shared(
     return largest
 
 
-@kernel
-def partial_sums(
-    offsets: I64s,
-    sources: U32s,
-    scores: F64s2,
-    low: I64,
-    high: I64,
-    decay: F64,
-    partial: OutF64s,
-    out: OutF64s2,
-) -> F64:
-    """One row after another of the partial-sums iteration; returns the largest change.
-
-    ``partial`` holds the sums of u's in-neighbors' rows, once for all v; out[u, v] is their mean
-    over v's in-neighbors, times decay.
-    """
-    largest = 0.0
-    n = scores.shape[0]
-    for u in range(low, high):
-        for v in range(n):
-            partial[v] = 0
-        for link in range(offsets[u], offsets[u + 1]):
-            row = scores[sources[link]]
-            for v in range(n):
-                partial[v] += row[v]
-        for v in range(n):
-            total = 0.0
-            for link in range(offsets[v], offsets[v + 1]):
-                total += partial[sources[link]]
-            pairs = (offsets[u + 1] - offsets[u]) * (offsets[v + 1] - offsets[v])
-            value = 1.0 if u == v else (decay * total / pairs if pairs > 0 else 0.0)
-            largest = max(largest, abs(value - scores[u, v]))
-            out[u, v] = value
-    return largest
-
-
 # -- order -------------------------------------------------------------------------------
+
+# Reverse Cuthill-McKee numbers nodes so that those that link to each other stand near: a
+# breadth-first search over Q + Q' from a node of least degree, taking neighbors by ascending
+# degree; component after component; reversed at the end. Cost: O(m log(largest degree)).
+# Source: Yu et al. 2011, 4.2.1, Algorithm 2; Cuthill, McKee 1969; Chan, George 1980.
 
 
 @kernel

@@ -13,30 +13,12 @@ first page of a section is its index; the first of a host, its front. Of every p
     anywhere     as many evenly spread links as are missing to the exact total
 
 So the pages of a run have the same in-links but for themselves, as pages made from one template
-have, and pages that one index lists share it: that is what makes reversed walks meet early.
+have: that is what makes reversed walks meet early. Everything is ``draw(key, node)`` with a key for
+each question (``KEYS``), so pieces of any size hold the same links. Laws come as tables: a level
+for every halving of u, CELLS linear cells in it.
 
-Everything is ``draw(key, node)`` with a key for each question (``KEYS``), so pieces of any size
-hold the same links. Laws come as tables: a level for every halving of u, CELLS linear cells in it.
-
-Cost: about 20 ns a page for its in-degree, 20 to 40 ns a link.
-
-Source: copying as the cause of heavy tails and of shared in-links: Kumar et al. 2000,
-*Stochastic models for the web graph*; the rest is this project's, tuned in ``docs/generator.md``.
-
-Names and labels of a generated web, as bytes.
-
-    com,d000012,h0000098)/             the front page of host 98
-    com,d000012,h0000098)/s0003/       the index of its section 3
-    com,d000012,h0000098)/s0003/p017   page 17 of that
-
-which is the SURT form of ``h0000098.d000012.com/s0003/p017``. Numbers have as many digits
-everywhere, top-level domains ascend with the host, and a section's index is the beginning of its
-pages' names: so names ascend as ids do, byte by byte, and need no order of their own.
-
-A label is ``name <tab> topic.a.b.c <newline>``: the leaf that the page's host belongs to in a tree
-of topics with equally many branches at every inner node.
-
-Cost: about 40 ns a name.
+Cost: about 20 ns a page for its in-degree, 20 to 40 ns a link; 40 ns a name. Source: Kumar et al.
+2000, *Stochastic models for the web graph* (copying); the rest is this project's.
 """
 
 from __future__ import annotations
@@ -372,6 +354,17 @@ def in_links(
 
 
 # -- generate text -----------------------------------------------------------------------
+
+# Names and labels, as bytes:
+#
+#     com,d000012,h0000098)/             the front page of host 98
+#     com,d000012,h0000098)/s0003/       the index of its section 3
+#     com,d000012,h0000098)/s0003/p017   page 17 of that
+#
+# which is the SURT form of ``h0000098.d000012.com/s0003/p017``. Numbers have as many digits
+# everywhere, top-level domains ascend with the host, and a section's index is the beginning of its
+# pages' names: so names ascend as ids do, byte by byte. A label is ``name <tab> topic.a.b.c
+# <newline>``: the leaf of the page's host in a tree of topics with equally many branches.
 
 
 NAME_ROOM = 64

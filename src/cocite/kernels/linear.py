@@ -1,51 +1,23 @@
-"""Pushing along links: what one node sends forward, and what comes back to all others.
+"""Linearized SimRank, one row or one diagonal entry at a time, with bounds on what is left out.
 
-Linearized, SimRank is S = sum over l of c**l Q**l D (Q')**l, where row v of Q spreads evenly over
-the in-neighbors of v and D is diagonal. One row of it is two runs of sparse products:
+    S = sum over l of c**l Q**l D (Q')**l          Q(v, w) = 1 / d(v) for each link of v's row to w
 
-    forward    x[0] = the node,    x[l + 1] = Q' x[l]                 (``forward``)
-    backward   y[L] = D x[L],      y[l] = c Q y[l + 1] + D x[l]       (``backward``); y[0] the row
+A row is found in two passes. *Rows* are links by node: in-neighbors for the measure on in-links.
 
-What is not worth its cost is not pushed on, and what that may cost is added up:
+    forward    x[0] = u,         x[l + 1] = Q' x[l]                 (``forward``)
+    backward   y[L] = D x[L],    y[l] = c Q y[l + 1] + D x[l]       (``backward``); y[0] is the row
+
+What is not worth its cost is left out, and what that may cost is added up:
 
 * forward, x[l](w) not pushed from w takes at most c**l x[l](w) limit(w, l) from any score, where
-  the limit (``kernels/linear.py``) bounds what w can have in common with any l-step walk, and is
-  pushed if that is above ``threshold`` for each link of w;
-* backward, entries y[l] left out take at most c**l times the largest of them from any score, as Q
-  averages.
+  the limit bounds what w can have in common with any l-step walk;
+* backward, entries y[l] left out take at most c**l times the largest of them, as Q averages.
 
-Both only ever take away, so a true score is between what is found and that plus the bound.
+Both only take away: a true score is between what is found and that plus the bound. A *table*
+float64[nodes, 1 + J] holds D in column 0 and the limits of levels 1, 2, ..., J and beyond.
 
-A *table* float64[nodes, 1 + J] holds D in column 0 and the limits of levels 1, 2, ..., J and beyond
-in the others. *Rows* are links by node: the in-neighbors of each for the measure that looks at
-in-links.
-
-Cost: the links of what is pushed, some 4 ns each.
-Source: Maehara, Kusumi, Kawarabayashi 2014, *Efficient SimRank computation via linearization*;
+Cost: the links of what is pushed, some 4 ns each. Source: Maehara, Kusumi, Kawarabayashi 2014;
 Wang et al. 2020 (ExactSim). The limits are this project's.
-
-The diagonal of linearized SimRank: how far it is from right, and what walks can have in common.
-
-With any diagonal D' in place of D, let S' = sum over l of c**l Q**l D' (Q')**l and r = diag(S') - 1
-its *residual*. As S' = c Q S' Q' + D', off the diagonal S' - S obeys SimRank's own recursion with
-r on the diagonal, so with T the first meeting of two walks from u and v, at the node X,
-
-    S'(u, v) = E[c**T (1 + r(X))],  so  S'(u, v) / (1 + max r) <= s(u, v) <= S'(u, v) / (1 + min r)
-
-for u != v, whichever way D' was come by. ``residuals`` finds S'(v, v) between two bounds, by
-pushing from v (``kernels/linear.py``):  S'(v, v) = sum over l of c**l sum over w of x[l](w)**2
-D'(w).
-
-What is not pushed is bounded by *limits*. Let peak(j, w) = max over v of (Q**j)(v, w), how likely
-any walk is to be at w after j steps, which never grows with j. For D' <= 1
-
-    H(j, w) = max over v of (Q**j S')(v, w) <= c mean of H(j + 1, a) + peak(j, w)
-    limit(l, w) = c mean of H(l + 1, a)
-
-with means over the in-neighbors a of w. A limit bounds what w's neighbors and any walk of l + 1
-steps have in common. Where walks spread, peaks fall fast, and so do limits.
-
-Source: this project's; the linearized form as in ``kernels/linear.py``.
 """
 
 from __future__ import annotations
@@ -154,6 +126,23 @@ def forward(
 
 
 @helper
+def _push_back(
+    rows: Any, columns: Any, begin: Any, end: Any, amount: Any, values: Any, found: Any, count: Any
+) -> Any:
+    """Add a node's ``amount`` to those that link to it, each divided by how many links that has;
+    returns how many nodes ``found`` lists then.
+    """
+    for link in range(begin, end):
+        node = columns.neighbors[link]
+        first, stop = bounds(rows, node)
+        before = values[node]
+        found[count] = node
+        values[node] = before + amount / (stop - first)
+        count += 1 if before == 0.0 else 0
+    return count
+
+
+@helper
 def _pull(rows: Any, decay: Any, old: Any, new: Any, found: Any) -> Any:
     """new = decay Q old, row by row; returns how many nodes ``found`` lists."""
     count = 0
@@ -214,13 +203,7 @@ def backward(
                 if worth * amount <= floor:
                     lost = max(lost, amount)
                     continue
-                for link in range(begin, end):
-                    node = columns.neighbors[link]
-                    first, stop = bounds(rows, node)
-                    before = new[node]
-                    found[have] = node
-                    new[node] = before + decay * amount / (stop - first)
-                    have += 1 if before == 0.0 else 0
+                have = _push_back(rows, columns, begin, end, decay * amount, new, found, have)
             bound += worth * lost
             work += ahead
         here, count = 1 - here, have
@@ -260,6 +243,26 @@ def deposit(
 
 
 # -- diagonal ----------------------------------------------------------------------------
+
+# How far the diagonal is from right, and what walks can have in common. With any diagonal D' in
+# place of D, let S' = sum over l of c**l Q**l D' (Q')**l and r = diag(S') - 1 its *residual*. As
+# S' = c Q S' Q' + D', off the diagonal S' - S obeys SimRank's own recursion with r on the diagonal,
+# so with T the first meeting of two walks from u and v, at the node X,
+#
+#     S'(u, v) = E[c**T (1 + r(X))]
+#     S'(u, v) / (1 + max r) <= s(u, v) <= S'(u, v) / (1 + min r)
+#
+# for u != v, whichever way D' was come by. ``residuals`` finds S'(v, v) between two bounds, by
+# pushing from v:  S'(v, v) = sum over l of c**l sum over w of x[l](w)**2 D'(w).
+#
+# *Limits* bound what is not pushed. Let peak(j, w) = max over v of (Q**j)(v, w), how likely any
+# walk is to be at w after j steps, which never grows with j. For D' <= 1
+#
+#     H(j, w) = max over v of (Q**j S')(v, w) <= c mean of H(j + 1, a) + peak(j, w)
+#     limit(l, w) = c mean of H(l + 1, a)
+#
+# with means over the in-neighbors a of w: what w's neighbors and any walk of l + 1 steps have in
+# common. Where walks spread, peaks fall fast, and so do limits. This project's.
 
 
 _SHARPER = 8.0
@@ -301,13 +304,7 @@ def peaks(
                     lost = max(lost, amount)
                     continue
                 begin, end = bounds(columns, at)
-                for link in range(begin, end):
-                    node = columns.neighbors[link]
-                    low, high = bounds(rows, node)
-                    before = new[node]
-                    found[have] = node
-                    new[node] = before + amount / (high - low)
-                    have += 1 if before == 0.0 else 0
+                have = _push_back(rows, columns, begin, end, amount, new, found, have)
             base += lost
             for i in range(have):
                 most = max(most, new[found[i]])

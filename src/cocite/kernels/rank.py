@@ -1,41 +1,19 @@
-"""PageRank's kernels: the graph without its dangling nodes, and Gauss-Seidel sweeps on it.
+"""PageRank's kernels: Gauss-Seidel sweeps over the graph without its dangling nodes.
 
-Nodes without out-links (*dangling*) pass nothing on, so no other rank depends on theirs: the
-iteration runs on the *core*, the nodes with out-links, and dangling nodes are computed once, at
-the end. A node's rank is shared among its out-links in proportion to their weights w; without
-weights w = 1. With W[u] the sum of the weights of u's out-links (its *strength*) and
-z[u] = y[u] / W[u], a sweep solves row after row of
+Nodes without out-links (*dangling*) pass nothing on, so the iteration runs on the *core*, the nodes
+with out-links, and dangling nodes are computed once, at the end. A node's rank is shared among its
+out-links in proportion to their weights w (w = 1 without weights). With W[u] the sum of the weights
+of u's out-links (its *strength*) and z[u] = y[u] / W[u], a sweep solves row after row of
 
     y[v] = damping * sum of w(u, v) z[u] over in-neighbors u != v  +  damping * w(v, v) z[v]
            + base[v]
 
-for y[v], using each new value at once (Gauss-Seidel); the link of v to itself is solved for and
-not iterated: it is in ``scale`` and not among the core's links.
-
-The order of a sum is: what comes from nodes above v, then what comes from those below, both in
-order of id. When v's turn comes, the former are as the last sweep left them and the latter are
-new, so this order can be kept wherever the core is cut into blocks (``kernels/rank_blocks.py``).
-
-Links are tuples of arrays (offsets or rows, nodes, weights float32). Without weights, those of
-stored links are empty, and where links are only read they are None, for which kernels are compiled
-anew; all operations have the operands and the result that weights of 1 give, to the bit. Sums are
-float64, and carried from call to call, so that where a caller cuts does not change a bit of them.
+for y[v], and uses each new value at once. The link of v to itself is not iterated: it is in
+``scale``. A sum takes nodes above v first, as the last sweep left them, then those below, which are
+new, both in order of id: so the core can be cut into blocks (``kernels/rank_blocks.py``).
 
 Cost: a pass over the core's links a sweep, about a nanosecond a link where ids have locality.
-Source: block sweeps after Haveliwala, *Efficient computation of PageRank*, 3; lumping of dangling
-nodes after Lee, Golub, Zenios 2003.
-
-Reduced rank extrapolation: the limit that several sweeps in a row point to.
-
-Six iterates x0 ... x5 of a linear iteration have five steps u[j] = x[j + 1] - x[j]. With the
-numbers c of sum 1 that make the combination of the steps, sum of c[j] u[j], least, the same
-combination of x1 ... x5 is where the iteration would come to if it had no more components than
-steps. Least is meant of y, each row's step times its strength.
-
-Sums are float64, of the rows of one call; the caller adds up calls of the same rows.
-
-Cost: a pass over six vectors each.
-Source: Eddy 1979, Mesina 1977 (reduced rank extrapolation).
+Source: Haveliwala, *Efficient computation of PageRank*, 3; lumping: Lee, Golub, Zenios 2003.
 """
 
 from __future__ import annotations
@@ -46,6 +24,11 @@ import numpy as np
 
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
+
+# Links are tuples of arrays (where rows begin and end, nodes, weights float32). The weights of
+# links that are written may be empty; of those that are read they are then None, for which kernels
+# are compiled anew: all operations have the operands and the result that weights of 1 give, to the
+# bit. Sums are float64, and carried from call to call, so that cuts do not change a bit of them.
 
 NO_NODE = np.uint32(0xFFFFFFFF)
 """The core number of a node that is not in the core."""
@@ -108,79 +91,67 @@ def number_core(degrees: U32s, count: U32, number: OutU32s) -> U32:
     return count
 
 
+@helper
+def _append(in_links: Any, begin: Any, end: Any, number: Any, out: Any, count: Any) -> Any:
+    """Append some links, renumbered; return where the next goes, and how many have no number."""
+    sources, weights = in_links[1], in_links[2]
+    links, out_weights = out
+    lost = np.uint64(0)
+    for link in range(begin, end):
+        source = number[sources[link]]
+        lost += np.uint64(source == NO_NODE)
+        links[count] = source
+        if weights.size > 0:
+            out_weights[count] = weights[link]
+        count += _ONE64
+    return count, lost
+
+
 @kernel(T=("F32", "U8"))
 def compact(
     in_links: tuple[U64s, U32s, F32s],
-    number: U32s,
-    core: tuple[OutU64s, OutU32s, OutF32s],
-    loops: OutTs,
-) -> U64:
-    """Write the core's links, renumbered and in the order of their sums.
-
-    ``core`` is (rows uint64[rows + 1], which begin with 0, links uint32, weights); ``loops`` (of a
-    row of the core: uint8, or float32) is the weight of its link to itself. Returns how many links
-    come from nodes outside the core: none, if degrees are those of the links.
-    """
-    in_offsets, in_sources, in_weights = in_links
-    rows, links, weights = core
-    weighted = in_weights.size > 0
-    row = count = lost = np.uint64(0)
-    for i in range(number.size):
-        if number[i] == NO_NODE:
-            continue
-        node, begin, end = np.uint64(i), in_offsets[i], in_offsets[np.uint64(i) + _ONE64]
-        below = begin
-        while below < end and in_sources[below] < node:
-            below += _ONE64
-        above = below
-        loops[row] = 0
-        if above < end and in_sources[above] == node:
-            loops[row] = in_weights[above] if weighted else 1
-            above += _ONE64
-        behind = count + (end - above)
-        for link in range(above, end):
-            source = number[in_sources[link]]
-            lost += np.uint64(source == NO_NODE)
-            links[count] = source
-            if weighted:
-                weights[count] = in_weights[link]
-            count += _ONE64
-        for link in range(begin, below):
-            source = number[in_sources[link]]
-            lost += np.uint64(source == NO_NODE)
-            links[behind] = source
-            if weighted:
-                weights[behind] = in_weights[link]
-            behind += _ONE64
-        count = behind
-        row += _ONE64
-        rows[row] = count
-    return lost
-
-
-@kernel
-def compact_tails(
-    in_links: tuple[U64s, U32s, F32s],
     degrees: U32s,
     number: U32s,
+    core: tuple[OutU64s, OutU64s, OutU32s, OutF32s],
     tails: tuple[OutU64s, OutU32s, OutF32s],
+    loops: OutTs,
 ) -> U64:
-    """The same for links from the core to dangling nodes (*tails*), in order of id."""
+    """Write the core's links, renumbered and in the order of their sums, and those from the core
+    to dangling nodes (*tails*), in order of id.
+
+    ``core`` is (rows uint64[rows + 1], which begin with 0; where the links from nodes below begin
+    in each row, uint64[rows]; links uint32; weights), ``tails`` likewise. ``loops`` (of a row of
+    the core: uint8, or float32) is the weight of its link to itself. Returns how many links come
+    from nodes outside the core: none, if degrees are those of the links.
+    """
     in_offsets, in_sources, in_weights = in_links
-    rows, links, weights = tails
-    weighted = in_weights.size > 0
-    row = count = lost = np.uint64(0)
+    rows, middles, links, weights = core
+    tail_rows, tail_links, tail_weights = tails
+    row = count = lost = tail = tail_count = np.uint64(0)
     for i in range(number.size):
-        if degrees[i] == _ZERO32:
-            for link in range(in_offsets[i], in_offsets[np.uint64(i) + _ONE64]):
-                source = number[in_sources[link]]
-                lost += np.uint64(source == NO_NODE)
-                links[count] = source
-                if weighted:
-                    weights[count] = in_weights[link]
-                count += _ONE64
+        node, begin, end = np.uint64(i), in_offsets[i], in_offsets[np.uint64(i) + _ONE64]
+        if number[i] != NO_NODE:
+            below = begin
+            while below < end and in_sources[below] < node:
+                below += _ONE64
+            above = below
+            loops[row] = 0
+            if above < end and in_sources[above] == node:
+                loops[row] = in_weights[above] if in_weights.size > 0 else 1
+                above += _ONE64
+            count, missed = _append(in_links, above, end, number, (links, weights), count)
+            lost += missed
+            middles[row] = count
+            count, missed = _append(in_links, begin, below, number, (links, weights), count)
+            lost += missed
             row += _ONE64
             rows[row] = count
+        elif degrees[i] == _ZERO32:
+            out = tail_links, tail_weights
+            tail_count, missed = _append(in_links, begin, end, number, out, tail_count)
+            lost += missed
+            tail += _ONE64
+            tail_rows[tail] = tail_count
     return lost
 
 
@@ -241,9 +212,17 @@ def _added(start: Any, links: Any, weights: Any, begin: Any, end: Any, z: Any) -
     return gathered
 
 
-@kernel(W=("None", "F32s"), T=("F32", "F64"))
+@helper
+def _begin_of(begins: Any, row: Any, last_end: Any) -> Any:
+    """Where a row's links begin: behind those of the row before it, unless there are ``begins``."""
+    if begins is None:
+        return last_end
+    return begins[row]
+
+
+@kernel(D=("None", "U64s"), W=("None", "F32s"), T=("F32", "F64"))
 def sweep(
-    core: tuple[U64s, U32s, W],
+    core: tuple[D, U64s, U32s, W],
     at: tuple[U64, U64, U64],
     so_far: F64s,
     z: OutTs,
@@ -253,17 +232,17 @@ def sweep(
 ) -> None:
     """Gauss-Seidel over some rows of the core, ``z`` (float32 or 64) in place.
 
-    ``core`` has the ends of these rows behind the begin of the first; ``at`` is the number of the
-    first link that is still to be added, of their first row in ``z``, and of that in the core.
+    ``core`` has where the links of these rows begin (None: where the row before ends) and end;
+    ``at`` is the number of the first link, of their first row in ``z``, and of that in the core.
     ``so_far`` (float64) is what was added to each row before. Adds to ``sums`` float64[4]: what the
     changes pass on to other rows, at most; z * reach; z * mass, and what of it the strip under way
-    has so far.
+    has.
     """
-    rows, links, weights = core
+    begins, ends, links, weights = core
     begin, here, first = at
     change, reach, mass = sums[0], sums[1], sums[3]
     for i in range(facts.shape[0]):
-        end = rows[np.uint64(i) + _ONE64]
+        begin, end = _begin_of(begins, i, begin), ends[i]
         gathered = _added(so_far[i], links, weights, begin, end, z)
         begin = end
         place = np.uint64(i) + here
@@ -279,46 +258,45 @@ def sweep(
     sums[0], sums[1], sums[3] = change, reach, mass
 
 
-@kernel(W=("None", "F32s"), T=("F32", "F64"))
-def collect(core: tuple[U64s, U32s, W], begin: U64, end: U64, z: Ts, sums: OutF64s) -> None:
+@kernel(D=("None", "U64s"), W=("None", "F32s"), T=("F32", "F64"))
+def collect(core: tuple[D, U64s, U32s, W], begin: U64, end: U64, z: Ts, sums: OutF64s) -> None:
     """Add links number ``begin`` to ``end`` to the ``sums`` (float64) of their rows."""
-    rows, links, weights = core
+    begins, ends, links, weights = core
     for i in range(sums.size):
-        stop = rows[np.uint64(i) + _ONE64]
+        begin, stop = _begin_of(begins, i, begin), ends[i]
         stop = end if stop > end else stop
         sums[i] = _added(sums[i], links, weights, begin, stop, z)
         begin = stop
 
 
-@kernel(W=("None", "F32s"), T=("F32", "F64"))
-def gather_tails(tails: tuple[U64s, U32s, W], degrees: U32s, z: Ts, sums: OutF64s) -> None:
-    """``sums`` (float64[nodes]): what dangling nodes get by ``z``, 0 for all others."""
-    rows, links, weights = tails
-    begin = tail = np.uint64(0)
+@kernel({"W": "F32s", "C": "F32"}, {"W": "None", "C": "U8"}, T=("F32", "F64"))
+def gather(
+    tails: tuple[U64s, U32s, W],
+    core: tuple[U64s, U32s, W],
+    loops: Cs,
+    number: U32s,
+    degrees: U32s,
+    z: Ts,
+    all_rows: Bool,
+    sums: OutF64s,
+) -> None:
+    """``sums`` (float64[nodes]): what dangling nodes get by ``z``, and with ``all_rows`` what the
+    core gets; 0 for all others.
+    """
+    tail_rows, tail_links, tail_weights = tails
+    rows, links, weights = core
+    tail = row = np.uint64(0)
     for i in range(sums.size):
         gathered = 0.0
         if degrees[i] == _ZERO32:
+            begin, end = tail_rows[tail], tail_rows[tail + _ONE64]
+            gathered = _added(0.0, tail_links, tail_weights, begin, end, z)
             tail += _ONE64
-            end = rows[tail]
-            gathered = _added(0.0, links, weights, begin, end, z)
-            begin = end
-        sums[i] = gathered
-
-
-@kernel({"W": "F32s", "C": "F32"}, {"W": "None", "C": "U8"})
-def gather_rows(
-    core: tuple[U64s, U32s, W], number: U32s, loops: Cs, z: F64s, sums: OutF64s
-) -> None:
-    """``sums`` (float64[nodes]): what the nodes of the core get by ``z``; others are left alone."""
-    rows, links, weights = core
-    begin = row = np.uint64(0)
-    for i in range(sums.size):
-        if number[i] != NO_NODE:
-            own = np.float64(loops[row]) * np.float64(z[row])
+        elif all_rows and number[i] != NO_NODE:
+            own = np.float64(loops[row]) * np.float64(z[number[i]])
+            gathered = _added(0.0, links, weights, rows[row], rows[row + _ONE64], z) + own
             row += _ONE64
-            end = rows[row]
-            sums[i] = _added(0.0, links, weights, begin, end, z) + own
-            begin = end
+        sums[i] = gathered
 
 
 @kernel(D=("U32", "F64"), T=("F32", "F64"))
@@ -350,8 +328,14 @@ def residual(degrees: U32s, sums: F64s, rest: F64s, total: OutF64s) -> None:
     total[0] = added
 
 
-# -- rank extrapolate --------------------------------------------------------------------
+# -- extrapolation -----------------------------------------------------------------------
 
+# Reduced rank extrapolation: the limit that several sweeps in a row point to. Six iterates
+# x0 ... x5 of a linear iteration have five steps u[j] = x[j + 1] - x[j]. With the numbers c of
+# sum 1 that make the combination of the steps, sum of c[j] u[j], least, the same combination of
+# x1 ... x5 is where the iteration would come to if it had no more components than steps. Least is
+# meant of y, each row's step times its strength. Cost: a pass over six vectors each.
+# Source: Eddy 1979, Mesina 1977.
 
 BEFORE = 5
 """Iterates that are looked at besides the last one."""

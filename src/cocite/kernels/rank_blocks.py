@@ -1,17 +1,13 @@
-"""PageRank's kernels for a core in blocks; ``kernels/rank.py`` has the algorithm and the order of
-sums.
+"""PageRank's kernels for a core in blocks; ``kernels/rank.py`` has the algorithm and its order.
 
-The links of a block of rows come apart into four kinds, by where their source is:
+The links to a block's rows come apart into four kinds, by where their source is:
 
     inner, from rows above or below    by row, as in memory, sources numbered from the block's first
-    outer, from rows above or below    by source, as words (``kernels/scan.py``); targets numbered
-    likewise
+    outer, from rows above or below    by source, as words (``kernels/scan.py``)
 
-A row's sum is then made in four goes: inner above, outer above, outer below, inner below. The
-first three are of values that stand still; the last is the Gauss-Seidel sweep itself.
-
-Links to dangling nodes are kept apart, and their targets numbered from the block's first node;
-their sums are in order of source: outer below, inner, outer above.
+A row's sum is made in four goes: inner above, outer above, outer below, inner below. The first
+three are of values that stand still; the last is the Gauss-Seidel sweep itself. Links to dangling
+nodes (*tails*) are kept apart: their sums are in order of source, outer below, inner, outer above.
 
 Cost: 2 to 5 ns a link, once; 2 ns an outer link a sweep.
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
@@ -19,9 +15,11 @@ Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from cocite.kernels._kernel import kernel
+from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 from cocite.kernels.rank import NO_NODE
 
@@ -39,108 +37,78 @@ _SHIFT, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 _LAST = np.uint32(1 << 31)
 
 
+@helper
+def _put(links: Any, weights: Any, at: Any, link: Any, weight: Any) -> Any:
+    """Write a link, and its weight where there are any; return where the next one goes."""
+    links[at] = link
+    if weights.size > 0:
+        weights[at] = weight
+    return at + _ONE64
+
+
 @kernel(T=("F32", "U8"))
-def deal_rows(
+def deal(
     in_links: tuple[U64s, U32s, F32s],
     at: tuple[U64, U64, U64, U64],
     codes: U32s,
     counts: OutU64s,
-    above: tuple[OutU64s, OutU32s, OutF32s],
-    below: tuple[OutU64s, OutU32s, OutF32s],
-    outer: tuple[OutU64s, OutF32s],
+    inner: tuple[tuple[OutU64s, OutU32s, OutF32s], tuple[OutU64s, OutU32s, OutF32s]],
+    tails: tuple[OutU64s, OutU32s, OutF32s],
+    outer: tuple[OutU64s, OutF32s, OutU64s, OutF32s],
     loops: OutTs,
 ) -> None:
-    """Deal the links that lead to rows of a block, of some links, to the four kinds.
+    """Deal some of the links that lead to a block to their kinds.
 
     ``in_links`` has the offsets of the nodes that these links lead to; ``at`` is the number of the
     first link and of that behind the last, and of the first of these nodes and of the block's.
-    ``codes`` (uint32) holds for each node of the block its row there, TAIL or LEFT_OUT. ``above``
-    and ``below`` are (rows, of the block, links, weights), ``outer`` is (keys: uint64, source and
-    target; weights). ``counts`` (uint64[COUNTS]) says how much is in each already; LOST are links
-    from nodes that have none, by their degrees.
+    ``codes`` (uint32) holds for each node of the block its row there, TAIL or LEFT_OUT. ``inner``
+    is (rows, of the block, links, weights) from above and from below, ``tails`` has a row for each
+    node; ``outer`` is (keys uint64, source and target; weights) to rows, then to tails. ``counts``
+    (uint64[COUNTS]) says how much is in each already; LOST are links from nodes that have none, by
+    their degrees.
     """
     in_offsets, in_sources, in_weights = in_links
     link, end, here, first = at
-    up_rows, up_links, up_weights = above
-    low_rows, low_links, low_weights = below
-    keys, weights = outer
-    ups, lows, outs, lost = counts[UPPER], counts[LOWER], counts[OUTER], counts[LOST]
+    (up_rows, up_links, up_weights), (low_rows, low_links, low_weights) = inner
+    tail_rows, tail_links, tail_weights = tails
+    keys, weights, tail_keys, tail_key_weights = outer
+    ups, lows, ins = counts[UPPER], counts[LOWER], counts[INNER_TAILS]
+    outs, tail_outs, lost = counts[OUTER], counts[OUTER_TAILS], counts[LOST]
     weighted, width = in_weights.size > 0, np.uint64(codes.size)
     for i in range(in_offsets.size - 1):
         stop = in_offsets[np.uint64(i) + _ONE64]
         stop = end if stop > end else stop
         place = np.uint64(i) + here - first
         row = codes[place]
-        if row >= TAIL:
+        if row == LEFT_OUT:
             link = stop
-            continue
         while link < stop:
             source = np.uint64(in_sources[link])
             inside = source - first
-            if inside >= width:
-                keys[outs] = (source << _SHIFT) | np.uint64(row)
-                if weighted:
-                    weights[outs] = in_weights[link]
-                outs += _ONE64
+            weight = in_weights[link] if weighted else np.float32(1.0)
+            if inside >= width and row == TAIL:
+                key = (source << _SHIFT) | place
+                tail_outs = _put(tail_keys, tail_key_weights, tail_outs, key, weight)
+            elif inside >= width:
+                key = (source << _SHIFT) | np.uint64(row)
+                outs = _put(keys, weights, outs, key, weight)
             elif codes[inside] >= TAIL:
                 lost += _ONE64
+            elif row == TAIL:
+                ins = _put(tail_links, tail_weights, ins, codes[inside], weight)
             elif inside > place:
-                up_links[ups] = codes[inside]
-                if weighted:
-                    up_weights[ups] = in_weights[link]
-                ups += _ONE64
+                ups = _put(up_links, up_weights, ups, codes[inside], weight)
             elif inside < place:
-                low_links[lows] = codes[inside]
-                if weighted:
-                    low_weights[lows] = in_weights[link]
-                lows += _ONE64
+                lows = _put(low_links, low_weights, lows, codes[inside], weight)
             else:
-                loops[row] = in_weights[link] if weighted else 1
+                loops[row] = weight
             link += _ONE64
-        up_rows[np.uint64(row) + _ONE64] = counts[_EARLIER + UPPER] + ups
-        low_rows[np.uint64(row) + _ONE64] = counts[_EARLIER + LOWER] + lows
-    counts[UPPER], counts[LOWER], counts[OUTER], counts[LOST] = ups, lows, outs, lost
-
-
-@kernel
-def deal_tails(
-    in_links: tuple[U64s, U32s, F32s],
-    at: tuple[U64, U64, U64, U64],
-    codes: U32s,
-    counts: OutU64s,
-    inner: tuple[OutU64s, OutU32s, OutF32s],
-    outer: tuple[OutU64s, OutF32s],
-) -> None:
-    """``deal_rows`` for links that lead to dangling nodes; ``inner`` has a row for each node."""
-    in_offsets, in_sources, in_weights = in_links
-    link, end, here, first = at
-    rows, links, link_weights = inner
-    keys, weights = outer
-    ins, outs, lost = counts[INNER_TAILS], counts[OUTER_TAILS], counts[LOST]
-    weighted, width = in_weights.size > 0, np.uint64(codes.size)
-    for i in range(in_offsets.size - 1):
-        stop = in_offsets[np.uint64(i) + _ONE64]
-        stop = end if stop > end else stop
-        place = np.uint64(i) + here - first
-        while link < stop and codes[place] == TAIL:
-            source = np.uint64(in_sources[link])
-            inside = source - first
-            if inside >= width:
-                keys[outs] = (source << _SHIFT) | place
-                if weighted:
-                    weights[outs] = in_weights[link]
-                outs += _ONE64
-            elif codes[inside] >= TAIL:
-                lost += _ONE64
-            else:
-                links[ins] = codes[inside]
-                if weighted:
-                    link_weights[ins] = in_weights[link]
-                ins += _ONE64
-            link += _ONE64
-        link = stop
-        rows[place + _ONE64] = counts[_EARLIER + INNER_TAILS] + ins
-    counts[INNER_TAILS], counts[OUTER_TAILS], counts[LOST] = ins, outs, lost
+        if row < TAIL:
+            up_rows[np.uint64(row) + _ONE64] = counts[_EARLIER + UPPER] + ups
+            low_rows[np.uint64(row) + _ONE64] = counts[_EARLIER + LOWER] + lows
+        tail_rows[place + _ONE64] = counts[_EARLIER + INNER_TAILS] + ins
+    counts[UPPER], counts[LOWER], counts[INNER_TAILS] = ups, lows, ins
+    counts[OUTER], counts[OUTER_TAILS], counts[LOST] = outs, tail_outs, lost
 
 
 @kernel

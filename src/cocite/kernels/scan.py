@@ -4,31 +4,18 @@
 
 (+) is SUM, MIN or MAX, lane by lane; an x that is not a number never wins MIN or MAX, and sums of
 unsigned integers are modulo 2**32. Rows are flat: lane l of node v is ``x[v * lanes + l]``.
-``identity`` is a tuple that holds (+)'s identity element once for every lane: its length is
-known when a kernel is compiled, so a row is one vector operation, and its type is that of
-the accumulator, which for SUM of floats is float64 whatever x is.
+``identity`` is a tuple that holds (+)'s identity element once for every lane: its length is known
+when a kernel is compiled, so a row is one vector operation (``kernels/_vectors.py``), and its type
+is that of the accumulator, which for SUM of floats is float64 whatever x is.
 
-* ``pull`` goes over destinations; the links of each are those of the stored graph. The row
-  of v stays in the first cache, and rows of x are read wherever the links say.
+* ``pull`` goes over destinations; the links of each are those of the stored graph. The row of v
+  stays in the first cache, and rows of x are read wherever the links say.
 * ``push`` goes over sources; the links of a block of destinations are a stream of words, the source
   and then its targets (counted from the block's first node), the last of them marked. Rows of x are
   read in sequence, and only the block's accumulators at random. ``pair`` and ``arrange`` write it.
 
-Both add the terms of a row in ascending order of source, so they agree to the bit.
-
-One row goes onto another as one vector operation, whatever its lanes:
-
-    row_sum(into, at, rows, source, lanes)      into[at + l] += rows[source + l]     l = 0, 1, ...
-
-and ``row_min``, ``row_max`` alike. ``lanes`` is any tuple with an entry a lane: its length is part
-of its type, hence known to the compiler. A loop over lanes that is written out in Python is
-compiled to as many scalar steps, because the two arrays might overlap; at 16 lanes of 32 bits
-that takes two to three times as long.
-
-Arrays are flat; ``into`` may be of a wider float type than ``rows``. Where a value of ``rows`` is
-not a number, ``row_min`` and ``row_max`` keep what is in ``into``.
-
-Cost: a link in ``pull`` takes 1 ns with one lane and 3 with 16 of 32 bits (64 bytes, a cache line).
+Both add the terms of a row in ascending order of source, so they agree to the bit. Cost: a link in
+``pull`` takes 1 ns with one lane and 3 with 16 of 32 bits (64 bytes, a cache line).
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 

@@ -1,51 +1,15 @@
 """One step of coalescing reversed walks, and where they meet.
 
-A *token* stands for a group of walks that have met: ``at`` is the node where it stands,
-``head`` the smallest node whose walk it carries. Tokens are kept in ascending order of
-head. A step is two kernels:
+A *token* stands for walks that have met: ``at`` is its node, ``head`` the smallest node whose walk
+it carries. Tokens ascend by head. A ``step_*`` kernel chooses the in-neighbor that each token moves
+to, or NOWHERE if there is none. ``meet`` merges the tokens that arrived at one node: the one with
+the smallest head survives, and each other head h gets its only edge in the fingerprint graph,
 
-* ``step_uniform`` / ``step_argmin`` choose the in-neighbor that each token moves to, or
-  NOWHERE if the node has none (that walk has ended);
-* ``meet`` merges the tokens that have arrived at the same node. Of these the one with
-  the smallest head lives on, and each other head h gets its one fingerprint-graph edge
+    parent[h] = the surviving head,   label[h] = the step
 
-      parent[h] = the surviving head,   label[h] = the step
-
-  which is the fingerprint graph of Fogaras and Racz (*Scaling link-based similarity
-  search*, 2.1.1), since parent[h] is the smallest node among those that h meets first.
-
-Cost: a live token costs one step; tokens that met, or whose walk ended, cost nothing
-any more. ``step_argmin`` scans the in-links, O(d), or where d is large walks
-the order from its smallest place and tests membership, O(2**bits / d * log d). Both find
-the same argmin. Each loop works on batches of 64 tokens in stages, with the cache lines of
-the next stage asked for ahead, so that cache misses overlap. A step may go over destination
-blocks one after another, each moving the tokens that stand in it: the order does not matter.
-
-Source: 001, sections 2.1.3 (Algorithm 2) and 2.2.3.
-
-One step of coalescing reversed walks on weighted links; ``kernels/walk.py`` has the others.
-
-* ``step_weighted``: a token at v moves to in-neighbor u with probability w(u, v) / sum of w(., v),
-  drawn anew at every node. ``share`` makes the running shares of each node's links once, in units
-  of 2**-32; a step looks the draw up in them, O(log d). A probability is off by at most 2**-32.
-* ``step_clock``: every node u has a clock that rings at an exponential time E(u), drawn anew for
-  every step and shared by all tokens; a token at v moves to the in-neighbor with the smallest
-  E(u) / w(u, v), the smaller id if two ring at once. Two tokens whose links weigh x and y meet with
-
-      J(x, y) = sum over i of 1 / sum over j of max(x[j] / x[i], y[j] / y[i])
-
-  over the i that are in both, the probability Jaccard coefficient: the Jaccard coefficient where
-  all weights are equal, and the largest that any sampling shared by all can have.
-
-A weight is a link's own, or its in-neighbor's (``by_node``: then the array is indexed by node).
-
-E(u) = -log(1 - x), with x the upper 52 bits of draw(key, u) and a half, times 2**-52. It is at
-least x, so x / w tells that a link cannot win before any logarithm is taken: of d in-links about
-log d are. The logarithm is a series of IEEE operations in a fixed order, so that no library and no
-instruction set has a say in which link wins.
-
-Source: Moulton, Jiang 2018, *Maximally consistent sampling and the Jaccard index of probability
-distributions*; the exponential race is older.
+Steps work on batches of 64 tokens in stages, and prefetch the cache lines of the next stage. They
+may go over destination blocks in any order. Cost: one step a live token.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1, 2.1.3 (Algorithm 2), 2.2.3.
 """
 
 from __future__ import annotations
@@ -63,8 +27,8 @@ from cocite.kernels.random import draw, node_at, pick, place_of
 _BATCH = 64
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _ZERO8 = np.uint8(0)
-_ONE32 = np.uint32(1)
-_LAST32 = np.uint32(0xFFFFFFFF)
+_ONE32, _LAST32 = np.uint32(1), np.uint32(0xFFFFFFFF)
+_S12, _S32 = np.uint64(12), np.uint64(32)
 _ENDED = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 _SEARCH_FACTOR = np.uint64(128)
@@ -83,36 +47,71 @@ def start(at: OutU32s, head: OutU32s, parent: OutU32s, label: OutU8s, extent: Ou
         extent[node] = _ONE32
 
 
-@kernel
-def step_uniform(
-    in_offsets: U64s, in_sources: U32s, at: U32s, key: U64, out: OutU32s, first: U32, last: U32
-) -> None:
-    """Move each token at a node of the block [first, last) to a uniformly drawn in-neighbor.
-
-    ``out`` uint32[at.size] is written for the tokens of the block only.
+@helper
+def _next_batch(in_offsets: Any, at: Any, i: Any, first: Any, last: Any, batch: Any) -> Any:
+    """List in ``batch`` the next tokens from the i-th on that stand in the block [first, last);
+    return how many, and where to go on.
     """
-    size, width = at.size, np.uint32(last - first)
-    batch, link = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.uint64)
-    count = 0
-    for i in range(size):
+    width, count = np.uint32(last - first), 0
+    while i < at.size and count < _BATCH:
         if np.uint32(at[i] - first) < width:
             batch[count] = i
             count += 1
             prefetch(in_offsets, np.uint64(at[i]))
-        if count < _BATCH and i + 1 < size:
-            continue
+        i += 1
+    return count, i
+
+
+@helper
+def _at_share(shares: Any, begin: Any, end: Any, value: Any) -> Any:
+    """The first of the links whose running share is above ``value``, else the last."""
+    low, high = begin, end - _ONE64
+    while low < high:
+        middle = (low + high) >> _ONE64
+        if np.uint64(shares[middle]) > value:
+            high = middle
+        else:
+            low = middle + _ONE64
+    return low
+
+
+@kernel(W=("None", "U32s"))
+def step_random(
+    in_offsets: U64s,
+    in_sources: U32s,
+    shares: W,
+    at: U32s,
+    key: U64,
+    out: OutU32s,
+    first: U32,
+    last: U32,
+) -> None:
+    """Move each token at a node of the block [first, last) to an in-neighbor drawn for the node:
+    uniformly, or by the running ``shares`` of its links (``share``), which takes O(log d).
+
+    ``out`` uint32[at.size] is written for the tokens of the block only.
+    """
+    batch, link = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.uint64)
+    i = 0
+    while i < at.size:
+        count, i = _next_batch(in_offsets, at, i, first, last, batch)
+        if shares is not None:
+            for j in range(count):
+                node = np.uint64(at[batch[j]])
+                prefetch(shares, (in_offsets[node] + in_offsets[node + _ONE64]) >> _ONE64)
         for j in range(count):
             node = np.uint64(at[batch[j]])
-            begin = in_offsets[node]
-            degree = in_offsets[node + _ONE64] - begin
-            if degree == _ZERO64:
+            begin, end = in_offsets[node], in_offsets[node + _ONE64]
+            if begin == end:
                 link[j] = _ENDED
+            elif shares is None:
+                link[j] = begin + pick(draw(key, node), end - begin)
+                prefetch(in_sources, link[j])
             else:
-                link[j] = begin + pick(draw(key, node), degree)
+                link[j] = _at_share(shares, begin, end, draw(key, node) >> _S32)
                 prefetch(in_sources, link[j])
         for j in range(count):
             out[batch[j]] = NOWHERE if link[j] == _ENDED else in_sources[link[j]]
-        count = 0
 
 
 @helper
@@ -153,19 +152,16 @@ def step_argmin(
     in_offsets: U64s, in_sources: U32s, at: U32s, order: U32s, out: OutU32s, first: U32, last: U32
 ) -> None:
     """Move each token at a node of the block [first, last) to its in-neighbor with the smallest
-    place in ``order``; ``out`` as for ``step_uniform``.
+    place in ``order``; ``out`` as for ``step_random``.
+
+    It scans the in-links, O(d), or where d is large walks the order from its smallest place and
+    tests membership, O(2**bits / d * log d). Both find the same in-neighbor.
     """
-    size, width = at.size, np.uint32(last - first)
     words = np.uint64(order[0]) + _ONE64
     batch = np.empty(_BATCH, np.int64)
-    count = 0
-    for i in range(size):
-        if np.uint32(at[i] - first) < width:
-            batch[count] = i
-            count += 1
-            prefetch(in_offsets, np.uint64(at[i]))
-        if count < _BATCH and i + 1 < size:
-            continue
+    i = 0
+    while i < at.size:
+        count, i = _next_batch(in_offsets, at, i, first, last, batch)
         for j in range(count):
             prefetch(in_sources, in_offsets[np.uint64(at[batch[j]])])
         for j in range(count):
@@ -180,7 +176,6 @@ def step_argmin(
                 out[batch[j]] = _argmin_by_search(in_sources, begin, end, order)
             else:
                 out[batch[j]] = _argmin_by_scan(in_sources, begin, end, order)
-        count = 0
 
 
 @kernel
@@ -238,11 +233,27 @@ def meet(
     return live
 
 
-# -- weighted walk -----------------------------------------------------------------------
+# -- weighted steps ----------------------------------------------------------------------
 
+# A weight is a link's own, or its in-neighbor's (``by_node``: the array is indexed by node).
+#
+# ``step_clock``: every node u has a clock that rings at an exponential time E(u), drawn anew for
+# every step and shared by all tokens; a token at v moves to the in-neighbor with the smallest
+# E(u) / w(u, v), the smaller id if two ring at once. Two tokens whose links weigh x and y meet with
+#
+#     J(x, y) = sum over i of 1 / sum over j of max(x[j] / x[i], y[j] / y[i])
+#
+# over the i that are in both: the probability Jaccard coefficient, which is the Jaccard coefficient
+# where all weights are equal, and the largest that any sampling shared by all can have.
+#
+# E(u) = -log(1 - x), with x the upper 52 bits of draw(key, u) and a half, times 2**-52. It is at
+# least x, so x / w tells that a link cannot win before any logarithm is taken: of d in-links about
+# log d are. The logarithm is a series of IEEE operations in a fixed order, so that no library and
+# no instruction set decides which link wins.
+#
+# Source: Moulton, Jiang 2018, *Maximally consistent sampling and the Jaccard index of probability
+# distributions*; the exponential race is older.
 
-_WEIGHTED_WALK_ZERO64, _WEIGHTED_WALK_ONE64 = np.uint64(0), np.uint64(1)
-_S12, _S32 = np.uint64(12), np.uint64(32)
 _WHOLE, _LARGEST = 2.0**32, 2.0**32 - 1
 _UNIT, _ODD = 2.0**-52, np.int64(2**53 - 1)
 _LN2, _HALF_ROOT = math.log(2.0), math.sqrt(0.5)
@@ -252,9 +263,11 @@ _SLACK = 1.0 + 2.0**-40
 
 @kernel
 def share(offsets: U64s, neighbors: U32s, weights: F32s, by_node: Bool, out: OutU32s) -> None:
-    """Fill ``out`` (uint32[links]) with the running shares of the links of each row."""
+    """Fill ``out`` (uint32[links]) with the running shares of each row's links, in units of 2**-32:
+    a probability is off by at most that.
+    """
     for i in range(offsets.size - 1):
-        begin, end = offsets[i], offsets[np.uint64(i) + _WEIGHTED_WALK_ONE64]
+        begin, end = offsets[i], offsets[np.uint64(i) + _ONE64]
         total = 0.0
         for link in range(begin, end):
             total += np.float64(weights[neighbors[link]] if by_node else weights[link])
@@ -262,64 +275,6 @@ def share(offsets: U64s, neighbors: U32s, weights: F32s, by_node: Bool, out: Out
         for link in range(begin, end):
             running += np.float64(weights[neighbors[link]] if by_node else weights[link])
             out[link] = np.uint32(np.int64(min(running / total * _WHOLE, _LARGEST)))
-
-
-@helper
-def _at_share(shares: Any, begin: Any, end: Any, value: Any) -> Any:
-    """The first of the links whose running share is above ``value``, else the last."""
-    low, high = begin, end - _WEIGHTED_WALK_ONE64
-    while low < high:
-        middle = (low + high) >> _WEIGHTED_WALK_ONE64
-        if np.uint64(shares[middle]) > value:
-            high = middle
-        else:
-            low = middle + _WEIGHTED_WALK_ONE64
-    return low
-
-
-@kernel
-def step_weighted(
-    in_offsets: U64s,
-    in_sources: U32s,
-    shares: U32s,
-    at: U32s,
-    key: U64,
-    out: OutU32s,
-    first: U32,
-    last: U32,
-) -> None:
-    """Move each token at a node of the block [first, last) to an in-neighbor drawn by weight.
-
-    ``out`` uint32[at.size] is written for the tokens of the block only.
-    """
-    size, width = at.size, np.uint32(last - first)
-    batch, link = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.uint64)
-    count = 0
-    for i in range(size):
-        if np.uint32(at[i] - first) < width:
-            batch[count] = i
-            count += 1
-            prefetch(in_offsets, np.uint64(at[i]))
-        if count < _BATCH and i + 1 < size:
-            continue
-        for j in range(count):
-            node = np.uint64(at[batch[j]])
-            prefetch(
-                shares,
-                (in_offsets[node] + in_offsets[node + _WEIGHTED_WALK_ONE64])
-                >> _WEIGHTED_WALK_ONE64,
-            )
-        for j in range(count):
-            node = np.uint64(at[batch[j]])
-            begin, end = in_offsets[node], in_offsets[node + _WEIGHTED_WALK_ONE64]
-            if begin == end:
-                link[j] = _ENDED
-            else:
-                link[j] = _at_share(shares, begin, end, draw(key, node) >> _S32)
-                prefetch(in_sources, link[j])
-        for j in range(count):
-            out[batch[j]] = NOWHERE if link[j] == _ENDED else in_sources[link[j]]
-        count = 0
 
 
 @helper
@@ -368,18 +323,12 @@ def step_clock(
     block: U32s,
 ) -> None:
     """Move each token at a node of ``block`` (uint32[2]: first, end) to the in-neighbor whose
-    clock rings first; ``out`` as for ``step_weighted``.
+    clock rings first; ``out`` as for ``step_random``.
     """
-    size, begin_node, width = at.size, block[0], np.uint32(block[1] - block[0])
     batch = np.empty(_BATCH, np.int64)
-    count = 0
-    for i in range(size):
-        if np.uint32(at[i] - begin_node) < width:
-            batch[count] = i
-            count += 1
-            prefetch(in_offsets, np.uint64(at[i]))
-        if count < _BATCH and i + 1 < size:
-            continue
+    i = 0
+    while i < at.size:
+        count, i = _next_batch(in_offsets, at, i, block[0], block[1], batch)
         for j in range(count):
             begin = in_offsets[np.uint64(at[batch[j]])]
             prefetch(in_sources, begin)
@@ -387,13 +336,12 @@ def step_clock(
                 prefetch(weights, begin)
         for j in range(count):
             node = np.uint64(at[batch[j]])
-            begin, end = in_offsets[node], in_offsets[node + _WEIGHTED_WALK_ONE64]
+            begin, end = in_offsets[node], in_offsets[node + _ONE64]
             if begin == end:
                 out[batch[j]] = NOWHERE
-            elif end - begin == _WEIGHTED_WALK_ONE64:
+            elif end - begin == _ONE64:
                 out[batch[j]] = in_sources[begin]
-            elif by_node:
+            elif by_node:  # two loops: a test within them would cost every link
                 out[batch[j]] = _first_to_ring(in_sources, weights, True, begin, end, key)
             else:
                 out[batch[j]] = _first_to_ring(in_sources, weights, False, begin, end, key)
-        count = 0

@@ -1,7 +1,6 @@
-"""The walk and its trees in rows of three words, for the external form of both.
+"""The walk and its trees as rows of three words, for walks whose state does not stay in memory.
 
-What the form in memory keeps in arrays over all nodes goes here through files, as rows
-uint32[:, 3] that are dealt into buckets, one for each destination block:
+Rows are uint32[:, 3], dealt into buckets, one for each destination block:
 
     token      where it stands, head, members        goes to the block of where it stands
     record     node, its parent, offset in it        goes to the block of the parent
@@ -9,26 +8,13 @@ uint32[:, 3] that are dealt into buckets, one for each destination block:
     message    node, position, label                 goes to the block of the node
     place      position, node, label                 goes to the range of the position
 
-A block hears of its tokens in ascending order of head: each other block sends them so, and
-``merge`` keeps it. So the first token to arrive at a node is the one that lives on, and ``meet``
-counts offsets exactly as the form in memory does. And a parent is smaller than its children, so one
-pass over the blocks, ascending, lays out all trees: when a block's turn comes, messages from the
-blocks before it have told where those of its nodes stand whose parents lie there.
+Tokens reach a block in ascending order of head: each other block sends them so, and ``merge`` keeps
+the order. So the first token to arrive at a node survives, and offsets are those of the walk in
+memory. A parent is smaller than its children, so one ascending pass over the blocks lays out all
+trees: the blocks before have sent the positions of the parents that lie in them.
 
 Cost: O(log blocks) a token for the merge, O(1) for all else.
-
-Source: 001, section 2.1.3 (external memory by sorting and merging; tokens that go to the owner of
-the node, there between machines).
-
-Tokens of one sample of several that walk together: dealt to blocks, and where they meet.
-
-Between its turns a sample lies in a file, its live tokens in two orders: by block of where they
-stand, to be moved while the block's links are in memory, and by head, to meet. ``index`` leads from
-the first to the second. ``meet`` is that of ``kernels/walk.py``, but what it finds goes out as
-records (node, parent, offset) in place of arrays over all nodes: a root's are (root, NOWHERE,
-members).
-
-Cost: O(1) a token each.
+Source: 001, section 2.1.3 (sorting and merging; tokens that go to the owner of the node).
 """
 
 from __future__ import annotations
@@ -71,7 +57,7 @@ def make_home(cuts: U32s, home: OutU32s) -> None:
 
 
 @helper
-def bucket_of(cuts: Any, home: Any, number: Any) -> Any:
+def _bucket_of(cuts: Any, home: Any, number: Any) -> Any:
     """The bucket that a number is in."""
     found = np.int64(home[np.int64(number >> home[0]) + 1])
     while number >= cuts[found + 1]:
@@ -82,20 +68,20 @@ def bucket_of(cuts: Any, home: Any, number: Any) -> Any:
 @helper
 def _bucket_of_record(cuts: Any, home: Any, row: Any) -> Any:
     """Two for a block: first the records whose node lies in the parent's block, then the rest."""
-    node = bucket_of(cuts, home, row[0])
+    node = _bucket_of(cuts, home, row[0])
     if row[1] == NOWHERE:
         return 2 * node
-    parent = bucket_of(cuts, home, row[1])
+    parent = _bucket_of(cuts, home, row[1])
     return 2 * parent + (parent != node)
 
 
 @helper
-def _copy(row: Any, out: Any) -> None:
-    out[0], out[1], out[2] = row[0], row[1], row[2]
+def _write(out: Any, at: Any, first: Any, second: Any, third: Any) -> None:
+    out[at, 0], out[at, 1], out[at, 2] = first, second, third
 
 
 @helper
-def _starts(starts: Any) -> None:
+def _begins(starts: Any) -> None:
     """From counts, each one place further on, to where each bucket begins."""
     for b in range(1, starts.size):
         starts[b] += starts[b - 1]
@@ -106,33 +92,30 @@ def _rewind(starts: Any) -> None:
     """From where each bucket ends back to where it begins."""
     for b in range(starts.size - 1, 0, -1):
         starts[b] = starts[b - 1]
-    starts[0] = 0
+    starts[0] = np.uint32(0)
 
 
 @kernel
-def deal(rows: U32s2, cuts: U32s, home: U32s, starts: OutU32s, out: OutU32s2) -> None:
-    """Sort ``rows`` by the bucket of their first word, stably; ``starts`` uint32[buckets + 1]."""
+def deal(
+    rows: U32s2, cuts: U32s, home: U32s, records: Bool, starts: OutU32s, out: OutU32s2
+) -> None:
+    """Sort ``rows`` stably by the bucket of their first word, or ``records`` by theirs, of which
+    there are two a block; ``starts`` is uint32[buckets + 1].
+    """
     starts[:] = 0
     for i in range(rows.shape[0]):
-        starts[bucket_of(cuts, home, rows[i, 0]) + 1] += _ONE32
-    _starts(starts)
+        if records:
+            bucket = _bucket_of_record(cuts, home, rows[i])
+        else:
+            bucket = _bucket_of(cuts, home, rows[i, 0])
+        starts[bucket + 1] += _ONE32
+    _begins(starts)
     for i in range(rows.shape[0]):
-        bucket = bucket_of(cuts, home, rows[i, 0])
-        _copy(rows[i], out[starts[bucket]])
-        starts[bucket] += _ONE32
-    _rewind(starts)
-
-
-@kernel
-def deal_records(rows: U32s2, cuts: U32s, home: U32s, starts: OutU32s, out: OutU32s2) -> None:
-    """Sort records by their bucket, two a block; ``starts`` uint32[2 * blocks + 1]."""
-    starts[:] = 0
-    for i in range(rows.shape[0]):
-        starts[_bucket_of_record(cuts, home, rows[i]) + 1] += _ONE32
-    _starts(starts)
-    for i in range(rows.shape[0]):
-        bucket = _bucket_of_record(cuts, home, rows[i])
-        _copy(rows[i], out[starts[bucket]])
+        if records:
+            bucket = _bucket_of_record(cuts, home, rows[i])
+        else:
+            bucket = _bucket_of(cuts, home, rows[i, 0])
+        _write(out, starts[bucket], rows[i, 0], rows[i, 1], rows[i, 2])
         starts[bucket] += _ONE32
     _rewind(starts)
 
@@ -173,7 +156,7 @@ def merge(
     while count < out.shape[0] and tree[1] != _END:
         run = np.int64(tree[1] & _LOW32)
         row = cursor[run]
-        _copy(rows[row], out[count])
+        _write(out, count, rows[row, 0], rows[row, 1], rows[row, 2])
         count += 1
         row += 1
         cursor[run] = row
@@ -214,9 +197,7 @@ def meet(
                 at[live] = rows[i, 0]
                 live += 1
             else:
-                records[count, 0] = rows[i, 1]
-                records[count, 1] = standing[node, 0]
-                records[count, 2] = standing[node, 1]
+                _write(records, count, rows[i, 1], standing[node, 0], standing[node, 1])
                 count += 1
                 standing[node, 1] += rows[i, 2]
     return live, count
@@ -239,10 +220,10 @@ def leave(
         head, members = standing[node, 0], standing[node, 1]
         standing[node, 0] = NOWHERE
         if moved[i] != NOWHERE:
-            rows[gone, 0], rows[gone, 1], rows[gone, 2] = moved[i], head, members
+            _write(rows, gone, moved[i], head, members)
             gone += 1
         elif members > _ONE32:
-            roots[ended, 0], roots[ended, 1], roots[ended, 2] = head, NOWHERE, members
+            _write(roots, ended, head, NOWHERE, members)
             ended += 1
     return gone, ended
 
@@ -310,9 +291,8 @@ def places(first: U32, node: I64, position: U32s, label: U8s, rows: OutU32s2) ->
     count = 0
     while node < position.size and count < rows.shape[0]:
         if position[node] != NOWHERE:
-            rows[count, 0] = position[node]
-            rows[count, 1] = np.uint32(first + np.uint32(node))
-            rows[count, 2] = np.uint32(label[node])
+            node_id, step = np.uint32(first + np.uint32(node)), np.uint32(label[node])
+            _write(rows, count, position[node], node_id, step)
             count += 1
         node += 1
     return count, node
@@ -330,7 +310,11 @@ def collect(rows: U32s2, first: U32, member: OutU32s, label: OutU8s) -> None:
         label[where] = np.uint8(rows[i, 2])
 
 
-# -- together ----------------------------------------------------------------------------
+# -- samples that walk together ----------------------------------------------------------
+
+# Between its turns a sample lies in a file, its live tokens in two orders: by block of where they
+# stand, to be moved while the block's links are in memory, and by head, to meet. ``index`` leads
+# from the first to the second. Meetings go out as records instead of arrays over all nodes.
 
 
 @kernel
@@ -346,23 +330,19 @@ def deal_batch(
     at: U32s, cuts: U32s, home: U32s, starts: OutU32s, standing: OutU32s, index: OutU32s
 ) -> None:
     """Sort nodes by their block, stably: ``standing[i]`` is ``at[index[i]]``, block b's are those
-    from ``starts[b]`` to ``starts[b + 1]``. ``cuts`` and ``home`` are as in
-    ``kernels/walk_blocks.py``.
+    from ``starts[b]`` to ``starts[b + 1]``. ``cuts`` and ``home`` are as for ``deal``.
     """
     starts[:] = 0
     for i in range(at.size):
-        starts[bucket_of(cuts, home, at[i]) + 1] += _ONE32
-    for b in range(1, starts.size):
-        starts[b] += starts[b - 1]
+        starts[_bucket_of(cuts, home, at[i]) + 1] += _ONE32
+    _begins(starts)
     for i in range(at.size):
-        block = bucket_of(cuts, home, at[i])
+        block = _bucket_of(cuts, home, at[i])
         place = starts[block]
         standing[place] = at[i]
         index[place] = np.uint32(i)
         starts[block] = np.uint32(place + _ONE32)
-    for b in range(starts.size - 1, 0, -1):
-        starts[b] = starts[b - 1]
-    starts[0] = np.uint32(0)
+    _rewind(starts)
 
 
 @kernel
@@ -406,14 +386,12 @@ def meet_batch(
             node = arrived[i]
             if node == NOWHERE:
                 if members[i] > _ONE32:
-                    records[count, 0], records[count, 1] = head[i], NOWHERE
-                    records[count, 2] = members[i]
+                    _write(records, count, head[i], NOWHERE, members[i])
                     count += 1
                 continue
             token = owner[node]
             if token < living and at[token] == node:
-                records[count, 0], records[count, 1] = head[i], head[token]
-                records[count, 2] = members[token]
+                _write(records, count, head[i], head[token], members[token])
                 count += 1
                 members[token] += members[i]
             else:
@@ -431,6 +409,6 @@ def end(head: U32s, members: U32s, records: OutU32s2) -> I64:
     count = 0
     for i in range(head.size):
         if members[i] > _ONE32:
-            records[count, 0], records[count, 1], records[count, 2] = head[i], NOWHERE, members[i]
+            _write(records, count, head[i], NOWHERE, members[i])
             count += 1
     return count

@@ -2,32 +2,19 @@
 
     score(u, v) = sum over components i of  w_i * s_i(u, v),      the w_i positive, their sum 1
 
-A blend is written down and not registered:
-
     blend:psimrank+cocitation                           equal weights
     blend:0.6*psimrank+0.4*coupling                     any weights, divided by their sum
     blend:psimrank(hubs=rare,direction=both)+cocitation(idf=true)
 
-What stands in parentheses is the component's own: settings of its index or of its questions, its
-``direction``, its ``layout``. All else is chosen for the blend, and reaches every component that
-has a setting of that name; what is not chosen is each component's default. A blend that has a name,
-such as ``neighbourhood``, stands for its components: its weight is shared out among them, and what
-stands in its parentheses is for all of them that can take it. ``tfidf`` takes no direction.
+Parentheses hold a component's own settings, its ``direction`` and its ``layout``. Other settings
+are chosen for the blend, and reach every component that takes them. The name of a measure that is
+itself a blend stands for its components, which share its weight.
 
-A blend is symmetric, within [0, 1], or monotone in the decay if all its components are.
-
-Scores of different measures lie on different scales: that of two pages with the same in-links is
-decay by PSimRank, decay divided by their number by SimRank, 1 by cocitation. The weights apply to
-the scores as they are, and nothing is rescaled: a scale that depended on what else is in a list
-would make a score of two pages depend on a third. So 0.5 does not mean half of the order.
-
-Convention: components that walk have the same number of samples and draw independently, so that
-sample i of the blend is the weighted sum of theirs and the errors of a score are those of a mean of
-independent values.
-
+Convention: nothing is rescaled, although scores of different measures differ in scale: a scale by
+what else is in a list would make a score of two pages depend on a third. Components that walk draw
+independently, as many samples each, so sample i of the blend is the weighted sum of theirs.
 Cost: that of its components, one after another.
-Source: P-Rank (Zhao, Han, Sun 2009) blends two directions of one measure inside its recursion; this
-adds up outside, any measures.
+Source: P-Rank (Zhao, Han, Sun 2009) blends two directions inside its recursion; this adds outside.
 """
 
 from __future__ import annotations
@@ -35,7 +22,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,7 +30,7 @@ from cocite.constants import added
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS, NO_LINKS
 from cocite.measures.measure import Component, Measure, Takes
-from cocite.measures.settings import PartSettings, Setting, WholeSettings
+from cocite.measures.settings import PartSettings, Setting
 from cocite.options.core import Value
 
 PREFIX = "blend:"
@@ -52,41 +39,7 @@ _TERM = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Blend(Measure):
-    """A measure that is the weighted mean of ``parts``. Made by :func:`parse_blend`."""
-
-    parts: tuple[Component, ...] = ()
-
-    @property
-    def components(self) -> tuple[Component, ...]:
-        """What it is the weighted mean of."""
-        return self.parts
-
-    def _filled(self, settings: Takes, given: Mapping[str, object]) -> WholeSettings:
-        """What is given, and the defaults on which all components agree."""
-        known = {setting.name for setting in settings}
-        for name in given:
-            if name not in known:
-                raise UsageError(self._is_unknown(name, settings))
-        found: dict[str, Value] = {}
-        for setting in settings:
-            name = setting.name
-            values = [
-                own.checked(given.get(name, own.default))
-                for part in self.parts
-                for own in part.free(self._same_kind(part.measure, settings))
-                if own.name == name
-            ]
-            if all(value == values[0] for value in values) and setting.listed(values[0]):
-                found[name] = values[0]
-        return WholeSettings(found)
-
-    def _same_kind(self, measure: Measure, settings: Takes) -> Takes:
-        return measure.ask if settings is self.ask else measure.build
-
-
-def parse_blend(text: str, measures: Mapping[str, Measure]) -> Blend:
+def parse_blend(text: str, measures: Mapping[str, Measure]) -> Measure:
     """The blend that ``text`` describes, of the given ``measures``.
 
     Raises :class:`UsageError` for what is not one.
@@ -128,10 +81,10 @@ def overall_direction(ways: Set[str]) -> str:
     return next(iter(found)) if len(found) == 1 else "mixed"
 
 
-def _blend(name: str, parts: tuple[Component, ...]) -> Blend:
+def _blend(name: str, parts: tuple[Component, ...]) -> Measure:
     measures = [part.measure for part in parts]
     ways = {part.direction or part.measure.direction for part in parts}
-    return Blend(
+    return Measure(
         name=name,
         summary="the weighted mean of " + ", ".join(measure.name for measure in measures),
         layouts=tuple(dict.fromkeys(layout for m in measures for layout in m.layouts)),

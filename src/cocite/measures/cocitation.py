@@ -1,41 +1,17 @@
-"""Cocitation: two pages are similar if the same pages link to both.
+"""Cocitation: pages are similar if the same pages link to both. Coupling: if both link to the same.
 
-With I(v) the in-neighbors of v, the ``form`` chosen when asking is one of
+With I(v) the in-neighbors of v (for coupling its out-neighbors) and weights w, by ``form``:
 
-    cosine     |I(u) & I(v)| / sqrt(|I(u)| |I(v)|)        the default
-    jaccard    |I(u) & I(v)| / |I(u) | I(v)|
-    count      |I(u) & I(v)|                              Small's measure itself
-
-With ``idf`` a common neighbor counts less the more pages it links to: x has the weight
-
-    w(x) = log(nodes / |O(x)|)        O(x) the nodes that x links to
-
-the inverse document frequency of x, the nodes of the graph being the documents and the links of x
-its occurrences. Then the forms are the cosine of tf-idf vectors, the weighted Jaccard coefficient
-and the sum of weights:
-
-    cosine     sum of w(x)**2 over I(u) & I(v) / sqrt(sum over I(u) * sum over I(v))
+    cosine     sum of w(x)**2 over I(u) & I(v) / sqrt(sum over I(u) * sum over I(v))    the default
     jaccard    sum of w(x) over I(u) & I(v) / sum of w(x) over I(u) | I(v)
-    count      sum of w(x) over I(u) & I(v)
+    count      sum of w(x) over I(u) & I(v)                                 Small's measure itself
+    w(x)       1;  with ``idf`` log(nodes / |O(x)|), O(x) the nodes that x links to
 
-Convention: in-links; 0 where the neighborhoods have nothing in common, be they empty or not. A
-node is wholly similar to itself: 1 as a cosine and as a Jaccard coefficient, also without in-links;
-counted, it shares all its in-neighbors with itself. A page that links to everything weighs 0.
-
-Cost: asking for all related nodes, one addition for each link of each in-neighbor. Exact.
-Source: Small 1973, *Co-citation in the scientific literature*; Spärck Jones 1972, *A statistical
-interpretation of term specificity*, for the weights.
-
-Bibliographic coupling: two pages are similar if they link to the same pages.
-
-It is cocitation (``measures/cocitation.py``, with its forms and weights) on the graph turned round:
-with out-neighbors in the place of in-neighbors and, for the weights, in-neighbors in the place of
-out-neighbors.
-
-Convention: out-links. As for every measure, the direction ``out`` is the measure of the graph
-turned round: coupling in the direction ``out`` is cocitation, and the other way about.
-
-Source: Kessler 1963, *Bibliographic coupling between scientific papers*.
+Convention: a node scores 1 with itself (``count``: its number of in-neighbors), and 0 with a node
+that shares no neighbor with it. Coupling in the direction ``out`` is cocitation.
+Cost: one addition for each link of each in-neighbor. Exact.
+Source: Small 1973, *Co-citation in the scientific literature*; Kessler 1963, *Bibliographic
+coupling between scientific papers*; Spärck Jones 1972 for the weights.
 """
 
 from __future__ import annotations
@@ -61,10 +37,6 @@ COCITATION = Measure(
     ask=(FORM, IDF),
     directions=("in", "out", "both"),
 )
-
-
-# -- coupling ----------------------------------------------------------------------------
-
 
 COUPLING = Measure(
     name="coupling",

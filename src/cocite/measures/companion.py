@@ -1,29 +1,19 @@
 """Companion: the authorities among the pages around a page.
 
-The *vicinity* of u is u itself and
+    vicinity(u)   u, its parents (pages that link to u), its children (pages that u links to), what
+                  else its parents link to, and what else links to its children
+    s(u, v)       the authority of v in the vicinity of u, by HITS on its links A:
+                  a = A' h / |A' h|,   h = A a / |A a|,   |.| the sum, h = 1 first
 
-    parents     the pages that link to u              siblings    what else those link to
-    children    the pages that u links to             mates       what else links to those
+HITS stops after 100 rounds, or when a changes by less than 1e-10 in all. Authorities add up to 1.
 
-and s(u, v) is the authority of v in the links among them, by HITS:
-
-    a = A' h / |A' h|,   h = A a / |A a|,   A the links of the vicinity, |.| the sum, h = 1 first
-
-up to 100 rounds, or until a changes by 1e-10 in all. Authorities of a vicinity add up to 1.
-
-Convention: in-links; ``out`` has all links turned round, so that hubs take the place of
-authorities. Not symmetric: each page has a vicinity of its own. Nodes outside of it score 0, and
-all do where it has no links. A page other than u with more than ``max_degree`` links in a direction
-is not passed through that way, as a stop word is not: it stays in the vicinity, and what it leads
-to does not come in by it. By default max_degree is max(100, sqrt(links of the graph)), which was
-best over four labeled graphs and bounds the slowest questions (``python -m
-benchmarks.max_degree``). What the paper has beside this needs texts of pages or their hosts and is
-left out: links by their order on a page, duplicate pages, the weights of hosts.
-
-Cost: the links of the vicinity, read once, and some 10 ns a link and round; numbers of a vicinity
-grow with the product of two degrees. Exact, but for what the rounds leave.
-Source: Dean, Henzinger 1999, *Finding related pages in the World Wide Web*, 3.1 (Companion);
-Kleinberg 1999 for HITS.
+Convention: in-links; ``out`` reverses all links, which swaps hubs and authorities. Not symmetric.
+Nodes outside the vicinity score 0. A page other than u with more than ``max_degree`` links in a
+direction stays in the vicinity, but brings no others in that way; the default, max(100,
+sqrt(links)), was best on four labeled graphs (``python -m benchmarks.max_degree``). Parts of the
+paper that need texts or hosts are left out.
+Cost: the links of the vicinity, read once, and some 10 ns for each link and round.
+Source: Dean, Henzinger 1999, *Finding related pages in the World Wide Web*, 3.1; Kleinberg 1999.
 """
 
 from __future__ import annotations
@@ -46,6 +36,7 @@ MAX_DEGREE = Setting(
     0,
     2**32 - 1,
     by_links=_default_max_degree,
+    served=(0, 10_000),
 )
 
 COMPANION = Measure(

@@ -1,23 +1,15 @@
 """Evidence: two pages that share more neighbors are more surely alike.
 
-    score(u, v) = evidence(u, v) * s(u, v)   for u != v,      score(u, u) = 1
+    score(u, v) = evidence(n) * s(u, v)  for u != v,   score(u, u) = 1
+    geometric     1 - 2**-n      exponential     1 - e**-n
 
-    geometric      1 - 2**-n      1/2, 3/4, 7/8, ... for n = 1, 2, 3, ...
-    exponential    1 - e**-n      0.63, 0.86, 0.95, ...
-
-with n = |I(u) & I(v)| the different neighbors that both have, in-links or what the direction says;
-pages that share none score 0. SimRank gives two pages whose only in-link is the same one more than
-two that share a hundred; evidence mends some of that. Weights of links do not matter for it.
-
-It is exact, so a score's standard error and its interval are those of s, times the evidence.
-
+with n the number of neighbors that u and v share, in-links or what the direction says. It is exact,
+so errors and intervals are those of s, times the evidence. Weights of links do not matter for it.
 Source: Antonellis, Garcia-Molina, Chang 2008, *Simrank++: query rewriting through link analysis of
 the click graph*, 7.
 
-The least memory that an index takes to build, by layout: formulas for people.
-
-Builders refuse less (``index/layouts/memory_plan.py``, and the builder of each layout); a test
-holds them to these.
+And the least memory that an index takes to build, by layout, as formulas for people. Builders
+refuse less (``index/layouts/memory_plan.py``); a test compares them with these.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ class Measure:
     ``reader`` that answers from the layout ``links``, as ``module:class``; whether a page without
     links in its direction has no answers (``own_links``), as by all measures that walk; and how
     layout and settings go together, if they do not stand apart (``chooses``). A measure of
-    ``texts`` compares what pages say, and looks at no links: its direction is NO_LINKS.
+    ``texts`` compares what pages say, and looks at no links: its direction is NO_LINKS. A blend is
+    the weighted mean of its ``parts`` (``measures/blend.py``).
     """
 
     name: str
@@ -71,11 +72,12 @@ class Measure:
     own_links: bool = False
     chooses: Choice | None = None
     texts: bool = False
+    parts: tuple[Component, ...] = ()
 
     @property
     def components(self) -> tuple[Component, ...]:
         """What it is the weighted mean of: itself, unless it is a blend."""
-        return (Component(self),)
+        return self.parts or (Component(self),)
 
     def looks_at(self, direction: str) -> str:
         """The links that it compares or follows in a direction: ``in``, ``out`` or ``both``."""
@@ -131,11 +133,27 @@ class Measure:
         return found.only(s for s in self.ask if s.name not in left_out)
 
     def _filled(self, settings: Takes, given: Mapping[str, object]) -> WholeSettings:
+        """What is given, and defaults; of a blend those on which all its components agree."""
         known = {setting.name for setting in settings}
         for name in given:
             if name not in known:
                 raise UsageError(self._is_unknown(name, settings))
-        return WholeSettings.checked(settings, given)
+        if not self.parts:
+            return WholeSettings.checked(settings, given)
+        found: dict[str, Value] = {}
+        for setting in settings:
+            name = setting.name
+            values = [
+                own.checked(given.get(name, own.default))
+                for part in self.parts
+                for own in part.free(
+                    part.measure.ask if settings is self.ask else part.measure.build
+                )
+                if own.name == name
+            ]
+            if all(value == values[0] for value in values) and setting.listed(values[0]):
+                found[name] = values[0]
+        return WholeSettings(found)
 
     def _is_unknown(self, name: str, settings: Takes) -> str:
         when, other = "building", self.ask

@@ -2,30 +2,19 @@
 
     score(u, v) = E f(tau),      f(0) = 1,  f(t) in [0, 1] for t = 1, 2, ...,  f(never) = 0
 
-tau being the step at which the walks of u and v first meet. By default f(t) = decay**t, which makes
-simrank SimRank. ``meeting_weight`` says another one:
-
-    0.8**t, 1/t, t<=3           an expression in t, and in length and decay: + - * / // % **,
-                                comparisons, and, or, not, if, abs, exp, log, max, min, sqrt
+    decay**t                    the default, which makes simrank SimRank
+    0.8**t, 1/t, t<=3           an expression in t, length and decay: + - * / // % **, comparisons,
+                                and, or, not, if, abs, exp, log, max, min, sqrt
     0.9, 0.5, 0.1               what each step is worth, as many as walks are long
-    hitting                     1 - t / (length + 1)
+    hitting                     1 - t / (length + 1): with E the mean number of steps, cut off at
+                                length + 1, E = (1 - score) (length + 1)
 
-With ``t <= 3`` a score is the probability that the walks meet within three steps. The expected
-meeting time itself is no similarity: it is small for what is alike, and infinite for most. So it is
-cut off where walks end, a pair that has not met counting as length + 1 steps, and ``hitting`` is
-the score that falls with it, E being that mean:
+f need not fall. Expressions go on behind the walks' length, to step 1000, cut off at 0 and 1: what
+a meeting there is worth is what walks of a limited length leave out (``MeetingWeights.beyond``).
 
-    score = 1 - E / (length + 1),      E = (1 - score) (length + 1)
-
-Nothing needs f to fall: steps may be worth more, the later they are. An expression goes on behind
-the walks' length, up to step 1000, cut off at 0 and 1; what a meeting there may be worth is what
-walks of a limited length leave out (``MeetingWeights.beyond``). Numbers end where they end.
-
-Texts are read by Python's own parser and never run: what is no number, name or operation of the
+Python's own parser reads the texts, and they are never run: all but numbers, names and operations
 above is refused. All numbers are floats, so that nothing grows without bound.
-
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3, Definition 1 (expected f-meeting
-distance).
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3, Definition 1.
 """
 
 from __future__ import annotations

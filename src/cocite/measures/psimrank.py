@@ -5,36 +5,24 @@
                       + mean over (I(u) - I(v)) x I(v) of p * |I(u) - I(v)| / |I(u) | I(v)|
                       + mean over (I(v) - I(u)) x I(u) of p * |I(v) - I(u)| / |I(u) | I(v)| ]
 
-with I(x) the in-neighbors of x; 0 if either has none. Two walks at u and v step to the same page
-with the probability of the Jaccard coefficient of their in-neighborhoods: at every step there is
-one random order of all pages, and each walk steps to its first in-neighbor in that order.
+with I(x) the in-neighbors of x; 0 if either has none. At every step there is one random order of
+all pages, and each walk steps to its first in-neighbor in that order: walks at u and v step to the
+same page with the probability of the Jaccard coefficient of their in-neighborhoods.
 
-Walks take ``length`` steps at most. Intervals have room for what they may still meet behind, as
-p has no end: decay**(length + 1) at most.
-
-Convention: in-links; a node without in-links is similar to itself only. Two pages with the same
-in-neighbors score decay, however many those are.
-
-Weights: if links have weights, and with ``hubs``, a walk at v steps to the in-neighbor u with
-the smallest E(u) / w(u, v), where E(u) is exponentially distributed, drawn anew for every step and
-shared by all walks. So it steps to u with probability w(u, v) / sum of w(., v), and two walks with
-weights x and y meet with the probability Jaccard coefficient
+Weights (of links, and by ``hubs`` as in ``measures/simrank.py``): a walk at v steps to the u with
+the smallest E(u) / w(u, v), E(u) exponentially distributed, drawn for the step and shared by all
+walks. So it steps to u with probability w(u, v) / sum of w(., v), and walks with weights x and y
+meet with the probability Jaccard coefficient
 
     J(x, y) = sum over i in both of 1 / sum over j of max(x[j] / x[i], y[j] / y[i])
 
-which is the Jaccard coefficient where all weights are equal. Where they do not meet, they step to
-i and j with probability P(i, j) (in closed form: ``tests/oracles/simrank.py``):
+or step to i and j with probability P(i, j) (``tests/oracles/simrank.py`` has it in closed form):
+p(u, v) = decay * (J(x, y) + sum of P(i, j) p(i, j) over i != j).
 
-    p(u, v) = decay * (J(x, y) + sum of P(i, j) p(i, j) over i != j)
-
-w(u, v) is the link's weight. With ``hubs`` a link from a page that links everywhere tells less, as
-a word does that is in every document: w(u, v) is log((nodes + 1) / |O(u)|), its inverse document
-frequency (``idf``), or 1 / |O(u)| (``rare``), O(u) being the nodes that u links to; times the
-link's weight, if it has one. The direction ``out`` has everything turned round: out-links, and
-|I(u)|. Scores may be taken times ``evidence`` (``measures/evidence.py``).
-
-Source: Moulton, Jiang 2018, *Maximally consistent sampling and the Jaccard index of probability
-distributions*, for weights; Fogaras, Racz, *Scaling link-based similarity search*, 2.2.1 and 2.2.2.
+Convention: in-links; a node without any is similar to itself only. Walks take ``length`` steps;
+intervals contain decay**(length + 1) for meetings after that.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2; Moulton, Jiang 2018, *Maximally
+consistent sampling and the Jaccard index of probability distributions*, for weights.
 """
 
 from __future__ import annotations

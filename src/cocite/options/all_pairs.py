@@ -9,7 +9,7 @@ from cocite.options.common import CLI
 from cocite.options.core import Options, option
 
 _OMEGA, _RANK = 1.3, 100
-METHODS = ("gauss-seidel", "plain", "sor", "psum", "svd")
+METHODS = ("gauss-seidel", "plain", "sor", "svd")
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,7 @@ class AllPairsOptions(Options):
     method: str | None = option(
         None,
         "How to iterate. gauss-seidel: one matrix. plain: two, the paper's eq. 6. sor: "
-        "over-relaxation. psum: partial sums. svd: a low-rank closed form, checked by one plain "
-        "step.",
-        kind=str,
+        "over-relaxation. svd: a low-rank closed form, checked by one plain step.",
         choices=METHODS,
         unset="gauss-seidel; plain for psimrank",
     )
@@ -34,13 +32,12 @@ class AllPairsOptions(Options):
         None,
         "The relaxation of --method sor, between 0 and 2; above 2 / (1 + decay) it diverges on "
         "some graphs.",
-        kind=float,
         low=0,
         high=2,
         open=True,
         unset="1.3",
     )
-    rank: int | None = option(None, "The rank of --method svd.", kind=int, low=1, unset="100")
+    rank: int | None = option(None, "The rank of --method svd.", low=1, unset="100")
     decay: float = option(
         0.6,
         "How much a step counts, compared with the step before it; between 0 and 1.",
@@ -54,7 +51,6 @@ class AllPairsOptions(Options):
     side: str | None = option(
         None,
         "Of a bipartite graph the side whose nodes are compared, such as user.",
-        kind=str,
         metavar="NAME",
         unset="the side of the targets, item",
     )
@@ -72,7 +68,6 @@ class AllPairsOptions(Options):
         None,
         "After every sweep drop scores below DELTA, which keeps the matrix small. It adds an error "
         "of up to DELTA / (1 - decay).",
-        kind=float,
         low=0,
         high=1,
         open=True,
@@ -82,7 +77,6 @@ class AllPairsOptions(Options):
         None,
         "Compute another measure (the paper's eq. 7): links count LAMBDA, and a node without "
         "in-links has one from every node, which together count 1 - LAMBDA.",
-        kind=float,
         metavar="LAMBDA",
     )
     order: str = option(
@@ -106,12 +100,7 @@ class AllPairsOptions(Options):
         0.01, "Leave out pairs with a lower score, in a table.", low=0, high=1, fronts=CLI
     )
     top: int | None = option(
-        None,
-        "Write the K best of every node instead, in a table.",
-        kind=int,
-        low=1,
-        metavar="K",
-        fronts=CLI,
+        None, "Write the K best of every node instead, in a table.", low=1, metavar="K", fronts=CLI
     )
 
     def resolved(self) -> AllPairsRun:
@@ -134,7 +123,7 @@ class AllPairsOptions(Options):
                 )
         if self.teleport is not None and not 0 < self.teleport <= 1:
             raise UsageError(f"teleport is {self.teleport!r}; it is above 0 and at most 1")
-        if self.products == "dense" and (self.prune is not None or method in ("psum", "svd")):
+        if self.products == "dense" and (self.prune is not None or method == "svd"):
             raise UsageError("dense products go with plain, gauss-seidel or sor, and no pruning")
         if self.measure == "psimrank" and (
             method != "plain" or self.products == "dense" or not self.prune is self.teleport is None

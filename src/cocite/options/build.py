@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from cocite.options.common import CLI, PYTHON
 from cocite.options.core import NodeNames, Options, option
+from cocite.options.query import DEFAULT_K
 from cocite.options.source import DIRECTION_NAMES
 
 
@@ -27,7 +29,6 @@ class MeasureOptions(Options):
         None,
         "What similar means: a name that cocite measures lists, or a weighted mean of several, "
         "such as blend:psimrank+cocitation.",
-        kind=str,
         metavar="NAME",
         unset="neighbourhood",
     )
@@ -35,14 +36,12 @@ class MeasureOptions(Options):
         None,
         "Which links count. in: pages are similar if similar pages link to them. out: if they link "
         "to similar pages. both: both together. any: links are taken either way.",
-        kind=str,
         metavar=f"[{'|'.join(DIRECTION_NAMES)}]",
         unset="as the measure says (see: cocite measures)",
     )
     layout: str | None = option(
         None,
         "How the index is stored, for a measure that has a choice (see: cocite measures).",
-        kind=str,
         metavar="NAME",
     )
     texts: Any = option(
@@ -54,11 +53,10 @@ class MeasureOptions(Options):
         metavar="FOLDER|FILE",
         unset="links alone",
     )
-    texts_share: float | None = option(
+    text_fraction: float | None = option(
         None,
         "How much texts count in a score; links are the rest. A --measure that names text says so "
         "itself.",
-        kind=float,
         metavar="SHARE",
         unset="0.5",
     )
@@ -94,7 +92,7 @@ class IndexOptions(MeasureOptions):
         None,
         "Take measure, direction and settings from this file, such as cocite tune writes. Options "
         "that are given beside it go before it, but for another --measure.",
-        kind=ExistingPath,
+        kind=Path,
         flag="--settings",
         metavar="FILE",
         fronts=CLI,
@@ -103,14 +101,12 @@ class IndexOptions(MeasureOptions):
     shard: int | None = option(
         None,
         "Save after so many samples; a build that was interrupted goes on from there.",
-        kind=int,
         metavar="SAMPLES",
         unset="16, fewer for large graphs",
     )
     blocks: int | None = option(
         None,
         "Cut the graph into blocks, one in memory at a time.",
-        kind=int,
         low=1,
         metavar="COUNT",
         unset="as many as --memory requires",
@@ -125,7 +121,6 @@ class IndexOptions(MeasureOptions):
         None,
         "What a meeting of walks is worth, where a question does not say; for measures of walks "
         "(see: cocite related --help). It is kept with the index; its samples are the same.",
-        kind=ExistingPath,
         metavar="FILE|hitting|EXPR",
     )
     refine: bool = option(
@@ -146,7 +141,6 @@ class IndexOptions(MeasureOptions):
         None,
         "With --cluster: the folder (s3://..., gs://..., file://...) by which samples come from "
         "nodes that do not see the output.",
-        kind=str,
         flag="--staging-url",
         metavar="URL",
         unset="nodes see GRAPH and output by the same paths",
@@ -167,11 +161,9 @@ class IndexOptions(MeasureOptions):
 class PlanOptions(MeasureOptions):
     """What ``cocite plan`` takes: what an index is made of, and what is asked of it."""
 
-    samples: int | None = option(None, "So many samples.", kind=int, low=1, fronts=PYTHON)
+    samples: int | None = option(None, "So many samples.", low=1, fronts=PYTHON)
     delta: float | None = option(
-        None,
-        "Take samples enough to tell scores apart, which differ by so much, such as 0.05.",
-        kind=float,
+        None, "Take samples enough to tell scores apart, which differ by so much, such as 0.05."
     )
     disk: Any = option(
         None,
@@ -180,10 +172,7 @@ class PlanOptions(MeasureOptions):
         metavar="SIZE",
     )
     time: Any = option(
-        None,
-        "Take as many samples as can be made in that time: 90s, 10min or 2h.",
-        kind=ExistingPath,
-        metavar="TIME",
+        None, "Take as many samples as can be made in that time: 90s, 10min or 2h.", metavar="TIME"
     )
     failure: float = option(0.01, "The probability that a promise is not kept.")
     guarantee: str | None = option(
@@ -192,7 +181,6 @@ class PlanOptions(MeasureOptions):
         "scores differ by it stand in the right order. recall: nodes whose scores are that far "
         "above a threshold are listed. precision: nodes whose scores are that far below it are "
         "not.",
-        kind=str,
         flag="--guarantee",
         metavar="[error|order|recall|precision]",
         unset="all of them",
@@ -200,19 +188,17 @@ class PlanOptions(MeasureOptions):
     listed: int | None = option(
         None,
         "How many nodes a list is to find: its precision depends on them.",
-        kind=int,
         metavar="COUNT",
         unset="10",
     )
     scratch: Any = option(
         None,
         "The directory for scratch files.",
-        kind=ExistingPath,
         metavar="DIR",
         unset="the system's directory for temporary files",
     )
     k: int = option(
-        20,
+        DEFAULT_K,
         "How many hits related-all writes a node; of an INDEX only.",
         low=1,
         flag="-k",
@@ -230,7 +216,6 @@ class RefreshOptions(Options):
     date: str | None = option(
         None,
         "The date of GRAPH, such as 2026-11-21; cocite info shows it.",
-        kind=str,
         metavar="DAY",
         unset="today",
     )
@@ -245,17 +230,13 @@ class RefreshOptions(Options):
     staging_url: str | None = option(
         None,
         "With --cluster: the folder by which samples come from nodes that do not see the output.",
-        kind=str,
         flag="--staging-url",
         metavar="URL",
         unset="nodes see GRAPH and INDEX by the same paths",
     )
     restart: bool = option(
-        False,
-        "Throw away an unfinished refresh or build, and begin again.",
-        flag="--no-resume",
+        False, "Throw away an unfinished refresh or build, and begin again.", flag="--no-resume"
     )
     force: bool = option(
-        False,
-        "Refresh INDEX also from the GRAPH that its newest samples are of already.",
+        False, "Refresh INDEX also from the GRAPH that its newest samples are of already."
     )

@@ -17,11 +17,12 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
+from pathlib import Path
 from textwrap import fill
 from typing import Any, Generic, Self, TypeVar
 
@@ -41,8 +42,11 @@ class Option(Generic[T_co]):
     """One option. ``low`` and ``high`` bound a number, ``choices`` lists the words allowed.
 
     The kind is that of the default unless ``kind`` says it: a whole number, a number (its bounds
-    excluded if ``open``), a yes or no, or a word. A default of None stands for ``unset``, in words.
-    ``negated`` is the help of the flag that makes a yes a no. ``fronts`` are those that take it.
+    excluded if ``open``), a yes or no, or a word; in a class of options, that of the annotation. A
+    default of None stands for ``unset``, in words.
+    ``negated`` is the help of the flag that makes a yes a no. ``fronts`` are those that take it;
+    pages have a field for it if it has a ``label``. ``served`` are the bounds of a server, of what
+    could make a question take any time or memory.
     """
 
     name: str
@@ -61,6 +65,8 @@ class Option(Generic[T_co]):
     fronts: frozenset[str] = frozenset({"cli", "http", "python"})
     limit: str = ""
     negated: str = ""
+    label: str = ""
+    served: tuple[float, float] | None = None
 
     @property
     def type(self) -> type:
@@ -69,10 +75,19 @@ class Option(Generic[T_co]):
 
     def checked(self, value: object) -> T_co:
         """Return the value as it is stored; raise :class:`UsageError` if it is not allowed."""
-        if self.allows(value):
-            number = value is not None and self.type in (int, float)
-            return self.type(value) if number else value  # type: ignore[return-value]
-        raise UsageError(f"{self.name} is {value!r}; it is {self.allowed}")
+        if not self.allows(value):
+            raise self.wrong(value)
+        number: Any = value
+        if value is None or self.type not in (int, float):
+            return number  # type: ignore[no-any-return]
+        try:
+            return self.type(number)  # type: ignore[return-value]
+        except OverflowError:
+            raise self.wrong(value) from None
+
+    def wrong(self, value: object) -> UsageError:
+        """Return what to say of a value that is not allowed."""
+        return UsageError(f"{self.name} is {shown(value)}; it is {self.allowed}")
 
     def allows(self, value: object) -> bool:
         """Return whether a value is one of this option."""
@@ -84,8 +99,9 @@ class Option(Generic[T_co]):
             return value in self.choices if self.choices else isinstance(value, str)
         if self.type not in (int, float):
             return True
+        # Numbers of NumPy are such numbers, too.
         if isinstance(value, bool) or not isinstance(value, Integral if self.type is int else Real):
-            return False  # numbers of NumPy are such numbers, too
+            return False
         number: Any = value
         if self.open:
             return bool(self.low < number < self.high)
@@ -101,10 +117,7 @@ class Option(Generic[T_co]):
         what = "a whole number" if self.type is int else "a number"
         if math.isinf(self.high):
             return what if math.isinf(self.low) else f"{what}, {self.low:g} or more"
-        low, high = (
-            (str(bound) if isinstance(bound, int) else f"{bound:g}")
-            for bound in (self.low, self.high)
-        )
+        low, high = (str(x) if isinstance(x, int) else f"{x:g}" for x in (self.low, self.high))
         if self.open:
             return f"{what} between {low} and {high}, both excluded"
         return f"{what} from {low} to {high}"
@@ -119,6 +132,24 @@ class Option(Generic[T_co]):
         return str(self.default)
 
 
+def shown(value: object) -> str:
+    """Return a value as messages have it: in its first hundred characters."""
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+_KINDS: dict[str, dict[str, Any]] = {
+    "int | None": {"kind": int},
+    "float | None": {"kind": float},
+    "str | None": {"kind": str},
+    "Path | None": {"kind": Path},
+    "tuple[str, ...]": {"kind": str, "many": True},
+    "str | int | None": {"kind": object},
+    "Any": {"kind": object},
+}
+"""What annotations say that defaults do not."""
+
+
 def option(default: T, text: str, **more: Any) -> T:
     """Declare a field of :class:`Options`; ``more`` are the other fields of :class:`Option`."""
     declared = {"default": default, "text": text, **more}
@@ -127,7 +158,17 @@ def option(default: T, text: str, **more: Any) -> T:
 
 @dataclass(frozen=True)
 class Options:
-    """What may be chosen for one kind of work: a value, checked when it is made."""
+    """What may be chosen for one kind of work: a value, checked when it is made.
+
+    ``fronts`` of a class are those of its own fields: ``class Mine(Options, fronts=CLI)``.
+    """
+
+    def __init_subclass__(cls, fronts: frozenset[str] | None = None) -> None:
+        if fronts is not None:
+            for name in cls.__annotations__:
+                each = cls.__dict__[name].metadata.get("option")
+                if each is not None:
+                    each.setdefault("fronts", fronts)
 
     @classmethod
     @cache
@@ -136,7 +177,8 @@ class Options:
         found = {}
         for each in fields(cls):
             if "option" in each.metadata:
-                found[each.name] = Option(name=each.name, **each.metadata["option"])
+                given = _KINDS.get(str(each.type), {}) | each.metadata["option"]
+                found[each.name] = Option(name=each.name, **given)
         return found
 
     def __post_init__(self) -> None:
@@ -152,12 +194,18 @@ class Options:
     def of(cls, options: Self | None, given: Mapping[str, Any]) -> Self:
         """Return ``options``, by default the defaults, with the fields that are ``given`` by name.
 
-        Raises :class:`UsageError` for a name that is no field.
+        What is no field is a setting of a measure, or raises :class:`UsageError`.
         """
-        if given and not given.keys() <= cls._keywords():
+        known = cls._keywords()
+        if given and not given.keys() <= known:
+            others = {name: value for name, value in given.items() if name not in known}
             if "settings" not in cls.__dataclass_fields__:
-                raise cls._unknown(given)
-            given = cls._parted(given)
+                name = next(iter(others))
+                near = get_close_matches(name, known)
+                like = f" Did you mean {' or '.join(near)}?" if near else ""
+                every = ", ".join(each.name for each in _of_python((cls,)))
+                raise UsageError(f"there is no option {name}; the options are {every}.{like}")
+            given = {n: value for n, value in given.items() if n in known} | {"settings": others}
         if options is None:
             return cls(**given) if given else cls._default()
         if not isinstance(options, cls):
@@ -172,24 +220,9 @@ class Options:
         return cls()
 
     @classmethod
-    def _parted(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is given with all that is no field, settings of a measure, as one."""
-        known = {name: value for name, value in given.items() if name in cls._keywords()}
-        rest = {name: value for name, value in given.items() if name not in known}
-        return known | {"settings": rest}
-
-    @classmethod
     @cache
     def _keywords(cls) -> frozenset[str]:
         return frozenset(each.name for each in _of_python((cls,)))
-
-    @classmethod
-    def _unknown(cls, given: Iterable[str]) -> UsageError:
-        known = [each.name for each in _of_python((cls,))]
-        name = next(name for name in given if name not in known)
-        near = get_close_matches(name, known)
-        like = f" Did you mean {' or '.join(near)}?" if near else ""
-        return UsageError(f"there is no option {name}; the options are {', '.join(known)}.{like}")
 
     def changed(self) -> dict[str, Any]:
         """Return the fields that are not at their defaults."""
@@ -224,19 +257,15 @@ def accepts(*kinds: type[Options]) -> Callable[[Callable[..., T]], Callable[...,
             inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default)
             for each in _of_python(kinds)
         ]
-        shown = [*(each for each in own if each not in rest), *named]
-        shown += rest if _open(kinds) else []
-        function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+        taken = [*(each for each in own if each not in rest), *named]
+        if any("settings" in kind.__dataclass_fields__ for kind in kinds):
+            taken += rest
+        function.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
         text = inspect.cleandoc(function.__doc__ or "")
         function.__doc__ = text.replace("{options}", documented(kinds))
         return function
 
     return decorate
-
-
-def _open(kinds: Sequence[type[Options]]) -> bool:
-    """Return whether any of the kinds takes settings of measures beside its own fields."""
-    return any("settings" in {each.name for each in fields(kind)} for kind in kinds)
 
 
 def _of_python(kinds: Sequence[type[Options]]) -> Iterator[Option[Any]]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cocite.options.build import ExistingPath
 from cocite.options.core import Options, option
-from cocite.options.ingest import Columns
 from cocite.options.source import DIRECTION_NAMES
 
 
@@ -19,13 +19,12 @@ class LabelOptions(Options):
         None,
         "A table of names and categories: text (tabs, commas, semicolons, bars or blanks) or "
         "Parquet.",
-        kind=Columns,
+        kind=ExistingPath,
         metavar="FILE",
     )
     label_columns: Any = option(
         (1, 2),
         "The columns of name and category, by their names or by numbers from 1.",
-        kind=Columns,
         metavar="A,B",
     )
     delimiter: str = option(
@@ -58,36 +57,27 @@ class EvaluateOptions(LabelOptions):
     depth: int | None = option(
         None,
         "How many parts of a category make a class, for sibling Gamma.",
-        kind=int,
         low=1,
         unset="as many as most have",
     )
     gamma_least: float | None = option(
         None,
         "Compare only nodes that score more than this, for sibling Gamma.",
-        kind=float,
         low=0,
         metavar="SCORE",
         unset="0",
     )
     texts: Any = option(
-        None,
-        "The texts of the nodes: a folder, a tar archive, or a table.",
-        kind=Columns,
-        metavar="PATH",
+        None, "The texts of the nodes: a folder, a tar archive, or a table.", metavar="PATH"
     )
     queries: int | None = option(
         None,
         "Ask for so many nodes only, drawn by --seed.",
-        kind=int,
         low=1,
         unset="all that have a label or a text",
     )
     cutoffs: Any = option(
-        None,
-        "The values of k in precision@k and the like, such as 1,5,10.",
-        kind=Columns,
-        metavar="LIST",
+        None, "The values of k in precision@k and the like, such as 1,5,10.", metavar="LIST"
     )
     seed: int = option(0, "Where the random numbers start. Equal seeds give equal figures.")
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -101,30 +91,21 @@ class TuneOptions(LabelOptions):
         None,
         "What decides: company@10, company@50, links@10 or links@50; with labels a figure of "
         "cocite evaluate, such as precision@20 or gamma.",
-        kind=str,
         metavar="NAME",
         unset="company@50, company@10 for fewer than 500 nodes, precision@10 with labels",
     )
     measures: tuple[str, ...] = option(
-        (),
-        "Try this measure only. Repeatable.",
-        kind=str,
-        many=True,
-        flag="--measure",
-        metavar="NAME",
-        unset="all",
+        (), "Try this measure only. Repeatable.", flag="--measure", metavar="NAME", unset="all"
     )
     directions: tuple[str, ...] = option(
         (),
         "Try this direction only, for measures that take it. Repeatable.",
-        kind=str,
-        many=True,
         flag="--direction",
         metavar=f"[{'|'.join(DIRECTION_NAMES)}]",
         unset="all",
     )
-    share: float = option(
-        0.1, "The share of the links that are hidden, at most 0.5. Every page keeps one."
+    fraction: float = option(
+        0.1, "The fraction of the links to hide, at most 0.5. Every page keeps one."
     )
     queries: int = option(
         1000, "How many pages choose and judge, half of them each; 0 for all.", low=0
@@ -139,7 +120,6 @@ class TuneOptions(LabelOptions):
         "10min",
         "How long it may take, such as 90s or 2h; in Python None for no limit. What it has not "
         "come to then is left out, and told.",
-        kind=Columns,
         metavar="TIME",
     )
     unweighted: bool = option(
@@ -150,13 +130,11 @@ class TuneOptions(LabelOptions):
     side: str | None = option(
         None,
         "Of a bipartite graph the side that is chosen for, such as user.",
-        kind=str,
         metavar="NAME",
         unset="the side of the targets, item",
     )
     overwrite: bool = option(
-        False,
-        "Replace the file when the new one is complete. A symbolic link is refused.",
+        False, "Replace the file when the new one is complete. A symbolic link is refused."
     )
     restart: bool = option(
         False,

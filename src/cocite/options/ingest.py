@@ -9,10 +9,6 @@ from typing import Any
 from cocite.options.core import Options, option
 
 
-class Columns:
-    """Kind of an option that names columns, tags or numbers: ``"1,2"``, or a sequence of them."""
-
-
 @dataclass(frozen=True)
 class ReadingOptions(Options):
     """How links are read: of ``cocite ingest``, and of all commands that take links directly."""
@@ -37,7 +33,6 @@ class ReadingOptions(Options):
     columns: Any = option(
         (),
         "The columns of source and target, by their names or by numbers from 1.",
-        kind=Columns,
         metavar="SOURCE,TARGET",
         unset="those whose names say so, such as source and target, or from and to; else 1,2",
     )
@@ -45,14 +40,11 @@ class ReadingOptions(Options):
         None,
         "The column of the links' weights, numbers from 1e-30 to below 1e30, stored as float32. "
         "Weights of duplicate links are added up.",
-        kind=Columns,
         metavar="TITLE|NUMBER",
         unset="none",
     )
     count_duplicates: bool = option(
-        False,
-        "Give every link as its weight how often it is there.",
-        unset="links have no weights",
+        False, "Give every link as its weight how often it is there.", unset="links have no weights"
     )
     comment: str = option(
         "#",
@@ -63,7 +55,6 @@ class ReadingOptions(Options):
     sides: Any = option(
         None,
         "What the two kinds of a --bipartite table are called.",
-        kind=Columns,
         metavar="SOURCE,TARGET",
         unset="user,item",
     )
@@ -81,12 +72,11 @@ class ReadingOptions(Options):
         choices=("all", "main"),
     )
     link_tags: Any = option(
-        ("a", "area", "frame"), "What counts as a link, in HTML.", kind=Columns, metavar="TAG,..."
+        ("a", "area", "frame"), "What counts as a link, in HTML.", metavar="TAG,..."
     )
     site: str | None = option(
         None,
         "Where a folder of HTML pages is published, so that links by that URL lead into it.",
-        kind=str,
         metavar="URL",
         unset="what its canonical links agree on",
     )
@@ -100,14 +90,12 @@ class ReadingOptions(Options):
         (0,),
         "Namespaces of a wiki whose pages are nodes: of a dump of MediaWiki, such as 0,14 for "
         "articles and categories.",
-        kind=Columns,
         metavar="NUMBER,...",
     )
     pages: Any = option(
         None,
         "Take only the pages that this sitemap or list of URLs names: of a folder of HTML pages or "
         "a web archive.",
-        kind=Columns,
         metavar="FILE",
     )
     normalize_urls: bool = option(
@@ -127,38 +115,27 @@ class IngestOptions(ReadingOptions):
         "at a time of each host.",
     )
     delay: float = option(
-        1.0,
-        "Seconds between two requests to a host.",
-        low=0,
-        high=3600,
-        metavar="SECONDS",
+        1.0, "Seconds between two requests to a host.", low=0, high=3600, metavar="SECONDS"
     )
     report: Any = option(
         None,
         "List the links of HTML pages that lead nowhere (.tsv or .csv); replaced with --overwrite.",
-        kind=Columns,
         metavar="FILE",
     )
     sql: str | None = option(
         None,
         "What a query gives, in the place of LINKS: of --database, or of DuckDB, which reads files "
         "by itself: \"select src, dst from 'clicks.parquet'\".",
-        kind=str,
         metavar="QUERY",
     )
     database: Any = option(
         None,
         "A file of SQLite or DuckDB, or postgres://USER@HOST/DATABASE, that is read in the place "
         "of LINKS: by --sql, or its --table.",
-        kind=object,
         metavar="FILE|ADDRESS",
     )
     table: str | None = option(
-        None,
-        "The table of --database that holds the links.",
-        kind=str,
-        metavar="NAME",
-        unset="its only one",
+        None, "The table of --database that holds the links.", metavar="NAME", unset="its only one"
     )
     nodes: Any = option(
         None,
@@ -180,7 +157,6 @@ class IngestOptions(ReadingOptions):
     title_columns: Any = option(
         (),
         "The columns of these, by their names or by numbers from 1.",
-        kind=Columns,
         metavar="NAME,TITLE",
         unset="those whose names say so; else 1,2",
     )
@@ -202,7 +178,6 @@ class IngestOptions(ReadingOptions):
         "Store the graph in so many partitions, a directory each, for runs on a cluster of which "
         "no machine holds all: cocite index and cocite rank with --cluster. LINKS may be a stored "
         "graph, which is cut.",
-        kind=int,
         low=1,
         high=1024,
         metavar="COUNT",

@@ -12,16 +12,14 @@ from cocite.options.core import NodeNames, Options, option
 
 AGGREGATES = ("mean", "min")
 ORDERS = ("score", "score*pagerank", "pagerank")
-BOUNDS = ("betting", "bernstein", "theorem5")
+INTERVALS = ("betting", "bernstein", "hoeffding")
+_ORDERING = ("order", "candidates", "ranks")
 DEFAULT_ORDER = "score"
 DEFAULT_AGGREGATE = "mean"
-DEFAULT_BOUND = "betting"
+DEFAULT_INTERVAL = "betting"
 DEFAULT_K = 20
 DEFAULT_REASONS = 10
 DEFAULT_CONFIDENCE = 0.95
-
-
-FILTERS = ("min_score", "min_confidence", "prefix", "exclude_prefix", "only", "exclude_same_site")
 
 
 class RanksFile:
@@ -40,24 +38,26 @@ class ScoreOptions(Options):
         "Give better scores than the samples alone. With simrank, scores are computed, and the "
         "intervals always hold. With other measures that have samples, the best hits get more of "
         "them. This reads the graph.",
+        label="refined (more exact, slower)",
     )
     target_error: float | None = option(
         None,
         "How far off a refined score may be. If that is not met, the answer says how far off it "
         "may be. Turns on --refine.",
-        kind=float,
         unset="0.001",
+        served=(1e-4, 1.0),
     )
     confidence: float = option(
         DEFAULT_CONFIDENCE,
         "How surely low to high holds the true score: the probability of it.",
+        label="confidence of intervals",
     )
-    bound: str = option(
+    interval: str = option(
         "betting",
-        "How to bound a score. betting is the narrowest: it weighs one sample after another. "
-        "bernstein looks at how much the samples differ, theorem5 (of Fogaras and Rácz, 2005) only "
-        "at how many there are.",
-        choices=BOUNDS,
+        "How to compute the interval of a score. betting is the narrowest: it weighs one sample "
+        "after another. bernstein looks at how much the samples differ, hoeffding only at how many "
+        "there are.",
+        choices=INTERVALS,
     )
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -78,17 +78,21 @@ class ScoreOptions(Options):
 class FilterOptions(Options):
     """Which nodes may be hits, and what comes first."""
 
-    min_score: float = option(0.0, "Leave out hits with a lower score.", low=0)
+    min_score: float = option(0.0, "Leave out hits with a lower score.", low=0, label="least score")
     min_confidence: float | None = option(
-        None,
-        "List only hits above --min-score, with this probability, such as 0.95.",
-        kind=float,
+        None, "List only hits above --min-score, with this probability, such as 0.95."
     )
     prefix: str | None = option(
-        None, "List only nodes whose name begins like this.", kind=str, metavar="TEXT"
+        None,
+        "List only nodes whose name begins like this.",
+        metavar="TEXT",
+        label="only names that begin with",
     )
     exclude_prefix: str | None = option(
-        None, "List no nodes whose name begins like this.", kind=str, metavar="TEXT"
+        None,
+        "List no nodes whose name begins like this.",
+        metavar="TEXT",
+        label="no names that begin with",
     )
     only: Any = option(
         None,
@@ -103,6 +107,7 @@ class FilterOptions(Options):
         False,
         "List no pages of the same site as the node, the host in its URL.",
         flag="--exclude-same-site",
+        label="other sites only",
     )
     order: str = option(
         "score",
@@ -112,7 +117,6 @@ class FilterOptions(Options):
     candidates: int | None = option(
         None,
         "How many hits to order by PageRank, the best by score.",
-        kind=int,
         low=1,
         unset="four times as many as are asked for, at least 100",
         limit="candidates",
@@ -133,6 +137,10 @@ class FilterOptions(Options):
         return not self.changed().keys().isdisjoint(FILTERS)
 
 
+FILTERS = tuple(each for each in FilterOptions.declared() if each not in _ORDERING)
+"""What decides which nodes may be hits."""
+
+
 @dataclass(frozen=True)
 class ListOptions(Options):
     """How long a list is, and where it begins; how several nodes are asked together."""
@@ -144,6 +152,7 @@ class ListOptions(Options):
         flag="-k",
         limit="k",
         fronts=frozenset({"cli", "http"}),
+        label="how many",
     )
     aggregate: str = option(
         "mean",
@@ -160,7 +169,7 @@ class QueryOptions(ScoreOptions, FilterOptions, ListOptions):
 
 
 @dataclass(frozen=True)
-class UnseenOptions(Options):
+class UnseenOptions(Options, fronts=CLI):
     """A node that is not in the graph yet, by its links."""
 
     draft: Path | None = option(
@@ -169,21 +178,15 @@ class UnseenOptions(Options):
         "there. FILE has the pages that it links to, one a line; '<- ' before those that link to "
         "it; behind a tab the weight of the link, if the index goes by weights. - reads standard "
         "input.",
-        kind=Path,
         metavar="FILE|-",
-        fronts=CLI,
     )
     draft_name: str | None = option(
         None,
         "What the draft is called in the answer; an URL, for --exclude-same-site.",
-        kind=str,
         metavar="NAME",
         unset="draft",
-        fronts=CLI,
     )
-    skip_unknown: bool = option(
-        False, "Leave out the draft's links with unknown pages.", fronts=CLI
-    )
+    skip_unknown: bool = option(False, "Leave out the draft's links with unknown pages.")
 
 
 @dataclass(frozen=True)

@@ -28,18 +28,29 @@ class RankOptions(Options):
     side: str | None = option(
         None,
         "Of a bipartite graph print the ranks of this side alone, such as item.",
-        kind=str,
         metavar="NAME",
         unset="both",
         fronts=CLI,
     )
 
+    toward: tuple[str, ...] = option(
+        (),
+        "Personalize: jumps go to this node, as often as its weight says, 1 if there is none. "
+        "Repeatable.",
+        metavar="NODE[=WEIGHT]",
+        unset="to any node",
+        fronts=CLI,
+    )
+    personalization: tuple[str, ...] = option(
+        (),
+        "Personalize: jumps go to the nodes in FILE, which has a node and its weight a line, with "
+        "a tab between them; or .csv, or Parquet. Repeatable.",
+        metavar="FILE",
+        fronts=CLI,
+    )
+
     damping: float = option(
-        0.85,
-        "The probability that a step follows a link; else it jumps.",
-        low=0,
-        high=1,
-        open=True,
+        0.85, "The probability that a step follows a link; else it jumps.", low=0, high=1, open=True
     )
     dangling: str = option(
         "spread",
@@ -59,11 +70,7 @@ class RankOptions(Options):
     )
     max_sweeps: int = option(10_000, "How many sweeps to make at most.", low=1)
     until_top_stable: int | None = option(
-        None,
-        "Stop when the order of the top K stands, too, for three sweeps.",
-        kind=int,
-        low=1,
-        metavar="K",
+        None, "Stop when the order of the top K stands, too, for three sweeps.", low=1, metavar="K"
     )
     precision: str = option(
         "double", "How to store ranks meanwhile. Sums are always double.", choices=PRECISIONS
@@ -78,7 +85,6 @@ class RankOptions(Options):
         None,
         "Keep everything on disk but one of so many blocks, even if it fits; the ranks are the "
         "same.",
-        kind=int,
         low=1,
         metavar="COUNT",
         unset="as --memory needs",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from cocite.options.core import Options, option
 
@@ -22,8 +23,6 @@ class ServeOptions(Options):
     graphs: tuple[str, ...] = option(
         (),
         "Where the graph of an INDEX is now, if it was moved. Reasons and refined answers read it.",
-        kind=str,
-        many=True,
         flag="--graph",
         metavar="DIR",
     )
@@ -48,14 +47,12 @@ class ServeOptions(Options):
         "The root of the site whose pages are named by their paths, such as "
         "https://example.org/docs/: /embed links to the pages there, and not to the page of this "
         "server.",
-        kind=str,
         metavar="URL",
     )
     no_requests: bool = option(False, "Log only what is wrong, and not every request.")
     threads: int | None = option(
         None,
         "How many questions a process answers at a time.",
-        kind=int,
         low=1,
         high=256,
         unset="all cores, shared out among the processes, 2 at least; 8 with --cluster",
@@ -72,7 +69,6 @@ class ServeOptions(Options):
         None,
         "Milliseconds that nine answers of ten are to take at most. Under load answers are made of "
         "fewer samples for that, and say of how many.",
-        kind=float,
         low=1,
         metavar="MS",
         unset="50; with --cluster the deadline",
@@ -99,18 +95,16 @@ class ServeOptions(Options):
     max_batch: int = option(
         1000, "How many nodes a batch may have.", low=1, high=100_000, section="Load"
     )
-    api_keys: str | None = option(
+    api_keys: Path | None = option(
         None,
         "Answer only those who show one of the keys in this file, which has their hashes. It is "
         "read again on SIGHUP.",
-        kind=str,
         metavar="FILE",
         section="Safety",
     )
     new_key: str | None = option(
         None,
         "Make a key instead: print it, and the line of the file of keys.",
-        kind=str,
         metavar="NAME",
         section="Safety",
     )
@@ -121,8 +115,6 @@ class ServeOptions(Options):
         (),
         "Let scripts of this site ask from browsers, such as https://example.org, or * for all "
         "(CORS). It can be given several times.",
-        kind=str,
-        many=True,
         metavar="URL",
         unset="none",
         section="Safety",
@@ -131,8 +123,6 @@ class ServeOptions(Options):
         (),
         "Answer to this name, too, such as that of a proxy, where --host is this machine alone and "
         "there are no keys. It can be given several times.",
-        kind=str,
-        many=True,
         metavar="NAME",
         unset="localhost and addresses",
         section="Safety",
@@ -140,8 +130,6 @@ class ServeOptions(Options):
     frame_ancestors: tuple[str, ...] = option(
         (),
         "Let pages of this site embed ours. It can be given several times.",
-        kind=str,
-        many=True,
         metavar="URL",
         unset="none",
         section="Safety",
@@ -150,14 +138,12 @@ class ServeOptions(Options):
         None,
         "Have samples answer from several machines, all of which see INDEX: HOST:PORT of the head "
         "of a Ray cluster, auto for the one that is here, or local:N for N nodes on this machine.",
-        kind=str,
         metavar="ADDRESS",
         section="Cluster",
     )
     shards: int | None = option(
         None,
         "How many pieces the samples are shared out in.",
-        kind=int,
         low=1,
         unset="two a node",
         section="Cluster",

@@ -6,8 +6,10 @@ A source is a stored index, a stored graph, or anything that holds links, which 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cocite.options.common import CLI
 from cocite.options.core import Options, option
@@ -16,83 +18,68 @@ DIRECTION_NAMES = ("in", "out", "both", "any")
 
 
 @dataclass(frozen=True)
-class SourceOptions(Options):
+class SourceOptions(Options, fronts=CLI):
     """How a path on the command line becomes a graph or an index."""
 
     bipartite: bool = option(
         False,
         "The two columns of LINKS are two kinds of nodes, user and item, with names of their own; "
         "only nodes of one kind are compared. An item is named as it is, a user as user:NAME.",
-        fronts=CLI,
     )
     no_cache: bool = option(
         False,
         "Cache nothing. Otherwise the index of LINKS or of a GRAPH is cached, and used again until "
         "they change (cocite info --cache).",
-        fronts=CLI,
     )
     titles: tuple[str, ...] = option(
         (),
         "Show titles beside the names of a file of LINKS: a table of names and titles, a file or "
         "one of a database, such as 'sqlite:///site.db#pages'. They are cached with the links. "
         "Repeatable.",
-        kind=str,
-        many=True,
         metavar="FILE|DATABASE#TABLE",
-        fronts=CLI,
     )
 
 
 @dataclass(frozen=True)
-class QuerySource(SourceOptions):
+class QuerySource(SourceOptions, fronts=CLI):
     """How a path on the command line becomes an index that answers."""
 
     graphs: tuple[str, ...] = option(
         (),
         "Where the graph of an INDEX is now, if it was moved. Repeat it for an index that was "
         "refreshed from several graphs.",
-        kind=str,
-        many=True,
         flag="--graph",
         metavar="DIR",
-        fronts=CLI,
     )
     exclude_nodes: Path | None = option(
         None,
         "Leave these nodes out of a file of LINKS: named in this file, one a line, with all links "
         "to and from them, such as hubs that are linked with all.",
-        kind=Path,
         metavar="FILE",
-        fronts=CLI,
     )
     side: str | None = option(
         None,
         "Of what is bipartite the side of the nodes that are named, such as user.",
-        kind=str,
         metavar="NAME",
         unset="the side of the targets, item",
-        fronts=CLI,
     )
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Those of questions, by name."""
 
 
 @dataclass(frozen=True)
-class GraphQueryOptions(Options):
+class GraphQueryOptions(Options, fronts=CLI):
     """What is chosen where a GRAPH or LINKS answers; an INDEX was built with its own."""
 
     measure: str | None = option(
-        None,
-        "What similar means (see: cocite measures).",
-        kind=str,
-        metavar="NAME",
-        unset="neighbourhood",
-        fronts=CLI,
+        None, "What similar means (see: cocite measures).", metavar="NAME", unset="neighbourhood"
     )
     direction: str | None = option(
         None,
         "Which links count.",
-        kind=str,
         metavar=f"[{'|'.join(DIRECTION_NAMES)}]",
         unset="as for cocite index",
-        fronts=CLI,
     )
-    unweighted: bool = option(False, "Ignore the weights of links.", fronts=CLI)
+    unweighted: bool = option(False, "Ignore the weights of links.")
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Those of the index that is made, by name."""

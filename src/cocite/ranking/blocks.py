@@ -1,22 +1,18 @@
 """Sweeps over the links of the core, in memory or on disk in blocks of destinations.
 
-In memory (:class:`Resident`), links are by row, in the order in which a row's sum is made. On disk
-(:class:`Blocked`), a block is a range of nodes. In memory are then its rows' sums, as far as they
-are made, and their own contributions z; all else is read in order, as streams in scratch:
+In memory, links are by row, in the order in which a row's sum is made. On disk a block is a range
+of nodes. Its rows' sums and its own contributions z are in memory; scratch streams hold all else:
 
     inner    between rows of one block    by row: those from rows above, those from rows below
     outer    from rows of other blocks    by source, as words (``engine/arrangement.py``)
 
-and the links to the block's dangling nodes, its *tails*, likewise. Outer links are read by source,
-so that z is read in order too, a window at a time. A row's sum has the order that it has in memory
-(``kernels/rank_blocks.py``), so the ranks are the same to the bit, whatever the blocks.
-
-Blocks are cut so that their nodes and rows, 8 bytes each, take about the same.
+and the links to the block's dangling nodes, its *tails*, likewise. So z is read in order too, a
+window at a time. Sums have the same order in memory and on disk (``kernels/rank_blocks.py``): ranks
+are equal to the bit. Blocks are cut so that their nodes and rows, 8 bytes each, take equally much.
 
 Cost: arranging takes 60 to 100 ns an outer link, 5 an inner one; each block reads all of z once a
-sweep. Disk: 4 bytes an inner link, 8 an outer one at most (8 and 16 with weights), 16 a row and 8 a
-node.
-Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+sweep. Disk: 4 bytes an inner link, up to 8 an outer one (8 and 16 with weights), 16 a row, 8 a
+node. Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +33,11 @@ from cocite.storage import Scratch, Stream, evict
 
 _ZERO = np.uint64(0)
 
-
-Rows = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32] | None]
-"""Where the links of each row begin, the rows that they come from, and weights, as kernels take
-them.
+Rows = tuple[
+    NDArray[np.uint64] | None, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32] | None
+]
+"""Where the links of each row begin (None: where the row before ends) and end, the rows that they
+come from, and weights.
 """
 
 
@@ -48,7 +45,7 @@ class CoreLinks(ABC):
     """The links of one core, in ``blocks``, for as many sweeps as needed.
 
     ``loops`` is the weight of the link that each row has to itself; ``sent`` is how many bytes of
-    values blocks have sent each other, where they live apart.
+    values partitions have sent each other.
     """
 
     blocks: int = 1
@@ -61,7 +58,7 @@ class CoreLinks(ABC):
 
     @abstractmethod
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """(nodes of a block, what their in-neighbors contribute by ``z``): all, or dangling ones.
+        """Yield (nodes of a block, what links bring them by ``z``), for all nodes or dangling ones.
 
         The array may be the same for several blocks.
         """
@@ -79,50 +76,71 @@ class CoreLinks(ABC):
         return
 
 
-def compacted(
-    links: tuple[NDArray[Any], ...],
-    degrees: NDArray[np.uint32],
-    number: NDArray[np.uint32],
-    core: int,
-) -> tuple[Rows, Rows, NDArray[Any], int]:
-    """Write the links of ``core`` rows in the order of their sums.
+class MemoryBlock:
+    """Links in memory to the ``rows`` of a core, and to the dangling nodes among ``number``.
 
-    ``links`` are (offsets, sources, weights or an empty array) of all nodes. Returns those to rows,
-    those to dangling nodes, the weight of each row's link to itself, and how many links come from
-    nodes outside of the core.
+    ``links`` are (offsets, sources, weights or an empty array) of all nodes that have a ``number``.
+    ``lost`` counts the links that come from nodes outside the core.
     """
-    from cocite.kernels import rank
 
-    edges, weighted = int(links[0][-1]), links[2].size > 0
-    loops: NDArray[Any] = np.empty(core, np.float32 if weighted else np.uint8)
-    rows = _room(core, edges, weighted)
-    lost = int(rank.compact(links, number, rows, loops))
-    tails = _room(number.size - core, edges - int(rows[0][-1]), weighted)
-    lost += int(rank.compact_tails(links, degrees, number, tails))
-    to_rows, to_tails = ((*each[:2], each[2] if weighted else None) for each in (rows, tails))
-    return to_rows, to_tails, loops, lost
+    def __init__(
+        self,
+        links: tuple[NDArray[Any], ...],
+        degrees: NDArray[np.uint32],
+        number: NDArray[np.uint32],
+        core: int,
+        rows: slice,
+    ) -> None:
+        from cocite.kernels import rank
 
+        edges, weighted = int(links[0][-1]), links[2].size > 0
 
-def _room(
-    rows: int, links: int, weighted: bool
-) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32]]:
-    """For so many links, at most: what is not written takes no memory."""
-    begins = np.empty(rows + 1, np.uint64)
-    begins[0] = 0
-    return begins, np.empty(links, np.uint32), np.empty(links * weighted, np.float32)
+        def room(rows: int) -> tuple[NDArray[Any], ...]:
+            """For all links: what is not written takes no memory."""
+            begins = np.zeros(rows + 1, np.uint64)
+            return begins, np.empty(edges, np.uint32), np.empty(edges * weighted, np.float32)
+
+        begins, *found = room(core)
+        middles = np.empty(core, np.uint64)
+        loops = np.empty(core, np.float32 if weighted else np.uint8)
+        tails = room(number.size - core)
+        out = begins, middles, *found
+        self.lost = int(rank.compact(links, degrees, number, out, tails, loops))
+        self._degrees, self._number, self.loops = degrees, number, loops[rows]
+        self._tails = (*tails[:2], tails[2] if weighted else None)
+        here = begins[rows.start : rows.stop + 1]
+        columns = found[0], found[1] if weighted else None
+        self._last, self._rows = begins[-1], (here, *columns)
+        self.whole: Rows = None, here[1:], *columns
+        self.above: Rows = here[:-1], middles[rows], *columns
+        self.below: Rows = middles[rows], here[1:], *columns
+
+    def collect_above(self, z: NDArray[Any], sums: Vector) -> None:
+        """Add to the ``sums`` of the rows what they get from above them."""
+        from cocite.kernels import rank
+
+        rank.collect(self.above, _ZERO, self._last, z, sums)
+
+    def gather(self, nodes: slice, z: NDArray[Any], all_rows: bool) -> Vector:
+        """float64[nodes]: what some nodes get by links, all of them or the dangling ones."""
+        from cocite.kernels import rank
+
+        sums = np.empty(nodes.stop - nodes.start)
+        ends = self._number[nodes], self._degrees[nodes], z, all_rows
+        rank.gather(self._tails, self._rows, self.loops, *ends, sums)
+        return sums
 
 
 class Resident(CoreLinks):
-    """In memory; ``core`` has the links to its rows."""
+    """In memory."""
 
     def __init__(self, lumped: Lumped) -> None:
-        self._lumped = lumped
-        links = lumped.links_of(0, lumped.nodes)
-        self.core, self._tails, self.loops, lost = compacted(
-            links, lumped.degrees, lumped.number, lumped.core
-        )
-        lumped.check_sources(lost)
-        self._so_far = np.zeros(lumped.core)
+        self._nodes, links = slice(0, lumped.nodes), lumped.links_of(0, lumped.nodes)
+        core = lumped.core
+        self._block = MemoryBlock(links, lumped.degrees, lumped.number, core, slice(0, core))
+        lumped.check_sources(self._block.lost)
+        self.core, self.loops = self._block.whole, self._block.loops
+        self._so_far = np.zeros(core)
 
     def sweep(self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector) -> None:
         """One pass over the links."""
@@ -132,29 +150,17 @@ class Resident(CoreLinks):
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
         """All nodes at once."""
-        from cocite.kernels import rank
-
-        lumped = self._lumped
-        sums = np.empty(lumped.nodes)
-        rank.gather_tails(self._tails, lumped.degrees, z, sums)
-        if all_rows:
-            rank.gather_rows(self.core, lumped.number, self.loops, z, sums)
-        yield slice(0, lumped.nodes), sums
+        yield self._nodes, self._block.gather(self._nodes, z, all_rows)
 
 
-# -- arranged ----------------------------------------------------------------------------
+# -- arranging links on disk -------------------------------------------------------------
 
 
-_Sides = tuple[Strip, Strip]
-"""A strip of sources below a block, and one of sources above it."""
-
-
-@dataclass(frozen=True)
-class Outer:
+class Outer(NamedTuple):
     """The strips of links from rows below a block, and of those from rows above it."""
 
-    below: tuple[Strip, ...]
-    above: tuple[Strip, ...]
+    below: list[Strip]
+    above: list[Strip]
 
 
 @dataclass(frozen=True)
@@ -167,24 +173,157 @@ class CoreBlock:
     outer_tails: Outer
 
 
-@dataclass(frozen=True)
 class Inner:
     """``rows`` uint64[core + 1], or [nodes + 1] for tails; ``links`` uint32, rows numbered within
-    the block; ``weights``.
+    the block; ``weights``. The latter are of one stretch until all is finished.
     """
 
-    rows: NDArray[np.uint64]
-    links: NDArray[np.uint32]
-    weights: NDArray[np.float32]
+    def __init__(self, lumped: Lumped, rows: int) -> None:
+        self.rows: NDArray[np.uint64] = lumped.scratch.zeros(rows + 1, np.uint64)
+        self._streams = _streams(lumped.scratch)
+        most = _stretch(lumped)
+        self.links: NDArray[np.uint32] = np.empty(most, np.uint32)
+        self.weights: NDArray[np.float32] = np.empty(most * lumped.weighted, np.float32)
 
-    def of(self, first: int, last: int) -> tuple[NDArray[Any] | None, ...]:
+    @property
+    def written(self) -> int:
+        """How many links there are so far."""
+        return self._streams[0].size
+
+    def part(self, rows: slice) -> tuple[NDArray[Any], ...]:
+        """What ``deal`` takes for a block."""
+        return self.rows[rows.start : rows.stop + 1], self.links, self.weights
+
+    def append(self, count: int) -> None:
+        """Write the first ``count`` links of a stretch."""
+        self._streams[0].append(self.links[:count])
+        self._streams[1].append(self.weights[:count])
+        evict(self.rows)
+
+    def finish(self) -> None:
+        """Map what was written."""
+        self.links, self.weights = (stream.finish() for stream in self._streams)
+
+    def of(self, first: int, last: int) -> Rows:
         """What kernels take for some rows."""
         weights = self.weights if self.weights.size else None
-        return self.rows[first : last + 1], self.links, weights
+        return None, self.rows[first + 1 : last + 1], self.links, weights
 
     def evict(self, first: int, last: int, begin: int, end: int) -> None:
         """Give back some rows and links."""
         evict(self.rows[first : last + 1], self.links[begin:end], self.weights[begin:end])
+
+
+class _Sorter:
+    """Sorts outer links into strips; ``keys`` and ``weights`` are of one strip."""
+
+    def __init__(self, lumped: Lumped) -> None:
+        self._lumped, self.lost = lumped, 0
+        self._words, self._weights = _streams(lumped.scratch)
+        most = lumped.room.strip(lumped.weighted)
+        self.keys = np.empty(most, np.uint64)
+        self.weights = np.empty(most * lumped.weighted, np.float32)
+
+    def flush(self, count: int, split: int, found: Outer) -> None:
+        """Sort and write the first ``count`` keys: a strip of the sources below row ``split``, and
+        one of the others; count those that have no number as ``lost``.
+        """
+        keys, weights = sorted_links(self.keys[:count], self.weights[:count])
+        self.lost += (lost := self._rename(keys))
+        middle = int(np.searchsorted(keys, np.uint64(split << 32))) if not lost else 0
+        for part, strips in ((slice(middle), found.below), (slice(middle, None), found.above)):
+            begin = self._words.size
+            words, beside = words_of(keys[part], weights[part])
+            self._words.append(words)
+            self._weights.append(beside)
+            if words.size:
+                strips.append((begin, self._words.size))
+
+    def _rename(self, keys: NDArray[np.uint64]) -> int:
+        from cocite.kernels import rank_blocks
+
+        number, lost, at = self._lumped.number, np.zeros(1, np.uint64), np.uint64(0)
+        for part in pieces(0, number.size, size=max(1, self._lumped.room.piece // 4)):
+            at = np.uint64(rank_blocks.rename(keys, at, np.uint64(part.stop), number, lost))
+            evict(number[part])
+            if at == keys.size:
+                break
+        return int(lost[0])
+
+    def finish(self) -> SourceWords:
+        """Map what was written."""
+        return SourceWords(self._words.finish(), self._weights.finish())
+
+
+class _Dealer:
+    """Deals the links of block after block to ``inner`` (from above, from below, to tails) and
+    ``outer`` (to rows, to tails).
+    """
+
+    def __init__(self, lumped: Lumped) -> None:
+        self._lumped, self._lost = lumped, 0
+        self.inner = tuple(Inner(lumped, n) for n in (lumped.core, lumped.core, lumped.nodes))
+        self.outer = _Sorter(lumped), _Sorter(lumped)
+        kind = np.float32 if lumped.weighted else np.uint8
+        self.loops: NDArray[Any] = lumped.scratch.zeros(lumped.core, kind)
+
+    @property
+    def lost(self) -> int:
+        """How many links come from nodes that have none, by their degrees."""
+        return self._lost + sum(sorter.lost for sorter in self.outer)
+
+    def deal(self, nodes: slice, rows: slice) -> CoreBlock:
+        """Deal the links to one block."""
+        from cocite.kernels import rank_blocks as kernels
+
+        lumped, found = self._lumped, CoreBlock(nodes, rows, Outer([], []), Outer([], []))
+        codes, counts = self._local_rows(nodes, rows), np.zeros(kernels.COUNTS, np.uint64)
+        kinds = (kernels.OUTER, found.outer), (kernels.OUTER_TAILS, found.outer_tails)
+        outer = [array for sorter in self.outer for array in (sorter.keys, sorter.weights)]
+
+        def flush(links: int) -> None:
+            """Sort what has no room for so many more."""
+            for sorter, (kind, strips) in zip(self.outer, kinds, strict=True):
+                if int(counts[kind]) + links > sorter.keys.size:
+                    sorter.flush(int(counts[kind]), rows.start, strips)
+                    counts[kind] = 0
+
+        above, below, tails = self.inner
+        for first, last, begin, end in lumped.stretches(nodes.start, nodes.stop, _stretch(lumped)):
+            flush(end - begin)
+            counts[:3], counts[-3:] = 0, [each.written for each in self.inner]
+            kernels.deal(
+                lumped.links_of(first, last),
+                tuple(np.uint64(n) for n in (begin, end, first, nodes.start)),
+                codes,
+                counts,
+                (above.part(rows), below.part(rows)),
+                tails.part(nodes),
+                tuple(outer),
+                self.loops[rows],
+            )
+            for each, count in zip(self.inner, counts[:3].tolist(), strict=True):
+                each.append(count)
+            lumped.rest_links(first, last, begin, end)
+            evict(self.loops)
+        flush(self.outer[0].keys.size + 1)
+        self._lost += int(counts[kernels.LOST])
+        return found
+
+    def _local_rows(self, nodes: slice, rows: slice) -> NDArray[np.uint32]:
+        """What ``deal`` has for each node of a block."""
+        from cocite.kernels import rank
+        from cocite.kernels.rank_blocks import LEFT_OUT, TAIL
+
+        lumped = self._lumped
+        codes = np.empty(nodes.stop - nodes.start, np.uint32)
+        for part in pieces(nodes.start, nodes.stop, lumped.number, lumped.degrees):
+            number, degrees = lumped.number[part], lumped.degrees[part]
+            piece = codes[part.start - nodes.start : part.stop - nodes.start]
+            np.subtract(number, np.uint32(rows.start), out=piece)
+            outside = number == rank.NO_NODE
+            piece[outside] = np.where(degrees[outside] == 0, TAIL, LEFT_OUT)
+        return codes
 
 
 def _cut(lumped: Lumped) -> list[tuple[slice, slice]]:
@@ -208,146 +347,6 @@ def _cut(lumped: Lumped) -> list[tuple[slice, slice]]:
     return [(slice(a, b), slice(low, high)) for (a, low), (b, high) in pairwise(cuts)]
 
 
-class _InnerDraft:
-    """What an :class:`Inner` is written to; ``links`` and ``weights`` are of one stretch."""
-
-    def __init__(self, lumped: Lumped, rows: int) -> None:
-        self.rows: NDArray[np.uint64] = lumped.scratch.zeros(rows + 1, np.uint64)
-        self._links, self._weights = _streams(lumped.scratch)
-        most = _stretch(lumped)
-        self.links = np.empty(most, np.uint32)
-        self.weights = np.empty(most if lumped.weighted else 0, np.float32)
-
-    @property
-    def written(self) -> int:
-        return self._links.size
-
-    def part(self, rows: slice) -> tuple[NDArray[Any], ...]:
-        """What ``deal`` takes for a block."""
-        return self.rows[rows.start : rows.stop + 1], self.links, self.weights
-
-    def append(self, count: int) -> None:
-        self._links.append(self.links[:count])
-        self._weights.append(self.weights[:count])
-
-    def finish(self) -> Inner:
-        return Inner(self.rows, self._links.finish(), self._weights.finish())
-
-
-class _OuterDraft:
-    """What an :class:`Outer` is written to; ``keys`` and ``weights`` are of one strip."""
-
-    def __init__(self, lumped: Lumped) -> None:
-        self._lumped = lumped
-        self._words, self._weights = _streams(lumped.scratch)
-        most = lumped.room.strip(lumped.weighted)
-        self.keys = np.empty(most, np.uint64)
-        self.weights = np.empty(most if lumped.weighted else 0, np.float32)
-
-    def append(self, count: int, split: int) -> tuple[Strip, Strip, int]:
-        """Sort and write the first ``count`` keys: the strip of the sources below row ``split``,
-        that of the others, and how many of the sources have no number.
-        """
-        keys, weights = sorted_links(self.keys[:count], self.weights[:count])
-        lost = self._rename(keys)
-        middle = int(np.searchsorted(keys, np.uint64(split << 32))) if not lost else 0
-        begin = self._words.size
-        self._write(keys[:middle], weights[:middle])
-        between = self._words.size
-        self._write(keys[middle:], weights[middle:])
-        return (begin, between), (between, self._words.size), lost
-
-    def _rename(self, keys: NDArray[np.uint64]) -> int:
-        from cocite.kernels import rank_blocks
-
-        number, lost, at = self._lumped.number, np.zeros(1, np.uint64), np.uint64(0)
-        for part in pieces(0, number.size, size=max(1, self._lumped.room.piece // 4)):
-            at = np.uint64(rank_blocks.rename(keys, at, np.uint64(part.stop), number, lost))
-            evict(number[part])
-            if at == keys.size:
-                break
-        return int(lost[0])
-
-    def _write(self, keys: NDArray[np.uint64], weights: NDArray[np.float32]) -> None:
-        words, beside = words_of(keys, weights)
-        self._words.append(words)
-        self._weights.append(beside)
-
-    def finish(self) -> SourceWords:
-        return SourceWords(self._words.finish(), self._weights.finish())
-
-
-class _Dealer:
-    """Deals the links of block after block to ``inner`` (from above, from below, to tails) and
-    ``outer`` (to rows, to tails).
-    """
-
-    def __init__(self, lumped: Lumped) -> None:
-        self._lumped, self.lost = lumped, 0
-        self.inner = tuple(_InnerDraft(lumped, n) for n in (lumped.core, lumped.core, lumped.nodes))
-        self.outer = _OuterDraft(lumped), _OuterDraft(lumped)
-        kind = np.float32 if lumped.weighted else np.uint8
-        self.loops: NDArray[Any] = lumped.scratch.zeros(lumped.core, kind)
-
-    def deal(self, nodes: slice, rows: slice) -> CoreBlock:
-        """Deal the links to one block."""
-        from cocite.kernels import rank_blocks as kernels
-
-        lumped = self._lumped
-        codes, counts = self._encoded(nodes, rows), np.zeros(kernels.COUNTS, np.uint64)
-        above, below, tails = self.inner
-        full: tuple[list[_Sides], list[_Sides]] = ([], [])
-        kinds = list(zip((kernels.OUTER, kernels.OUTER_TAILS), self.outer, full, strict=True))
-        for first, last, begin, end in lumped.stretches(nodes.start, nodes.stop, _stretch(lumped)):
-            for kind, draft, strips in kinds:
-                if int(counts[kind]) + end - begin > draft.keys.size:
-                    strips.append(self._flush(draft, counts, kind, rows))
-            counts[:3], counts[-3:] = 0, [draft.written for draft in self.inner]
-            links = lumped.links_of(first, last)
-            at = tuple(np.uint64(n) for n in (begin, end, first, nodes.start))
-            to_rows, to_tails = ((draft.keys, draft.weights) for draft in self.outer)
-            inner = above.part(rows), below.part(rows)
-            kernels.deal_rows(links, at, codes, counts, *inner, to_rows, self.loops[rows])
-            kernels.deal_tails(links, at, codes, counts, tails.part(nodes), to_tails)
-            for rest, count in zip(self.inner, counts[:3].tolist(), strict=True):
-                rest.append(count)
-                evict(rest.rows)
-            lumped.rest_links(first, last, begin, end)
-            evict(self.loops)
-        for kind, draft, strips in kinds:
-            strips.append(self._flush(draft, counts, kind, rows))
-        self.lost += int(counts[kernels.LOST])
-        return CoreBlock(nodes, rows, *map(_outer, full))
-
-    def _encoded(self, nodes: slice, rows: slice) -> NDArray[np.uint32]:
-        """What ``deal`` has for each node of a block."""
-        from cocite.kernels import rank
-        from cocite.kernels.rank_blocks import LEFT_OUT, TAIL
-
-        lumped = self._lumped
-        codes = np.empty(nodes.stop - nodes.start, np.uint32)
-        for part in pieces(nodes.start, nodes.stop, lumped.number, lumped.degrees):
-            number, degrees = lumped.number[part], lumped.degrees[part]
-            piece = codes[part.start - nodes.start : part.stop - nodes.start]
-            np.subtract(number, np.uint32(rows.start), out=piece)
-            outside = number == rank.NO_NODE
-            piece[outside] = np.where(degrees[outside] == 0, TAIL, LEFT_OUT)
-        return codes
-
-    def _flush(
-        self, draft: _OuterDraft, counts: NDArray[np.uint64], kind: int, rows: slice
-    ) -> _Sides:
-        below, above, lost = draft.append(int(counts[kind]), rows.start)
-        counts[kind] = 0
-        self.lost += lost
-        return below, above
-
-
-def _outer(strips: list[_Sides]) -> Outer:
-    below, above = (tuple(s for s in side if s[0] < s[1]) for side in zip(*strips, strict=True))
-    return Outer(below, above)
-
-
 def _streams(scratch: Scratch) -> tuple[Stream, Stream]:
     """For numbers of nodes, and for weights."""
     assert scratch.directory is not None
@@ -360,7 +359,7 @@ def _stretch(lumped: Lumped) -> int:
     return max(1, min(room.piece // 8, room.strip(lumped.weighted) // 4, lumped.graph.edges))
 
 
-# -- blocked -----------------------------------------------------------------------------
+# -- sweeps on disk ----------------------------------------------------------------------
 
 
 class Blocked(CoreLinks):
@@ -371,8 +370,10 @@ class Blocked(CoreLinks):
         dealer = _Dealer(lumped)
         self._blocks = [dealer.deal(nodes, rows) for nodes, rows in _cut(lumped)]
         lumped.check_sources(dealer.lost)
-        self._upper, self._lower, self._tails = (draft.finish() for draft in dealer.inner)
-        self._outer, self._outer_tails = (draft.finish() for draft in dealer.outer)
+        for inner in dealer.inner:
+            inner.finish()
+        self._upper, self._lower, self._tails = dealer.inner
+        self._outer, self._outer_tails = (sorter.finish() for sorter in dealer.outer)
         self.loops, self.blocks = dealer.loops, len(self._blocks)
 
     def sweep(self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector) -> None:
@@ -388,19 +389,14 @@ class Blocked(CoreLinks):
                 whole = last - (int(lower.rows[last]) > end)
                 here = first - rows.start
                 if whole > first:
-                    rank.sweep(
-                        lower.of(first, whole),
-                        (np.uint64(begin), np.uint64(here), np.uint64(first)),
-                        so_far[here : whole - rows.start],
-                        mine,
-                        facts[first:whole],
-                        damping,
-                        sums,
-                    )
+                    at = tuple(np.uint64(n) for n in (begin, here, first))
+                    part = so_far[here : whole - rows.start]
+                    its = facts[first:whole]
+                    rank.sweep(lower.of(first, whole), at, part, mine, its, damping, sums)
                 if whole < last:  # a row's links are cut here
-                    its = max(begin, int(lower.rows[whole]))
                     part = so_far[whole - rows.start : last - rows.start]
-                    _collect(lower, whole, last, its, end, mine, part)
+                    behind = max(begin, int(lower.rows[whole]))
+                    _collect(lower, whole, last, behind, end, mine, part)
                 lower.evict(first, last, begin, end)
                 evict(facts[first:last])
             _write(mine, z, rows)

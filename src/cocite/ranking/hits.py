@@ -2,21 +2,16 @@
 
     authority = A' hub,    hub = A authority,    each divided by its sum
 
-with A[u, v] = 1 if u links to v, over and over, from hubs that are all equal. What comes of it is
-the part of A' 1 that lies among the vectors of the largest eigenvalue of A' A: one vector, if that
-eigenvalue is simple, as it usually is.
+with A[u, v] = 1 if u links to v, over and over, from hubs that are all equal: the part of A' 1 that
+lies among the vectors of the largest eigenvalue of A' A.
 
 Convention: hubs sum to 1, and so do authorities, as in NetworkX; in Kleinberg's paper their squares
-do. All links count the same. A graph without links has neither.
+do. All links count the same. Error: the change shrinks by the unknown ratio of the two largest
+eigenvalues a sweep; the result has the last L1 change of the authorities, and no bound.
 
-Error: the change shrinks by the ratio of the two largest eigenvalues a sweep, which nobody knows
-beforehand; so the change of the authorities in the last sweep (L1) is told, and no bound on the
-error. It ends by count if it must, and then says that it has not converged.
-
-Cost: two scans a sweep (``engine/scan.py``), one along in-links and one along out-links, which are
-made first. Memory: the links twice and 24 bytes a node; with less, links and vectors are on disk,
-and the scores are the same to the bit. Making out-links takes 8 bytes a node and 16 MB at least.
-Source: Kleinberg 1999, *Authoritative sources in a hyperlinked environment*.
+Cost: two scans a sweep (``engine/scan.py``), along in-links and out-links, which are made first.
+Memory: the links twice and 24 bytes a node; with less, links and vectors are on disk, and scores
+are equal to the bit. Source: Kleinberg 1999, *Authoritative sources in a hyperlinked environment*.
 """
 
 from __future__ import annotations
@@ -27,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocite.engine.plan import ScanPlan, plan_scan
 from cocite.engine.scan import Fold, Scan
@@ -186,3 +182,46 @@ def _normalize(values: Vector) -> None:
 def _distance(one: Vector, other: Vector) -> float:
     sums = (float(np.abs(one[p] - other[p]).sum()) for p in pieces(0, one.size, one, other))
     return math.fsum(sums)
+
+
+# -- PageRank by power iteration, for measures that are built on its scores ----------------
+
+#     x = damping * (sum over in-neighbors u of x[u] / out-degree(u))
+#         + (1 - damping) + damping * (rank of dangling nodes) / nodes            sum of x = nodes
+#
+# The rank of dangling nodes is spread over all nodes evenly; the mean score is 1, so that a score
+# does not shrink as the graph grows. The map shrinks vectors of sum 0 by the damping d, so after a
+# step with L1 change c the vector is within c d / (1 - d) of the solution, and within 2 nodes d**k
+# after k steps (Banach). It ends when either is at most 1e-12 * nodes: the mean error of a score is
+# then at most 1e-12. Cost: log(5e-13) / log(damping) scans at most, 175 for 0.85; 32 bytes a node.
+
+_ACCURACY = 1e-12
+
+
+def power_scores(scan: Scan, degrees: NDArray[np.uint32], damping: float) -> NDArray[np.float64]:
+    """Scores of mean 1, float64[nodes].
+
+    Parameters
+    ----------
+    scan
+        A scan with one lane of float64 over the links, of every node, that pass rank to it.
+    degrees
+        uint32[nodes]: to how many nodes each node passes rank.
+    damping
+        The share of steps that follow a link, in (0, 1).
+    """
+    nodes, dangling = degrees.size, degrees == 0
+    scores, after, shares = np.ones(nodes), np.empty(nodes), np.empty(nodes)
+    enough = _ACCURACY * nodes
+    for _ in range(math.ceil(math.log(_ACCURACY / 2) / math.log(damping))):
+        np.divide(scores, degrees, out=shares, where=~dangling)
+        shares[dangling] = 0
+        scan(shares, Fold.SUM, out=after)
+        after *= damping
+        after += 1 - damping + damping * float(scores[dangling].sum()) / nodes
+        np.subtract(after, scores, out=shares)
+        change = float(np.abs(shares, out=shares).sum())
+        scores, after = after, scores
+        if change * damping / (1 - damping) <= enough:
+            break
+    return scores

@@ -3,37 +3,18 @@
     x = damping * (sum over in-neighbors u of x[u] / out-degree(u)) + (1 - damping) * p
         + damping * (rank of dangling nodes) * q                                     sum of x = 1
 
-On a weighted graph the share x[u] / out-degree(u) is x[u] w(u, v) / sum of w over u's out-links.
+On a weighted graph u passes on x[u] w(u, v) / sum of w over u's out-links. p is the personalization
+(uniform by default) and q where dangling nodes' rank goes: p (the default, as in NetworkX), or
+uniform; or dangling nodes are removed first, as often as asked, as the paper does. With q = p the
+dangling term only scales the solution of (I - damping P') y = p (``ranking/solver.py``), x = y /
+sum(y); another q takes a second solution.
 
-p is the personalization (uniform by default) and q where dangling nodes' rank goes: p (the
-default, as in NetworkX), or uniform; or dangling nodes are removed first, as often as asked, as
-the paper does.
-
-Solved as a linear system, (I - damping P') y = p with x = y / sum(y), because with q = p the
-dangling term only scales the solution; another q takes a second solution. Gauss-Seidel sweeps in
-order of id on the core (``kernels/rank.py``): each sweep is followed by one scalar that
-restores the balance of the total mass, which removes the slowest component of the error. On web
-graphs in URL order that takes half as many passes over the links as power iteration. After every
-eighth sweep the last six iterates are combined to what lies ahead of them (``ranking/solver.py``),
-which saves a third to a half of the sweeps there.
-
-Error: for x with sum 1, ||x - x*||_1 <= ||G x - x||_1 / (1 - damping), as G shrinks vectors of
-sum 0 by the damping. A sweep solves rows exactly but for what later rows changed. So its residual
-is at most what all changes pass on to other rows of the core, and what the balance moves: that
-bound stops the iteration; the residual reported is computed from the result.
+Error: for x with sum 1, ||x - x*||_1 <= ||G x - x||_1 / (1 - damping), as G shrinks vectors of sum
+0 by the damping. A bound on the residual stops the iteration; the result's is computed anew.
 
 Cost: a pass over the links a sweep. Memory: the links twice and 166 bytes a node; or any amount,
-from 8 MB on (``ranking/vectors.py``).
-Source: Haveliwala, *Efficient computation of PageRank*, 2 and 5; Del Corso, Gulli, Romani 2005
-(the linear system).
-
-Where the surfer goes who does not follow a link: the personalization, as it is given and told.
-
-Given are names with weights, names alone, or a vector; the weights of a node that is named twice
-add up. Told is the teleport, float64[nodes] of sum 1. By default it is the same for all nodes.
-
-A file of weights is read when the teleport is made, row by row, so it may be as large as the graph.
-Source: Haveliwala, *Efficient computation of PageRank*, 2.
+from 8 MB on (``ranking/vectors.py``). Source: Haveliwala, *Efficient computation of PageRank*, 2
+and 5; Del Corso, Gulli, Romani 2005 (the linear system).
 """
 
 from __future__ import annotations

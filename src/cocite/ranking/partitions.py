@@ -1,17 +1,14 @@
-"""PageRank of a graph in blocks that each live somewhere: messages of values at block borders.
+"""PageRank of a graph in partitions, which exchange the values at their borders.
 
     a sweep      every block: what its rows get from sources above them, by the values of the last
                  sweep, all blocks at a time; then block after block, ascending: what they get from
                  sources below, by the values of this sweep, and the new values of its rows
-    a message    the values at the border of two blocks (``engine/border.py``)
+    a message    the values at the border of two blocks (``engine/partitions.py``)
 
-It is the Gauss-Seidel sweep of ``kernels/rank.py``: a row's sum takes the sources above it in
-ascending order, then those below it, and each block numbers the nodes that it reads so that this is
-the order of its links. So sums, and ranks, are those of one machine, to the bit, whatever the
-blocks; the price is that what rows get from below is added up by one block at a time.
-
-Links are with the blocks alone. What is of all nodes, degrees, teleport, the solution, is with the
-conductor (``ranking/solver.py``), in memory or in scratch files.
+A row's sum takes the sources above it in ascending order, then those below it, and each block
+numbers the nodes that it reads so that this is the order of its links. So ranks are those of one
+machine, to the bit; the price is that one block at a time adds what rows get from below. Only the
+blocks hold links. The conductor (``ranking/solver.py``) holds degrees, teleport and solution.
 
 Cost of a block: a pass over its links a sweep. Memory: 8 bytes a link and 60 a node, and 12 for
 each node of another block that it reads, or that reads it.
@@ -29,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.cluster.threads import Alone, WorkerPool
-from cocite.engine.border import Border, BorderWorker, connect
+from cocite.engine.partitions import Border, BorderWorker, connect
 from cocite.errors import WorkerLost
 from cocite.graph.partitions import BlockedGraph, GraphBlock
-from cocite.ranking.blocks import CoreLinks, Rows, compacted
+from cocite.ranking.blocks import CoreLinks, MemoryBlock
 from cocite.ranking.core import NO_WEIGHTS, Flags, Lumped
 from cocite.ranking.vectors import RankRoom, Vector, scale
 
@@ -51,73 +48,51 @@ class RankBlock(BorderWorker):
     ) -> None:
         """Open and check the block."""
         store = GraphBlock(folder, block, digest)
-        self._offsets, self._sources = store.offsets, store.sources
-        weights = store.weights if weighted else None
+        self._offsets, weights = store.offsets, store.weights if weighted else None
         self._weights: NDArray[np.float32] = NO_WEIGHTS if weights is None else weights
         self._whole = Border.of(store.sources, store.first, cuts)
+        self._places = partial(self._whole.places, store.sources)
 
-    # -- what links are counted for -----------------------------------------------------
+    # -- counting links, arranging them -----------------------------------------------------
 
     def nodes(self) -> NDArray[np.uint32]:
-        """The nodes whose values it reads, ascending, its own among them."""
+        """Return the nodes whose values it reads, ascending, its own among them."""
         return self._whole.reads
 
     def count(self, taken: NDArray[np.uint8], values: NDArray[Any], weights: bool) -> NDArray[Any]:
-        """What ``rank.add_links`` makes of the ``values`` of the nodes that it reads, by its rows
-        that are ``taken``, with or without the weights.
+        """Return what ``rank.add_links`` makes of the ``values`` of the nodes that it reads, by its
+        rows that are ``taken``, with or without the weights.
         """
         from cocite.kernels import rank
 
         found, taken = values.copy(), taken.copy()
-        places = self._whole.places(self._sources)
-        links = self._offsets, places, self._weights if weights else None
+        links = self._offsets, self._places(), self._weights if weights else None
         rank.add_links(links, _ZERO, self._offsets[-1], taken, _ZERO, found)
         return found
 
-    # -- the core, arranged ----------------------------------------------------------------
-
     def arrange(self, degrees: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
         """Write the links of its core in the order of their sums, by the ``degrees`` of the nodes
-        that it reads: the weights of the rows' links to themselves, and how many links come from
-        nodes outside of the core.
+        that it reads; return the weights of the rows' links to themselves, and how many links come
+        from nodes outside the core.
         """
         from cocite.kernels import rank
 
         inside, own = (degrees != 0) & (degrees != rank.GONE), self._whole.own
         self.border = self._whole.restricted(inside)
         number = np.where(inside, np.cumsum(inside, dtype=np.uint32) - 1, rank.NO_NODE)
-        number = number.astype(np.uint32)
-        self._degrees = degrees[own].copy()
         # All nodes that are read, as if those of other blocks had no links and were not dangling.
         offsets = np.zeros(degrees.size + 1, np.uint64)
         offsets[own.start : own.stop + 1] = self._offsets
         offsets[own.stop + 1 :] = self._offsets[-1]
         tails = np.full(degrees.size, rank.GONE, np.uint32)
-        tails[own] = self._degrees
-        links = offsets, self._whole.places(self._sources), self._weights
-        core, self._tails, loops, lost = compacted(links, tails, number, self.border.reads.size)
-        self._loops = loops[self.border.own].copy()
-        self._upper, self._lower = self._parted(core)
-        return self._loops, lost
-
-    def _parted(self, core: Rows) -> tuple[Rows, Rows]:
-        """The rows' links from above, and those from below, each in order."""
-        begins, links, weights = core
-        rows = self.border.own
-        begins = begins[rows.start : rows.stop + 1]
-        size = int(begins[-1])
-        row = np.repeat(np.arange(begins.size - 1), np.diff(begins).astype(np.int64))
-        above = links[:size] > row + rows.start
-        found: list[Rows] = []
-        for taken in (above, ~above):
-            ends = np.zeros(begins.size, np.uint64)
-            np.cumsum(np.bincount(row[taken], minlength=begins.size - 1), out=ends[1:])
-            kept = None if weights is None else weights[:size][taken]
-            found.append((ends, links[:size][taken], kept))
-        return found[0], found[1]
+        tails[own] = degrees[own]
+        links, core = (offsets, self._places(), self._weights), self.border.reads.size
+        own_rows = self.border.own
+        self._links = MemoryBlock(links, tails, number.astype(np.uint32), core, own_rows)
+        return self._links.loops.copy(), self._links.lost
 
     def core(self) -> NDArray[np.uint32]:
-        """The nodes of the core that it reads."""
+        """Return the nodes of the core that it reads."""
         return self.border.reads
 
     # -- sweeps -----------------------------------------------------------------------------
@@ -134,46 +109,30 @@ class RankBlock(BorderWorker):
 
     def above(self) -> None:
         """Begin a sweep: what rows get from above, by the values of the last one."""
-        self._so_far = self._gathered(self._upper, np.zeros(self._loops.size))
+        self._so_far = np.zeros(self._links.loops.size)
+        self._links.collect_above(self._z, self._so_far)
 
     def sweep(
         self, first: int, damping: float, sums: Vector, *messages: NDArray[Any] | None
     ) -> tuple[object, ...]:
-        """The rest of a sweep, when blocks below are done: its sums float64[4], and its values for
-        each block. ``first`` is the number of its first row in the whole core.
+        """Make the rest of a sweep, when blocks below are done; return its sums float64[4], and its
+        values for each block. ``first`` is the number of its first row in the whole core.
         """
         from cocite.kernels import rank
 
         self.border.receive(messages, self._z)
         at = _ZERO, np.uint64(self.border.own.start), np.uint64(first)
         found = sums.copy()
-        rank.sweep(self._lower, at, self._so_far, self._z, self._facts, damping, found)
+        rank.sweep(self._links.below, at, self._so_far, self._z, self._facts, damping, found)
         return found, *self.border.messages(self._z[self.border.own])
 
-    def _gathered(self, links: Rows, sums: Vector) -> Vector:
-        from cocite.kernels import rank
-
-        rank.collect(links, _ZERO, links[0][-1], self._z, sums)
-        return sums
-
-    # -- results -----------------------------------------------------------------------------
-
     def own(self) -> NDArray[Any]:
-        """The values of its rows."""
+        """Return the values of its rows."""
         return self._z[self.border.own].copy()
 
     def gather(self, all_rows: bool) -> Vector:
         """float64[its nodes]: what they get by links, all of them or the dangling ones."""
-        from cocite.kernels import rank
-
-        sums = np.empty(self._degrees.size)
-        rank.gather_tails(self._tails, self._degrees, self._z, sums)
-        if all_rows:
-            self.above()
-            got = self._gathered(self._lower, self._so_far)
-            got += self._loops.astype(np.float64) * self.own().astype(np.float64)
-            sums[(self._degrees != 0) & (self._degrees != rank.GONE)] = got
-        return sums
+        return self._links.gather(self._whole.own, self._z, all_rows)
 
 
 # -- conductor ---------------------------------------------------------------------------
@@ -291,6 +250,11 @@ class PartitionedLinks(CoreLinks):
         self._sent: list[list[Any]] = [[None] * self.blocks for _ in range(self.blocks)]
         self._factor = 1.0
 
+    def _settle(self, block: int) -> None:
+        """Have a block take what blocks above it sent in the last sweep."""
+        sent = [self._sent[o][block] if o > block else None for o in range(self.blocks)]
+        self._crew.call(block, "settle", self._factor, *sent)
+
     def _begin(self, z: NDArray[Any], facts: Vector | None) -> None:
         number = self._lumped.number
         for block in range(self.blocks):
@@ -324,29 +288,16 @@ class PartitionedLinks(CoreLinks):
         self._log.append(1.0)
 
     def _swept(self, sums: Vector) -> Vector:
-        crew = self._crew
-        before, now = self._sent, [[None] * self.blocks for _ in range(self.blocks)]
+        crew, carried = self._crew, sums
+        now: list[list[Any]] = []
         for block in range(self.blocks):
-            messages = [
-                before[other][block] if other > block else None for other in range(self.blocks)
-            ]
-            crew.call(block, "settle", self._factor, *messages)
+            self._settle(block)
             crew.call(block, "above")
-        carried: Any = sums
         for block in range(self.blocks):
-            messages = [
-                now[other][block] if other < block else None for other in range(self.blocks)
-            ]
-            carried, *sent = crew.call(
-                block,
-                "sweep",
-                self._first[block],
-                self._damping,
-                carried,
-                *messages,
-                answers=1 + self.blocks,
-            )
-            now[block] = sent
+            messages = [sent[block] for sent in now] + [None] * (self.blocks - block)
+            asked = self._first[block], self._damping, carried, *messages
+            carried, *sent = crew.call(block, "sweep", *asked, answers=1 + self.blocks)
+            now.append(sent)
         found: Vector = crew.take([carried])[0]
         assert self._z is not None
         self._sent, self._factor = now, 1.0
@@ -362,7 +313,7 @@ class PartitionedLinks(CoreLinks):
 
     def fetch(self, z: NDArray[Any]) -> None:
         """Bring the values of the last sweep here: workers lost later begin with them."""
-        _retried(self._crew, lambda: self._settle(z), self._restore)
+        _retried(self._crew, lambda: self._bring(z), self._restore)
         self._log = []
 
     def replaced(self, z: NDArray[Any]) -> None:
@@ -392,11 +343,10 @@ class PartitionedLinks(CoreLinks):
         for block, (first, last) in enumerate(pairwise(self._lumped.cuts)):
             yield slice(first, last), _retried(self._crew, partial(gather, block), restore)
 
-    def _settle(self, z: NDArray[Any]) -> None:
+    def _bring(self, z: NDArray[Any]) -> None:
         """Bring the values of all blocks here, and to each other."""
         for block in range(self.blocks):
-            messages = [self._sent[o][block] if o > block else None for o in range(self.blocks)]
-            self._crew.call(block, "settle", self._factor, *messages)
+            self._settle(block)
         parts = self._crew.take([self._crew.call(b, "own")[0] for b in range(self.blocks)])
         for block, part in enumerate(parts):
             z[self._first[block] : self._first[block + 1]] = part

@@ -1,27 +1,17 @@
 """The linear system behind PageRank, (I - damping P') y = p, on one graph, in any memory.
 
-The iteration runs on the core, the nodes with out-links (``ranking/core.py``), in Gauss-Seidel
-sweeps (``kernels/rank.py``) over links in memory, on disk (``ranking/blocks.py``) or with workers
-(``ranking/partitions.py``). The order of the arithmetic is the same in all, so the ranks are, to
-the bit.
+Gauss-Seidel sweeps in order of id run on the core, the nodes with out-links (``ranking/core.py``),
+whose links are in memory, on disk (``ranking/blocks.py``) or with workers
+(``ranking/partitions.py``): the order of the arithmetic is the same, so the ranks are, to the bit.
+A sweep is followed by one scalar that restores the balance of the total mass, the slowest component
+of the error, and every eighth by an extrapolation. On web graphs in URL order that takes a quarter
+to a third of power iteration's passes.
 
-After every eighth sweep follows reduced rank extrapolation. The sweeps of a web shrink what is left
-of the error slowly in a few directions and fast in all others. So the combination of the last
-iterates whose step is least lies far ahead of the last one (``kernels/rank.py``): on web graphs it
-takes a third to a half of the sweeps away. It cannot spoil anything:
+A sweep solves rows exactly but for what later rows changed. So its residual is at most what all
+changes pass on to other rows of the core, and what the balance moves.
 
-* The error that is certified is that of a sweep, whatever it began with.
-* A combination is never negative.
-* A combination after which eight sweeps have not halved the residual is the last one. From there on
-  it is sweeps alone, which converge. That also happens where steps are nothing but rounding.
-
-Its sums go over pieces of one size in order, and the system of five equations is solved here, so it
-is the same to the bit wherever the vectors lie. It costs five copies and two passes over six
-vectors in eight sweeps, and from the third sweep on the memory of five vectors of the core. With
-workers the conductor fetches the values of the core for it, in six sweeps of eight.
-
-Source: Haveliwala, *Efficient computation of PageRank*, 3.2 (blocks); the core: Lee, Golub,
-Zenios 2003.
+Source: Haveliwala, *Efficient computation of PageRank*, 3.2 (blocks); Lee, Golub, Zenios 2003 (the
+core).
 """
 
 from __future__ import annotations
@@ -42,6 +32,16 @@ from cocite.ranking.core import Lumped
 from cocite.ranking.stopping import StoppingRule, SweepState
 from cocite.ranking.vectors import PIECE, RankRoom, Vector, order_of, pieces, scale, total
 from cocite.storage import evict
+
+# Reduced rank extrapolation (``kernels/rank.py``): the sweeps of a web shrink what is left of the
+# error slowly in a few directions and fast in all others, so the combination of the last iterates
+# whose step is least lies far ahead of the last one. It takes a third to a half of the sweeps away,
+# and cannot spoil anything: the error that is certified is that of a sweep, whatever it began with;
+# a combination is never negative; and one after which eight sweeps have not halved the residual is
+# the last one, which also happens where steps are nothing but rounding. Its sums go over pieces of
+# one size in order, and the system of five equations is solved here, so it is the same to the bit
+# wherever the vectors lie. Cost: five copies and two passes over six vectors in eight sweeps, and
+# the memory of five vectors of the core; with workers the conductor fetches the values for it.
 
 _EVERY = 8
 """Sweeps from one extrapolation to the next."""

@@ -1,22 +1,17 @@
-"""What a ranking takes, told before it begins: everything in memory, or all on disk but one block.
+"""What a ranking takes, known before it begins; and vectors, gone over a piece at a time.
 
     in memory     166 bytes a node at most and the links twice (181, and weights twice as well)
     in blocks     any amount of memory from 8 MB on
 
-In blocks, a fifth of the memory, or half of a larger one, is for the block itself: for each of
-its nodes the sum that is being made, and for each node of the core its contribution z, 8 bytes
-each. The rest holds what passes by. So the number of blocks goes as the nodes over the memory, and
-each block reads all of z once:
+In blocks, a fifth of the memory, or half of a larger one, is for the block itself: 8 bytes for each
+of its nodes and its core nodes. The rest holds what passes by. The number of blocks goes as the
+nodes over the memory, and each block reads all contributions z once:
 
     bytes read a sweep  = blocks * 8 a core node + 68 a core node + 4 to 8 a link of the core
     bytes of scratch    = 8 a link (16 with weights) and 160 a node at most
 
-Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
-
-Vectors of one number a node, in memory or in scratch files, gone over a piece at a time.
-
-Pieces are of one size, so a sum does not depend on where the vector lies: every piece is added up
-by NumPy, and these sums exactly (``math.fsum``). A piece's memory is given back when it is done.
+Pieces are of one size, so a sum does not depend on where the vector lies: NumPy adds up every
+piece, and ``math.fsum`` these sums. Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations

@@ -176,7 +176,9 @@ class EvidenceReader(SummingReader):
         if factor == 0:
             return NOTHING
         found = self._inner.reasons(first, second, settings, graphs)
-        return replace(found, shares=found.shares * factor, unplaced=found.unplaced * factor)
+        return replace(
+            found, shares=found.shares * factor, unattributed=found.unattributed * factor
+        )
 
 
 def refuse_evidence(parts: Sequence[StoredPart], asked: WholeSettings) -> None:

@@ -73,12 +73,12 @@ class Explainer:
 class Reason(NamedTuple):
     """A page that makes two nodes a and b similar, and how.
 
-    ``share`` is what it adds to their score. ``links`` says which links were looked at, ``in`` or
-    ``out``, or links either way: ``any``, or ``both`` for a node and itself, and for lists of what
-    is near by either. Of these a page has one reason, with the paths of the last part of a blend
-    that has it. Each node of a path is a neighbor, by these, of the one before it. The paths are
-    names, from a and from b to the page, both ends included, each of ``steps`` steps. For walks
-    they are the ones that carry most of the share, of the ``samples`` in which the walks meet
+    ``contribution`` is what it adds to their score. ``links`` says which links were looked at,
+    ``in`` or ``out``, or links either way: ``any``, or ``both`` for a node and itself, and for
+    lists of what is near by either. Of these a page has one reason, with the paths of the last part
+    of a blend that has it. Each node of a path is a neighbor, by these, of the one before it. The
+    paths are names, from a and from b to the page, both ends included, each of ``steps`` steps. For
+    walks they are the ones that carry most of the share, of the ``samples`` in which the walks meet
     there.
 
     A path that is not known is empty, and ``steps`` is None then: for ``pagesim``, which holds what
@@ -89,7 +89,7 @@ class Reason(NamedTuple):
     """
 
     node: str
-    share: float
+    contribution: float
     links: str
     samples: int | None
     steps: int | None
@@ -98,8 +98,9 @@ class Reason(NamedTuple):
 
 
 class Why(NamedTuple):
-    """A score taken apart: the shares of ``reasons``; ``rest``, which is that of ``others`` further
-    ones; and ``unplaced``, which comes of pages that are not known, add up to ``score``.
+    """A score taken apart: the shares of ``reasons``; ``remaining``, which is that of ``others``
+    further ones; and ``unattributed``, which comes of pages that are not known, add up to
+    ``score``.
 
     Unplaced is what samples say whose graph is not at hand, in an index that was refreshed, and of
     ``xjaccard`` what comes of pages that are gone since, or that the index does not keep.
@@ -108,18 +109,18 @@ class Why(NamedTuple):
     score: float
     reasons: list[Reason]
     others: int
-    rest: float
-    unplaced: float = 0.0
+    remaining: float
+    unattributed: float = 0.0
 
 
 class PageWhy(NamedTuple):
-    """What one of several query nodes adds: its own ``score``, its ``share`` of
+    """What one of several query nodes adds: its own ``score``, its ``contribution`` of
     theirs, and ``why`` it has this score.
     """
 
     node: str
     score: float
-    share: float
+    contribution: float
     why: Why
 
 
@@ -154,7 +155,7 @@ def explained(
         known = stored.nodes + len(each.gone)
         if (
             bool((each.nodes >= known).any())
-            or not np.isfinite([*each.shares, each.unplaced]).all()
+            or not np.isfinite([*each.shares, each.unattributed]).all()
         ):
             raise stored.damaged()
     if score <= 0:  # parts below the last digit of a score are not reasons of it
@@ -190,9 +191,11 @@ def explained(
             )
         )
     others = order[k:]
-    unplaced = added(r.part.weight * f.unplaced for r, f in zip(readers, found, strict=True))
+    unattributed = added(
+        r.part.weight * f.unattributed for r, f in zip(readers, found, strict=True)
+    )
     rest = round(float(shares[others].sum()), 12)
-    return Why(score, reasons, others.size, rest, round(unplaced, 12))
+    return Why(score, reasons, others.size, rest, round(unattributed, 12))
 
 
 def _once(

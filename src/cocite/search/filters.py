@@ -1,4 +1,4 @@
-"""Which nodes may be hits: those with a prefix, those of a list, those of other sites.
+"""Which nodes may be hits: by their scores and names, those of a list, those of other sites.
 
 In a bipartite graph, only nodes of the side of the query node. Filters apply to everything that a
 query touched, before the best are picked, so k hits are the best k that pass. A *site* is what
@@ -30,12 +30,14 @@ Ids = NDArray[np.uint32]
 @dataclass(frozen=True)
 class Filter:
     """``only`` and ``never`` are ascending ids, or None for no such condition; ``within`` is the
-    range of the ids that may be hits, None for all: the side of a bipartite graph.
+    range of the ids that may be hits, None for all: the side of a bipartite graph. Whatever
+    passes has a score above 0, and of ``min_score`` or more.
     """
 
     only: tuple[Ids, ...] = ()
     never: tuple[Ids, ...] = ()
     within: range | None = None
+    min_score: float = 0.0
 
     @classmethod
     def checked(
@@ -55,7 +57,7 @@ class Filter:
             only.append(names.with_prefix(prefix))
         if among is not None:
             if isinstance(among, str):
-                raise UsageError("among is one text; give a list of names")
+                raise UsageError("only is one text; give a list of names")
             only.append(np.unique(names.ids(list(among))))
         if exclude_prefix is not None:
             never.append(names.with_prefix(exclude_prefix))
@@ -68,7 +70,7 @@ class Filter:
         if names.sides is not None and nodes:
             names.sides.check_alike(nodes, names.names(np.array(nodes, np.uint32)))
             within = names.sides.side_of(nodes[0])
-        return cls(tuple(only), tuple(never), within)
+        return cls(tuple(only), tuple(never), within, options.min_score)
 
     def on_side_of(self, names: Names, node: int) -> Filter:
         """The same of the side of a node alone, if there are two."""
@@ -76,14 +78,25 @@ class Filter:
 
     @property
     def empty(self) -> bool:
-        """Whether all nodes pass."""
+        """Whether all nodes pass that score :attr:`floor` or more."""
         return not self.only and not self.never and self.within is None
 
-    def best(
-        self, scratch: QueryScratch, k: int, min_score: float
-    ) -> tuple[Ids, NDArray[np.float64]]:
-        """The best ``k`` of the nodes touched that pass and score ``min_score`` or more, and above
-        0; the scratch is zero again.
+    @property
+    def floor(self) -> float:
+        """The least score of a hit, in grains."""
+        return max(1.0, float(np.rint(self.min_score * GRAINS)))
+
+    def of_any_score(self) -> Filter:
+        """The same for scores that are estimates: better ones follow, see :meth:`passing`."""
+        return replace(self, min_score=0.0)
+
+    def passing(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which of some scores a hit may have."""
+        found: NDArray[np.bool_] = scores >= max(self.min_score, 1e-12)
+        return found
+
+    def best(self, scratch: QueryScratch, k: int) -> tuple[Ids, NDArray[np.float64]]:
+        """The best ``k`` of the nodes touched that pass; the scratch is zero again.
 
         Returns uint32[h] and float64[h, 2], grains and variances: by grains descending, then by id
         ascending.
@@ -91,7 +104,7 @@ class Filter:
         from cocite.kernels import totals
 
         self._apply(scratch)
-        floor, most = floor_of(min_score), min(k, scratch.have)
+        floor, most = self.floor, min(k, scratch.have)
         ids, best = np.empty(most, np.uint32), np.empty((most, 2))
         found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
         return ids[:found], best[:found]
@@ -112,11 +125,6 @@ class Filter:
         kept = touched[keep]
         scratch.touched[: kept.size] = kept
         scratch.have = kept.size
-
-
-def floor_of(min_score: float) -> float:
-    """The least score of a hit, in grains."""
-    return max(1.0, float(np.rint(min_score * GRAINS)))
 
 
 def _among(nodes: Ids, ids: Ids) -> NDArray[np.bool_]:

@@ -117,7 +117,7 @@ class Index:
         return self.stored.samples if self.remote is None else self.remote.samples
 
     @property
-    def lost(self) -> tuple[Lost, ...]:
+    def missing_samples(self) -> tuple[Lost, ...]:
         """The files of samples that are missing or damaged: the others answer.
 
         The logger ``cocite`` warns when an index is opened that has some, and when a question finds
@@ -192,16 +192,16 @@ class Index:
         found.remote, found._whole, found._answered = None, self, answered
         return found
 
-    def first(self, samples: int) -> Index:
+    def with_samples(self, samples: int) -> Index:
         """The same index with its first samples only, as if it had been built with so many.
 
         Of remote samples those of the shards that are least busy. Raises
         :class:`~cocite.errors.UsageError` if it has fewer, or none.
         """
         if self.remote is None:
-            return Index(self.stored.first(samples), self.means, self.given)
+            return Index(self.stored.with_samples(samples), self.means, self.given)
         found = copy(self)
-        found.remote = self.remote.first(samples)
+        found.remote = self.remote.with_samples(samples)
         return found
 
     # -- related nodes -------------------------------------------------------------------
@@ -374,7 +374,7 @@ class Index:
         options = ScoreOptions.of(options, given)
         searcher = self.now
         checked = searcher.stored.ask_settings(options.settings)
-        confidence, bound = options.confidence, options.bound
+        confidence, bound = options.confidence, options.interval
         checked_confidence(confidence, bound)
         pair = searcher.pair_of(a, b)
         level = searcher.level(checked, options)
@@ -413,7 +413,7 @@ class Index:
         count = self.means.threads if threads is None else checked_threads(threads)
         searcher, options = self.now, ScoreOptions.of(options, given)
         checked = searcher.stored.ask_settings(options.settings)
-        confidence, bound = options.confidence, options.bound
+        confidence, bound = options.confidence, options.interval
         checked_confidence(confidence, bound)
         level = searcher.level(checked, options)
 
@@ -451,8 +451,8 @@ class Index:
         :meth:`similarity`.
 
         The answer has the ``score``; its ``reasons``, by share descending, then by node id
-        ascending; how many ``others`` there are and the ``rest``, their share; and what is
-        ``unplaced``, as its samples' graph is not given. Raises :class:`UnknownNode`,
+        ascending; how many ``others`` there are and the ``remaining``, their share; and what is
+        ``unattributed``, as its samples' graph is not given. Raises :class:`UnknownNode`,
         :class:`UsageError` also for a graph that is not the index's, :class:`NotAStore` if the
         graph is needed and not found, and :class:`Damaged` if graph and index do not fit.
         """

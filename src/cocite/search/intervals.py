@@ -7,7 +7,7 @@ probability ``confidence`` = 1 - failure the truth is in the interval, whatever 
                  another (``kernels/totals.py``); by default
     bernstein    +- sqrt(2 V log(4 / failure) / N) + 7 R log(4 / failure) / (3 (N - 1)), V being
                  the samples' variance
-    theorem5     +- max(1, R) sqrt(7 log(2 / failure) / (6 N)), the papers' bound, for R <= 1
+    hoeffding     +- max(1, R) sqrt(7 log(2 / failure) / (6 N)), the papers' bound, for R <= 1
 
 All hold for any N, unlike a multiple of the standard error. For hits of wikispeedia by PSimRank,
 betting intervals are 0.46 times as wide as Bernstein's at 100 samples, and a tenth wider than 1.96
@@ -56,7 +56,7 @@ from cocite.deadline import check
 from cocite.errors import UsageError
 from cocite.index.layouts.reader import PairEvidence, SampledReader, Span
 from cocite.measures import WholeSettings
-from cocite.options.query import BOUNDS, DEFAULT_BOUND
+from cocite.options.query import DEFAULT_INTERVAL, INTERVALS
 from cocite.search.hits import Score, scores_of
 from cocite.search.scorer import Ids, Nodes, Scorer
 
@@ -371,8 +371,8 @@ def checked_confidence(confidence: float, bound: str, name: str = "confidence") 
     """Raises :class:`UsageError` for a level, called ``name``, or a bound that there is not."""
     if not isinstance(confidence, int | float) or not 0 < confidence < 1:
         raise UsageError(f"{name} is {confidence!r}; it is a number between 0 and 1, such as 0.95")
-    if bound not in BOUNDS:
-        raise UsageError(f"bound is {bound!r}; it is " + " or ".join(BOUNDS))
+    if bound not in INTERVALS:
+        raise UsageError(f"interval is {bound!r}; it is " + " or ".join(INTERVALS))
 
 
 def half_width(
@@ -384,13 +384,13 @@ def half_width(
 ) -> Floats:
     """Half-widths of the intervals of scores with these standard errors, elementwise.
 
-    ``samples`` is N, one for all or each its own; ``width`` is R; ``bound`` is one of those that
+    ``samples`` is N, one for all or each its own; ``width`` is R; ``interval`` is one of those that
     go by no more than that. With a single sample nothing is known but the range: R itself.
     """
     errors = np.asarray(stderr, np.float64)
     count = np.broadcast_to(np.asarray(samples, np.float64), errors.shape)
     failure = 1 - confidence
-    if bound == "theorem5":
+    if bound == "hoeffding":
         half = max(1.0, width) * np.sqrt(7 * math.log(2 / failure) / (6 * count))
     else:
         log = math.log(4 / failure)
@@ -401,7 +401,7 @@ def half_width(
 
 
 def around(
-    draws: Draws, confidence: float, bound: str = DEFAULT_BOUND
+    draws: Draws, confidence: float, bound: str = DEFAULT_INTERVAL
 ) -> tuple[Floats, Floats, Floats]:
     """The means of the values, and how far the truth may be below and above them: float64[hits]
     each.
@@ -459,7 +459,7 @@ def counted_ends(
 
 
 def leading_certain(
-    draws: Draws, confidence: float, bound: str = DEFAULT_BOUND, doubt: ArrayLike = 0.0
+    draws: Draws, confidence: float, bound: str = DEFAULT_INTERVAL, doubt: ArrayLike = 0.0
 ) -> int:
     """How many of the first hits, best first, are certain to score more than the next.
 
@@ -474,7 +474,7 @@ def leading_certain(
     while begin < draws.hits - 1:  # mostly one of the first few fails
         end = min(draws.hits, 2 * begin + _FEW)
         steps = draws.part(begin, end).steps()
-        if bound == "theorem5":  # the papers bound a difference as they bound a value
+        if bound == "hoeffding":  # the papers bound a difference as they bound a value
             steps = replace(steps, span=Span(0.0, 0.0, draws.span.width))
         means, below = _below(steps, confidence, bound)
         sure: NDArray[np.bool_] = means - below > doubts[begin : end - 1]

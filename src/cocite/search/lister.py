@@ -28,9 +28,9 @@ from cocite.constants import GRAINS
 from cocite.errors import InputError, UsageError
 from cocite.index import StoredIndex
 from cocite.measures import WholeSettings
-from cocite.options.query import DEFAULT_BOUND, DEFAULT_ORDER
+from cocite.options.query import DEFAULT_INTERVAL, DEFAULT_ORDER
 from cocite.resources import Resources
-from cocite.search.filters import Filter, Ids, floor_of
+from cocite.search.filters import Filter, Ids
 from cocite.search.hits import Hit, Hits, scores_of
 from cocite.search.intervals import Ends, Intervals, ListDraws, bets_of, certain_prefix
 from cocite.search.query import Order, Query, RanksLike
@@ -86,12 +86,12 @@ class Lister:
         release = None if found.draws is None else found.draws.release
 
         def certain() -> int:
-            return self._certain_ranks(found, query, certain_by_samples)
+            return self._certain_ranks(found, query, chosen.floor, certain_by_samples)
 
         if not others:
             return Hits(hits, lambda: min(certain(), len(hits)), release)
         ((least, _),) = others
-        clear = [place for place in range(len(hits)) if least[place] > query.min_score]
+        clear = [place for place in range(len(hits)) if least[place] > chosen.min_score]
         certainly = lambda: sum(i < certain() for i in clear)  # noqa: E731
         return Hits((hits[i] for i in clear), certainly, release)
 
@@ -99,6 +99,7 @@ class Lister:
         self,
         found: RankedList,
         query: Query,
+        floor: float,
         by_samples: Callable[[ListDraws, float, str], int],
     ) -> int:
         order, ids, (low, high) = query.order, found.ids, found.ends[0]
@@ -111,12 +112,12 @@ class Lister:
         elif found.certain is not None:
             count = found.certain
         elif found.draws is not None:
-            count = by_samples(found.draws, query.confidence, query.bound)
+            count = by_samples(found.draws, query.confidence, query.interval)
         else:
             count = certain_prefix(lows, highs)
         # The last hit of all has no next one.
         whole = 0 < ids.size <= order.k and count == ids.size - 1
-        return count + (whole and round(low[-1] * GRAINS) >= floor_of(query.min_score))
+        return count + (whole and round(low[-1] * GRAINS) >= floor)
 
     def listed(
         self,
@@ -139,22 +140,22 @@ class Lister:
         order, most = query.order, query.order.candidates
         plain = chosen.empty and len(levels) == 1 and query.min_confidence is None
         first = order.by == DEFAULT_ORDER and not order.looked.start
-        if plain and first and query.bound == DEFAULT_BOUND:
-            floor, bets = floor_of(query.min_score), bets_of(levels[0])
-            found = self._scorer.single_pass(nodes[0], most, floor, bets, settings)
+        if plain and first and query.interval == DEFAULT_INTERVAL:
+            bets = bets_of(levels[0])
+            found = self._scorer.single_pass(nodes[0], most, chosen.floor, bets, settings)
             if found is not None:
                 scores, errors, low, high = found.rows.T.tolist()
                 return RankedList(found.ids, scores, errors, [(low, high)], found.certain)
         if len(nodes) > 1:
             return self._together(nodes, query, chosen, settings, levels)
-        ids, best = self._scorer.top(nodes[0], ScoreQuery(most, query.min_score, chosen, settings))
+        ids, best = self._scorer.top(nodes[0], ScoreQuery(most, chosen, settings))
         if not levels:
             self._scorer.check(best[:, 0])
         places = self._ranks.places(order, ids, best[:, 0], query.ranks)
         ids, (scores, errors) = ids[places], scores_of(best[places])
         draws, ends = ListDraws(nodes, ids, settings), []
         if levels:
-            ends = self._intervals.of_list(draws, scores, levels, query.bound)
+            ends = self._intervals.of_list(draws, scores, levels, query.interval)
         sampled = draws if self._scorer.sampled else None
         return RankedList(ids, scores, errors, ends, draws=sampled)
 
@@ -167,15 +168,15 @@ class Lister:
         levels: Sequence[float],
     ) -> RankedList:
         order, most, intervals = query.order, query.order.candidates, self._intervals
-        best = ScoreQuery(most, query.min_score, chosen, settings)
+        best = ScoreQuery(most, chosen, settings)
         ids, grains = self._scorer.top_together(nodes, query.aggregate, best)
         places = self._ranks.places(order, ids, grains, query.ranks)
         ids, scores = ids[places], (grains[places] / GRAINS).tolist()
         draws = ListDraws(nodes, ids, settings)
         if query.aggregate == "min":
-            errors, ends = intervals.of_least(draws, levels, query.bound)
+            errors, ends = intervals.of_least(draws, levels, query.interval)
             return RankedList(ids, scores, errors, ends)
-        errors, ends = intervals.of_mean(draws, scores, levels, query.bound)
+        errors, ends = intervals.of_mean(draws, scores, levels, query.interval)
         sampled = draws if self._scorer.sampled else None
         return RankedList(ids, scores, errors, ends, draws=sampled)
 
@@ -188,7 +189,7 @@ class Lister:
             )
         assert query.level is not None
         most = query.order.candidates
-        best = ScoreQuery(most, query.min_score, chosen, settings)
+        best = ScoreQuery(most, chosen, settings)
         found = refiner.top(nodes[0], best, query.level)
         found = found.taken(self._ranks.places(query.order, found.ids, found.scores, query.ranks))
         scores, errors, low, high = found.columns()

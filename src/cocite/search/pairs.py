@@ -128,7 +128,7 @@ def _column(values: Any, title: str) -> Column:
     if isinstance(values, str | bytes):
         raise UsageError(f"{title} is one text; {_FORM}")
     if not isinstance(values, np.ndarray | list | tuple):
-        from cocite.io.object_kinds import names_in
+        from cocite.io.objects import names_in
 
         values = names_in(values)
     if not isinstance(values, np.ndarray):

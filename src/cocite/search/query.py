@@ -52,10 +52,9 @@ def checked_aggregate(aggregate: str) -> None:
 class Query:
     """A checked question for related nodes. Its filter depends on the nodes and is apart."""
 
-    min_score: float
     min_confidence: float | None
     confidence: float
-    bound: str
+    interval: str
     aggregate: str
     order: Order
     ranks: RanksLike
@@ -68,17 +67,16 @@ class Query:
         check_number("k", k, 1)
         if not options.min_score < float("inf"):
             raise UsageError(f"min_score is {options.min_score!r}; it is a number, 0 or more")
-        checked_confidence(options.confidence, options.bound)
+        checked_confidence(options.confidence, options.interval)
         if options.min_confidence is not None:
-            checked_confidence(options.min_confidence, options.bound, "min_confidence")
+            checked_confidence(options.min_confidence, options.interval, "min_confidence")
         order = Order.checked(
             options.order, options.candidates, options.ranks, int(k), options.offset
         )
         return cls(
-            options.min_score,
             options.min_confidence,
             options.confidence,
-            options.bound,
+            options.interval,
             options.aggregate,
             order,
             options.ranks,

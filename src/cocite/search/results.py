@@ -4,8 +4,8 @@ Each is made by ``of``, which asks the index. Measure, direction and settings ar
 answer went by, those of the index and those of the question in one.
 
 Of an index that has lost samples (``index/stored.py``) an answer has two facts more: ``samples``,
-how many answered, and ``lost``. A refined answer has ``target_error``, and ``error_bound``, how far
-off a score may be: it is larger where the target would have cost too much.
+how many answered, and ``missing_samples``. A refined answer has ``target_error``, and
+``error_bound``, how far off a score may be: it is larger where the target would have cost too much.
 
 Reasons have the fields of :class:`~cocite.search.explainer.Why`, with titles where the graph has
 any.
@@ -63,7 +63,7 @@ class RelatedDocument(Document):
     direction: str
     settings: dict[str, Value]
     confidence: float
-    bound: str
+    interval: str
     refined: bool
     certain_ranks: int
     hits: Sequence[Hit]
@@ -96,7 +96,7 @@ class RelatedDocument(Document):
             options.aggregate if len(names) > 1 else None,
             *query_of(index, options.settings),
             options.confidence,
-            options.bound,
+            options.interval,
             options.refined,
             hits.certain_ranks,
             hits,
@@ -156,7 +156,7 @@ class SimilarityDocument(Document):
     direction: str
     settings: dict[str, Value]
     confidence: float
-    bound: str
+    interval: str
     refined: bool
     found: Score
     surely: bool
@@ -174,7 +174,7 @@ class SimilarityDocument(Document):
         asked = query_of(index, options.settings)
         surely = _surely(index, refined)
         loss = loss_of(index) | reached(refined, options.target_error, [found])
-        level = options.confidence, options.bound, refined
+        level = options.confidence, options.interval, refined
         return cls(str(a), str(b), *asked, *level, found, surely, loss, index.titles_of([a, b]))
 
     def facts(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ class PairsDocument(Document):
     direction: str
     settings: dict[str, Value]
     confidence: float
-    bound: str
+    interval: str
     refined: bool
     pairs: Similarities
     titles: tuple[Sequence[str], Sequence[str]] | None
@@ -231,14 +231,15 @@ class PairsDocument(Document):
 @dataclass(frozen=True)
 class BatchDocument(Document):
     """A batch that is done: the ``nodes`` that it asked for itself, if an earlier run had asked for
-    others, all ``rows`` of ``output``, a file or a table, how many nodes are ``without_hits``, and
-    the ``bytes`` of the output, None if they are not known.
+    others, all ``rows`` of ``output``, a file or a table, how many
+    ``nodes_without_results`` there are, and the ``bytes`` of the output, None if they are not
+    known.
     """
 
     output: str
     nodes: int
     rows_written: int
-    without_hits: int
+    nodes_without_results: int
     seconds: float
     bytes: int | None
     loss: dict[str, Any]
@@ -267,8 +268,8 @@ class WhyDocument(Document):
     score: float
     reasons: Sequence[Reason]
     others: int
-    rest: float
-    unplaced: float
+    remaining: float
+    unattributed: float
     loss: dict[str, Any]
     titles: Mapping[str, str] | None
 
@@ -335,7 +336,7 @@ class WhyTogetherDocument(Document):
         """The reasons of a page stand beside what it adds."""
         pages = [
             {"node": page.node, **_title_of(page.node, self.titles)}
-            | {"score": page.score, "share": page.share}
+            | {"score": page.score, "contribution": page.contribution}
             | {
                 name: _reasons(value, self.titles) if name == "reasons" else value
                 for name, value in page.why._asdict().items()
@@ -376,13 +377,17 @@ def loss_of(index: Index) -> dict[str, Any]:
     """What an index says beside its answer: of samples that it is without, of how many pages it
     leaves aside, as they have more links than tell something.
     """
-    found: dict[str, Any] = {"samples": index.samples, "lost": index.lost} if index.lost else {}
+    found: dict[str, Any] = (
+        {"samples": index.samples, "missing_samples": index.missing_samples}
+        if index.missing_samples
+        else {}
+    )
     answered = index.answered
     if answered is not None and answered.shards < answered.of:
         shards = {"answered": answered.shards, "of": answered.of}
         found |= {"samples": answered.samples, "shards": shards}
-    passed_over = index.stored.passed_over
-    return found | ({"passed_over": passed_over} if passed_over else {})
+    excluded = index.stored.excluded
+    return found | ({"excluded": excluded} if excluded else {})
 
 
 def reached(
@@ -460,7 +465,7 @@ def _why_rows(why: Why | WhyDocument, titles: _Titles) -> list[tuple[Any, ...]]:
             zip(why.reasons, _reasons(why.reasons, titles), strict=True), 1
         )
     ]
-    for share, there in ((why.rest, why.others > 0), (why.unplaced, why.unplaced > 0)):
+    for share, there in ((why.remaining, why.others > 0), (why.unattributed, why.unattributed > 0)):
         if there:
             rows.append((None, None, share, *(None for _ in _why_titles(titles)[3:])))
     return rows

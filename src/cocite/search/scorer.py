@@ -55,10 +55,9 @@ Nodes = tuple[int, ...]
 
 
 class ScoreQuery(NamedTuple):
-    """What a list by scores holds: the best ``k`` nodes that pass a filter and score enough."""
+    """What a list by scores holds: the best ``k`` nodes that pass a filter."""
 
     k: int
-    min_score: float
     chosen: Filter
     settings: WholeSettings
 
@@ -133,7 +132,7 @@ class Scorer:
         """Return the list with its intervals by betting and its certain ranks, if there is a single
         reader that finds all of this by one kernel; the same to the bit as by separate calls.
 
-        ``floor`` is in grains (``filters.floor_of``), ``bets`` are those of ``intervals.bets_of``.
+        ``floor`` is in grains (:attr:`Filter.floor`), ``bets`` are those of ``intervals.bets_of``.
         """
         readers = self.reading(settings)
         if len(readers) != 1:
@@ -143,10 +142,10 @@ class Scorer:
 
     def top(self, node: int, query: ScoreQuery) -> tuple[Ids, NDArray[np.float64]]:
         """Return the ids of the best k, and float64[h, 2]: scores in grains, and variances."""
-        k, min_score, chosen, settings = query
+        k, chosen, settings = query
         with borrowed(self.stored.nodes) as scratch:
             self._gather(node, settings, scratch)
-            ids, best = chosen.best(scratch, k, min_score)
+            ids, best = chosen.best(scratch, k)
         for reader in self.reading(settings):
             own = reader.part.ask_settings(settings)
             best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, own)
@@ -167,7 +166,7 @@ class Scorer:
             scratch.have = ids.size
             scratch.touched[: ids.size] = ids
             scratch.totals[ids, 0] = combined
-            ids, best = query.chosen.best(scratch, query.k, query.min_score)
+            ids, best = query.chosen.best(scratch, query.k)
         return ids, best[:, 0]
 
     def _gather(self, node: int, settings: WholeSettings, scratch: QueryScratch) -> None:

@@ -18,7 +18,7 @@ from cocite.graph.names import Names
 from cocite.index import StoredIndex
 from cocite.index.layouts.part import DamagedShard
 from cocite.measures import WholeSettings
-from cocite.options.query import DEFAULT_BOUND, ScoreOptions
+from cocite.options.query import DEFAULT_INTERVAL, ScoreOptions
 from cocite.resources import Resources
 from cocite.search.explainer import Explainer
 from cocite.search.hits import Score
@@ -172,10 +172,10 @@ class Searcher:
 
         how = options.target_error, options.confidence
         level = Level.of_query(self.stored, settings, *how, above)
-        if options.bound != DEFAULT_BOUND and self.refiner:
+        if options.interval != DEFAULT_INTERVAL and self.refiner:
             raise UsageError(
-                f"refined answers have intervals of their own, not by {options.bound}: leave the "
-                "bound out"
+                f"refined answers have intervals of their own, not by {options.interval}: leave "
+                "--interval (interval=...) out"
             )
         return level
 

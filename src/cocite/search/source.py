@@ -56,12 +56,12 @@ def find_graphs(stored: StoredIndex, means: Resources, given: GivenGraph = None)
     def graph_of(digest: str) -> Graph | None:
         if digest in graphs:
             return _fitting(stored, graphs[digest])
-        generation = next(g for g in stored.freshness.generations if g.digest == digest)
+        generation = next(g for g in stored.freshness.snapshots if g.digest == digest)
         found = _there(stored, generation.path)
         if found is not None and found.digest == digest:
             graphs[digest] = found
             return _fitting(stored, found)
-        if len(stored.freshness.generations) == 1:
+        if len(stored.freshness.snapshots) == 1:
             return _fitting(stored, _remembered(stored))  # which says what is wrong
         return None
 
@@ -100,7 +100,7 @@ def _fitting(stored: StoredIndex, graph: Graph) -> Graph:
 
 def _source_of(stored: StoredIndex, given: GivenGraph) -> dict[str, Graph]:
     """The graphs given, by their digests."""
-    known = {generation.digest: generation.graph for generation in stored.freshness.generations}
+    known = {generation.digest: generation.graph for generation in stored.freshness.snapshots}
     graphs = {}
     each = (given,) if isinstance(given, Graph | str | os.PathLike) else given or ()
     for graph in (one if isinstance(one, Graph) else Graph.open(one) for one in each):

@@ -1,29 +1,15 @@
 """The application of one process, what every request goes through, and the server that runs it.
 
-    GET  /v1/related /v1/similarity /v1/why /v1/complete /v1/indexes      POST /v1/batch
-    GET  /openapi.json /docs                                              what there is, to read
-    GET  /healthz /readyz /metrics
-    and the pages (``pages/``)
+A request goes through ``Front``, CORS if it is allowed, and ``Guard``. ``Front`` bounds the
+address, adds headers, counts and logs. ``Guard`` asks for a key where keys are needed, and refuses
+questions that could not be answered in time before they are read. Cost: some 150 µs a request.
 
-A request goes through ``Front``, CORS if it is asked for, and ``Guard``. ``Front`` bounds the
-address, adds the headers that all answers have, counts and logs. ``Guard`` asks for a key where
-keys are needed, and refuses questions that could not be answered in time before they are read; not
-/healthz and /readyz. Cost: some 150 µs a request beside its question.
+A server of this machine alone that needs no key answers only by names that mean it: a web page can
+have a browser ask it, and have the page's own name lead to 127.0.0.1 (DNS rebinding), but it cannot
+forge ``Host``. Source: Jackson, Barth, Boneh et al. 2007, *Protecting browsers from DNS rebinding*.
 
-A server that listens at this machine alone, and asks for no key, is asked by some names only. Pages
-of any site may have a browser ask a server on the same machine. The browser keeps the answers from
-them, unless the name of the site is made to lead to 127.0.0.1 (DNS rebinding): then the page and
-the server seem to be of one site. What cannot be forged is the name that the browser asks by, so
-that is to be ``localhost``, an address, or a name that whoever started the server gave.
-Source: Jackson, Barth, Bortz, Shao, Boneh 2007, *Protecting browsers from DNS rebinding attacks*.
-
-Granian runs as many processes as are asked for, which map the same files. Before anything is
-started the address is looked at: one that others can reach needs keys, or the word of whoever
-starts it. SIGTERM and SIGINT: no new connections, requests in flight are answered, then all ends;
-who does not end in time is killed. With ``drain`` seconds, ``/readyz`` says no for so long first,
-so that whoever shares out requests sends them elsewhere. SIGHUP has every process read the keys
-again. A process that dies is started anew. Granian closes heads of requests that trickle, and
-silent connections, after ``Limits.head_time``; bodies are timed here. HTTP/1.1 only.
+Granian runs the processes, which map the same files. On SIGTERM requests in flight are answered;
+with ``drain_time`` /readyz says no for so long first. SIGHUP has every process read the keys again.
 """
 
 from __future__ import annotations
@@ -38,7 +24,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 from ipaddress import ip_address
@@ -59,7 +45,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cocite.errors import CociteError, ResourceError, StoreError, UsageError
+from cocite.errors import ResourceError, UsageError
 from cocite.results import Document
 from cocite.server.metrics import CONTENT_TYPE
 from cocite.server.openapi import described
@@ -67,8 +53,11 @@ from cocite.server.pages import routes as pages
 from cocite.server.replies import (
     JSON,
     NDJSON,
+    Endpoint,
+    Handler,
     caching,
     coding,
+    guarded,
     has_it,
     packed,
     problem_reply,
@@ -84,7 +73,6 @@ from cocite.server.service import (
     ServedQuery,
     Service,
     encoded,
-    problem_of,
     shown_key,
 )
 
@@ -123,14 +111,14 @@ class Front:
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
-        ancestors = " ".join(service.config.ancestors) or "'none'"
+        ancestors = " ".join(service.config.options.frame_ancestors) or "'none'"
         self._policy = f"default-src 'none'; frame-ancestors {ancestors}".encode()
         self._headers = [
             (b"x-content-type-options", b"nosniff"),
             (b"referrer-policy", b"no-referrer"),
             (b"cross-origin-opener-policy", b"same-origin"),
         ]
-        if not service.config.ancestors:
+        if not service.config.options.frame_ancestors:
             self._headers.append((b"x-frame-options", b"DENY"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -200,7 +188,7 @@ class Guard:
         self.app, self.service = app, service
         self.asked = service.config.local and service.keys is None
         """Whether the name is looked at that the server is asked by."""
-        self.names = frozenset(name.lower() for name in service.config.hosts)
+        self.names = frozenset(name.lower() for name in service.config.options.allow_host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI calls it."""
@@ -269,9 +257,6 @@ async def body_of(service: Service, request_headers: Headers, receive: Receive) 
 # -- app ---------------------------------------------------------------------------------
 
 
-Endpoint = Callable[[Request], Awaitable[Response]]
-
-
 def make_app(service: Service) -> ASGIApp:
     """The application, of a service that is open."""
     document = msgspec.json.encode(described(service))
@@ -290,10 +275,10 @@ def make_app(service: Service) -> ASGIApp:
     ]
     app: ASGIApp = Starlette(routes=routes, exception_handlers={HTTPException: _no_route})
     app = Guard(_FastPath(app, straight), service)
-    if service.config.origins:
+    if service.config.options.allow_origin:
         app = CORSMiddleware(
             app,
-            allow_origins=list(service.config.origins),
+            allow_origins=list(service.config.options.allow_origin),
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
             expose_headers=["Cocite-Generation", "Cocite-Index", "Cocite-Samples", "ETag"],
@@ -320,39 +305,15 @@ class _FastPath:
 
 
 _OPERATIONS = ("related", "similarity", "why", "complete")
-_Handler = Callable[[Service, Request], Awaitable[Response]]
 
 
-def _get(path: str, service: Service, operation: str, handler: _Handler) -> Route:
+def _get(path: str, service: Service, operation: str, handler: Handler) -> Route:
     return Route(path, guarded(service, operation, handler), methods=["GET"])
-
-
-def guarded(service: Service, operation: str, handler: _Handler) -> Endpoint:
-    """An endpoint that is counted as ``operation``, and answers what is wrong as a problem."""
-
-    async def endpoint(request: Request) -> Response:
-        request.scope["state"]["operation"] = operation
-        try:
-            return await handler(service, request)
-        except RequestRefused as refused:
-            return problem_reply(refused.problem)
-        except CociteError as error:
-            problem = problem_of(error, service.scrub, request.scope["state"].get("said", ()))
-            if problem.status >= 500 or isinstance(error, StoreError):
-                service.fault(error, operation)
-            return problem_reply(problem)
-        except Exception as error:
-            service.fault(error, operation)
-            return problem_reply(Problem("fault", "a fault of the server: its log says more"))
-
-    return endpoint
 
 
 def query_of(service: Service, operation: str, request: Request) -> Values:
     """The question in the query of a request; raises :class:`UsageError`."""
-    pairs = pairs_of(request.scope["query_string"])
-    request.scope["state"]["said"] = [text for pair in pairs for text in pair]
-    return service.operations[operation].from_query(pairs)
+    return service.operations[operation].from_query(pairs_of(request.scope["query_string"]))
 
 
 async def _answered(service: Service, request: Request) -> Response:
@@ -520,17 +481,18 @@ class _AppServer(MPServer):
             os.kill(worker.inner.pid, signal.SIGHUP)
 
 
-def address(config: Config, insecure: bool) -> int:
+def address(config: Config) -> int:
     """The port that is listened at, a free one for 0; raises :class:`UsageError` for an address
     that may not be, and :class:`ResourceError` for one that cannot be.
     """
-    if not config.local and config.keys is None and not insecure:
+    options, place = config.options, f"{config.options.host}:{config.options.port}"
+    if not (config.local or options.api_keys or options.insecure):
         raise UsageError(
-            f"{config.host} can be reached by others, and nobody is asked for a key: give keys "
+            f"{options.host} can be reached by others, and nobody is asked for a key: give keys "
             "with --api-keys FILE, or pass --insecure if all of them may ask"
         )
     try:
-        family = socket.getaddrinfo(config.host, config.port, type=socket.SOCK_STREAM)[0]
+        family = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family[0], socket.SOCK_STREAM) as tried:
             # Not to be shared, so that another server there is found.
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -539,22 +501,23 @@ def address(config: Config, insecure: bool) -> int:
             return int(tried.getsockname()[1])
     except OSError as error:
         raise ResourceError(
-            f"{config.host}:{config.port} cannot be listened at: {error.strerror or error}. Choose "
+            f"{place} cannot be listened at: {error.strerror or error}. Choose "
             "another --port, or 0 for one that is free"
         ) from error
 
 
 def serve(config: Config) -> None:
-    """Serve until told to end."""
+    """Serve until SIGTERM or SIGINT."""
+    options = config.options
     with tempfile.TemporaryDirectory(prefix="cocite-serve-") as folder:
-        if config.workers > 1:
+        if options.workers > 1:
             os.environ[FOLDER] = folder
         server = _AppServer(
             "cocite.server.app:application",
-            config.host,
-            config.port,
+            options.host,
+            options.port,
             interface=Interfaces.ASGINL,
-            workers=config.workers,
+            workers=options.workers,
             backlog=4096,
             backpressure=_connections(),
             http=HTTPModes.http1,
@@ -566,7 +529,7 @@ def serve(config: Config) -> None:
             respawn_failed_workers=True,
             workers_kill_timeout=_ENDING,
         )
-        server.drain = config.drain
+        server.drain = options.drain_time
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # and of processes, until they hear it
         server.serve(target_loader=partial(application, config), wrap_loader=False)
 

@@ -1,58 +1,13 @@
-"""A pool of threads behind a queue that is bounded by length and by time.
+"""Load of a process: a bounded queue before its threads, adaptation of samples, open indexes.
 
-Kernels release the interpreter's lock, so questions run beside each other. A question that would
-wait too long is not taken: its wait is known before it begins, by how many wait before it and how
-long the event loop waited of late from one that was done to the next. That is not what threads say
-they took: where processors have more to do than they can, and threads wait for the lock, for
-processors and for the loop, it is several times as much. Work that is taken in pieces (batches)
-waits for its turn, one piece at a time, so that it does not push single questions out.
+A question that would wait too long is not taken: its wait is known before it begins, by how many
+wait and how long the event loop took of late from one that was done to the next. Threads cannot be
+ended, so a question whose kernel passes its deadline is given up, and another thread stands in.
 
-Work has a deadline of its own (``deadline.py``). Threads cannot be ended: where a single kernel
-takes longer, ``look`` gives the question up, so that who asked is told, and another thread stands
-in for the one that goes on; this one ends with its kernel. Where as many stand in as may, nothing
-more is taken until one of them comes back.
-
-Cost: some 20 µs a question.
-
-Garbage in cycles, and the pauses that looking for it makes.
-
-Python looks through all objects of a process now and then, and nothing else runs meanwhile. What a
-server has loaded (modules, kernels, indexes) is some hundred thousand objects that stay: a look
-takes a tenth of a second, and under load there was one a second, which was most of what the
-slowest answers took. So what is there when the server begins is set aside, never to be looked at,
-and what came since is looked at after more of it.
-
-An index that is replaced was set aside, too, and is in a cycle with its readers: then, and only
-then, all is looked through.
-
-An index that is served while its directory may be replaced.
-
-What is open is one *generation*: its files are mapped, and stay so when others take their name. A
-watcher looks at the directory every few seconds; if it is another one, it is opened, every byte is
-compared with its checksum, a first question compiles what has to be, and only then do new questions
-get it. Questions that have begun keep theirs: a generation is closed when the last of them ends. A
-new directory that is damaged, or no index, is refused, and the old one goes on answering; it is
-looked at again when its files have changed, as one that is being copied there is not whole yet.
-
-Views of the first samples of an index, for answers under load, are made once each.
-
-Cost: a look is two calls to the system; opening anew reads all files once.
-
-Adaptation: how many samples an answer gets, so that answers come in time.
-
-Under load a question is answered from a share of the samples, and its intervals are those of so
-many. The share goes down a step, to 3/4, whenever more than a tenth of the answers of a window, and
-two at least, took longer than the target: one slow answer alone is no load. A window is a tenth of
-a second, longer until it has five answers, a second at most. The share goes up a step when for ten
-windows in a row, idle ones included, nine tenths took less than half of the target. A step up that
-has to be taken back within two seconds makes the next one wait twice as long, up to ten seconds, so
-that it does not swing at the edge of what can be done; once one holds, waiting is as short as
-before.
-
-The time that counts goes from the arrival of a question to its answer, its wait included. The clock
-is the caller's: every method is told the time.
-
-Cost: a comparison an answer.
+Under load an answer uses a share of the samples. The share goes down to 3/4 when more than a tenth
+of the answers of a window, and two at least, took longer than the target; it goes up when nine
+tenths took less than half of it for ten windows. A step up that fails makes the next one wait twice
+as long, so that the share does not swing.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (dynamic adaptation to load).
 """
 
@@ -80,7 +35,12 @@ _NEW = 50_000
 
 
 def set_aside() -> None:
-    """Have what is there now not be looked at again; for a process that has loaded everything."""
+    """Have what is there now not be looked at again; for a process that has loaded everything.
+
+    Python looks through all objects now and then, and nothing else runs meanwhile: a tenth of a
+    second of some hundred thousand objects, once a second under load, was most of what the slowest
+    answers took.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW, 10, 10)
@@ -127,12 +87,17 @@ class LoadedIndex:
         with self._lock:
             view = self._views.get(samples)
             if view is None or (view.samples or 0) != samples:
-                view = self._views[samples] = self.index.first(samples)
+                view = self._views[samples] = self.index.with_samples(samples)
             return view
 
 
 class Holder:
-    """An index by its name: what is open of it now, and what takes its place."""
+    """An index by its name: what is open of it now, and what takes its place.
+
+    A new directory is opened, compared with its checksums and asked once before questions get it.
+    Questions that have begun keep theirs. A directory that is damaged is refused and looked at
+    again when its files have changed, as one that is being copied there is not whole yet.
+    """
 
     def __init__(
         self, name: str, path: str, graphs: tuple[str, ...], means: dict[str, Any]
@@ -216,7 +181,7 @@ class Holder:
 def _verify(index: Index) -> None:
     """Raise :class:`Damaged` if a byte is not what it was, or samples are missing."""
     store = index.stored.store
-    if index.lost:
+    if index.missing_samples:
         raise Damaged(index.stored.loss)
     for name in store.manifest.files:
         fault = store.verify(name)

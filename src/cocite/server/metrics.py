@@ -1,16 +1,9 @@
-"""Metrics for Prometheus, of all processes of a server together.
+"""Metrics for Prometheus, of all processes of a server together, and its log.
 
-With several processes each writes its numbers to a mapped file of its own, in a directory that the
-server makes before they begin (``server/app.py``); whichever is asked adds them up.
-
-What a server says of itself, a line each on standard error: of requests, reloads, faults.
-
-Lines for people, or one JSON object a line (``--log-json``). Names and addresses come from outside:
-whatever in them could end a line, color a terminal or turn the reading direction is written as an
-escape, so that no line can be forged.
-
-Lines are collected and written a few times a second by a thread of their own: a request does not
-wait for a disk.
+With several processes each writes its numbers to a mapped file in a directory that the server makes
+before they begin; whichever is asked adds them up. The log has a line for people or a JSON object a
+line; whatever in a name could end a line or color a terminal is escaped, so that no line can be
+forged. A thread writes lines a few times a second: a request does not wait for a disk.
 """
 
 from __future__ import annotations
@@ -101,28 +94,16 @@ class Metrics:
             name: Gauge(f"cocite_shard_{name}", said, _SERVER, registry=own)
             for name, said in _OF_SHARDS.items()
         }
-        self._known: dict[tuple[str, int], Any] = {}
-        self._timed: dict[str, Any] = {}
-        self._built: dict[str, Any] = {}
 
     def requested(self, operation: str, status: int, seconds: float) -> None:
-        """A request was answered."""
-        counter = self._known.get((operation, status))
-        if counter is None:
-            counter = self._known[operation, status] = self.requests.labels(operation, str(status))
-        counter.inc()
+        """Count a request that was answered."""
+        self.requests.labels(operation, str(status)).inc()
         if status < 400:
-            timed = self._timed.get(operation)
-            if timed is None:
-                timed = self._timed[operation] = self.seconds.labels(operation)
-            timed.observe(seconds)
+            self.seconds.labels(operation).observe(seconds)
 
     def count_samples(self, index: str, samples: int) -> None:
-        """An answer was made of so many samples."""
-        counted = self._built.get(index)
-        if counted is None:
-            counted = self._built[index] = self.samples.labels(index)
-        counted.observe(samples)
+        """Count an answer that was made of so many samples."""
+        self.samples.labels(index).observe(samples)
 
     def shard_status(self, index: str, seen: Iterable[ShardStatus]) -> None:
         """How the servers of an index's samples are now."""

@@ -1,7 +1,8 @@
-"""The OpenAPI document (3.1): made of the table of parameters, and of what answers look like.
+"""The OpenAPI document (3.1): from the options of each operation, and the keys of answers.
 
-Schemas of answers name all that a document of the command line may have in JSON, and allow nothing
-else, so that a test finds what drifts.
+A key means the same in every answer, so each has one schema (``_KEYS``). An answer lists the keys
+that it always has, and those that it may have, and allows no other, so that a test finds what
+drifts from the documents of the command line.
 """
 
 from __future__ import annotations
@@ -19,11 +20,7 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 _TEXT: Schema = {"type": "string"}
-_NUMBER: Schema = {"type": "number"}
 _WHOLE: Schema = {"type": "integer"}
-_YES: Schema = {"type": "boolean"}
-_MAYBE_TEXT: Schema = {"type": ["string", "null"]}
-_MAYBE: Schema = {"type": ["number", "null"]}
 _SETTINGS: Schema = {
     "type": "object",
     "additionalProperties": {"type": ["string", "number", "boolean"]},
@@ -38,142 +35,148 @@ def _list(of: Schema) -> Schema:
     return {"type": "array", "items": of}
 
 
-def _object(needed: dict[str, Schema], other: dict[str, Schema] | None = None) -> Schema:
-    return {
-        "type": "object",
-        "properties": needed | (other or {}),
-        "required": list(needed),
-        "additionalProperties": False,
-    }
+def _either(*names: str) -> Schema:
+    return {"oneOf": [_ref(name) for name in names]}
 
 
-_CERTAIN = _WHOLE | {
-    "description": "How many of the first ranks are certain: each of these hits scores more than "
-    "the next one, with the probability `confidence`; the last hit than the first one that is not "
-    "listed. It does not depend on `k`."
-}
-_HOW = {"measure": _TEXT, "direction": _TEXT, "settings": _SETTINGS}
-_LEVEL = {"confidence": _NUMBER, "bound": _TEXT, "refined": _YES}
-_LOSS = {"samples": _WHOLE, "lost": _list({"type": "object"}), "passed_over": _WHOLE}
-_LOSS |= {"target_error": _NUMBER, "error_bound": _NUMBER}
-_LOSS["shards"] = {"type": "object", "properties": {"answered": _WHOLE, "of": _WHOLE}}
-_SCORE = {"score": _NUMBER, "stderr": _MAYBE, "low": _NUMBER, "high": _NUMBER}
-_REASONS = {
-    "reasons": _list(_ref("Reason")),
-    "others": _WHOLE,
-    "rest": _NUMBER,
-    "unplaced": _NUMBER,
-}
 _PATH = "from {} to the page, both included; empty where no such path is known"
-_SCHEMAS: dict[str, Schema] = {
-    "Hit": _object({"node": _TEXT, **_SCORE}, {"title": _MAYBE_TEXT, "pagerank": _NUMBER}),
-    "RelatedResult": _object(
-        _HOW | _LEVEL | {"certain_ranks": _CERTAIN, "hits": _list(_ref("Hit"))},
-        {
-            "node": _TEXT,
-            "title": _MAYBE_TEXT,
-            "nodes": _list(_TEXT),
-            "titles": _list(_MAYBE_TEXT),
-            "aggregate": _TEXT,
-            "order": _TEXT,
-            **_LOSS,
-        },
+_STRING_KEYS = (
+    "a aggregate b direction error fault generation interval layout links measure name node order "
+    "state status text"
+)
+_NUMBER_KEYS = (
+    "confidence contribution error_bound high low pagerank remaining score seconds target_error "
+    "unattributed"
+)
+_COUNT_KEYS = (
+    "answered bytes edges excluded of opened others refresh replica restarts shard waiting"
+)
+
+
+def _typed(kind: str | list[str], names: str) -> dict[str, Schema]:
+    return {name: {"type": kind} for name in names.split()}
+
+
+_KEYS: dict[str, Schema] = {
+    **_typed("string", _STRING_KEYS),
+    **_typed("number", _NUMBER_KEYS),
+    **_typed("integer", _COUNT_KEYS),
+    **_typed("boolean", "matches more refined"),
+    **_typed(["string", "null"], "a_title b_title date title"),
+    **_typed(["integer", "null"], "available_samples samples steps"),
+    **_typed(["number", "null"], "stderr"),
+    "query_defaults": _SETTINGS,
+    "settings": _SETTINGS,
+    "answers": _list(_either("RelatedResult", "Unanswered")),
+    "certain_ranks": _WHOLE
+    | {
+        "description": "How many of the first ranks are certain: each of these hits scores more "
+        "than the next one, with the probability `confidence`; the last hit than the first one "
+        "that is not listed. It does not depend on `k`."
+    },
+    "graph": _ref("GraphName"),
+    "hits": _list(_ref("Hit")),
+    "indexes": _list(_ref("Index")),
+    "missing_samples": _list({"type": "object"}),
+    "nodes": _list(_TEXT),
+    "pages": _list(_ref("PageWhy")),
+    "path_a": _list(_TEXT) | {"description": _PATH.format("a")},
+    "path_b": _list(_TEXT) | {"description": _PATH.format("b")},
+    "reasons": _list(_ref("Reason")),
+    "shards": _ref("Shards"),
+    "sides": {"type": ["array", "null"], "items": _TEXT},
+    "snapshots": _list(_ref("Snapshot")),
+    "titles": _list({"type": ["string", "null"]}),
+}
+_HOW = "measure direction settings "
+_LEVEL = _HOW + "confidence interval refined "
+_LOSS = " samples missing_samples excluded target_error error_bound shards"
+_REASONS = " reasons others remaining unattributed"
+_ANSWERS: dict[str, tuple[str, str]] = {
+    "Hit": ("node score stderr low high", "title pagerank"),
+    "RelatedResult": (
+        _LEVEL + "certain_ranks hits",
+        "node title nodes titles aggregate order" + _LOSS,
     ),
-    "SimilarityResult": _object(
-        {"a": _TEXT, "b": _TEXT} | _HOW | _LEVEL | _SCORE,
-        {"a_title": _MAYBE_TEXT, "b_title": _MAYBE_TEXT, **_LOSS},
+    "SimilarityResult": ("a b score stderr low high " + _LEVEL, "a_title b_title" + _LOSS),
+    "Reason": ("node contribution links samples steps path_a path_b", "title"),
+    "WhyResult": ("a b score " + _HOW + _REASONS, "a_title b_title" + _LOSS),
+    "WhyAggregateResult": ("b aggregate score pages " + _HOW, _LOSS),
+    "PageWhy": ("node score contribution" + _REASONS, "title"),
+    "NodeName": ("node", "title"),
+    "CompleteResult": ("text matches more nodes", ""),
+    "Unanswered": ("error", "node nodes"),
+    "BatchResult": ("answers", ""),
+    "GraphName": ("name edges", ""),
+    "Snapshot": ("refresh samples date", ""),
+    "Index": (
+        "name generation measure direction layout nodes titles sides settings query_defaults "
+        "samples available_samples bytes snapshots graph",
+        "shards",
     ),
-    "Reason": _object(
-        {
-            "node": _TEXT,
-            "share": _NUMBER,
-            "links": _TEXT,
-            "samples": {"type": ["integer", "null"]},
-            "steps": {"type": ["integer", "null"]},
-            "path_a": _list(_TEXT) | {"description": _PATH.format("a")},
-            "path_b": _list(_TEXT) | {"description": _PATH.format("b")},
-        },
-        {"title": _MAYBE_TEXT},
+    "Shards": ("answered of", ""),
+    "Shard": (
+        "shard replica node samples state fault waiting seconds opened restarts",
+        "",
     ),
-    "WhyResult": _object(
-        {"a": _TEXT, "b": _TEXT, "score": _NUMBER} | _HOW | _REASONS,
-        {"a_title": _MAYBE_TEXT, "b_title": _MAYBE_TEXT, **_LOSS},
-    ),
-    "WhyAggregateResult": _object(
-        {"b": _TEXT, "aggregate": _TEXT, "score": _NUMBER, "pages": _list(_ref("PageWhy"))} | _HOW,
-        _LOSS,
-    ),
-    "PageWhy": _object(
-        {"node": _TEXT, "score": _NUMBER, "share": _NUMBER} | _REASONS, {"title": _MAYBE_TEXT}
-    ),
-    "CompleteResult": _object(
-        {
-            "text": _TEXT,
-            "matches": _YES,
-            "more": _YES,
-            "nodes": _list(_object({"node": _TEXT}, {"title": _MAYBE_TEXT})),
-        }
-    ),
-    "Unanswered": _object({"error": _TEXT}, {"node": _TEXT, "nodes": _list(_TEXT)}),
-    "BatchResult": _object(
-        {"answers": _list({"oneOf": [_ref("RelatedResult"), _ref("Unanswered")]})}
-    ),
-    "Index": _object(
-        {
-            "name": _TEXT,
-            "generation": _TEXT,
-            "measure": _TEXT,
-            "direction": _TEXT,
-            "layout": _TEXT,
-            "nodes": _WHOLE,
-            "titles": _YES,
-            "sides": {"type": ["array", "null"], "items": _TEXT},
-            "settings": _SETTINGS,
-            "asks": _SETTINGS,
-            "samples": {"type": ["integer", "null"]},
-            "answering": {"type": ["integer", "null"]},
-            "bytes": _WHOLE,
-            "ages": _list(_object({"refresh": _WHOLE, "samples": _WHOLE, "date": _MAYBE_TEXT})),
-            "graph": _object({"name": _MAYBE_TEXT, "edges": _WHOLE}),
-        },
-        {"shards": _list(_ref("Shard"))},
-    ),
-    "Shard": _object(
-        {
-            "shard": _WHOLE,
-            "replica": _WHOLE,
-            "node": _TEXT,
-            "samples": _WHOLE,
-            "state": _TEXT,
-            "fault": _TEXT,
-            "waiting": _WHOLE,
-            "seconds": _NUMBER,
-            "opened": _WHOLE,
-            "restarts": _WHOLE,
-        }
-    ),
-    "IndexesResult": _object({"indexes": _list(_ref("Index"))}),
-    "Status": _object({"status": _TEXT}),
-    "Problem": {
-        "type": "object",
-        "properties": {
-            "type": {"type": "string", "format": "uri-reference"},
-            "title": _TEXT,
-            "status": _WHOLE,
-            "detail": _TEXT,
-            "suggestions": _list(_TEXT),
-            "retry_after": _WHOLE,
-        },
-        "required": ["type", "title", "status", "detail"],
+    "IndexesResult": ("indexes", ""),
+    "Status": ("status", ""),
+}
+"""Answers, and what they are made of: the keys that each has, and those that it may have."""
+_OWN: dict[str, dict[str, Schema]] = {
+    "CompleteResult": {"nodes": _list(_ref("NodeName"))},
+    "GraphName": {"name": {"type": ["string", "null"]}},
+    "Index": {
+        "nodes": _WHOLE,
+        "titles": {"type": "boolean"},
+        "shards": _list(_ref("Shard")),
     },
 }
-_ANSWERS = {
+"""Keys that are counts, or richer, in one answer."""
+_PROBLEM: Schema = {
+    "type": "object",
+    "properties": {
+        "type": {"type": "string", "format": "uri-reference"},
+        "title": _TEXT,
+        "status": _WHOLE,
+        "detail": _TEXT,
+        "suggestions": _list(_TEXT),
+        "retry_after": _WHOLE,
+    },
+    "required": ["type", "title", "status", "detail"],
+}
+
+
+def schemas() -> dict[str, Schema]:
+    """Return the schemas of all answers."""
+    found = {"Problem": _PROBLEM}
+    for name, (needed, other) in _ANSWERS.items():
+        keys, own = f"{needed} {other}".split(), _OWN.get(name, {})
+        found[name] = {
+            "type": "object",
+            "properties": {key: own[key] if key in own else _KEYS[key] for key in keys},
+            "required": needed.split(),
+            "additionalProperties": False,
+        }
+    return found
+
+
+_RESULTS = {
     "related": _ref("RelatedResult"),
     "similarity": _ref("SimilarityResult"),
-    "why": {"oneOf": [_ref("WhyResult"), _ref("WhyAggregateResult")]},
+    "why": _either("WhyResult", "WhyAggregateResult"),
     "complete": _ref("CompleteResult"),
     "batch": _ref("BatchResult"),
     "indexes": _ref("IndexesResult"),
+}
+_HEADERS = {
+    name: {"description": text, "schema": schema}
+    for name, text, schema in (
+        ("Cocite-Index", "The index that answered.", _TEXT),
+        ("Cocite-Generation", "Its generation.", _TEXT),
+        ("Cocite-Samples", "Of how many samples the answer is made.", _WHOLE),
+        ("ETag", "Generation and samples.", _TEXT),
+    )
 }
 _QUESTION = (404, 405, 414, 421, 422, 429, 500, 503)
 _BODY = (400, 408, 413, 415)
@@ -198,7 +201,7 @@ def described(service: Service) -> dict[str, Any]:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "paths": paths,
-        "components": {"schemas": _SCHEMAS},
+        "components": {"schemas": schemas()},
     }
     if keyed:
         document["components"]["securitySchemes"] = {
@@ -226,11 +229,13 @@ def _path(operation: Operation, keyed: bool, names: list[str]) -> dict[str, Any]
         "summary": operation.summary,
         "description": operation.text,
     }
-    good: dict[str, Any] = {"application/json": {"schema": _ANSWERS[operation.name]}}
+    good: dict[str, Any] = {"application/json": {"schema": _RESULTS[operation.name]}}
     statuses: tuple[int, ...] = _QUESTION
     if operation.name == "batch":
-        body = _object({}, {})
-        body["properties"] = {each.name: _described(each) for each in operation.takes}
+        body: dict[str, Any] = {"type": "object", "additionalProperties": False}
+        body["properties"] = {
+            each.name: {**each.schema, "description": each.option.text} for each in operation.takes
+        }
         if names:
             body["examples"] = [{"nodes": names}]
         body["required"] = [each.name for each in operation.takes if each.required]
@@ -241,17 +246,8 @@ def _path(operation: Operation, keyed: bool, names: list[str]) -> dict[str, Any]
         found["parameters"] = [_parameter(each, names) for each in operation.takes]
         if operation.takes:
             statuses = (*statuses, 413)
-    headers = {
-        "Cocite-Index": {"description": "The index that answered.", "schema": _TEXT},
-        "Cocite-Generation": {"description": "Its generation.", "schema": _TEXT},
-        "Cocite-Samples": {
-            "description": "Of how many samples the answer is made.",
-            "schema": _WHOLE,
-        },
-        "ETag": {"description": "Generation and samples.", "schema": _TEXT},
-    }
     responses: dict[str, Any] = {
-        "200": {"description": "The answer.", "content": good, "headers": headers}
+        "200": {"description": "The answer.", "content": good, "headers": _HEADERS}
     }
     if operation.name not in ("batch", "indexes"):
         responses["304"] = {"description": "The client has the answer (If-None-Match)."}
@@ -262,32 +258,20 @@ def _path(operation: Operation, keyed: bool, names: list[str]) -> dict[str, Any]
     return {"post" if operation.name == "batch" else "get": found}
 
 
-def _described(parameter: Parameter) -> Schema:
-    return {**parameter.schema, "description": parameter.text}
-
-
 def _parameter(parameter: Parameter, names: list[str]) -> dict[str, Any]:
-    shown: Any = None
+    found: dict[str, Any] = {}
     if names and parameter.required:
-        shown = names[1] if parameter.name == "b" else names[0]
-        shown = [shown] if parameter.many else shown
-    return {
-        **({} if shown is None else {"example": shown}),
-        "name": parameter.name,
-        "in": "query",
-        "required": parameter.required,
-        "description": parameter.text,
-        "schema": parameter.schema,
-        **({"style": "form", "explode": True} if parameter.many else {}),
-    }
+        example = names[1] if parameter.name == "b" else names[0]
+        found["example"] = [example] if parameter.option.many else example
+    found |= {"name": parameter.name, "in": "query", "required": parameter.required}
+    found |= {"description": parameter.option.text, "schema": parameter.schema}
+    return found | ({"style": "form", "explode": True} if parameter.option.many else {})
 
 
 def _problem(status: int) -> dict[str, Any]:
     said = "; ".join(title for each, title in KINDS.values() if each == status)
-    found: dict[str, Any] = {
-        "description": f"{said}.",
-        "content": {MEDIA: {"schema": _ref("Problem")}},
-    }
+    content = {MEDIA: {"schema": _ref("Problem")}}
+    found: dict[str, Any] = {"description": f"{said}.", "content": content}
     if status == 429:
         found["headers"] = {
             "Retry-After": {"description": "In how many seconds.", "schema": _WHOLE}

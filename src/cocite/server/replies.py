@@ -11,13 +11,15 @@ from __future__ import annotations
 import re
 import sys
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from cocite.server.service import MEDIA, Problem
+from cocite.errors import CociteError, StoreError
+from cocite.server.requests import pairs_of
+from cocite.server.service import MEDIA, Problem, RequestRefused, problem_of
 
 if TYPE_CHECKING:
     from cocite.server.service import ServedQuery, Service
@@ -26,19 +28,6 @@ if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
-
-__all__ = [
-    "JSON",
-    "NDJSON",
-    "coding",
-    "has_it",
-    "packed",
-    "problem_reply",
-    "reply",
-    "reply_packed",
-    "unchanged",
-    "zstd",
-]
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 _LEAST = 1024
@@ -87,7 +76,7 @@ def caching(service: Service, asking: ServedQuery | None) -> dict[str, str]:
     if asking is None:
         return {"Cache-Control": "no-store"}
     kept = "private" if service.keys is not None else "public"
-    age = int(service.config.reload) if asking.full else 0
+    age = int(service.config.options.reload_interval) if asking.full else 0
     told = f"{kept}, max-age={age}" if age else f"{kept}, no-cache"
     vary = "Accept-Encoding"
     if service.keys is not None:
@@ -143,7 +132,50 @@ def unchanged(service: Service, asking: ServedQuery) -> Response:
     return Response(b"", 304, caching(service, asking))
 
 
+Handler = Callable[["Service", Request], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def guarded(
+    service: Service,
+    operation: str,
+    handler: Handler,
+    refuse: Callable[[Problem], Response] | None = None,
+) -> Endpoint:
+    """Return an endpoint that is counted as ``operation``, and answers what is wrong as a problem,
+    or as ``refuse`` has it.
+    """
+    refuse = refuse or problem_reply
+
+    async def endpoint(request: Request) -> Response:
+        state = request.scope["state"]
+        state["operation"] = operation
+        try:
+            return await handler(service, request)
+        except RequestRefused as refused:
+            return refuse(refused.problem)
+        except CociteError as error:
+            said = state["said"] if "said" in state else _said(request)
+            problem = problem_of(error, service.scrub, said)
+            if problem.status >= 500 or isinstance(error, StoreError):
+                service.fault(error, operation)
+            return refuse(problem)
+        except Exception as error:
+            service.fault(error, operation)
+            return refuse(Problem("fault", "a fault of the server: its log says more"))
+
+    return endpoint
+
+
+def _said(request: Request) -> list[str]:
+    """Return all texts in the query: the client may be told what it sent itself."""
+    try:
+        return [text for pair in pairs_of(request.scope["query_string"]) for text in pair]
+    except CociteError:
+        return []
+
+
 def problem_reply(problem: Problem) -> Response:
-    """What is wrong."""
+    """Return the answer that says what is wrong."""
     told = {"Content-Type": MEDIA, "Cache-Control": "no-store", **problem.headers}
     return Response(problem.body, problem.status, told)

@@ -1,23 +1,22 @@
-"""What is served, and how: one value, made by the command line and handed to every process.
+"""Documents that only the service has, and what is served, how, and within which limits.
 
-It can be pickled, as processes may be started afresh. Times are in seconds, sizes in bytes.
-
-Documents that only the service has: names that begin so, and the indexes that it serves.
-
-They name no path of the server.
+A :class:`Config` is made by the command line and handed to every process, pickled. Times are in
+seconds, sizes in bytes. Documents name no path of the server.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Self
 
 from cocite.errors import UsageError
 from cocite.graph.names import Resolver
+from cocite.options.serve import ServeOptions
+from cocite.resources import cores
 from cocite.results import Document, ResultRows
 from cocite.search import Index
 from cocite.search.remote.index import ShardStatus
@@ -79,9 +78,9 @@ class CompleteDocument(Document):
 @dataclass(frozen=True)
 class ServedDocument(Document):
     """An index that is served. ``sides`` are what the two of a bipartite one are called, null for
-    another; ``samples`` are all that it has, ``answering`` those that a question
-    gets now, both null where scores are computed; ``ages`` are those of its samples; ``shards`` are
-    the servers that these answer from, if it is not this one.
+    another; ``samples`` are all that it has, ``available_samples`` those that a question
+    gets now, both null where scores are computed; ``snapshots`` are those of its samples;
+    ``shards`` are the servers that these answer from, if it is not this one.
     """
 
     name: str
@@ -93,42 +92,39 @@ class ServedDocument(Document):
     titles: bool
     sides: Sequence[str] | None
     settings: dict[str, Any]
-    asks: dict[str, Any]
+    query_defaults: dict[str, Any]
     samples: int | None
-    answering: int | None
+    available_samples: int | None
     bytes: int
-    ages: Sequence[dict[str, Any]]
+    snapshots: Sequence[dict[str, Any]]
     graph: dict[str, Any]
     shards: Sequence[ShardStatus] | None
 
     @classmethod
-    def of(cls, name: str, generation: str, index: Index, answering: int | None) -> Self:
+    def of(cls, name: str, generation: str, index: Index, available_samples: int | None) -> Self:
         """What the manifest says, but for places."""
-        stored = index.stored
-        layouts = " ".join(dict.fromkeys(part.layout for part in stored.parts))
-        ages = [
-            {"refresh": each.refresh, "samples": each.samples, "date": each.date}
-            for each in stored.freshness.generations
-            if each.samples
-        ]
-        told = {"name": stored.graph.get("name"), "edges": stored.graph.get("edges")}
+        stored, sides = index.stored, index.nodes.sides
+        weight = {"meeting_weight": stored.meeting_weight} if stored.meeting_weight else {}
         return cls(
             name,
             generation,
             index.measure,
             index.direction,
-            layouts,
+            " ".join(dict.fromkeys(part.layout for part in stored.parts)),
             len(index.nodes),
             index.titles is not None,
-            None if index.nodes.sides is None else index.nodes.sides.titles,
+            None if sides is None else sides.titles,
             index.settings,
-            dict(stored.asks)
-            | ({"meeting_weight": stored.meeting_weight} if stored.meeting_weight else {}),
+            dict(stored.query_defaults) | weight,
             index.samples,
-            answering,
+            available_samples,
             stored.store.nbytes,
-            ages,
-            told,
+            [
+                {"refresh": each.refresh, "samples": each.samples, "date": each.date}
+                for each in stored.freshness.snapshots
+                if each.samples
+            ],
+            {name: stored.graph.get(name) for name in ("name", "edges")},
             None if index.remote is None else index.remote.status,
         )
 
@@ -148,6 +144,12 @@ that is imported, so nothing that runs before the processes may import it.
 """
 
 
+_TARGET = 50.0
+"""Milliseconds."""
+_WAITING = 8
+"""Questions at a time that wait for a cluster most of their time."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a request may ask for at most; what is beyond is refused, and said."""
@@ -156,9 +158,9 @@ class Limits:
     """Bytes of path and query: 414 beyond."""
     body: int = 1 << 20
     """Bytes of a body: 413 beyond."""
-    k: int = 1000
+    k: int = ServeOptions.max_k
     offset: int = 10_000
-    batch: int = 1000
+    batch: int = ServeOptions.max_batch
     hits: int = 100_000
     """Hits that a batch may ask for in all."""
     together: int = 20
@@ -171,7 +173,7 @@ class Limits:
     """How long the head of a request may take, and how long a connection may be silent."""
     send_time: float = 30.0
     """How long a client may take to read a piece of an answer."""
-    question_time: float = 10.0
+    question_time: float = ServeOptions.question_timeout
     """How long the answer to a question may take, from when a thread begins with it: 503 beyond."""
     batch_times: int = 10
     """How many times as long a batch may take in all; what is left then has errors."""
@@ -188,62 +190,37 @@ class Served:
 
 
 @dataclass(frozen=True)
-class ServedShards:
-    """Samples that answer from a cluster at ``address``: in so many ``shards``, None for two a
-    node, each on so many nodes, and how many seconds they have to answer.
-    """
-
-    address: str
-    shards: int | None = None
-    replicas: int = 1
-    deadline: float = 0.2
-
-
-@dataclass(frozen=True)
 class Config:
     """``indexes``, the first of which answers where a question names none, and how to serve them.
-
-    ``graphs`` are where the graphs of indexes are now, if they were moved. ``threads`` and
-    ``queue`` are of one process: how many questions are answered at a time, and how many may wait.
-    ``target`` is the time that nine answers of ten are to take at most, for which samples are
-    given up down to ``floor`` (``server/load.py``).
+    Options are those of one process; what they leave open is decided here.
     """
 
     indexes: tuple[Served, ...]
-    graphs: tuple[str, ...] = ()
-    host: str = "127.0.0.1"
-    port: int = 8080
-    workers: int = 1
-    threads: int = 2
+    options: ServeOptions = field(default_factory=ServeOptions)
     memory: int | None = None
-    queue: int = 256
-    floor: int = 10
-    target: float = 0.05
-    reload: float = 5.0
-    drain: float = 0.0
-    """How long everything is answered after SIGTERM, while ``/readyz`` says no."""
-    keys: str | None = None
-    origins: tuple[str, ...] = ()
-    ancestors: tuple[str, ...] = ()
-    site: str = ""
-    """What stands before names that are no URLs, in links to the pages themselves."""
-    hosts: tuple[str, ...] = ()
-    """Names of this server beside ``localhost``, where it listens at this machine alone."""
-    requests: bool = True
-    """Whether every request is logged, and not only what is wrong."""
     log_json: bool = False
     quiet: bool = False
     limits: Limits = Limits()
-    spread: ServedShards | None = None
-    """Where samples answer from, if not from this process."""
+
+    @property
+    def threads(self) -> int:
+        """How many questions a process answers at a time."""
+        own = _WAITING if self.options.cluster else max(2, cores() // self.options.workers)
+        return self.options.threads or own
+
+    @property
+    def target(self) -> float:
+        """How long nine answers of ten are to take at most."""
+        usual = self.options.deadline if self.options.cluster else _TARGET
+        return (self.options.target_latency or usual) / 1000
 
     @property
     def local(self) -> bool:
         """Whether only this machine can reach it."""
         try:
-            return ip_address(self.host).is_loopback
+            return ip_address(self.options.host).is_loopback
         except ValueError:
-            return self.host == "localhost"
+            return self.options.host == "localhost"
 
 
 def served_indexes(given: Iterable[str]) -> tuple[Served, ...]:

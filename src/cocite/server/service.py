@@ -1,30 +1,14 @@
 """One process of a server: its indexes, its threads, and how a question goes through it.
 
     question ──► lease of an index ──► share of samples ──► queue ──► thread: document ──► JSON
-                 (holder.py)           (adaptation.py)      (pool.py)        (answers.py)
 
-An answer is wholly of the generation that it leased, and says which it was, and of how many samples
-it is made. A watcher looks for new directories; SIGHUP has the keys read again.
+An answer is wholly of the generation that it leased, and says which that was and of how many
+samples it is made. Errors are problem details (RFC 9457) in the wording of the command line; places
+on the server's disk are called by the names under which indexes are served.
 
-Pages are made of the same: ``ask`` gives documents, ``encoded`` any function of them.
-
-Keys: who may ask, from a file of hashes.
-
-    # a comment
-    reader sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
-
-Keys are made by us (``cocite serve --new-key NAME``), 256 random bits each, so one round of SHA-256
-hides them as well as many would. A key that is shown is hashed and compared with every hash of the
-file, each in constant time, so that how long it takes says nothing.
-
-A key comes as ``Authorization: Bearer KEY``, as the password of HTTP Basic, so that browsers can
-ask for it, or as ``X-API-Key``.
-
-Errors as problem details (RFC 9457), in the wording of the command line.
-
-A problem has a status, a ``type`` that names its kind (a place in the server's own reference), a
-``title`` and a ``detail``. Of what goes wrong inside, only the log knows more: places on the
-server's disk are called by the names under which indexes are served.
+Keys come from a file of lines ``NAME sha256:HASH``. They are 256 random bits, so one round of
+SHA-256 hides them. A key is compared with every hash, in constant time. It comes as
+``Authorization: Bearer KEY``, as the password of HTTP Basic, or as ``X-API-Key``.
 """
 
 from __future__ import annotations
@@ -65,7 +49,7 @@ from cocite.server.requests import (
     operations_of,
     sampled,
 )
-from cocite.server.results import Config, ServedDocument, ServedShards
+from cocite.server.results import Config, ServedDocument
 
 _LINE = re.compile(r"(\S{1,64})\s+sha256:([0-9a-f]{64})")
 _LONGEST = 512
@@ -74,7 +58,7 @@ _LONGEST = 512
 class Keys:
     """The keys of a file, by their hashes."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str | Path) -> None:
         """Reads it; raises :class:`InputError`."""
         self.path = path
         self._hashes: dict[str, bytes] = {}
@@ -270,7 +254,6 @@ the interpreter's lock and the event loop, which is as much again where there is
 """
 _PIECE = 8
 """Questions of a batch that a thread answers at a time."""
-_SPREAD = ("shards", "replicas", "deadline")
 _BATCHES = 8
 """Batches that a process answers at a time, at least: each has a piece in the queue."""
 
@@ -312,26 +295,33 @@ class Service:
     def __init__(self, config: Config) -> None:
         """Opens all indexes; raises a :class:`CociteError` if one cannot be."""
         self.config = config
-        self.log = Log(as_json=config.log_json, quiet=config.quiet, requests=config.requests)
+        options = config.options
+        self.log = Log(
+            as_json=config.log_json, quiet=config.quiet, requests=not options.no_requests
+        )
         self.metrics = Metrics()
         means: dict[str, Any] = {"threads": config.threads, "memory": config.memory}
-        self.cluster = reached(config.spread)
-        if config.spread is not None:
-            means |= {name: getattr(config.spread, name) for name in _SPREAD}
-            means["cluster"] = self.cluster
+        self.cluster: Any = None
+        if options.cluster is not None:
+            from cocite.cluster.ray import Cluster
+
+            self.cluster = Cluster.connect(options.cluster)  # one for all indexes
+            means |= {"cluster": self.cluster, "deadline": options.deadline / 1000}
+            means |= {"shards": options.shards, "replicas": options.replicas}
         self.holders = {
-            each.name: Holder(each.name, each.path, config.graphs, means) for each in config.indexes
+            each.name: Holder(each.name, each.path, options.graphs, means)
+            for each in config.indexes
         }
-        self.keys = None if config.keys is None else Keys(config.keys)
+        self.keys = None if options.api_keys is None else Keys(options.api_keys)
         self.operations = operations_of(config.limits, list(self.holders))
         places = [(each.path, each.name) for each in config.indexes]
-        places += [(path, "the graph") for path in config.graphs]
+        places += [(path, "the graph") for path in options.graphs]
         self.scrub = Scrub(places)
         most = max((h.now.index.samples or 0 for h in self.holders.values()), default=0)
-        lowest = min(1.0, config.floor / most) if most else 1.0
+        lowest = min(1.0, options.min_samples / most) if most else 1.0
         self.adaptation = Adaptation(config.target, lowest, time.monotonic())
         self.patience = _PATIENCE * config.target
-        self.pool = Pool(config.threads, config.queue, config.limits.question_time)
+        self.pool = Pool(config.threads, options.queue, config.limits.question_time)
         self.ready = True
         self._batches = 0
         self.gauge()
@@ -356,7 +346,9 @@ class Service:
             have = samples = held.index.samples
             if sampled(operation) and not heavy(values):
                 share = self.adaptation.share_now(time.monotonic())
-                samples = have if share >= 1 else held.samples(share, self.config.floor)
+                samples = (
+                    have if share >= 1 else held.samples(share, self.config.options.min_samples)
+                )
             yield ServedQuery(holder.name, held, samples, samples == have)
 
     async def done(
@@ -497,7 +489,7 @@ class Service:
         share, found = self.adaptation.share_now(time.monotonic()), []
         for holder in self.holders.values():
             with holder.lease() as held:
-                samples = held.samples(share, self.config.floor)
+                samples = held.samples(share, self.config.options.min_samples)
                 told = ServedDocument.of(holder.name, held.generation, held.index, samples)
                 found.append(told.to_json())
         return found
@@ -531,10 +523,10 @@ class Service:
 
     def _watch(self) -> None:
         looked = time.monotonic()
-        while not self._stop.wait(min(1.0, self.config.reload)):
+        while not self._stop.wait(min(1.0, self.config.options.reload_interval)):
             self.gauge()
             self.pool.look()
-            if (now := time.monotonic()) < looked + self.config.reload:
+            if (now := time.monotonic()) < looked + self.config.options.reload_interval:
                 continue
             looked = now
             for holder in self.holders.values():
@@ -568,15 +560,6 @@ class Service:
         known = isinstance(error, CociteError | UsageError)
         message = str(error) if known else f"{type(error).__name__}: {error}"
         self.log.say(message, "error", operation=operation)
-
-
-def reached(spread: ServedShards | None) -> Any:
-    """The cluster that samples answer from, one for all indexes; None if there is none."""
-    if spread is None:
-        return None
-    from cocite.cluster.ray import Cluster
-
-    return Cluster.connect(spread.address)
 
 
 def encoded(document: Document) -> bytes:

@@ -1,23 +1,14 @@
 """Raw little-endian arrays: written as a stream with a checksum, read by mapping.
 
-A file holds the array's bytes and nothing else, in C order; dtype, shape and checksum are in
-the manifest. The checksum is XXH3-128 over the bytes. Mapped arrays are read-only, and the
-files behind them are never written again: a store is replaced, not changed.
+A file holds the array's bytes in C order and nothing else; dtype, shape and XXH3-128 are in the
+manifest. Mapped arrays are read-only, and files are never written again: a store is replaced, not
+changed. A page that is read from disk brings up to megabytes around it along; ``advise`` says how
+an array is going to be read, so that they stay where they are.
 
-What is touched of a mapped file that is not in the system's cache brings its surroundings along,
-up to megabytes. ``advise`` says how an array is going to be read, so that they stay where they are.
-
-Which files a store has, and what each of them is: declared as ``FORMAT.md`` writes it, compared
-with the manifest when a store is opened.
-
-    "<u4[E]"          32-bit numbers; E is a size that all files of one group have in common
-    "<u8[n + 1]"      one more than n
-    "<f4[n, 6]"       six values for each of n
-
-Kernels take arrays as they come: a file of another dtype, or one that is too short, would lead them
-out of it. So no store is opened with a file that is not declared, or not as declared.
-
-Cost: none but the manifest.
+Layouts declare their files as ``FORMAT.md`` writes them: ``"<u4[E]"`` are 32-bit numbers, E a size
+that files of one group share; ``"<u8[n + 1]"`` one more than n; ``"<f4[n, 6]"`` six values for each
+of n. Kernels trust the arrays that they get, so no store is opened with a file that is not
+declared, or not as declared.
 """
 
 from __future__ import annotations
@@ -27,7 +18,7 @@ import mmap
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -44,7 +35,8 @@ from cocite.storage import disk
 _Made = TypeVar("_Made")
 _DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
-_DIGEST = re.compile("[0-9a-f]{32}")
+DIGEST = re.compile("[0-9a-f]{32}")
+REBUILD = "Copy the directory again from where it was whole, or build it again"
 _MAX_BYTES = 2**56
 _CHUNK, _PIECE = 1 << 24, 1 << 20
 """Bytes that are written at a time, and that are in memory of a file whose checksum is made."""
@@ -88,7 +80,7 @@ class Entry:
                 and 1 <= len(shape) <= 3
                 and all(type(length) is int and 0 <= length < _MAX_BYTES for length in shape)
                 and isinstance(digest, str)
-                and _DIGEST.fullmatch(digest) is not None
+                and DIGEST.fullmatch(digest) is not None
             )
         except (TypeError, KeyError):
             fine = False
@@ -170,11 +162,11 @@ def open_regular(path: Path, nbytes: int | None = None) -> int:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise Damaged(f"{path} is not a plain file. {_REBUILD}")
+        raise Damaged(f"{path} is not a plain file. {REBUILD}")
     if nbytes is not None and status.st_size != nbytes:
         os.close(descriptor)
         found = f"{status.st_size} bytes"
-        raise Damaged(f"{path} should have {nbytes} bytes; found: {found}. {_REBUILD}")
+        raise Damaged(f"{path} should have {nbytes} bytes; found: {found}. {REBUILD}")
     return descriptor
 
 
@@ -219,10 +211,7 @@ def _unopened(path: Path, error: OSError) -> Damaged | ResourceError:
             f"{path} cannot be mapped: {error.strerror}. Allow more address space, such as "
             "ulimit -v unlimited, or more maps (vm.max_map_count)"
         )
-    return Damaged(f"{path} cannot be opened: {error.strerror}. {_REBUILD}")
-
-
-_REBUILD = "Copy the directory again from where it was whole, or build it again"
+    return Damaged(f"{path} cannot be opened: {error.strerror}. {REBUILD}")
 
 
 def map_array(path: Path, entry: Entry) -> NDArray[Any]:
@@ -246,28 +235,29 @@ def evict(*arrays: NDArray[Any]) -> None:
 
     Of a slice, those of the slice. An array that is not a view of a mapped file is left alone.
     """
-    for array in arrays:
-        view = _view(array)
-        if view is not None and array.size:
-            start = np.frombuffer(view, np.uint8).ctypes.data
-            low, high = np.lib.array_utils.byte_bounds(array)
-            low = (low - start) // AROUND * AROUND
-            high = min(-(-(high - start) // AROUND) * AROUND, len(view))
-            _advise(view, "MADV_DONTNEED", low, high - low)
+    for view, low, high in _extents(arrays):
+        first = low // AROUND * AROUND
+        last = min(-(-high // AROUND) * AROUND, len(view))
+        _advise(view, "MADV_DONTNEED", first, last - first)
 
 
 def fetch(*arrays: NDArray[Any]) -> None:
     """Have all of mapped arrays read from begin to end, and nothing around them: of a slice, those
     of the slice. An array that is not a view of a mapped file is left alone.
     """
+    for view, low, high in _extents(arrays):
+        for piece in range(low // mmap.PAGESIZE * mmap.PAGESIZE, high, _FETCHED):
+            _advise(view, "MADV_WILLNEED", piece, min(_FETCHED, high - piece))
+
+
+def _extents(arrays: Iterable[NDArray[Any]]) -> Iterator[tuple[mmap.mmap, int, int]]:
+    """The mapped files of arrays, and where in them each begins and ends, in bytes."""
     for array in arrays:
         view = _view(array)
         if view is not None and array.size:
             start = np.frombuffer(view, np.uint8).ctypes.data
             low, high = np.lib.array_utils.byte_bounds(array)
-            low, high = (low - start) // mmap.PAGESIZE * mmap.PAGESIZE, high - start
-            for piece in range(low, high, _FETCHED):
-                _advise(view, "MADV_WILLNEED", piece, min(_FETCHED, high - piece))
+            yield view, low - start, high - start
 
 
 def _advise(view: mmap.mmap, advice: str, *where: int) -> None:
@@ -322,9 +312,6 @@ def checksum(path: Path, entry: Entry) -> str:
     return digest.hexdigest()
 
 
-# -- files -------------------------------------------------------------------------------
-
-
 _DECLARED = re.compile(r"([|<][a-z][0-9])\[([^\]]+)\]")
 _SIZE = re.compile(r"([A-Za-z]*)(?: \+ )?([0-9]*)")
 
@@ -368,24 +355,24 @@ class DeclaredFiles:
         if self._left:
             raise Damaged(
                 f"{self._path}: its manifest names {min(self._left)}, which does not belong in it. "
-                f"{_REBUILD}"
+                f"{REBUILD}"
             )
 
     def _compare(self, name: str, form: str, known: dict[str, int]) -> None:
         entry = self._left.pop(name, None)
         if entry is None:
-            raise Damaged(f"{self._path} has no {name} in its manifest. {_REBUILD}")
+            raise Damaged(f"{self._path} has no {name} in its manifest. {REBUILD}")
         match = _DECLARED.fullmatch(form)
         assert match is not None
         dtype, sizes = match[1], match[2].split(", ")
         fine = entry.dtype == dtype and len(entry.shape) == len(sizes)
         if not fine or not all(map(_fits, entry.shape, sizes, [known] * len(sizes))):
-            told = ", ".join(map(str, entry.shape))
+            shape = ", ".join(map(str, entry.shape))
             having = ", ".join(f"{size} = {value}" for size, value in known.items() if size in form)
             raise Damaged(
-                f"{self._path}: {name} is {entry.dtype}[{told}] by its manifest; it is {form}"
+                f"{self._path}: {name} is {entry.dtype}[{shape}] by its manifest; it is {form}"
                 + (f" with {having}. " if having else ". ")
-                + _REBUILD
+                + REBUILD
             )
 
 

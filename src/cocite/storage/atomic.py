@@ -1,38 +1,20 @@
-"""A file written beside its place, which takes its name when its bytes are on the disk.
+"""Files and folders that are whole or not there, journals, and locks.
 
-It is written under a name that nobody can foresee, which must be free (``O_EXCL``, ``O_NOFOLLOW``):
-never through a link that somebody has put there, never into a file that has other names as well.
-Then its bytes are synced, it is renamed, and the directory is synced; on an error nothing is left
-of it. A process that is killed leaves it behind; it is locked as long as it is written, so that
-whoever next writes a file of that name knows what is left behind, and removes it
-(:func:`check_file`).
+A file is written beside its place under a name that nobody can foresee (``O_EXCL``,
+``O_NOFOLLOW``), synced, renamed, and the directory is synced. It is locked meanwhile: who next
+writes a file of that name removes what killed processes left, which is not locked
+(:func:`check_file`). An output that is a link is refused.
 
     .ranks.csv.9f86d081884c7d65.new         is to be ranks.csv
     .ranks.csv.9f86d081884c7d65.new.rows    what another library writes on the way to it
 
-An output that is a link is refused: what it leads to may be anybody's, and a link that is replaced
-in silence is not what whoever made it expects.
+A *journal* grows by pieces, with a line for each, its size and checksum, in another file. Opened
+again, it holds the longest beginning whose checksums are right; nothing needs to be synced.
 
-A file that grows by pieces and loses none that was finished, however its writer ends.
-
-Pieces are appended to one file, and a line for each, its size and checksum, to another. Opened
-again, it holds the longest beginning whose checksums are right; what is behind it is cut off. So
-nothing needs to be on the disk at any moment but the end.
-
-Cost: opening reads all pieces once.
-
-Whose a file or a directory is that grows: that of the process that has it locked.
-
-A lock (``flock``) is on what is open and not on its name, goes with its process, however that ends,
-and stays when what is locked is renamed. So what is not locked any more nobody is at work on. Who
-has made something and locked it looks once more whether it still has its name (:func:`is_still`):
-somebody who took it for left behind may have been faster.
-
-A folder of files for people and other programs: tables, pictures, a report.
-
-It is written beside its place and takes its name when it is whole. One of its files lists them
-all: a folder may be replaced if it holds just what such a list names, so that nobody's own
-files are lost.
+A lock (``flock``) is on what is open and not on its name, and goes with its process. Who has locked
+something looks whether it still has its name (:func:`is_still`): another may have taken it for left
+behind. A *folder* for people lists its files in one of them, and is replaced only if it holds just
+these.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """The few calls that change a disk; every write of cocite's stores goes through here.
 
-They are gathered in one place so that a test can stand between them and the system and
-fail, cut or kill at any one of them (``tests/torture/shim.py``); no other file makes such
-calls (``tests/storage/test_disk.py`` reads all sources). The order they guarantee: bytes are on the
-disk (``sync_file``) before a name points at them (``rename``), and the name itself is on the disk
-(``sync_directory``) before anything is reported as done.
-
-Only what nobody finds again needs none of this: files without a name (``storage/spool.py``,
-``storage/spool.py``), and what other libraries write into a directory of ours, which is theirs
-until then.
+So a test can fail, cut or kill at any one of them (``tests/torture/shim.py``); no other file makes
+such calls (``tests/storage/test_disk.py`` reads all sources). Bytes are on the disk (``sync_file``)
+before a name points at them (``rename``), and the name is on the disk (``sync_directory``) before
+anything is reported as done. Files without a name (``storage/spool.py``) need none of this, nor
+does what other libraries write into a directory of ours.
 """
 
 from __future__ import annotations
@@ -25,29 +21,6 @@ from typing import BinaryIO
 
 from cocite.errors import ResourceError
 from cocite.resources import format_size
-
-__all__ = [
-    "append",
-    "create",
-    "create_anew",
-    "edit",
-    "exchange",
-    "link",
-    "make_folder",
-    "make_own_folder",
-    "remove",
-    "remove_empty",
-    "remove_tree",
-    "rename",
-    "rename_new",
-    "rewrite",
-    "sync_all",
-    "sync_directory",
-    "sync_file",
-    "touch",
-    "truncate",
-    "write",
-]
 
 _AT_FDCWD = -100
 _log = logging.getLogger("cocite")

@@ -1,14 +1,9 @@
 """The manifest: what a store is, and what every file of it must be.
 
-``manifest.json`` is written last, so that a directory without one is not a store. It holds
-the kind (``graph``, ``index``), the format's version, facts of the kind's own, and one entry
-a file. The facts hold no time and no absolute path: equal input gives equal bytes.
-
-The facts of a manifest, read one by one, each of its kind and between its bounds.
-
-A checksum tells chance, not an enemy: whoever writes a manifest writes its checksum, too. So a fact
-that becomes the name of a file, a size or a number is asked for here, by what is allowed, and any
-other is :class:`~cocite.errors.Damaged`, with what was found, where, and what may stand there.
+``manifest.json`` is written last, so that a directory without one is not a store. It holds the kind
+(``graph``, ``index``), the format's version, facts of the kind's own, and one entry a file; no time
+and no absolute path, so that equal input gives equal bytes. A checksum finds accidents and no
+enemy, so every fact is read with its type and bounds (:class:`Facts`).
 """
 
 from __future__ import annotations
@@ -16,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -31,6 +25,8 @@ from cocite.errors import Busy, Damaged, NotAStore, ResourceError, StoreError, W
 from cocite.resources import format_size
 from cocite.storage import disk
 from cocite.storage.arrays import (
+    DIGEST,
+    REBUILD,
     Access,
     Entry,
     advise,
@@ -228,7 +224,7 @@ class Store:
             evict(piece)
         if digest is not None:
             if digest.hexdigest() != self.manifest.files[name].xxh3_128:
-                raise Damaged(f"{self._differs(name, digest.hexdigest())}. {_REBUILD}")
+                raise Damaged(f"{self._differs(name, digest.hexdigest())}. {REBUILD}")
             self._valid.add(name)
 
     def require(self, *names: str) -> None:
@@ -254,9 +250,6 @@ class Store:
     def _differs(self, name: str, found: str) -> str:
         stated = self.manifest.files[name].xxh3_128
         return f"{self.path / name} has checksum {found}; the manifest says {stated}"
-
-
-_REBUILD = "Copy the directory again from where it was whole, or build it again"
 
 
 def _mapped(
@@ -342,11 +335,11 @@ def kind_of(path: str | Path) -> str | None:
 
 def _other_format(directory: Path, found: object, version: object) -> str:
     """What to do about a store of a format that this release does not read."""
-    told = f"{directory} is in format {str(version)[:20]}; this release reads format "
-    told += str(FORMAT_VERSION)
+    reads = f"this release reads format {FORMAT_VERSION}"
+    message = f"{directory} is in format {str(version)[:20]}; {reads}"
     if isinstance(version, int) and version > FORMAT_VERSION:
-        return f"{told}. A newer release made it: update cocite"
-    return f"{told}. Build it again with: cocite " + ("ingest" if found == "graph" else "index")
+        return f"{message}. A newer release made it: update cocite"
+    return f"{message}. Build it again with: cocite " + ("ingest" if found == "graph" else "index")
 
 
 def _not_a_store(directory: Path, kind: str) -> str:
@@ -363,11 +356,11 @@ def _not_a_store(directory: Path, kind: str) -> str:
         return f"{message} To make a stored {kind}: {maker} -o {directory}"
     if os.path.isdir(directory):
         return f"{directory} has no {MANIFEST}: it is no stored {kind}"
-    message = (
+    more = "" if kind == "graph" else ", and an index of that: cocite index"
+    return (
         f"{directory} is a file; a stored {kind} is a directory. To make a graph of a file of "
+        f"links: cocite ingest {directory} -o OUTPUT{more}"
     )
-    message += f"links: cocite ingest {directory} -o OUTPUT"
-    return message + ("" if kind == "graph" else ", and an index of that: cocite index")
 
 
 def _nearby(path: Path) -> str:
@@ -396,7 +389,6 @@ def _wrong_kind(directory: Path, found: str, kind: str) -> str:
 _MOST = 2**63 - 1
 _LONGEST_NAME, _LONGEST_PATH = 255, 4096
 """Bytes of a file's name, and characters of a path: no system that is in use has longer ones."""
-_DIGEST = re.compile("[0-9a-f]{32}")
 
 
 class Facts:
@@ -404,7 +396,7 @@ class Facts:
 
     def __init__(self, values: object, place: str) -> None:
         if not isinstance(values, dict):
-            raise Damaged(f"{place} is {_short(values)}; it has names with values. {_REBUILD}")
+            raise Damaged(f"{place} is {_short(values)}; it has names with values. {REBUILD}")
         self.values: dict[str, Any] = values
         """All of it, unchecked."""
         self._place = place
@@ -414,7 +406,7 @@ class Facts:
 
     def _value(self, name: str) -> Any:
         if name not in self.values:
-            raise Damaged(f"{self._place} has no {name}. {_REBUILD}")
+            raise Damaged(f"{self._place} has no {name}. {REBUILD}")
         return self.values[name]
 
     def whole(self, name: str, least: int = 0, most: int = _MOST) -> int:
@@ -447,7 +439,7 @@ class Facts:
 
     def digest(self, name: str) -> str:
         """An XXH3-128 in hex."""
-        if _DIGEST.fullmatch(self.text(name)):
+        if DIGEST.fullmatch(self.text(name)):
             return self.text(name)
         raise self.refused(name, "a checksum of 32 hexadecimal digits")
 
@@ -480,7 +472,7 @@ class Facts:
     def refused(self, name: str, allowed: str) -> Damaged:
         """What to raise for a fact that is not what is ``allowed``."""
         found = _short(self.values.get(name))
-        return Damaged(f"{self._place} says that {name} is {found}; it is {allowed}. {_REBUILD}")
+        return Damaged(f"{self._place} says that {name} is {found}; it is {allowed}. {REBUILD}")
 
 
 def _short(value: object) -> str:

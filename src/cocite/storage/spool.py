@@ -1,27 +1,15 @@
-"""Scratch files: rows of three words dealt into buckets, for passes that exceed memory; and arrays
-that are written piece by piece.
+"""Scratch: nameless files and arrays for passes that exceed memory, and directories that vanish.
 
-A batch is written with one call, its rows sorted by bucket already, and read back bucket by bucket:
-the file is a table of batches by buckets, of which each pass writes rows and reads columns. The
-file has no name on disk and goes when the last reference to it goes, however the process ends. It
-is written over again and again, so its room stays reserved from one pass to the next.
+A spool deals rows of three words into buckets. A batch, its rows sorted by bucket, is one write;
+the file is a table of batches by buckets, of which a pass writes rows and reads columns; its room
+stays reserved from one pass to the next. In memory are four bytes for each pair of a batch and a
+bucket.
 
-In memory are four bytes for each pair of a batch and a bucket.
-
-Scratch arrays: in memory, or in files that vanish, for runs that must not take much memory.
-
-A file-backed array has no name on disk; it goes when the last reference to it goes, however the
-process ends. Its pages are given back with ``forget``, and read again when they are touched.
-
-A directory that goes with the object that needs it.
-
-It goes when the last object that holds it goes, or when the interpreter ends; in the process that
-made it alone, so that a child that was forked leaves it to its parent. It is locked as long as it
-is held: what a process that was killed has left behind is not, and goes when the next directory is
-made beside it.
-
-It lies where temporary files belong (``TMPDIR``); if that is not said, and what is to come takes at
-most a quarter of the memory given, in the memory itself, where the system has a file system there.
+Files have no name on disk, and go with the last reference to them. A :class:`Temporary` directory
+goes with its last reference, or with the interpreter that made it. It is locked, so that what a
+killed process left is recognized and goes when the next one is made. It lies where temporary files
+belong (``TMPDIR``), or in memory if that is not said and it takes at most a quarter of the memory
+given.
 """
 
 from __future__ import annotations

@@ -1,26 +1,14 @@
-"""A store in the making: written beside its final place, published by one rename.
+"""The directory in which an output grows, ``<output>.building``, published by one rename.
 
-While it grows it is called ``<output>.building`` (``storage/staging.py``). ``publish`` writes the
-manifest last, then renames. A process that is killed at any moment leaves either the old output
-untouched or the new one whole, and a directory that the next run takes over.
+The directory is locked and bears a mark, which is there before all else in it and gone after all
+else. A process that is killed leaves the old output untouched or the new one whole, and a directory
+that the next run takes over: it resumes if the builder can and ``plan.json``, what was to be made,
+is the same; else it empties it, unless something was finished by another plan.
 
-What of a draft is no part of the store goes before that has its name; but for that by which a run
-that is killed there goes on, which goes afterwards. An old output that was replaced has the draft's
-name until it is removed. The mark of either says what it is, and who next comes to that output
-removes what was left behind (:class:`Staging`), whether the output is replaced or not.
-
-The directory in which an output grows: ``<output>.building``, locked, and whose it is.
-
-A lock on it keeps a second builder out. A process that is killed leaves it behind, and
-the next run takes it over: it continues in it if the builder knows how to resume, and else
-empties it. One that does writes down first what it is to make (``plan.json``): with the same plan
-what is there is gone on with; with another one what is there is not thrown away unasked, unless
-nothing was finished.
-
-It is known by its mark: there, on the disk, before anything else in it, and gone after all else. So
-whatever a process that was killed, or a machine that lost its power, leaves of it is known for
-ours. A process that is killed when the output has its place, and before this directory is gone,
-leaves a note of what it published, by which the next run sees that nothing in here is wanted.
+``publish`` writes the manifest last, then renames. What is no part of the store goes before, but a
+plan that can be resumed goes afterwards. An old output that is replaced has the directory's name
+until it is removed. The mark says what either is, so that the next run removes what was left
+behind. A run that is killed between the rename and the removal leaves a note of what it published.
 """
 
 from __future__ import annotations
@@ -36,7 +24,7 @@ from typing import Any, BinaryIO, Self
 
 from cocite.errors import Busy, Damaged, NotAStore, OutputExists, StoreError, UsageError
 from cocite.storage import disk
-from cocite.storage.arrays import Entry, checksum
+from cocite.storage.arrays import DIGEST, Entry, checksum
 from cocite.storage.atomic import (
     MARK,
     is_private,
@@ -56,7 +44,6 @@ _FOLLOWING = ("/format", "/piece")
 """What in a plan follows from the release, or from other settings."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]")
 """As it is, or as a path, which has lost a stroke."""
-_DIGEST = re.compile("[0-9a-f]{32}")
 
 
 class Building:
@@ -216,7 +203,7 @@ def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     for place in differing:
         name = place.rpartition("/")[2].replace("_", " ")
         before, now = _in_words(there.get(place)), _in_words(here.get(place))
-        opaque = _DIGEST.fullmatch(before) or _DIGEST.fullmatch(now)
+        opaque = DIGEST.fullmatch(before) or DIGEST.fullmatch(now)
         found.append(f"{name}: not the same" if opaque else f"{name}: {before}, here {now}")
     return list(dict.fromkeys(found))
 
@@ -360,7 +347,7 @@ class Staging(Building):
             with suppress(OSError), unclaimed(self.output) as free:
                 if free:
                     sweep_staged(self.output / MARK)
-                    there = set(_names(self.output)) - _in_manifest(self.output)
+                    there = set(os.listdir(self.output)) - _in_manifest(self.output)
                     if _is_marked(self.output):
                         _clean(self.output, sorted(_left(self.output)[0] & there))
         if not self.path.is_symlink() and _is_marked(self.path) and _left(self.path)[1]:
@@ -439,9 +426,9 @@ def _mark(directory: Path, rest: list[str] | None = None, old: bool = False) -> 
     """Say in the mark what a directory is, besides a draft: what in it is no part of the store; and
     whether it is the old store that is being replaced.
     """
-    told = {**({_REST: rest} if rest else {}), **({_OLD: True} if old else {})}
+    facts = {**({_REST: rest} if rest else {}), **({_OLD: True} if old else {})}
     with staged_file(directory / MARK) as file:
-        disk.write(file, json.dumps(told).encode() if told else b"")
+        disk.write(file, json.dumps(facts).encode() if facts else b"")
 
 
 def _left(directory: Path) -> tuple[set[str], bool]:
@@ -450,8 +437,8 @@ def _left(directory: Path) -> tuple[set[str], bool]:
     if mark.is_symlink():
         return set(), False
     try:
-        told = json.loads(mark.read_bytes() or b"{}")
-        return set(map(str, told.get(_REST, ()))), told.get(_OLD) is True
+        facts = json.loads(mark.read_bytes() or b"{}")
+        return set(map(str, facts.get(_REST, ()))), facts.get(_OLD) is True
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return set(), False
 
@@ -502,10 +489,6 @@ def _strangers(directory: Path) -> list[str]:
 
 def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
-
-
-def _names(directory: Path) -> list[str]:
-    return [entry.name for entry in directory.iterdir()]
 
 
 def _in_manifest(directory: Path) -> set[str]:

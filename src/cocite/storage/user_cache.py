@@ -1,7 +1,7 @@
 """The user's cache: a directory that nobody else can write to.
 
-Copies of stores at URLs and notes on local clusters lie there. A directory counts only if it is
-ours or root's, and others can write neither to it nor to what leads to it. In this order:
+A directory counts only if it is ours or root's, and others can write neither to it nor to what
+leads to it. In this order:
 
     COCITE_CACHE                                 what the user says
     $XDG_CACHE_HOME/cocite, ~/.cache/cocite      on macOS ~/Library/Caches/cocite

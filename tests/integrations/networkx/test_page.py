@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from cocite.integrations.networkx import info, reading
 from tests.integrations.networkx.oldest import pytestmark
 from tests.integrations.networkx.test_dispatch import ROOT, ran
@@ -25,6 +27,7 @@ def test_limits_are_those_that_it_tells() -> None:
     assert f"NetworkX before {reading.OLDEST[0]}.{reading.OLDEST[1]}." in PAGE
 
 
+@pytest.mark.process
 def test_the_examples_run(tmp_path: Path) -> None:
     examples = re.findall(r"```python\n(.*?)```", PAGE, re.S)
     assert len(examples) == 2

@@ -187,7 +187,7 @@ def test_what_is_told_of_another_index_is_no_answer(
 
 def test_fewer_samples_ask_fewer_servers_by_turns(opened: Opened) -> None:
     other, cluster = opened()
-    some = other.first(10)
+    some = other.with_samples(10)
     for _ in range(8):
         assert samples(some) == 10
     asked = [actor.told.count("tell") for actor in cluster.made]

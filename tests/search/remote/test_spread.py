@@ -96,7 +96,7 @@ def told(index: Index, names: list[str]) -> list[Any]:
     for a, b in pairwise(names):
         found += [
             RelatedDocument.of(index, a, 7),
-            RelatedDocument.of(index, a, 5, bound="bernstein", min_confidence=0.9),
+            RelatedDocument.of(index, a, 5, interval="bernstein", min_confidence=0.9),
             RelatedDocument.of(index, (a, b), 5),
             RelatedDocument.of(index, (a, b), 5, aggregate="min"),
             SimilarityDocument.of(index, a, b),
@@ -133,7 +133,7 @@ def test_with_some_shards_answers_are_those_of_an_index_of_their_samples(
     names = [index.nodes.name(i) for i in (0, 7, 21, 33, 50)]
     least = 4 * SAMPLES // SHARDS
     found = told(spread(index, gone={4, 5}), names)
-    wanted = told(index.first(least), names)
+    wanted = told(index.with_samples(least), names)
     for mine, theirs in zip(found, wanted, strict=True):
         assert mine.pop("loss") == {"samples": least, "shards": {"answered": 4, "of": SHARDS}}
         theirs.pop("loss")
@@ -213,13 +213,13 @@ def test_the_order_of_hits_is_of_the_samples_that_made_them(built: Callable[[str
 
 def test_fewer_samples_are_those_of_fewer_shards(built: Callable[[str], Index]) -> None:
     index = built("trees")
-    some = spread(index).first(10)
+    some = spread(index).with_samples(10)
     assert some.remote is not None
     assert (some.samples, some.remote.query_shards) == (10, 2)
-    assert some.related("n3") == index.first(2 * SAMPLES // SHARDS).related("n3")
+    assert some.related("n3") == index.with_samples(2 * SAMPLES // SHARDS).related("n3")
     assert some.answered == (13, 2, SHARDS)
     with pytest.raises(UsageError, match="ask for 1 to 40"):
-        spread(index).first(41)
+        spread(index).with_samples(41)
 
 
 def test_what_cannot_be_spread_is_refused(graph: Graph, tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.console import Stages
+from cocite.cli.console import Stages, say
 from cocite.cli.help import SectionedCommand
-from cocite.cli.link_files import graph_of
+from cocite.cli.inputs import graph_of
 from cocite.cli.options import (
     format_option,
     no_verify_option,
@@ -17,7 +17,7 @@ from cocite.cli.options import (
     target_for,
     verifying,
 )
-from cocite.cli.output import Reply, Show, facts_text, or_of, say
+from cocite.cli.output import Reply, Show, facts_text, or_of
 from cocite.graph.links import DIRECTIONS
 from cocite.io.writers import ARRAYS, TABLES, kinds_of
 from cocite.options.all_pairs import AllPairsOptions
@@ -93,18 +93,14 @@ def all_pairs(
         )
 
 
-def _links(found: ExactDocument) -> str:
-    """Which links were looked at, if not those that usually are."""
-    return "" if found.direction == "in" else f", {DIRECTIONS[found.direction]}"
-
-
 def _text(found: ExactDocument, ordered: bool) -> str:
     ended, (stored, meanwhile) = found.ended, found.bandwidth
+    links = "" if found.direction == "in" else f", {DIRECTIONS[found.direction]}"
     rows = f"{found.rows_computed:,} for {found.nodes:,} nodes, bandwidth {stored:,}"
     return facts_text(
         {
             "output": found.output,
-            "method": f"{found.measure}{_links(found)}, {found.method}, {found.products} products, "
+            "method": f"{found.measure}{links}, {found.method}, {found.products} products, "
             f"{found.precision} precision",
             "rows": rows + (f", ordered {meanwhile:,}" if ordered else ""),
             "ended": f"{ended.sweeps} sweeps, {ended.reason}",

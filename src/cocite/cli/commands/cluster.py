@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cocite.cli.options import format_option
-from cocite.cli.output import Reply, Show, facts_text, table_text
+from cocite.cli.output import Reply, Show, counted, facts_text, table_text
 from cocite.resources import format_size
 from cocite.results import Document, ResultRows
 
@@ -71,7 +71,7 @@ def up(count: int, show: Show) -> None:
 
     found = start_cluster(count)
     document = LocalDocument(found.address, found.nodes, True)
-    nodes = f"{count} node{'' if count == 1 else 's'}"
+    nodes = counted(count, "node")
     show(Reply(document, lambda: f"{nodes} up at {found.address}; use them with --cluster auto"))
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli import GIVEN
-from cocite.cli.console import Stages
+from cocite.cli.console import Stages, say
 from cocite.cli.help import SectionedCommand
-from cocite.cli.link_files import index_of
+from cocite.cli.inputs import index_of
 from cocite.cli.options import cluster_option, format_option, resource_options, safe_csv, takes
-from cocite.cli.output import Reply, fitting, or_of, say, table_text, unsaid
+from cocite.cli.output import Reply, held, names_text, or_of
 from cocite.io.writers import TABLES, kinds_of
 from cocite.options.build import IndexOptions
 from cocite.options.common import OutputOptions
@@ -112,7 +112,7 @@ def evaluate(
     paths = tuple(index_of(path, source, **means) for path in paths)
     chosen = replace(options, settings=settings)
     how = {"cluster": where["cluster"], "staging_url": where["sent"].staging_url}
-    with Stages(_UNITS) as stages, unsaid(BUILD_LOG):
+    with Stages(_UNITS) as stages, held(BUILD_LOG):
         found = run(*paths, progress=stages, options=chosen, **how, **means)
         if isinstance(target, Path):
             stages("writing", 0, 0)
@@ -144,18 +144,14 @@ def _notes(found: StudyDocument) -> list[str]:
 
 
 def _text(found: StudyDocument) -> str:
-    """The table of methods that fits the terminal, and what there was no room for."""
+    """The table of methods, as much of it as fits the terminal."""
     from cocite.evaluation.report import summary
 
     titles, rows = summary(found.study.methods)
     titles = [*titles[1:], titles[0]]
     narrow = [[*(_short(cell) for cell in row[1:]), row[0]] for row in rows]
-    kept = fitting(titles, narrow)
-    text = table_text([titles[i] for i in kept], [[row[i] for i in kept] for row in narrow])
-    left = ", ".join(title for i, title in enumerate(titles) if i not in kept)
-    if left:
-        text += f"\nleft out, for want of width: {left}; --format csv has them"
-    return text
+    optional = [(title,) for title in titles[-2:0:-1]]
+    return names_text(titles, narrow, None, optional, 10_000)
 
 
 def _short(cell: str) -> str:

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.completion import measure_names
-from cocite.cli.console import Stages
+from cocite.cli.commands.completion import measure_names
+from cocite.cli.console import Stages, say
 from cocite.cli.help import SectionedCommand
-from cocite.cli.link_files import graph_of, graph_url
+from cocite.cli.inputs import graph_of, graph_url
 from cocite.cli.options import (
-    FILE,
-    THERE,
+    BUILDING,
     cluster_option,
+    flag_of,
     format_option,
     no_verify_option,
     partition_option,
     resource_options,
+    store_option,
     takes,
     verifying,
 )
 from cocite.cli.output import (
     Reply,
     Show,
-    asks_text,
+    defaults_text,
     facts_text,
     or_of,
     prose_text,
-    say,
     settings_text,
     table_text,
     texts_in_words,
 )
-from cocite.cli.settings import MEETING, build_options, with_settings
 from cocite.engine.carriers import TOKEN_BYTES
 from cocite.measures import DECAY, Measure
 from cocite.measures.evidence import FLOOR_WORDS, FLOORS
@@ -45,58 +43,18 @@ from cocite.options.source import SourceOptions
 from cocite.resources import Resources, format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
-    from cocite.index.build import IndexBuild
-    from cocite.index.reports import BuildReport
     from cocite.index.results import BuildDocument
 
 
 _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items())
 
 
-_NUMBERS = re.compile(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?")
-
-
-class Numbers(click.ParamType):  # type: ignore[type-arg]
-    """``100..199``, or one number, as a range."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def convert(
-        self, value: str | range, param: click.Parameter | None, ctx: click.Context | None
-    ) -> range:
-        """The range that a text says."""
-        if isinstance(value, range):
-            return value
-        match = _NUMBERS.fullmatch(value)
-        if match is None:
-            self.fail(f"{value!r} is no run of numbers; write it like 100..199", param, ctx)
-        return range(int(match[1]), int(match[2] or match[1]) + 1)
-
-
 @click.command(
     cls=SectionedCommand, epilog=f"The least --memory, by layout: {_FLOORS}. {FLOOR_WORDS}"
 )
 @click.argument("graph", metavar="GRAPH|LINKS")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    metavar="DIR",
-    help="The index to make: a directory, or a "
-    "URL (s3://..., gs://..., file://...), where it comes when it is whole.",
-)
-@takes(
-    IndexOptions,
-    "options",
-    types={
-        "settings_file": FILE,
-        "texts": THERE,
-        "meeting_weight": MEETING,
-        "numbers": Numbers("numbers"),
-    },
-)
-@with_settings(build_options, into="options")
+@store_option("index")
+@takes(IndexOptions, "options", settings=BUILDING)
 @resource_options
 @cluster_option(
     "Draw the samples on a cluster. Its nodes see GRAPH and DIR by the same paths, or GRAPH is a "
@@ -159,12 +117,14 @@ def index(
         how |= {"overwrite": True, "elsewhere": True} if sending else {}
         place = sending.path if sending else output
         work = stack.enter_context(IndexBuild(stored, place, built, means, **how))
-        asked = query_settings(built.measure, built.parts, {}, built.meeting_weight, built.asks)
+        asked = query_settings(
+            built.measure, built.parts, {}, built.meeting_weight, built.query_defaults
+        )
         errors = standard_errors(built.parts, asked, built.samples)
         # Nodes may be quite unlike this machine, so pilots here would say nothing of the time.
         told = f"on {spread.in_words()}" if spread else str(work.estimate())
         say(f"{output}: {told}{expected_error(errors)}")
-        report = _run(work)
+        report = run_build(work)
         if sending is not None:
             sending.send()
         found = BuildDocument.of(work, report, output)
@@ -175,8 +135,8 @@ def index(
     show(Reply(found, lambda: _text(found, f"ready for decay {decay}" if options.refine else "")))
 
 
-def _run(work: IndexBuild) -> BuildReport:
-    """Do the work of a build, and show how far it is."""
+def run_build(work: Any) -> Any:
+    """Do the work of a build or a refresh, show how far it is, and return its report."""
     stage = "sampling" if work.unit == "samples" else "computing"
     with Stages({stage: work.unit, "refining": "nodes"}) as stages:
         return work.run(
@@ -186,35 +146,28 @@ def _run(work: IndexBuild) -> BuildReport:
 
 
 def _text(found: BuildDocument, ready: str) -> str:
-    chosen = settings_text(found.settings)
     first = found.numbers.start
     made = f"{found.made:,} of {found.units:,} {found.unit}"
     if found.unit == "parts":
         made = f"{found.nodes:,} nodes, {made},"
-    shown = {
+    facts = {
         "index": found.index,
-        "measure": f"{found.measure}, {found.links}{chosen}",
-        **({"texts": texts_in_words(found.texts, found.nodes)} if found.texts else {}),
-        **({"numbers": f"{first} to {found.numbers.stop - 1}"} if first else {}),
-        **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
+        "measure": f"{found.measure}, {found.links}{settings_text(found.settings)}",
+        "texts": texts_in_words(found.texts, found.nodes),
+        "numbers": f"{first} to {found.numbers.stop - 1}" if first else "",
+        "keeps": found.kept.in_words(found.nodes) if found.kept else "",
         "made": f"{made} in {format_time(found.seconds)}",
     }
     if found.sampled and found.live_steps is not None:
-        shown["walked"] = f"{found.live_steps:.2f} steps a node and sample, until walks meet"
-    if found.traffic is not None:
-        sent = found.traffic
-        shown["sent"] = (
-            f"{format_size(sent.whole)} between blocks; {sent.each:.2f} bytes a node and step"
-        )
+        facts["walked"] = f"{found.live_steps:.2f} steps a node and sample, until walks meet"
+    if (sent := found.traffic) is not None:
+        facts["sent"] = f"{format_size(sent.whole)} between blocks; "
+        facts["sent"] += f"{sent.each:.2f} bytes a node and step"
         if sent.tokens:
-            shown["sent"] += f", of at most {TOKEN_BYTES} if every token were sent at every step"
+            facts["sent"] += f", of at most {TOKEN_BYTES} if every token were sent at every step"
     what = "node and sample" if found.sampled else "node"
-    shown["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
-    if found.meeting_weight is not None:
-        shown["meeting_weight"] = f"{found.meeting_weight}, unless a question says otherwise"
-    if found.asks:
-        shown["asks"] = asks_text(found.asks)
-    return facts_text(shown | ({"refined": ready} if ready else {}))
+    facts["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
+    return facts_text(facts | defaults_text(found) | {"refined": ready})
 
 
 @click.command()
@@ -231,14 +184,13 @@ def measures(names: tuple[str, ...], show: Show) -> None:
 
 def _whole(measure: Measure) -> str:
     """All that is to be known to use a measure."""
+    links = f"{measure.direction}; it can be {or_of(measure.directions)}"
     texts = [
         facts_text(
             {
                 "measure": measure.name,
                 "what it is": measure.summary,
-                "direction": f"{measure.direction}; it can be {or_of(measure.directions)}"
-                if not measure.texts
-                else "none: it looks at no links",
+                "direction": "none: it looks at no links" if measure.texts else links,
                 "layouts": ", ".join(measure.layouts),
             }
         )
@@ -246,13 +198,11 @@ def _whole(measure: Measure) -> str:
     for title, settings in (("building", measure.build), ("asking", measure.ask)):
         rows = [
             (
-                f"--{setting.name.replace('_', '-')}",
-                str(setting.default).lower()
-                if type(setting.default) is bool
-                else str(setting.default),
-                f"{setting.text[0].upper()}{setting.text[1:]}. It is {setting.allowed}.",
+                flag_of(each.name),
+                str(each.default).lower() if each.type is bool else str(each.default),
+                f"{each.text[0].upper()}{each.text[1:]}. It is {each.allowed}.",
             )
-            for setting in settings
+            for each in settings
         ]
         if rows:
             texts.append(table_text([f"when {title}", "default", "what it does"], rows, prose=True))
@@ -261,19 +211,25 @@ def _whole(measure: Measure) -> str:
 
 def _list(found: MeasuresDocument) -> str:
     """What each is, then what each takes, in the width of the terminal."""
-    what = [(measure.name, measure.summary) for measure in found.measures]
-    takes = [(measure.name, _takes(measure)) for measure in found.measures]
     layouts = sorted({layout for measure in found.measures for layout in measure.layouts})
-    floors = [(layout, FLOORS[layout]) for layout in layouts]
+    lists = [
+        ([each.name for each in m.build], [each.name for each in m.ask], m.layouts)
+        for m in found.measures
+    ]
+    settings = ["; ".join(" ".join(names) or "-" for names in each) for each in lists]
+    names = [measure.name for measure in found.measures]
+    tables = (
+        ("measure", "what it is", zip(names, (m.summary for m in found.measures), strict=True)),
+        (
+            "measure",
+            "settings when building; settings when asking; layouts",
+            zip(names, settings, strict=True),
+        ),
+        ("layout", "memory to build it, at least", ((name, FLOORS[name]) for name in layouts)),
+    )
     return "\n\n".join(
         (
-            table_text(["measure", "what it is"], what, prose=True),
-            table_text(
-                ["measure", "settings when building; settings when asking; layouts"],
-                takes,
-                prose=True,
-            ),
-            table_text(["layout", "memory to build it, at least"], floors, prose=True),
+            *(table_text([of, what], list(rows), prose=True) for of, what, rows in tables),
             prose_text(FLOOR_WORDS),
             prose_text(
                 "A weighted mean of several: blend:psimrank+cocitation, or with weights and "
@@ -282,12 +238,3 @@ def _list(found: MeasuresDocument) -> str:
             ),
         )
     )
-
-
-def _takes(measure: Measure) -> str:
-    named = (
-        [setting.name for setting in measure.build],
-        [setting.name for setting in measure.ask],
-        measure.layouts,
-    )
-    return "; ".join(" ".join(names) or "-" for names in named)

@@ -1,29 +1,26 @@
-"""``cocite info``: what a stored graph or index holds; with ``--cache``, what is cached.
+"""``cocite info``: what a graph or index holds, or the cache. ``cocite verify``: check its bytes.
 
-``cocite verify``: check every byte of a stored graph or index.
-
-``cocite cache``: copies of stores, and what is made of links; ``cocite info
---cache`` shows them.
+``cocite cache``: remove copies of stores at URLs, and what is cached of links.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.link_files import graph_of, stored_of
+from cocite.cli.console import say
+from cocite.cli.inputs import graph_of, stored_of
 from cocite.cli.options import format_option, takes
 from cocite.cli.output import (
     Reply,
     Show,
     and_of,
-    asks_text,
     counted,
+    defaults_text,
     facts_text,
     reported_settings,
-    say,
     texts_in_words,
 )
 from cocite.errors import Damaged, StoreError, UsageError
@@ -49,7 +46,7 @@ if TYPE_CHECKING:
 @click.option(
     "--cache",
     is_flag=True,
-    help="Show where compiled kernels are kept instead, how large they are, and their versions.",
+    help="Show instead where the cache is, and what it holds.",
 )
 @takes(SourceOptions, "source", only=("bipartite", "no_cache"))
 @format_option
@@ -63,7 +60,7 @@ def info(path: str | None, cache: bool, source: SourceOptions, show: Show) -> No
                 "--bipartite is of a file of links, and --cache shows none: leave one out"
             )
 
-        show(cache_reply())
+        show(_cache_reply())
         return
     if is_blocked(path):
         show(graph_reply(BlockedGraph.open(path)))
@@ -85,55 +82,40 @@ def _graph_text(found: GraphDocument) -> str:
     def most(degree: int, node: str | None) -> str:
         return f"{degree:,} ({node})" if degree else "0"
 
-    weights = {}
+    facts = {
+        "graph": found.path,
+        "nodes": f"{info.nodes:,}, named by {info.names}",
+        "sides": found.sides.in_words() if found.sides else "",
+        "links": f"{info.edges:,}, {mean:.1f} a node",
+    }
+    if blocks := found.blocks:
+        facts["blocks"] = f"{blocks['count']:,}, the largest of {blocks['largest']:,} links"
+        if blocks["here"] < blocks["count"]:
+            facts["blocks"] += f"; {blocks['here']:,} of them here"
     if found.weighted:
-        weights["weights"] = (
-            f"{info.smallest_weight or 0:.7g} to {info.largest_weight or 0:.7g}, "
-            f"{info.total_weight:,.7g} in all"
-        )
-    left_out = {}
+        ends = f"{info.smallest_weight or 0:.7g} to {info.largest_weight or 0:.7g}"
+        facts["weights"] = f"{ends}, {info.total_weight:,.7g} in all"
+    if titles := found.titles:
+        facts["titles"] = f"of {titles['nodes']:,} nodes"
+        if titles["unknown"]:
+            facts["titles"] += f"; {titles['unknown']:,} of names that no node has"
+        if titles["others"]:
+            facts["titles"] += f"; {titles['others']:,} more of nodes that have one"
+    facts |= {
+        "most linked to": most(info.largest_in_degree, info.largest_in_degree_node),
+        "most links": most(info.largest_out_degree, info.largest_out_degree_node),
+        "hubs": hubs_in_words(found.hubs, info.nodes) if found.hubs else "",
+        "without in-links": f"{info.without_in_links:,}",
+        "without out-links": f"{info.without_out_links:,}",
+        "isolated": f"{info.isolated:,}",
+        "links read": f"{info.rows:,}" + (", stored both ways" if info.undirected else ""),
+        "dropped": f"{info.duplicates:,} duplicates, {info.self_loops:,} self-loops, "
+        f"{info.bad_rows:,} bad rows",
+    }
     if found.excluded:
         pages, links = (counted(found.excluded[what], what[:-1]) for what in ("nodes", "links"))
-        left_out["left out"] = f"{pages}, with {links}"
-    hubs = {"hubs": hubs_in_words(found.hubs, info.nodes)} if found.hubs else {}
-    return facts_text(
-        {
-            "graph": found.path,
-            "nodes": f"{info.nodes:,}, named by {info.names}",
-            **({"sides": found.sides.in_words()} if found.sides else {}),
-            "links": f"{info.edges:,}, {mean:.1f} a node",
-            **({"blocks": _blocks_text(found.blocks)} if found.blocks else {}),
-            **weights,
-            **({"titles": _titles_text(found.titles)} if found.titles else {}),
-            "most linked to": most(info.largest_in_degree, info.largest_in_degree_node),
-            "most links": most(info.largest_out_degree, info.largest_out_degree_node),
-            **hubs,
-            "without in-links": f"{info.without_in_links:,}",
-            "without out-links": f"{info.without_out_links:,}",
-            "isolated": f"{info.isolated:,}",
-            "links read": f"{info.rows:,}" + (", stored both ways" if info.undirected else ""),
-            "dropped": f"{info.duplicates:,} duplicates, {info.self_loops:,} self-loops, "
-            f"{info.bad_rows:,} bad rows",
-            **left_out,
-            "on disk": format_size(info.bytes),
-        }
-    )
-
-
-def _blocks_text(blocks: dict[str, int]) -> str:
-    """How many there are, and how many of them are here."""
-    text = f"{blocks['count']:,}, the largest of {blocks['largest']:,} links"
-    here = blocks["here"]
-    return text + (f"; {here:,} of them here" if here < blocks["count"] else "")
-
-
-def _titles_text(titles: dict[str, Any]) -> str:
-    """Of how many nodes there are titles, and what became of others."""
-    unknown, others = titles["unknown"], titles["others"]
-    text = f"of {titles['nodes']:,} nodes"
-    if unknown:
-        text += f"; {unknown:,} of names that no node has"
-    return text + (f"; {others:,} more of nodes that have one" if others else "")
+        facts["left out"] = f"{pages}, with {links}"
+    return facts_text(facts | {"on disk": format_size(info.bytes)})
 
 
 def _index_reply(path: str) -> Reply:
@@ -145,79 +127,60 @@ def _index_reply(path: str) -> Reply:
 
 
 def _index_text(found: IndexDocument) -> str:
-    used = "used" if found.weighted else "ignored"
+    snapshots = found.snapshots
+    refreshed = len(snapshots) > 1 or bool(snapshots[0].refresh)
+    facts = {
+        "index": found.path,
+        "measure": f"{found.measure}, {found.links}",
+        "layout": found.layout,
+        **_shown_parts(found),
+        "nodes": f"{found.nodes:,}",
+        "sides": found.sides.in_words() if found.sides else "",
+        "keeps": found.kept.in_words(found.nodes) if found.kept else "",
+        "texts": texts_in_words(found.texts, found.nodes),
+        **reported_settings(found.settings),
+        "graph": f"{found.graph['name']}, {found.graph['edges']:,} links",
+    }
+    if refreshed:  # the newest first
+        facts |= {
+            f"snapshot {g.refresh}": f"{g.samples:,} samples of {g.date or 'an unknown day'}, "
+            f"from {g.graph}"
+            for g in reversed(snapshots)
+        }
+    elif snapshots[0].first:
+        facts["numbers"] = f"{snapshots[0].first} to {snapshots[0].numbers.stop - 1}"
+    if found.missing_samples:
+        facts["available"] = f"{found.available_samples:,} samples"
+        facts["available"] += f" (see: cocite verify {found.path})"
+        facts["missing"] = "; ".join(
+            f"{each.file}, samples {each.first} to {each.first + each.samples - 1}"
+            for each in found.missing_samples
+        )
+    decays = sorted({facts["decay"] for facts in found.refined.values()})
+    size = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a node"
+    weights = "used" if found.weighted else "ignored"
     return facts_text(
-        {
-            "index": found.path,
-            "measure": f"{found.measure}, {found.links}",
-            "layout": found.layout,
-            **_shown_parts(found),
-            "nodes": f"{found.nodes:,}",
-            **({"sides": found.sides.in_words()} if found.sides else {}),
-            **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
-            **({"texts": texts_in_words(found.texts, found.nodes)} if found.texts else {}),
-            **reported_settings(found.settings),
-            "graph": f"{found.graph['name']}, {found.graph['edges']:,} links",
-            **_shown_ages(found),
-            **_shown_numbers(found),
-            **({"weights": used} if found.graph["weighted"] else {}),
-            **_shown_refined(found),
-            **(
-                {"meeting_weight": f"{found.meeting_weight}, unless a question says otherwise"}
-                if found.meeting_weight
-                else {}
-            ),
-            **({"asks": asks_text(found.asks)} if found.asks else {}),
-            "on disk": f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a node"
-            + (" and sample" if found.samples else ""),
+        facts
+        | {
+            "weights": weights if found.graph["weighted"] else "",
+            "refined": "ready for decay " + ", ".join(map(str, decays)) if decays else "",
+            **defaults_text(found),
+            "on disk": size + " and sample" * (found.samples > 0),
         }
     )
 
 
-def _shown_refined(found: IndexDocument) -> dict[str, str]:
-    """What is made ready for refined answers."""
-    decays = sorted({facts["decay"] for facts in found.refined.values()})
-    return {"refined": "ready for decay " + ", ".join(map(str, decays))} if decays else {}
-
-
-def _shown_ages(found: IndexDocument) -> dict[str, str]:
-    """A line for each generation of samples, the newest first, if there was a refresh."""
-    generations = found.generations
-    if len(generations) == 1 and not generations[0].refresh:
-        return {}
-    return {
-        f"generation {g.refresh}": f"{g.samples:,} samples of {g.date or 'an unknown day'}, "
-        f"from {g.graph}"
-        for g in reversed(generations)
-    }
-
-
-def _shown_numbers(found: IndexDocument) -> dict[str, str]:
-    """Which samples they are, if not the first ones; a line for each file that is lost."""
-    shown, generations = {}, found.generations
-    if len(generations) == 1 and generations[0].first and not generations[0].refresh:
-        shown["numbers"] = f"{generations[0].first} to {generations[0].numbers.stop - 1}"
-    if found.lost:
-        shown["answering"] = f"{found.answering:,} samples (see: cocite verify {found.path})"
-    for each in found.lost:
-        numbers = f"samples {each.first} to {each.first + each.samples - 1}"
-        shown["lost"] = "; ".join(filter(None, (shown.get("lost"), f"{each.file}, {numbers}")))
-    return shown
-
-
 def _shown_parts(found: IndexDocument) -> dict[str, str]:
-    """A line for each part of a blend: its share, its links, and what differs from the blend's."""
+    """A line for each part of a blend: its weight, its links, and what differs from the blend's."""
     from cocite.index.plan import links_in_words
 
     shown: dict[str, str] = {}
-    if not found.measure.startswith(PREFIX):
-        return shown
-    for number, part in enumerate(found.parts, 1):
+    for number, part in enumerate(found.parts if found.measure.startswith(PREFIX) else (), 1):
         own = {**part["settings"], **part["fixed"]}
         settings = [f"{k} {v}" for k, v in own.items() if found.settings.get(k) != v]
         links = links_in_words(find_measure(part["measure"]), part["direction"])
-        share = f"{part['weight']:.4g} of {part['measure']}"
-        shown[f"part {number}"] = ", ".join([share, links, part["layout"], *settings])
+        weight = f"{part['weight']:.4g} of {part['measure']}"
+        shown[f"part {number}"] = ", ".join([weight, links, part["layout"], *settings])
     return shown
 
 
@@ -280,38 +243,24 @@ class ClearedDocument(Document):
     bytes: int
 
 
-def cache_reply() -> Reply:
-    """Return the facts of the cache."""
-    found, copies = place(), _remote_cache()
-    document = CacheDocument(
-        None if found.folder is None else str(found.folder),
-        found.because,
-        copies,
-        sum(each.bytes for each in copies),
-        _links(),
-    )
-    return Reply(document, lambda: _text(document))
-
-
-def _remote_cache() -> list[Copy]:
-    """Those that are kept; none where there is no place for them."""
-    try:
-        return list_remote_cache()
-    except StoreError:
-        return []
-
-
-def _links() -> dict[str, int]:
-    """What is cached of links: by source, as several ways to read one count together."""
+def _cache_reply() -> Reply:
     from cocite.search.cache import list_cache
 
-    found: dict[str, int] = {}
+    found = place()
+    try:
+        copies = list_remote_cache()
+    except StoreError:
+        copies = []  # there is no place for them
+    links: dict[str, int] = {}  # by source, as several ways to read one count together
     for source, nbytes in list_cache():
-        found[source] = found.get(source, 0) + nbytes
-    return found
+        links[source] = links.get(source, 0) + nbytes
+    folder = None if found.folder is None else str(found.folder)
+    size = sum(each.bytes for each in copies)
+    document = CacheDocument(folder, found.because, copies, size, links)
+    return Reply(document, lambda: _cache_text(document))
 
 
-def _text(found: CacheDocument) -> str:
+def _cache_text(found: CacheDocument) -> str:
     shown = {"cache": found.path or "none: no directory is safe"}
     shown["chosen by"] = f"{found.because} ({VARIABLE} sets another place)"
     count, size = len(found.copies), format_size(found.bytes_of_copies)
@@ -320,7 +269,7 @@ def _text(found: CacheDocument) -> str:
         read = ", being read" if copy.read else ""
         shown[f"copy {number}"] = f"{copy.url or copy.name}, {format_size(copy.bytes)}{read}"
     size = format_size(sum(found.links.values()))
-    what = f"graphs and indexes of {len(found.links):,} source{'s' * (len(found.links) != 1)}"
+    what = f"graphs and indexes of {counted(len(found.links), 'source')}"
     shown["of links"] = f"{what}, {size} (cocite cache clear --links)"
     return facts_text(shown)
 

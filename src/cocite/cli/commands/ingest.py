@@ -10,18 +10,19 @@ from textwrap import fill
 
 import click
 
-from cocite.cli.console import Stages
+from cocite.cli.console import Stages, say
 from cocite.cli.help import SectionedCommand
-from cocite.cli.link_files import said_of, said_of_sides, said_of_titles
+from cocite.cli.inputs import report_inputs
 from cocite.cli.options import (
     excluded_in,
     format_option,
     memory_option,
     overwrite_option,
+    store_option,
     takes,
     threads_option,
 )
-from cocite.cli.output import Show, held, say
+from cocite.cli.output import Show, held
 from cocite.io.readers import readers
 from cocite.io.readers.formats import reader_at
 from cocite.options.ingest import IngestOptions
@@ -50,14 +51,7 @@ and counted.
 
 @click.command(cls=SectionedCommand, help=_HELP)
 @click.argument("inputs", nargs=-1, metavar="[LINKS...]")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    metavar="DIR",
-    help="The graph to make: a directory, or a "
-    "URL (s3://..., gs://..., file://...), where it comes when it is whole.",
-)
+@store_option("graph")
 @takes(IngestOptions, "options")
 @memory_option
 @threads_option
@@ -93,11 +87,7 @@ def ingest(
     if stored and options.partitions is not None:
         show(graph_reply(graph))
         return
-    for source in () if stored else graph.store.facts["sources"]:
-        said_of(source)
-    if not stored:
-        said_of_sides(graph)
-    said_of_titles(graph.store.facts.get("titles"))
+    report_inputs(graph, links=not stored)
     if "normalized_urls" in graph.store.facts:
         say(f"{graph.store.facts['normalized_urls']:,} names were URLs, and written in another way")
     for note in notes:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.link_files import graph_of
+from cocite.cli.console import say
+from cocite.cli.inputs import graph_of
 from cocite.cli.options import format_option, takes
-from cocite.cli.output import Reply, Show, left_out, narrowed, say, table_text, with_titles
+from cocite.cli.output import Reply, Show, names_text
 from cocite.errors import UsageError
 from cocite.options.source import QuerySource
 
@@ -87,11 +88,10 @@ def _text(found: NodesDocument, links: bool) -> str:
     if found.nodes[0].in_links is None:
         if named is None:
             return "\n".join(each.node for each in found.nodes)
-        return table_text(*with_titles(["node"], [[each.node] for each in found.nodes], named))
+        return names_text(["node"], [[each.node] for each in found.nodes], named)
     rows = [[f"{each.in_links:,}", f"{each.out_links:,}", each.node] for each in found.nodes]
     titles = ["in-links", "out-links", "node"]
-    titles, shown, left = narrowed(titles, rows, (("out-links",), ("in-links",)), named)
-    return table_text(*with_titles(titles, shown, named)) + left_out(left)
+    return names_text(titles, rows, named, (("out-links",), ("in-links",)))
 
 
 def _with_links(node: FoundNode) -> str:

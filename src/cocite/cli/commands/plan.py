@@ -6,14 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from cocite.cli.console import Stages
-from cocite.cli.help import SectionedCommand
-from cocite.cli.link_files import graph_of
-from cocite.cli.options import THERE, format_option, resource_options, takes
+from cocite.cli.help import SETTING, SectionedCommand
+from cocite.cli.inputs import graph_of
+from cocite.cli.options import ASKED, EVERY, format_option, is_set, resource_options, takes
 from cocite.cli.output import Reply, Show, facts_text, settings_text, table_text
-from cocite.cli.settings import all_options, with_settings
 from cocite.errors import UsageError
 from cocite.options.build import PlanOptions
 from cocite.options.source import SourceOptions
@@ -30,17 +28,11 @@ _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
 
 @click.command(cls=SectionedCommand)
 @click.argument("graph", metavar="GRAPH|INDEX|LINKS")
-@takes(
-    PlanOptions, "options", types={"texts": THERE, "time": click.STRING, "scratch": click.STRING}
-)
-@with_settings(all_options, into="options")
+@takes(PlanOptions, "options", settings=EVERY)
 @resource_options
 @takes(SourceOptions, "source", only=("bipartite", "no_cache"))
 @format_option
-@click.pass_context
 def plan(
-    context: click.Context,
-    /,
     graph: str,
     options: PlanOptions,
     memory: int | None,
@@ -59,10 +51,10 @@ def plan(
     from cocite.search.plan.plan import plan_index
 
     if kind_of(graph) == "index":
-        _check_inputs(context, graph)
+        _refuse_building(graph)
         _plan_batch(graph, options, threads, memory, show)
         return
-    if context.get_parameter_source("k") is not ParameterSource.DEFAULT:
+    if is_set("k"):
         raise UsageError(f"-k is of related-all; {graph} is no index: leave it out")
     graph = graph_of(graph, source, memory=memory, threads=threads)
     settings = dict(options.settings)
@@ -74,17 +66,12 @@ def plan(
 _OF_AN_INDEX = ("graph", "k", "threads", "memory", "scratch", "show")
 
 
-def _check_inputs(context: click.Context, index: str) -> None:
+def _refuse_building(index: str) -> None:
     """Raise :class:`UsageError` for an option of an index that is yet to be built."""
-    from cocite.measures import MEASURES
-
-    asked = {setting.name for measure in MEASURES.values() for setting in measure.ask}
-    for parameter in context.command.params:
+    for parameter in click.get_current_context().command.params:
         name = parameter.name or ""
-        source = context.get_parameter_source(name)
-        if source is ParameterSource.DEFAULT or name in _OF_AN_INDEX:
-            continue
-        if name.removeprefix("setting_") not in asked:
+        own = name in _OF_AN_INDEX or name.removeprefix(SETTING) in ASKED
+        if not own and is_set(name):
             raise UsageError(
                 f"{parameter.opts[0]} is of an index that is yet to be built, and {index} is one: "
                 "leave it out, or give the graph"

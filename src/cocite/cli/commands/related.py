@@ -6,26 +6,24 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.called import as_stored
-from cocite.cli.completion import node_names
+from cocite.cli.commands.completion import node_names
 from cocite.cli.help import SectionedCommand
-from cocite.cli.inputs import IndexSource, asks, narrowing, opened, preparing, query_nodes
-from cocite.cli.link_files import is_links
-from cocite.cli.options import graph_format_option, is_set, resource_options, takes
-from cocite.cli.output import (
-    Reply,
-    Show,
-    and_of,
-    left_out,
-    narrowed,
-    prints_json,
-    table_text,
-    with_titles,
+from cocite.cli.inputs import (
+    IndexSource,
+    as_stored,
+    asks,
+    is_links,
+    narrowing,
+    opened,
+    preparing,
+    query_nodes,
 )
+from cocite.cli.options import graph_format_option, is_set, resource_options, takes
+from cocite.cli.output import Reply, Show, and_of, names_text, show_json
 from cocite.errors import UnknownNode, UsageError
 from cocite.options.query import QueryOptions, UnseenOptions
 from cocite.storage import kind_of
@@ -78,54 +76,43 @@ def related(
     from_input = nodes == ("-",) and unseen.draft is None
     if from_input and index == "-":
         raise UsageError("standard input cannot hold both links and names: give one as a file")
-    if from_input and is_set("show") and not prints_json(show):
+    if from_input and is_set("show") and show is not show_json:
         raise UsageError(
             "names from standard input are answered with a line of JSON each: leave --format out, "
             "or ask for one page at a time"
         )
     named = () if from_input else nodes
-    opened_index, settings = opened(index, source, named, memory=memory, threads=threads)
+    asked_index, settings = opened(index, source, named, memory=memory, threads=threads)
     asking = replace(query, settings=settings)
 
-    def answered(asked: Sequence[str]) -> RelatedDocument:
-        return RelatedDocument.of(opened_index, tuple(asked), options=asking)
-
-    def called(names: Sequence[str]) -> list[str]:
-        return as_stored(opened_index, index, names, source.where.side)
+    def answered(names: Sequence[str]) -> RelatedDocument:
+        nodes = as_stored(asked_index, index, names, source.where.side)
+        return RelatedDocument.of(asked_index, tuple(nodes), options=asking)
 
     if from_input:
-        with preparing(opened_index, query.refined):
-            _answer_each(lambda names: answered(called(names)))
+        with preparing(asked_index, query.refined):
+            _answer_each(answered)
         return
-    opened_index, asked = query_nodes(opened_index, nodes, unseen)
-    with preparing(opened_index, query.refined):
-        found = answered(called(asked))
-    links = is_links(index) or kind_of(index) == "graph"
-    typed = _RelatedQuery(query, settings, source.where.graphs, links)
-    closer = narrowing(opened_index.stored.measure, found.settings)
+    asked_index, asked = query_nodes(asked_index, nodes, unseen)
+    with preparing(asked_index, query.refined):
+        found = answered(asked)
+    closer = narrowing(asked_index.stored.measure, found.settings)
 
     def graph(kind: str) -> str:
         from cocite.search.related_graph import RelatedGraph
 
         around = RelatedGraph.of(
-            opened_index, list(found.nodes), query.k, found.hits, **asking.keywords()
+            asked_index, list(found.nodes), query.k, found.hits, **asking.keywords()
         )
         return around.to_text(kind)
 
     def text() -> str:
-        short = unmet(found, query.target_error) if found.hits else ""
-        return _related_text(found, query, closer) + _lacking(opened_index, found, typed) + short
+        if not found.hits:
+            links = is_links(index) or kind_of(index) == "graph"
+            return _none(found, query) + _why_none(asked_index, found, asking, source, links)
+        return _hits_text(found, closer) + unmet(found, query.target_error)
 
     show(Reply(found, text, graph))
-
-
-class _RelatedQuery(NamedTuple):
-    """What was typed: the question, settings of the measure, graphs; whether of links."""
-
-    query: QueryOptions
-    settings: dict[str, Any]
-    graphs: tuple[str, ...]
-    links: bool
 
 
 def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
@@ -147,38 +134,49 @@ def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
         raise UsageError(f"{wrong:,} of the names are no nodes: see the lines with an error")
 
 
-def _lacking(index: Index, found: RelatedDocument, asked: _RelatedQuery) -> str:
-    """Why a list is empty: what was asked for, or where its links lead, and what to do."""
-    if found.hits or found.offset or len(found.nodes) > 1:
+def _none(found: RelatedDocument, query: QueryOptions) -> str:
+    """Say that a list is empty: what was asked for decides, and not the measure alone."""
+    node, floor = and_of(found.nodes), query.min_score
+    filtered = replace(query, min_score=0.0).filters
+    if query.offset:
+        return f"{node} has no hit behind rank {query.offset:,}"
+    if floor > 0:
+        return f"no node{' that is asked for' * filtered} scores {floor:g} or more with {node}"
+    if filtered:
+        return f"none of the nodes that are asked for is related to {node} by {found.measure}"
+    return f"no node is related to {node} by {found.measure}"
+
+
+def _why_none(
+    index: Index, found: RelatedDocument, query: QueryOptions, source: IndexSource, links: bool
+) -> str:
+    """Say why a list is empty: what was asked for, or where its links lead, and what to do."""
+    if found.offset or len(found.nodes) > 1:
         return ""
     from cocite.search.empty import why_empty, why_filtered
 
-    node = found.nodes[0]
-    if asked.query.filters:
-        return f". {why_filtered(index, node, asked.settings)}"
-    if index.stored.drafted:
+    node, stored = found.nodes[0], index.stored
+    if query.filters:
+        return f". {why_filtered(index, node, query.settings)}"
+    if stored.drafted:
         from cocite.index.virtual import UnseenIndex
 
-        stored = index.stored
         unlinked = stored.unlinked if isinstance(stored, UnseenIndex) else ""
         return f": the draft has no {unlinked}, which the index looks at" if unlinked else ""
-    why = why_empty(index.stored, node, asked.graphs or None, links=asked.links)
+    why = why_empty(stored, node, source.where.graphs or None, links=links)
     return f". {why}" if why else ""
 
 
-def _related_text(found: RelatedDocument, query: QueryOptions, closer: str) -> str:
+def _hits_text(found: RelatedDocument, closer: str) -> str:
     hits, offset = found.hits, found.offset
-    if not hits:
-        return _no_node(and_of(found.nodes), found.measure, query)
-    rows = [(str(i), *_numbers(hit), hit.node) for i, hit in enumerate(hits, offset + 1)]
     titles = ["rank", "score", "error", "low", "high", "node"]
+    rows = [[str(i), *numbers(hit), hit.node] for i, hit in enumerate(hits, offset + 1)]
     if found.pageranks is not None:
         titles.insert(5, "pagerank")
-        ranked = zip(rows, found.pageranks, strict=True)
-        rows = [(*row[:5], f"{rank:.2e}", row[5]) for row, rank in ranked]
+        for row, rank in zip(rows, found.pageranks, strict=True):
+            row.insert(5, f"{rank:.2e}")
     named = None if found.titles is None else [hit.title or "" for hit in hits]
-    titles, shown, left = narrowed(titles, rows, _GIVE_WAY, named)
-    text = table_text(*with_titles(titles, shown, named)) + left_out(left)
+    text = names_text(titles, rows, named, _GIVE_WAY)
     if closer and found.surely and any(map(is_open, hits)):
         text += f"\nscores have no error of samples; {closer} brings low and high closer together"
     if len(hits) == 1:
@@ -190,14 +188,14 @@ def _related_text(found: RelatedDocument, query: QueryOptions, closer: str) -> s
     return f"{text}\n{_certainty(found.certain_ranks, offset, hits)}{among}{probably}"
 
 
-def _numbers(hit: Hit) -> list[str]:
-    """Score, error, low and high."""
-    return [f"{hit.score:.4f}", error_text(hit.stderr), f"{hit.low:.4f}", f"{hit.high:.4f}"]
-
-
-def error_text(value: float) -> str:
-    """An error: 0.0000 is none at all."""
-    return "<0.0001" if 0 < value < 0.00005 else f"{value:.4f}"
+def numbers(score: Score | Hit) -> list[str]:
+    """Return score, error, low and high."""
+    return [
+        f"{score.score:.4f}",
+        "<0.0001" if 0 < score.stderr < 0.00005 else f"{score.stderr:.4f}",
+        f"{score.low:.4f}",
+        f"{score.high:.4f}",
+    ]
 
 
 def unmet(found: RelatedDocument | SimilarityDocument | PairsDocument, target: float | None) -> str:
@@ -211,19 +209,6 @@ def unmet(found: RelatedDocument | SimilarityDocument | PairsDocument, target: f
 def is_open(found: Hit | Score) -> bool:
     """Whether its interval is one as it is shown."""
     return f"{found.low:.4f}" != f"{found.high:.4f}"
-
-
-def _no_node(node: str, measure: str, query: QueryOptions) -> str:
-    """Why a list is empty: what was asked for decides, and not the measure alone."""
-    offset, floor = query.offset, query.min_score
-    filtered = replace(query, min_score=0.0).filters
-    if offset:
-        return f"{node} has no hit behind rank {offset:,}"
-    if floor > 0:
-        return f"no node{' that is asked for' * filtered} scores {floor:g} or more with {node}"
-    if filtered:
-        return f"none of the nodes that are asked for is related to {node} by {measure}"
-    return f"no node is related to {node} by {measure}"
 
 
 def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:

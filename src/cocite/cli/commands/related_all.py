@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.console import Stages
+from cocite.cli.console import Stages, say
 from cocite.cli.help import SectionedCommand
-from cocite.cli.inputs import IndexSource, asks, opened
+from cocite.cli.inputs import IndexSource, asks, opened, show_refining
 from cocite.cli.options import (
     cluster_option,
     format_option,
@@ -20,7 +20,7 @@ from cocite.cli.options import (
     safe_csv,
     takes,
 )
-from cocite.cli.output import Reply, Show, counted, facts_text, or_of, say
+from cocite.cli.output import Reply, Show, counted, facts_text, or_of
 from cocite.deadline import clock
 from cocite.errors import UsageError
 from cocite.io.writers import GRAPHS, TABLES, kinds_of
@@ -29,7 +29,6 @@ from cocite.options.query import BatchOptions
 from cocite.resources import format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
-    from cocite.search import Index
     from cocite.search.batch.estimate import BatchPlan
     from cocite.search.batch.run import Machines
 
@@ -104,7 +103,7 @@ def related_all(
         stream = HitStream(opened_index, query.k, **chosen, **settings)
         say(f"standard output: {_query_of(query.k, stream.nodes)}")
         with Stages(units) as stages:
-            _tell(opened_index, stream.work.question.refined, stages)
+            show_refining(opened_index, stages)
             report = stream.run(sys.stdout.buffer, stages)
         label, asked = "standard output", stream.nodes
     else:
@@ -121,7 +120,7 @@ def related_all(
             kept = f"; goes on after {work.done:,} that an earlier run finished"
             say(f"{label}: {_query_of(query.k, work.nodes)}{kept * (work.done > 0)}")
             with Stages(units) as stages:
-                _tell(opened_index, work.refined, stages)
+                show_refining(opened_index, stages)
                 # Machines of a cluster may be quite unlike this one: a pilot says nothing of them.
                 if machines is None and (told := work.estimate(stages)) is not None:
                     say(summary_text(told))
@@ -129,16 +128,14 @@ def related_all(
         asked = work.nodes
     named = "-" if streams else label
     found = BatchDocument.of(opened_index, named, report, clock() - begin)
+    without = found.nodes_without_results
     size = "" if found.bytes is None else f", {format_size(found.bytes)}"
     shown = {
         "output": f"{label}{size}",
         "nodes": f"{found.nodes:,} of {asked:,} in {found.seconds:.1f} s",
         "rows": f"{found.rows_written:,}",
+        "without results": f"{counted(without, 'node')}; cocite related says why" * (without > 0),
     }
-    if found.without_hits:
-        shown["without hits"] = (
-            f"{counted(found.without_hits, 'node')}; cocite related says of each of them why"
-        )
     with redirect_stdout(sys.stderr if streams else sys.stdout):
         show(Reply(found, lambda: facts_text(shown)))
 
@@ -180,11 +177,3 @@ def _intervals(given: str | None) -> dict[str, Any]:
 def _query_of(k: int, nodes: int) -> str:
     """How many hits are asked for, of how many nodes."""
     return f"up to {counted(k, 'hit')} for each of {counted(nodes, 'node')}"
-
-
-def _tell(index: Index, refined: bool, stages: Stages) -> None:
-    """Show what is made ready for refined answers, too."""
-    if refined and index.refiner:
-        index.refiner.report = lambda sweep, done, total: stages(
-            f"refining {sweep + 1}", done, total
-        )

@@ -1,7 +1,4 @@
-"""What ``cocite similarity --pairs`` does: pairs out of a file, and where their scores go.
-
-``cocite similarity``: how similar two nodes are, or the nodes of many pairs.
-"""
+"""``cocite similarity``: how similar two nodes are, or the nodes of many pairs in a file."""
 
 from __future__ import annotations
 
@@ -15,14 +12,13 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.cli.called import as_stored
-from cocite.cli.commands.related import error_text, is_open, unmet
-from cocite.cli.completion import node_names
-from cocite.cli.console import Stages
+from cocite.cli.commands.completion import node_names
+from cocite.cli.commands.related import is_open, numbers, unmet
+from cocite.cli.console import Stages, say
 from cocite.cli.help import SectionedCommand
-from cocite.cli.inputs import IndexSource, asks, narrowing, opened, preparing
+from cocite.cli.inputs import IndexSource, as_stored, asks, narrowing, opened, preparing
 from cocite.cli.options import flag_of, format_option, resource_options, takes, target_for
-from cocite.cli.output import Reply, Show, counted, facts_text, say, table_text
+from cocite.cli.output import Reply, Show, counted, facts_text, table_text
 from cocite.deadline import clock
 from cocite.io.readers import PAIRS, NameTable, ReadOptions
 from cocite.io.writers import TABLES, kinds_of
@@ -30,7 +26,7 @@ from cocite.options.common import OutputOptions
 from cocite.options.query import ScoreOptions
 
 if TYPE_CHECKING:
-    from cocite.io.writers import Columns, Types
+    from cocite.io.writers import Columns
     from cocite.search import Index
     from cocite.search.pairs import Similarities
     from cocite.search.results import PairsDocument, SimilarityDocument
@@ -127,34 +123,27 @@ class _SimilarityQuery(NamedTuple):
 
 
 def _similarity_text(found: SimilarityDocument, closer: str) -> str:
-    score = found.found
+    score, length = found.found, found.settings.get("length")
+    value, error, low, high = numbers(score)
     held = ", for certain" if found.surely else f" ({found.confidence:.0%})"
     if closer and found.surely and is_open(score):
         held += f"; {closer} narrows it"
-    length = found.settings.get("length")
-    steps = {}
-    if (
-        found.settings.get("meeting_weight") == "hitting"
-        and isinstance(length, int)
-        and found.a != found.b
-    ):
+    meeting = ""
+    hitting = found.settings.get("meeting_weight") == "hitting" and found.a != found.b
+    if hitting and isinstance(length, int):
         mean = (1 - score.score) * (length + 1)
-        steps = {"meeting": f"{mean:.2f} steps on average, {length + 1} where they do not meet"}
+        meeting = f"{mean:.2f} steps on average, {length + 1} where they do not meet"
+    titles = [f"  {title}" if title else "" for title in found.titles or ("", "")]
     return facts_text(
         {
-            "a": _called(found.a, found.titles, 0),
-            "b": _called(found.b, found.titles, 1),
-            "score": f"{score.score:.4f}",
-            "error": error_text(score.stderr),
-            "interval": f"{score.low:.4f} to {score.high:.4f}{held}",
-            **steps,
+            "a": found.a + titles[0],
+            "b": found.b + titles[1],
+            "score": value,
+            "error": error,
+            "interval": f"{low} to {high}{held}",
+            "meeting": meeting,
         }
     )
-
-
-def _called(node: str, titles: Sequence[str] | None, place: int) -> str:
-    """A name, and its title, if it has one."""
-    return f"{node}  {titles[place]}" if titles and titles[place] else node
 
 
 # -- pairs -------------------------------------------------------------------------------
@@ -167,12 +156,13 @@ _NUMBERS = ("score", "stderr", "low", "high")
 
 def _ask_pairs(path: str, file: Path, columns: str | None, asked: _SimilarityQuery) -> None:
     """Ask what is at ``path`` for all pairs in ``file``."""
-    from cocite.io.writers import TABLES
     from cocite.search.results import PairsDocument, loss_of, query_of, reached
 
     level = asked.level
     index, settings = asked.opened(path)
-    types = _types(index)
+    types = {"a": "VARCHAR", "b": "VARCHAR", **dict.fromkeys(_NUMBERS, "DOUBLE")}
+    if index.titles is not None:
+        types |= {"a_title": "VARCHAR", "b_title": "VARCHAR"}
     target = target_for(asked.output, types, TABLES)
     begin = clock()
     wanted = tuple(columns.split(",")) if columns else ()
@@ -191,7 +181,7 @@ def _ask_pairs(path: str, file: Path, columns: str | None, asked: _SimilarityQue
         found = replace(found, a=_texts(names.names, first), b=_texts(names.names, second))
         if titled is not None:
             titles = _texts(titled.of, first), _texts(titled.of, second)
-    how = *query_of(index, settings), level.confidence, level.bound, level.refined
+    how = *query_of(index, settings), level.confidence, level.interval, level.refined
     loss = loss_of(index) | reached(level.refined, level.target_error, found)
     document = PairsDocument(*how, found, titles, written, clock() - begin, loss)
     asked.show(Reply(document, lambda: _text(document) + unmet(document, level.target_error)))
@@ -231,13 +221,6 @@ def _texts(of: Callable[[Ids], list[str]], ids: Ids) -> list[str]:
     return [text for piece in pieces for text in piece]
 
 
-def _types(index: Index) -> Types:
-    """The columns of what is written."""
-    types = {"a": "VARCHAR", "b": "VARCHAR", **dict.fromkeys(_NUMBERS, "DOUBLE")}
-    titles = {} if index.titles is None else {"a_title": "VARCHAR", "b_title": "VARCHAR"}
-    return types | titles
-
-
 def _pieces(index: Index, found: Similarities) -> Iterator[Columns]:
     """Rows with names, some thousand at a time."""
     for low in range(0, len(found), _PIECE):
@@ -259,8 +242,6 @@ def _text(found: PairsDocument) -> str:
         return facts_text({"output": found.output, "pairs": f"{count} in {found.seconds:.1f} s"})
     if not len(found.pairs):
         return "no pairs"
-    rows = [
-        (f"{s.score:.4f}", error_text(s.stderr), f"{s.low:.4f}", f"{s.high:.4f}", a, b)
-        for s, a, b in zip(found.pairs, found.pairs.a, found.pairs.b, strict=True)
-    ]
+    pairs = zip(found.pairs, found.pairs.a, found.pairs.b, strict=True)
+    rows = [[*numbers(score), a, b] for score, a, b in pairs]
     return table_text(("score", "error", "low", "high", "a", "b"), rows)

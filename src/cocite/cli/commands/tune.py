@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.console import Stages
+from cocite.cli.console import Stages, say
 from cocite.cli.help import SectionedCommand
-from cocite.cli.link_files import graph_of
-from cocite.cli.options import THERE, cluster_option, format_option, resource_options, takes
-from cocite.cli.output import Reply, Show, facts_text, fitting, say, table_text, unsaid
+from cocite.cli.inputs import graph_of
+from cocite.cli.options import cluster_option, format_option, resource_options, takes
+from cocite.cli.output import Reply, Show, counted, facts_text, held, names_text
 from cocite.options.build import IndexOptions
 from cocite.options.evaluate import TuneOptions
 from cocite.options.source import SourceOptions
 from cocite.resources import format_size, format_time
 
 if TYPE_CHECKING:
-    from cocite.evaluation import Interval
     from cocite.evaluation.trials import Trial, TuningResult
 
 
@@ -34,7 +33,7 @@ _NAME = 20
     help="Write the settings that were chosen, for cocite index --settings. What is done is kept "
     "beside it, and an interrupted command goes on. Without it the settings are told only.",
 )
-@takes(TuneOptions, "options", types={"labels": THERE, "time": click.STRING})
+@takes(TuneOptions, "options")
 @resource_options
 @cluster_option(
     "Draw the samples on a cluster. Its nodes see GRAPH and FILE.toml by the same paths."
@@ -69,7 +68,7 @@ def tune(
 
     means: dict[str, Any] = {"memory": memory, "threads": threads}
     stored = graph_of(graph, source, **means)
-    with Stages({"round": "candidates"}) as stages, unsaid(BUILD_LOG):
+    with Stages({"round": "candidates"}) as stages, held(BUILD_LOG):
         found = run(
             stored,
             output,
@@ -91,31 +90,28 @@ def _text(found: TuningResult) -> str:
     titles = [found.by, "build", "size", "judged", "behind", "question", "candidate"]
     last = [each for each in found.tried if each.behind is not None]
     rows = [_row(each) for each in last]
-    kept = fitting(titles, [[*row[:-1], row[-1][:_NAME]] for row in rows])
-    text = table_text([titles[i] for i in kept], [[row[i] for i in kept] for row in rows])
+    optional = [(title,) for title in titles[-2:0:-1]]
     hidden = f"; {found.hidden:,} of {found.links:,} links were hidden" if found.hidden else ""
     before = len(found.tried) - len(last)
-    earlier = f"{before:,} candidate{'s' * (before > 1)}"
+    earlier = f"{counted(before, 'candidate')}; --format csv has them"
     facts = {
         "chosen": f"{found.best.name}: {found.reason}",
         "by": f"{found.chosen_by:,} pages, judged by {found.judged_by:,} others{hidden}",
-        "left out before": f"{earlier}; --format csv has them" if before else "none",
+        "left out before": earlier if before else "none",
     }
-    return f"{text}\n\n{facts_text(facts)}"
+    return f"{names_text(titles, rows, None, optional, _NAME)}\n\n{facts_text(facts)}"
 
 
 def _row(each: Trial) -> list[str]:
+    figures = [
+        "-" if found is None else f"{found.value:.3f} ±{(found.high - found.low) / 2:.3f}"
+        for found in (each.figure, each.judged, each.behind)
+    ]
     return [
-        _short(each.figure),
+        figures[0],
         format_time(each.seconds),
         format_size(each.bytes),
-        "-" if each.judged is None else _short(each.judged),
-        "-" if each.behind is None else _short(each.behind),
+        *figures[1:],
         f"{1000 * each.question:.2f} ms",
         each.name,
     ]
-
-
-def _short(found: Interval) -> str:
-    """A value, and half its interval."""
-    return f"{found.value:.3f} ±{(found.high - found.low) / 2:.3f}"

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.console import Stages
+from cocite.cli.commands.index import run_build
+from cocite.cli.console import Stages, say
 from cocite.cli.help import SectionedCommand
-from cocite.cli.link_files import graph_url
+from cocite.cli.inputs import graph_url
 from cocite.cli.options import (
-    THERE,
     cluster_option,
     format_option,
     no_verify_option,
     overwrite_option,
     resource_options,
+    store_option,
     takes,
     verifying,
 )
-from cocite.cli.output import Reply, Show, facts_text, say
+from cocite.cli.output import Reply, Show, facts_text
 from cocite.deadline import clock
 from cocite.options.build import RefreshOptions
 from cocite.resources import Resources, format_size, format_time, give_back_at_once
@@ -34,13 +35,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("indexes", metavar="INDEX INDEX...", nargs=-1, required=True)
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    metavar="DIR",
-    help="The index to make: a directory, or a URL, as for cocite index.",
-)
+@store_option("index")
 @click.option(
     "--shard",
     type=click.IntRange(1),
@@ -102,7 +97,7 @@ def _merge_text(found: MergeDocument) -> str:
 @click.command(cls=SectionedCommand)
 @click.argument("index", metavar="INDEX")
 @click.argument("graph", metavar="GRAPH")
-@takes(RefreshOptions, "options", types={"texts": THERE})
+@takes(RefreshOptions, "options")
 @resource_options
 @cluster_option(
     "Draw the samples on a cluster. Its nodes see GRAPH and INDEX by the same paths, or GRAPH is a "
@@ -149,31 +144,19 @@ def refresh(
         if work.drawn:
             old, new = work.retained, len(work.drawn)
             say(f"{index}: {old:,} samples stay, {new:,} are drawn from {graph}")
-        stage = "sampling" if work.unit == "samples" else "computing"
-        with Stages({stage: work.unit, "refining": "nodes"}) as stages:
-            report = work.run(
-                lambda done, total: stages(stage, done, total),
-                lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
-            )
-        found = RefreshDocument.of(work, report, index)
+        found = RefreshDocument.of(work, run_build(work), index)
     show(Reply(found, lambda: _refresh_text(found)))
 
 
 def _refresh_text(found: RefreshDocument) -> str:
-    return facts_text(
-        {
-            "index": found.index,
-            **_came_of(found),
-            "took": format_time(found.seconds),
-            "on disk": format_size(found.bytes),
-        }
-    )
-
-
-def _came_of(found: RefreshDocument) -> dict[str, str]:
     if found.already:
-        return {"drawn anew": "nothing: it is of this graph already"}
-    if not found.drawn:
-        return {"computed anew": f"all of it, from {found.graph}"}
-    drawn = f"{found.drawn:,} samples from {found.graph}"
-    return {"kept": f"{found.kept:,} samples", "drawn anew": drawn}
+        came = {"drawn anew": "nothing: it is of this graph already"}
+    elif not found.drawn:
+        came = {"computed anew": f"all of it, from {found.graph}"}
+    else:
+        drawn = f"{found.drawn:,} samples from {found.graph}"
+        came = {"kept": f"{found.kept:,} samples", "drawn anew": drawn}
+    size = format_size(found.bytes)
+    return facts_text(
+        {"index": found.index, **came, "took": format_time(found.seconds), "on disk": size}
+    )

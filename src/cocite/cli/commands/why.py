@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-import shutil
-import sys
 from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cocite.cli.called import as_stored
-from cocite.cli.completion import node_names
+from cocite.cli.commands.completion import node_names
 from cocite.cli.help import SectionedCommand
-from cocite.cli.inputs import IndexSource, asks, opened, query_nodes
+from cocite.cli.inputs import IndexSource, as_stored, asks, opened, query_nodes
 from cocite.cli.options import format_option, memory_option, takes
-from cocite.cli.output import Reply, Show, and_of, cut_to, padded, prose_text, table_text, width_of
+from cocite.cli.output import (
+    Reply,
+    Show,
+    and_of,
+    cut_to,
+    padded,
+    prose_text,
+    table_text,
+    terminal_width,
+    width_of,
+    writes_unicode,
+)
 from cocite.errors import StoreError, UsageError
 from cocite.graph.links import EITHER, NO_LINKS
 from cocite.options.query import DEFAULT_REASONS, QueryOptions, UnseenOptions
@@ -81,110 +89,109 @@ def why(
             "your own with --draft in the place of A"
         )
     opened_index, settings = opened(index, source, (*nodes, b), memory=memory)
-    typed = _WhyQuery(settings, source.where.graphs)
     *called, b = as_stored(opened_index, index, (*nodes, b), source.where.side)
     opened_index, asked = query_nodes(opened_index, called, unseen)
+    typed = _Request(opened_index, settings, source.where.graphs)
     if len(set(asked)) > 1:
         how = {"aggregate": query.aggregate} | settings
         parts = WhyTogetherDocument.of(opened_index, asked, b, query.k, **how)
-        show(Reply(parts, lambda: _text_together(opened_index, parts, typed)))
+        show(Reply(parts, lambda: _text_together(parts, typed)))
         return
     found = WhyDocument.of(opened_index, asked[0], b, query.k, **settings)
-    show(Reply(found, lambda: _text(opened_index, found, typed)))
+    show(Reply(found, lambda: _text(found, typed)))
 
 
-class _WhyQuery(NamedTuple):
-    """What was typed: settings of the measure, graphs."""
+class _Request(NamedTuple):
+    """What answers, the settings of the measure, and where graphs are."""
 
+    opened: Index
     settings: dict[str, Any]
     graphs: tuple[str, ...]
 
 
-def _text_together(opened_index: Index, found: WhyTogetherDocument, asked: _WhyQuery) -> str:
-    texts = [_text(opened_index, found.of_page(page), asked) for page in found.pages]
+def _text_together(found: WhyTogetherDocument, asked: _Request) -> str:
+    texts = [_text(found.of_page(page), asked) for page in found.pages]
     names = and_of([page.node for page in found.pages])
-    whole = f"the score of {found.b} with {names} together is"
     how = {"mean": "the mean of these", "min": "the least of these"}[found.aggregate]
+    if found.aggregate == "min" and found.score > 0:
+        how += f", which is that with {max(found.pages, key=lambda page: page.contribution).node}"
     score = _number(found.score, found.score) if found.score > 0 else "0"
-    if found.aggregate == "min":
-        deciding = max(found.pages, key=lambda page: page.share).node
-        how += f", which is that with {deciding}" * (found.score > 0)
-    return "\n\n".join([*texts, f"{whole} {score}, {how}"])
+    whole = f"the score of {found.b} with {names} together is {score}, {how}"
+    return "\n\n".join([*texts, whole])
 
 
-def _text(opened_index: Index, found: WhyDocument, asked: _WhyQuery) -> str:
+def _text(found: WhyDocument, asked: _Request) -> str:
     score = f"the score of {found.a} and {found.b} is"
-    if not found.reasons and not found.unplaced:
+    if not found.reasons and not found.unattributed:
         from cocite.search.empty import why_zero
 
-        return f"{score} 0: {why_zero(opened_index, found.a, found.b, asked.settings)}"
-    lines = [_table(opened_index, found, asked)] if found.reasons else []
-    if found.unplaced:
+        return f"{score} 0: {why_zero(asked.opened, found.a, found.b, asked.settings)}"
+    lines = [_table(found, asked)] if found.reasons else []
+    if found.unattributed:
         lines.append(
-            f"{_number(found.unplaced, found.score)} comes of pages that are not known: of "
+            f"{_number(found.unattributed, found.score)} comes of pages that are not known: of "
             "samples whose graph is not given (--graph), gone since, or not kept by the index"
         )
     lines.append(f"{score} {_number(found.score, found.score)} by {found.measure}")
     return "\n".join(lines)
 
 
-def _number(share: float, score: float) -> str:
-    """A share with as many decimals as its score needs: scores of ``ppr`` are small."""
-    return f"{share:.{max(4, 2 - math.floor(math.log10(score)))}f}"
+def _number(value: float, score: float) -> str:
+    """A part of a score with as many decimals as it needs: scores of ``ppr`` are small."""
+    return f"{value:.{max(4, 2 - math.floor(math.log10(score)))}f}"
 
 
 # -- the table -------------------------------------------------------------------------
 
 
-def _table(opened_index: Index, found: WhyDocument, asked: _WhyQuery) -> str:
+def _table(found: WhyDocument, asked: _Request) -> str:
     """The columns that there is something for; pages and paths share what is left of the line."""
-    reasons = found.reasons
-    shares = [reason.share for reason in reasons] + [found.rest] * (found.others > 0)
-    directed = opened_index.direction == "both" and any(r.links not in EITHER for r in reasons)
+    reasons, index, more = found.reasons, asked.opened, found.others > 0
+    parts = [reason.contribution for reason in reasons] + [found.remaining] * more
+    directed = index.direction == "both" and any(r.links not in EITHER for r in reasons)
     columns = {
-        "share": [_number(share, found.score) for share in shares],
-        "percent": [f"{share / found.score:.1%}" for share in shares],
+        "share": [_number(part, found.score) for part in parts],
+        "percent": [f"{part / found.score:.1%}" for part in parts],
         "links": [reason.links for reason in reasons] if directed else [],
         "samples": [f"{reason.samples:,}" for reason in reasons if reason.samples is not None],
         "steps": ["" if r.steps is None else str(r.steps) for r in reasons],
     }
     columns = {title: cells for title, cells in columns.items() if any(cells)}
-    names = [_titled(reason, found) for reason in reasons]
-    signs, measure = _signs(), opened_index.stored.measure
-    ways = [_way(reason, found.a, found.b, measure) for reason in reasons]
+    signs, measure = _signs(), index.stored.measure
+    paths = [_path(reason, found.a, found.b, measure) for reason in reasons]
     if any(reason.links in EITHER for reason in reasons):
-        arrow = _arrows(opened_index, asked)
-        ways = [
-            (_as_they_go(way, arrow), at) if reason.links in EITHER else (way, at)
-            for reason, (way, at) in zip(reasons, ways, strict=True)
+        arrow = _arrows(asked)
+        paths = [
+            (_as_they_go(path, arrow), at) if reason.links in EITHER else (path, at)
+            for reason, (path, at) in zip(reasons, paths, strict=True)
         ]
     # Paths tell more than what counts them: where they would be cut to pieces, that gives way.
-    longest = max((len(_joined(way, signs)) for way, _ in ways), default=0)
-    wanted = min(_LEGIBLE, longest)
+    longest = max((len(_joined(path, signs)) for path, _ in paths), default=0)
     for title in ("steps", "samples", "share"):
         left = _left(columns)
-        if left - left // 3 < wanted:
+        if left - left // 3 < min(_LEGIBLE, longest):
             columns.pop(title, None)
     left = _left(columns)
-    names += [f"{found.others:,} other" + "s" * (found.others > 1)] * (found.others > 0)
-    widest = max(_LEAST, min(max(map(width_of, ("page", *names))), left // 3))
-    titled = found.titles is not None
-    if titled and left - widest < longest:  # rather names that are whole than titles that are cut
-        names[: len(reasons)] = map(_page, reasons)
-        widest, titled = max(_LEAST, min(max(map(width_of, ("page", *names))), left // 3)), False
-    ends = cut_to if titled else _cut  # of a title the end says least
-    columns["page"] = [padded(ends(name, widest), widest) for name in names]
-    columns["path"] = [_fitted(*way, max(_LEAST, left - widest), signs) for way in ways] + [
-        signs["gap"]
-    ] * (found.others > 0)
-    titles = [title.ljust(widest) if title == "page" else title for title in columns]
+
+    def page_width(names: list[str]) -> int:
+        return max(_LEAST, min(max(map(width_of, ("page", *names))), left // 3))
+
+    others = [f"{found.others:,} other" + "s" * (found.others > 1)] * more
+    plain = [_page(reason) for reason in reasons] + others
+    names = [_titled(reason, found) for reason in reasons] + others
+    cut = _cut if found.titles is None else cut_to  # of a title the end says least
+    if cut is cut_to and left - page_width(names) < longest:
+        names, cut = plain, _cut  # rather names that are whole than titles that are cut
+    width = page_width(names)
+    columns["page"] = [padded(cut(name, width), width) for name in names]
+    columns["path"] = [_fitted(*path, max(_LEAST, left - width), signs) for path in paths]
+    columns["path"] += [signs["gap"]] * more
+    titles = [title.ljust(width) if title == "page" else title for title in columns]
     cells = [(column + [""] * len(names))[: len(names)] for column in columns.values()]
     table = table_text(titles, list(zip(*cells, strict=True)))
-    used = {sign for way, _ in ways for sign, _ in way[1:]}
-    legend = [text for sign, text in _LEGEND.items() if sign in used]
-    if not legend:
-        return table
-    return f"{table}\n{prose_text('; '.join(text.format(**signs) for text in legend))}"
+    used = {sign for path, _ in paths for sign, _ in path[1:]}
+    legend = [text.format(**signs) for sign, text in _LEGEND.items() if sign in used]
+    return f"{table}\n{prose_text('; '.join(legend))}" if legend else table
 
 
 def _page(reason: Reason) -> str:
@@ -201,10 +208,9 @@ def _titled(reason: Reason, found: WhyDocument) -> str:
 def _left(columns: dict[str, list[str]]) -> int:
     """What is left of the line beside columns, for the page and the path."""
     used = sum(max(map(len, (title, *cells))) + _GAP for title, cells in columns.items())
-    return shutil.get_terminal_size().columns - used - _GAP
+    return terminal_width() - used - _GAP
 
 
-_SIGNS = ("to", "from", "both", "line", "near", "by")
 _LEGEND = {
     "near": "a{near}b: both are linked with the same pages",
     "line": "a{line}b: a link of which it is not known which way it goes",
@@ -215,68 +221,64 @@ _LEGEND = {
 
 def _signs() -> dict[str, str]:
     """Arrows and dots, for terminals that have them and for those that do not."""
-    utf = (sys.stdout.encoding or "").lower().startswith("utf")
+    utf = writes_unicode()
     arrows = ("→", "←", "↔", "–", "~", "┄") if utf else ("->", "<-", "<->", "-", "~", "--")
-    signs = dict(zip(_SIGNS, (f" {arrow} " for arrow in arrows), strict=True))
+    names = ("to", "from", "both", "line", "near", "by")
+    signs = dict(zip(names, (f" {arrow} " for arrow in arrows), strict=True))
     return signs | {"gap": "…" if utf else "..."}
 
 
-_Way = list[tuple[str, str | None]]
+_Path = list[tuple[str, str | None]]
 """Names, None for nodes between, each behind the arrow that leads to it."""
 
 
-def _way(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Way, int]:
+def _path(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Path, int]:
     """From a to the page and on to b, and where in it the page is. Where a measure is not
     symmetric, the same links lead on from there. Of a joint measure, in a blend too, no links lead
     anywhere, but the page is near to both; nor do they to a word, which is in both texts.
     """
-    if reason.links == NO_LINKS or (
-        reason.steps is None and (measure.joint or reason.links == "both")
-    ):
-        between: _Way = [("near", _page(reason))] if reason.node not in (a, b) else []
+    joint = measure.joint or reason.links == "both"
+    if reason.links == NO_LINKS or (reason.steps is None and joint):
+        between: _Path = [("near", _page(reason))] if reason.node not in (a, b) else []
         return [("near", a), *between, ("near", b)], len(between)
     there, back = ("from", "to") if reason.links == "in" else ("to", "from")
     back = back if measure.symmetric else there
     one = reason.path_a or (a, None, reason.node)
     other = reason.path_b or (b, None, reason.node)
+    ahead: _Path = [(there, name) for name in one]
     if reason.links in EITHER and not reason.path_a and len(other) < 3 and None not in other:
         # A link between the two is looked up, if there is one.
-        ahead: _Way = [(there, a), ("by", reason.node)]
-        return ahead + [(back, name) for name in reversed(other[:-1])], 1
-    ahead = [(there, name) for name in one]
-    return ahead + [(back, name) for name in reversed(other[:-1])], len(one) - 1
+        ahead = [(there, a), ("by", reason.node)]
+    return ahead + [(back, name) for name in reversed(other[:-1])], len(ahead) - 1
 
 
-def _arrows(index: Index, asked: _WhyQuery) -> Callable[[str, str], str]:
+def _arrows(asked: _Request) -> Callable[[str, str], str]:
     """Which way the links of two pages go: the sign from one to the other; a line where the graph
     of the index is not there, or not the page, or not the link.
     """
     from cocite.search.source import find_graph
 
     try:
-        graph = find_graph(index.stored, asked.graphs or None)
+        graph = find_graph(asked.opened.stored, asked.graphs or None)
     except (StoreError, UsageError):
         return lambda one, other: "line"
+    signs = {(True, True): "both", (True, False): "to", (False, True): "from"}
 
     def arrow(one: str, other: str) -> str:
-        ends = graph.names.find(one), graph.names.find(other)
-        if ends[0] is None or ends[1] is None:
+        a, b = graph.names.find(one), graph.names.find(other)
+        if a is None or b is None:
             return "line"
-        there = ends[0] in graph.in_neighbors(ends[1])
-        back = ends[1] in graph.in_neighbors(ends[0])
-        return {(True, True): "both", (True, False): "to", (False, True): "from"}.get(
-            (there, back), "line"
-        )
+        return signs.get((a in graph.in_neighbors(b), b in graph.in_neighbors(a)), "line")
 
     return arrow
 
 
-def _as_they_go(way: _Way, arrow: Callable[[str, str], str]) -> _Way:
+def _as_they_go(path: _Path, arrow: Callable[[str, str], str]) -> _Path:
     """The same with the links as they go, for a measure that takes them either way: what leads to
     a page on ways that are not known is its link, if there is one.
     """
-    steps = [way[0]]
-    for (_, before), (sign, name) in pairwise(way):
+    steps = [path[0]]
+    for (_, before), (sign, name) in pairwise(path):
         if sign != "near" and before is not None and name is not None:
             found = arrow(before, name)
             known = sign != "by" or found in ("to", "from", "both")
@@ -286,29 +288,28 @@ def _as_they_go(way: _Way, arrow: Callable[[str, str], str]) -> _Way:
     return steps
 
 
-def _fitted(way: _Way, page: int, width: int, signs: dict[str, str]) -> str:
-    """The way in ``width`` columns if that can be: first without what is between, then cut."""
-    text = _joined(way, signs)
+def _fitted(path: _Path, page: int, width: int, signs: dict[str, str]) -> str:
+    """The path in ``width`` columns if that can be: first without what is between, then cut."""
+    text = _joined(path, signs)
     if len(text) > width:
-        kept = {0, page, len(way) - 1}
-        bare = [(arrow, name if i in kept else None) for i, (arrow, name) in enumerate(way)]
-        for first, last in ((1, page + 1), (page + 1, len(way))):
-            several = len({arrow for arrow, _ in way[first:last]}) > 1
+        ends = {0, page, len(path) - 1}
+        bare = [(arrow, name if i in ends else None) for i, (arrow, name) in enumerate(path)]
+        for first, last in ((1, page + 1), (page + 1, len(path))):
+            several = len({arrow for arrow, _ in path[first:last]}) > 1
             bare[first:last] = [("line" if several else arrow, n) for arrow, n in bare[first:last]]
-        way = [step for i, step in enumerate(bare) if i == 0 or step[1] or step != bare[i - 1]]
-        text = _joined(way, signs)
+        path = [step for i, step in enumerate(bare) if i == 0 or step[1] or step != bare[i - 1]]
+        text = _joined(path, signs)
     if len(text) > width:
-        fixed = len(_joined([(arrow, name and "") for arrow, name in way], signs))
-        each = max(4, (width - fixed) // max(1, sum(name is not None for _, name in way)))
-        text = _joined([(arrow, name and _cut(name, each)) for arrow, name in way], signs)
+        fixed = len(_joined([(arrow, name and "") for arrow, name in path], signs))
+        each = max(4, (width - fixed) // max(1, sum(name is not None for _, name in path)))
+        text = _joined([(arrow, name and _cut(name, each)) for arrow, name in path], signs)
     return _cut(text, width)
 
 
-def _joined(way: _Way, signs: dict[str, str]) -> str:
-    names = [signs["gap"] if name is None else name for _, name in way]
-    return names[0] + "".join(
-        signs[arrow] + name for (arrow, _), name in zip(way[1:], names[1:], strict=True)
-    )
+def _joined(path: _Path, signs: dict[str, str]) -> str:
+    names = [signs["gap"] if name is None else name for _, name in path]
+    steps = zip(path[1:], names[1:], strict=True)
+    return names[0] + "".join(signs[arrow] + name for (arrow, _), name in steps)
 
 
 def _cut(name: str, width: int) -> str:

@@ -5,23 +5,13 @@
 
 An address is ``local:N`` (N nodes on this machine, for the time of the run), ``HOST:PORT`` of a
 head node, or ``auto``: the local cluster that ``cocite cluster up`` has started, or else the one
-that this machine is a node of.
+that this machine is a node of. All nodes run this release of cocite, and NumPy of one main version.
 
-When a cluster is reached every node says what it runs. Bytes do not depend on it, but values that
-are sent have to be understood: all have this release of cocite, and NumPy of the same main
-version.
+An error that cocite raises on a node is carried as a value, with its notes, and raised here as
+itself: Ray would wrap it, and pickling loses what some errors are made of. Where an answer is an
+argument of another call, its error comes out of that one, too.
 
 Cost: a connection takes about a second, and a process on each node; an item some milliseconds.
-
-What runs on a node, and what comes out of it: values, answers that are awaited, errors.
-
-An error that cocite raises there on purpose is carried as a value, with its notes, and raised here
-as itself: Ray would wrap it, and pickling forgets what some of them are made of. Where an answer is
-an argument of another call, so is its error: it comes out of that one, too.
-
-The address of a cluster: what may be one, and whether anything answers there.
-
-Cost: a connection.
 """
 
 from __future__ import annotations
@@ -148,9 +138,7 @@ class ActorValues:
     def call_for(self, parts: int, method: str, *arguments: Any, mark: int | None = None) -> Any:
         """The same of a method that gives so many values, each an answer of its own."""
         found = self.call(method, *arguments, mark=mark)
-        if isinstance(found, Failed):
-            return found if parts == 1 else [found] * parts
-        values = list(found)
+        values = [found] * parts if isinstance(found, Failed) else list(found)
         return values[0] if parts == 1 else values
 
 
@@ -436,14 +424,11 @@ class Cluster:
                     f"cocite {__version__} there, with the extra cluster"
                 ) from error
             if there != here:
-                told = [
-                    f"{name} {there.get(name)}, here {here[name]}"
-                    for name in here
-                    if there.get(name) != here[name]
-                ]
+                others = [name for name in here if there.get(name) != here[name]]
+                versions = [f"{name} {there.get(name)}, here {here[name]}" for name in others]
                 raise ClusterError(
                     f"node {node.address} of the cluster runs other versions than this machine: "
-                    f"{'; '.join(told)}. Install the same on all"
+                    f"{'; '.join(versions)}. Install the same on all"
                 )
 
     # -- work ------------------------------------------------------------------------------

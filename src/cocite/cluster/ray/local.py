@@ -1,12 +1,9 @@
 """Clusters of this machine: several real Ray nodes, for trying and for tests.
 
 A process of its own has the nodes (``cluster/ray/nodes.py``): it ends them when its standard input
-ends, and that ends with the process that started it, however that ends. Those that ``cocite cluster
-up`` starts stay; where they are, and by which token, is told by a file in the user's cache,
-which nobody else can write to, locked as long as they are there.
-
-Token authentication is on; Ray listens on the machine's own address, as it cannot be reached on the
-loopback one (its client replaces that). No dashboard, no usage statistics.
+ends. Those that ``cocite cluster up`` starts stay; a file in the user's cache, locked as long as
+they run, has their address and token. Token authentication is on; Ray listens on the machine's own
+address, as its client replaces the loopback one. No dashboard, no usage statistics.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """The process of a local cluster: ``python -m cocite.cluster.ray.nodes --nodes N`` has its nodes.
 
-It says a line when they are up (JSON: address, ids), and then does what its standard input says:
-``kill I`` ends a node by SIGKILL. When that input ends, it ends with all nodes; on Linux they end
-with it even if it is killed. With ``--keep FILE`` it takes no input: it writes down in FILE where
-the cluster is, holds a lock on it, and ends on SIGTERM.
-
-Nodes are started by ``ray.cluster_utils``, which Ray has for several of them on one machine. Each
-has its share of the cores and the memory, and 100 MB for objects, which go to disk beyond.
+It writes a line when they are up (JSON: address, ids). ``kill I`` on its standard input ends a node
+by SIGKILL; the end of that input ends it and all nodes. With ``--keep FILE`` it takes no input: it
+writes its address to FILE, holds a lock on it, and ends on SIGTERM. Each node has its share of the
+cores and the memory, and 100 MB for objects, which go to disk beyond.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ LinksOf = Callable[[str, bool], Links]
 """The links of a direction; with their weights, if they count."""
 
 
-def made_once(make: LinksOf) -> LinksOf:
+def memoized_links(make: LinksOf) -> LinksOf:
     """Return ``make`` with a memory of what it made. Safe to share between threads."""
     made: dict[tuple[str, bool], Links] = {}
     lock = threading.Lock()
@@ -50,7 +50,7 @@ class DraftEnds:
 
     def __init__(self, before: LinksOf, page: UnseenPage, means: Resources) -> None:
         self.before, self.page, self.means = before, page, means
-        self.links = made_once(self._make)
+        self.links = memoized_links(self._make)
 
     def _make(self, way: str, weighted: bool) -> Links:
         scratch = Scratch(Path(tempfile.gettempdir()))

@@ -60,7 +60,7 @@ class Reasons:
     ``nodes`` uint32[r] are the pages and ``shares`` float64[r] what each adds to the part's score;
     ``path`` gives the paths to the page of a row; ``samples`` int64[r] is in how many samples it
     was the reason, None where there are no samples. Ids from the number of nodes on are of what is
-    no page, or ``gone``: words, or names, in order. ``unplaced`` is what pages add that are not
+    no page, or ``gone``: words, or names, in order. ``unattributed`` is what pages add that are not
     known.
     """
 
@@ -69,7 +69,7 @@ class Reasons:
     path: Callable[[int], Paths]
     samples: NDArray[np.int64] | None = None
     gone: tuple[str, ...] = ()
-    unplaced: float = 0.0
+    unattributed: float = 0.0
 
     def named(self, ids: list[int], names: Names) -> tuple[str, ...]:
         """The names of some ids, those of pages that are gone among them."""

@@ -1,8 +1,8 @@
 """How old the samples of an index are, and which of them know a node.
 
-An index that was refreshed has samples of several *generations*, each drawn from the graph of its
+An index that was refreshed has samples of several *snapshots*, each drawn from the graph of its
 day, all in the ids of the newest graph. Sample numbers only grow and the oldest retire first, so
-every generation is a run of numbers. A node that came after a sample was drawn stands nowhere in
+every snapshot is a run of numbers. A node that came after a sample was drawn stands nowhere in
 it: sample s knows node v iff since[v] <= s. A score is the mean over the samples that know both
 nodes, the newest ones. Samples that are lost with their files say nothing.
 
@@ -30,7 +30,7 @@ MOST_NUMBERS = 2**32 - 1 - MAX_SAMPLES
 
 
 @dataclass(frozen=True)
-class Generation:
+class Snapshot:
     """The samples of one refresh, 0 the build: ``samples`` numbers from ``first`` on, and the name
     and digest of the ``graph`` that they were drawn from, on which ``date`` (None: not known), and
     the ``path`` where it was then, as seen from the index.
@@ -56,13 +56,13 @@ class Generation:
 
 @dataclass(frozen=True)
 class Freshness:
-    """The generations of an index, oldest first; ``since`` is None if all samples know all.
+    """The snapshots of an index, oldest first; ``since`` is None if all samples know all.
 
     ``there`` is int64[samples], ascending, the numbers of the samples that are there of each part,
     if some are lost: of one part, or of all parts that an answer is made of.
     """
 
-    generations: tuple[Generation, ...]
+    snapshots: tuple[Snapshot, ...]
     since: NDArray[np.uint32] | None = None
     path: str = ""
     there: tuple[NDArray[np.int64], ...] = ()
@@ -70,20 +70,20 @@ class Freshness:
     @property
     def numbers(self) -> range:
         """Those of all samples."""
-        return range(self.generations[0].first, self.generations[-1].numbers.stop)
+        return range(self.snapshots[0].first, self.snapshots[-1].numbers.stop)
 
     @property
     def refreshed(self) -> bool:
         """Whether the samples are of several graphs, or some do not know all nodes: no build draws
         such.
         """
-        return len(self.generations) > 1 or self.since is not None
+        return len(self.snapshots) > 1 or self.since is not None
 
     @property
     def newest(self) -> range:
         """The numbers of the samples that were drawn from the newest graph."""
-        last = first = self.generations[-1]
-        for each in reversed(self.generations):
+        last = first = self.snapshots[-1]
+        for each in reversed(self.snapshots):
             if each.digest != last.digest:
                 break
             first = each
@@ -93,19 +93,19 @@ class Freshness:
         """With the first samples only, of those that are there; raises :class:`UsageError` if they
         are of several graphs.
         """
-        if len(self.generations) > 1:
+        if len(self.snapshots) > 1:
             raise UsageError(
-                f"{self.path} was refreshed: its samples are of {len(self.generations)} graphs, "
+                f"{self.path} was refreshed: its samples are of {len(self.snapshots)} graphs, "
                 "and the first of them are the oldest. Ask all of them"
             )
         if self.there:
             return replace(self, there=tuple(numbers[:samples] for numbers in self.there))
-        return Freshness((replace(self.generations[0], samples=samples),))
+        return Freshness((replace(self.snapshots[0], samples=samples),))
 
     @property
     def alike(self) -> int | None:
         """How many samples, the last ones, are of the newest graph; None if all are."""
-        if len(self.generations) == 1:
+        if len(self.snapshots) == 1:
             return None
         newest = self.newest
         counts = [int((numbers >= newest.start).sum()) for numbers in self.there]
@@ -155,13 +155,13 @@ class Freshness:
             )
 
 
-def generations_of(facts: Facts, samples: int) -> tuple[Generation, ...]:
-    """The generations of an index with so many samples; raises :class:`Damaged`."""
+def snapshots_of(facts: Facts, samples: int) -> tuple[Snapshot, ...]:
+    """The snapshots of an index with so many samples; raises :class:`Damaged`."""
     graph = facts.group("graph")
     newest = graph.text("name"), graph.digest("digest")
     if "generations" not in facts:
         first = facts.whole("first", 1, MOST_NUMBERS) if "first" in facts else 0
-        return (Generation(0, first, samples, *newest, None, graph.relative("path")),)
+        return (Snapshot(0, first, samples, *newest, None, graph.relative("path")),)
     found = tuple(map(_generation, facts.groups("generations")))
     ends = [g.numbers.stop for g in found]
     runs = [g.first for g in found[1:]] == ends[:-1]
@@ -174,13 +174,13 @@ def generations_of(facts: Facts, samples: int) -> tuple[Generation, ...]:
     return found
 
 
-def _generation(facts: Facts) -> Generation:
+def _generation(facts: Facts) -> Snapshot:
     date = facts.text("date")
     try:
         datetime.date.fromisoformat(date)
     except ValueError:
         raise facts.refused("date", "a day like 2026-11-21") from None
-    return Generation(
+    return Snapshot(
         facts.whole("refresh", 0, MOST_NUMBERS),
         facts.whole("first", 0, MOST_NUMBERS),
         facts.whole("samples", 1, MAX_SAMPLES),

@@ -1,27 +1,13 @@
-"""Link prediction: what two nodes have in common, for pairs of nodes.
+"""Link prediction for pairs of nodes, and SimRank, with NetworkX's conventions.
 
-    jaccard_coefficient         |N(u) and N(v)| / |N(u) or N(v)|
     adamic_adar_index           sum of 1 / log(degree(w)) over common neighbors w
     resource_allocation_index   sum of 1 / degree(w)
-    preferential_attachment     degree(u) * degree(v)
     common_neighbor_centrality  alpha * |common| + (1 - alpha) * n / distance(u, v)
+    simrank_similarity          s <- c A' s A with ones on the diagonal, A of column sums 1
 
-Convention: NetworkX's. u and v are no common neighbors of themselves, a link to itself counts
-twice in a degree, and without ``ebunch`` all pairs without a link are gone through, in NetworkX's
-order. Pairs may come from an iterator, too, of which NetworkX 3.6 makes nothing.
-
-Cost: the shorter row a pair (``kernels/networks.py``), some thousand pairs at a time; distances
-take a search from every u that is another than the one before, where NetworkX searches from all
-nodes.
-
-SimRank as NetworkX has it: s <- c A' s A with ones on the diagonal, A of column sums 1.
-
-NetworkX stops when no score of *any* pair has changed by more than ``tolerance`` (and 1e-5 of
-itself), whatever was asked for, so the scores of all pairs are needed here, too, and the steps are
-NetworkX's, with sparse products for its dense ones. Where they do not fit in memory it says so
-before it begins; an index of cocite answers there.
-
-Cost: 2 links * nodes a step, where NetworkX takes 2 nodes**3; three matrices of all pairs.
+u and v are no common neighbors of themselves, a link to itself counts twice in a degree, and
+without ``ebunch`` all pairs without a link follow in NetworkX's order. NetworkX iterates SimRank of
+all pairs, so it is done here too, with sparse products: 2 links * nodes a step.
 Source: Jeh & Widom 2002.
 """
 

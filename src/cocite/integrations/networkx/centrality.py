@@ -1,27 +1,14 @@
-"""What is made of the sparse matrix of a graph: the matrix itself, HITS and BiRank.
-
-    hits    hubs and authorities: the first singular vectors of A, by ARPACK, as NetworkX has them
-    birank  p <- alpha S' u + (1 - alpha) p0,    u <- beta S p + (1 - beta) u0
-            S = D_u^(-1/2) W D_p^(-1/2),  W the links from the bottom to the top
-
-HITS stays with ARPACK, and not with the sweeps of ``cocite.hits``: ``max_iter``, ``tol`` and
-``nstart`` are words of it, and so is where it fails. Only the matrix is made of arrays.
-
-Cost: a pass over the links for the matrix, and as many as the iterations take.
-
-PageRank, eigenvector and Katz centrality: what comes in over links, over and over.
+"""PageRank, eigenvector and Katz centrality, HITS, BiRank and the matrix of a graph, as NetworkX.
 
     pagerank     x <- alpha (x' A + dangling mass * d) + (1 - alpha) p        A of row sums 1
     eigenvector  x <- (x + x' A) / norm
     katz         x <- alpha x' A + beta
+    birank       p <- alpha S' u + (1 - alpha) p0,    u <- beta S p + (1 - beta) u0
+                 S = D_u^(-1/2) W D_p^(-1/2),  W the links from the bottom to the top
 
-NetworkX says how often: until the L1 change is below nodes * tol, at most ``max_iter`` times, else
-:class:`networkx.PowerIterationFailedConvergence`. With millions of nodes that is a step or two, far
-from the limit, so that another way to the same limit, as ``cocite.pagerank`` takes, would give
-other ranks and fail in other cases. So the steps are NetworkX's, one by one, and results are equal
-but for the rounding of sums.
-
-Cost: a pass over the links a step (``kernels/networks.py``), some nanoseconds a link.
+NetworkX stops at an L1 change below nodes * tol, with millions of nodes after a step or two, far
+from the limit. So the steps are NetworkX's, and not those of ``cocite.pagerank``; HITS is its
+ARPACK. Results are equal but for the rounding of sums. Cost: a pass over the links a step.
 """
 
 from __future__ import annotations

@@ -1,21 +1,10 @@
-"""From a graph of NetworkX to one of the backend, and back.
+"""From a graph of NetworkX to one of the backend, and back; and from pairs of nodes as they come.
 
-NetworkX keeps what was converted on its graph (``G.__networkx_cache__``) and drops it when the
-graph is changed by its methods; what is kept serves every function that needs no more attributes.
-So ``weight`` always comes along: ``simrank_similarity`` and others read it without saying so.
+NetworkX caches what was converted on its graph, and that serves every function that needs no more
+attributes. So ``weight`` always comes along: some functions read it without saying so. Order is
+kept: of nodes, of each node's neighbors, of parallel links, as ``G.add_edge`` would make it.
 
-Order is kept: of nodes, of each node's neighbors, of parallel links.
-
-Cost: there, some 0.2 microseconds a link, and as much for every attribute; back, a dictionary a
-link.
-
-A graph of the backend of links as they come: pairs of nodes, one after another.
-
-What comes of it is what ``G.add_edge`` makes of the same links: nodes in the order in which they
-are named, neighbors in the order in which they are linked first, a link that is named again with
-the attributes of the last time, or, in a multigraph, once more.
-
-Cost: a dictionary of the nodes, and two sorts of the links.
+Cost: some 0.2 microseconds a link, and as much for every attribute; back, a dictionary a link.
 """
 
 from __future__ import annotations

@@ -1,26 +1,17 @@
-"""Readers that make a graph of the backend at once: there never is a dictionary a node and a link.
+"""Readers that make a graph of the backend at once, and which calls are left to NetworkX.
 
-    read_edgelist             lines of text, as NetworkX reads them
-    from_scipy_sparse_array   a matrix
-    from_pandas_edgelist      columns of a data frame
-
-NetworkX asks for them with ``backend="cocite"``, or where ``NETWORKX_BACKEND_PRIORITY_GENERATORS``
-says so. What comes of it goes into all functions of the backend as it is.
+NetworkX asks for readers with ``backend="cocite"``, or where its configuration says so. It calls
+``can_run`` first, and ``should_run`` unless the backend was named; its log has their reasons.
 
 Cost: some 2 microseconds a line of text, 0.4 where all lines are pairs of whole numbers, which are
 read at once; a matrix of a million links takes a fifth of a second.
-
-Which calls are left to NetworkX, and why: those whose arguments the backend does not take, and
-those that it would be slower at.
-
-NetworkX asks ``can_run`` before any call, and ``should_run`` as well unless the backend was named;
-what they say instead of True is in its log (``logging.getLogger("networkx")``).
 """
 
 from __future__ import annotations
 
+import inspect
 from ast import literal_eval
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import BytesIO, StringIO
 from typing import Any
 
@@ -237,6 +228,15 @@ _SMALL_NODES = 100
 """The same for SimRank, which takes a matrix of all pairs in NetworkX."""
 
 
+_LIMITED = {
+    "eigenvector_centrality",
+    "katz_centrality",
+    "read_edgelist",
+    "from_scipy_sparse_array",
+    "from_pandas_edgelist",
+}
+
+
 def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """True, or why not."""
     if name not in FUNCTIONS:
@@ -244,9 +244,10 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     version = tuple(int(part) for part in nx.__version__.split(".")[:2])
     if version < OLDEST:
         return f"cocite speaks for NetworkX 3.6 and later, this is {nx.__version__}"
-    reason = _REASONS.get(name)
+    if name not in _LIMITED:
+        return True
     try:
-        return True if reason is None else reason(*args, **kwargs) or True
+        return _refused(name, _arguments(name, args, kwargs)) or True
     except (TypeError, AttributeError):
         return True  # the call itself is wrong, and says so
 
@@ -267,69 +268,25 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     return f"the graph has {have:,} {what}: below {few:,} NetworkX is as fast"
 
 
-def _nstart(G: Any, *args: Any, nstart: Any = None, **options: Any) -> str:
-    if nstart is None or (len(nstart) == len(G) and all(node in G for node in nstart)):
-        return ""
-    return "nstart has another value than one for each node"
+def _arguments(name: str, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Return the arguments of a call by name; raises TypeError as the call itself would."""
+    function = getattr(nx, name)
+    bound = inspect.signature(getattr(function, "orig_func", function)).bind(*args, **kwargs)
+    return bound.arguments
 
 
-def _eigenvector(
-    G: Any, max_iter: Any = None, tol: Any = None, nstart: Any = None, weight: Any = None
-) -> str:
-    return _nstart(G, nstart=nstart)
-
-
-def _katz(
-    G: Any,
-    alpha: Any = None,
-    beta: Any = None,
-    max_iter: Any = None,
-    tol: Any = None,
-    nstart: Any = None,
-    normalized: Any = None,
-    weight: Any = None,
-) -> str:
-    return _nstart(G, nstart=nstart)
-
-
-def _kind(create_using: Any) -> str:
-    if create_using is None or (isinstance(create_using, type) and create_using in KINDS):
-        return ""
-    return "create_using is none of the four plain classes of graphs"
-
-
-def _read_edgelist(
-    path: Any, comments: Any = None, delimiter: Any = None, create_using: Any = None, *rest: Any,
-    **options: Any,
-) -> str:  # fmt: skip
-    return _kind(create_using)
-
-
-def _from_scipy(
-    A: Any, parallel_edges: Any = None, create_using: Any = None, edge_attribute: Any = None
-) -> str:
-    if A.dtype.kind not in "biuf":
-        return f"the matrix holds {A.dtype}, and no real numbers"
-    return _kind(create_using)
-
-
-def _from_pandas(
-    df: Any,
-    source: Any = None,
-    target: Any = None,
-    edge_attr: Any = None,
-    create_using: Any = None,
-    edge_key: Any = None,
-) -> str:
-    if edge_key is not None:
+def _refused(name: str, given: dict[str, Any]) -> str:
+    """Return why the backend does not take a call; empty if it does."""
+    nstart = given.get("nstart")
+    if name in ("eigenvector_centrality", "katz_centrality") and nstart is not None:
+        graph = given["G"]
+        if len(nstart) != len(graph) or any(node not in graph for node in nstart):
+            return "nstart has another value than one for each node"
+    if name == "from_scipy_sparse_array" and given["A"].dtype.kind not in "biuf":
+        return f"the matrix holds {given['A'].dtype}, and no real numbers"
+    if name == "from_pandas_edgelist" and given.get("edge_key") is not None:
         return "edge_key names parallel links, and the backend numbers them"
-    return _kind(create_using)
-
-
-_REASONS: dict[str, Callable[..., str]] = {
-    "eigenvector_centrality": _eigenvector,
-    "katz_centrality": _katz,
-    "read_edgelist": _read_edgelist,
-    "from_scipy_sparse_array": _from_scipy,
-    "from_pandas_edgelist": _from_pandas,
-}
+    kind = given.get("create_using")
+    if kind is not None and not (isinstance(kind, type) and kind in KINDS):
+        return "create_using is none of the four plain classes of graphs"
+    return ""

@@ -4,37 +4,20 @@ A new kind is a file in this folder with a ``READER`` (``io/readers/contract.py`
 is), and a line of the table in ``io/readers/formats.py``.
 """
 
-from cocite.io.readers.contract import (
-    FormatReader,
-    Found,
-    Job,
-    PageOptions,
-    Read,
-    ReadOptions,
-)
-from cocite.io.readers.formats import FORMATS, Format, reader_of, readers
-from cocite.io.readers.rows import RowsFound, clean_rows
-from cocite.io.readers.sources import Beginning, Source, expand
-from cocite.io.readers.tables import LABELS, PAIRS, NameTable, read_values
-
-__all__ = [
-    "FORMATS",
-    "LABELS",
-    "PAIRS",
-    "Beginning",
-    "Format",
-    "FormatReader",
-    "Found",
-    "Job",
-    "NameTable",
-    "PageOptions",
-    "Read",
-    "ReadOptions",
-    "RowsFound",
-    "Source",
-    "clean_rows",
-    "expand",
-    "read_values",
-    "reader_of",
-    "readers",
-]
+from cocite.io.readers.contract import FormatReader as FormatReader
+from cocite.io.readers.contract import Found as Found
+from cocite.io.readers.contract import Job as Job
+from cocite.io.readers.contract import Read as Read
+from cocite.io.readers.contract import ReadOptions as ReadOptions
+from cocite.io.readers.formats import FORMATS as FORMATS
+from cocite.io.readers.formats import Format as Format
+from cocite.io.readers.formats import reader_of as reader_of
+from cocite.io.readers.formats import readers as readers
+from cocite.io.readers.rows import RowsFound as RowsFound
+from cocite.io.readers.rows import clean_rows as clean_rows
+from cocite.io.readers.sources import Source as Source
+from cocite.io.readers.sources import expand as expand
+from cocite.io.readers.tables import LABELS as LABELS
+from cocite.io.readers.tables import PAIRS as PAIRS
+from cocite.io.readers.tables import NameTable as NameTable
+from cocite.io.readers.tables import read_values as read_values

@@ -1,23 +1,14 @@
-"""Common Crawl's web graphs of hosts and domains: ``*vertices*.txt.gz`` and ``*edges*.txt.gz``.
+"""Adjacency lists, and Common Crawl's web graphs of hosts and domains.
 
-    0   com.example   (17)        vertices: id, name with its labels reversed, hosts of a domain
-    0   1                         edges: ids of source and target
+    Zebra: Lion Horse   0 1 2 3   a,b,c     a node a row, then those it links to: between tabs,
+                                            commas, semicolons or blanks
+    0   com.example   (17)                  *vertices*.txt.gz: id, name with its labels reversed
+    0   1                                   *edges*.txt.gz: ids of source and target
 
-Edges may be named alone: the vertices beside them are found by their name. Vertices that are named,
-too, may lie elsewhere, or be several files. Nodes are named as people write them: ``example.com``.
-
-Cost: that of text for both files, and one join in DuckDB.
-https://commoncrawl.org/web-graphs
-
-Adjacency lists: a node a row, then those it links to.
-
-    Zebra: Lion Horse          0 1 2 3          a,b,c
-
-Between names stand tabs, commas, semicolons or blanks; behind the first one a colon may. A node
-alone on its row is one without links to others. A list of a graph without direction names each
-link once, as NetworkX writes it: that is ``--undirected``.
-
-Cost: a microsecond a name; memory for one row.
+A node alone on its row links to no other. A list of a graph without direction names each link once:
+``--undirected``. Edges may be named alone where their vertices lie beside them; nodes are called
+``example.com`` (https://commoncrawl.org/web-graphs).
+Cost: a microsecond a name of a list; that of text for edges, and a join.
 """
 
 from __future__ import annotations

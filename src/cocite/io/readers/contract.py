@@ -1,34 +1,33 @@
-"""What all readers of links share: options, jobs, what was found; names of pages, and titles.
+"""What readers of links share: options, jobs, reports; names of pages, and titles.
 
-A reader turns one input into a *relation*, a query that DuckDB can run, with the columns
+A reader turns inputs into *relations*, queries that DuckDB can run, with the columns
 
     a, b    source and destination of a link, or a alone for an input that names nodes
     w       the weight as DOUBLE, if weights are asked for
 
-where every name is clean: not empty, in UTF-8, without control characters, at most 65,535 bytes;
-integers (UBIGINT) if all names are canonical integers below 2**64, else text. Rows that are not
-clean are refused or, where they are to be skipped, counted by their kind. A format that has no
-faster way hands its rows to ``clean_rows`` (``io/readers/rows.py``), which does all of that.
-
-A format that says which nodes there are gives them by a second relation, so that those without
-links are nodes, too. Tables that a reader needs on the way it makes in the schema ``reading`` of
-the database: all that is in there is dropped when the input is loaded.
+where every name is clean: not empty, UTF-8 without control characters, at most 65,535 bytes;
+integers (UBIGINT) if all names are canonical integers below 2**64, else text. Other rows are
+refused, or counted by their kind. A format without a faster way hands its rows to ``clean_rows``
+(``io/readers/rows.py``). A second relation gives the nodes of a format that says which there are.
+Tables that a reader needs on its way go into the schema ``reading``, and with that.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
 from cocite.errors import SKIP_ADVICE, InputError, UsageError
 from cocite.extras import need
+from cocite.graph.sides import checked_sides
 from cocite.graph.spelling import REFUSED, trimmed
 from cocite.io.readers.sources import Source
+from cocite.options.ingest import IngestOptions
 from cocite.storage import disk
 
 if TYPE_CHECKING:
@@ -112,12 +111,9 @@ def no_progress(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class PageOptions:
-    """How HTML pages are read. ``links``: all, or main, without navigation; ``tags``: which count,
-    of a, area and frame; ``site``: the URL at which a folder is published, "" if that is to be
-    found out; ``canonical``: whether a page that says it is a copy of another one is that one;
-    ``external``: whether pages that are not in the folder are nodes, too; ``listed``: the file, a
-    sitemap or a list of URLs, that names the pages to take, "" for all; ``fetch``: whether the
-    pages of such a file are fetched, with a ``delay`` in seconds between two requests to a host.
+    """How HTML pages are read, from :class:`~cocite.options.ingest.IngestOptions`: ``tags`` are
+    those that count as links, ``site`` the URL of a folder, "" for one that is found out, and
+    ``listed`` the file that names the pages to take, "" for all.
     """
 
     links: str = "all"
@@ -129,34 +125,13 @@ class PageOptions:
     fetch: bool = False
     delay: float = 1.0
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.delay <= 3600:
-            raise UsageError(f"delay is {self.delay}; it is 0 to 3600 seconds")
-        if self.links not in ("all", "main"):
-            raise UsageError(f"links is {self.links!r}; it is one of all, main")
-        strange = [tag for tag in self.tags if tag not in ("a", "area", "frame")]
-        if strange or not self.tags:
-            found = repr(strange[0]) if strange else "empty"
-            raise UsageError(f"link_tags is {found}; it is some of a, area, frame")
-        if self.site and not self.site.startswith(("http://", "https://")):
-            raise UsageError(
-                f"site is {self.site!r}; it is the URL of the folder, such as "
-                "https://www.example.org/docs/"
-            )
-
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """``delimiter``: auto or a key of DELIMITERS; ``header``: auto, yes or no; ``columns``: the
-    two columns that hold source and target, as names or numbers from 1; ``weight``: the column of
-    the links' weights, "" for none; ``comment``: the character that begins a comment line, "" for
-    none; ``bad_rows``: whether to stop at one, or to leave them out if they are few, half of an
-    input at most, or all of them; ``input_format``: auto, or what the reader is called
-    (``io/readers/formats.py``); ``undirected``: whether every link is stored both ways afterwards,
-    so that a link without direction need not be given both ways; ``pages``: how HTML is read;
-    ``sheet``: that of a spreadsheet, "" for the only one with rows; ``sides``: what the two kinds
-    of nodes of a bipartite table are called; ``keep_self_loops`` and ``count_duplicates``: what
-    becomes of such links.
+    """What readers go by, from :class:`~cocite.options.ingest.IngestOptions` (:meth:`of`):
+    ``columns`` are those of source and target, as titles or numbers from 1, and ``weight`` that of
+    the links' weights, "" for none; ``sides`` what the two kinds of nodes of a bipartite table are
+    called.
     """
 
     delimiter: str = "auto"
@@ -175,27 +150,72 @@ class ReadOptions:
     keep_self_loops: bool = False
     count_duplicates: bool = False
 
-    def __post_init__(self) -> None:
-        if self.delimiter not in ("auto", *DELIMITERS):
+    @classmethod
+    def of(cls, chosen: IngestOptions) -> Self:
+        """Return what is chosen; raise :class:`UsageError` for options that do not go together."""
+        columns = split(chosen.columns)
+        if len(columns) not in (0, 2):
             raise UsageError(
-                f"delimiter {self.delimiter!r} is not known; it is one of auto, "
-                + ", ".join(DELIMITERS)
+                f"columns is {','.join(columns)}; it takes two, source and target, as in 1,2"
             )
-        if self.header not in ("auto", "yes", "no"):
-            raise UsageError(f"header is {self.header!r}; it is one of auto, yes, no")
-        if self.bad_rows not in ("stop", "few", "all"):
-            raise UsageError(f"bad_rows is {self.bad_rows!r}; it is one of stop, few, all")
-        if len(self.comment) > 1 or not self.comment.isascii():
-            raise UsageError(f"comment is {self.comment!r}; it is one ASCII character, or empty")
-        if self.header == "no" and not all(map(str.isdecimal, self.columns_named)):
+        weight = "" if chosen.weight_column is None else str(chosen.weight_column).strip()
+        if chosen.weight_column is not None and not weight:
+            raise UsageError("weight_column is empty; it is a title or a number from 1")
+        if weight and chosen.count_duplicates:
             raise UsageError(
-                f"columns {','.join(self.columns_named)} are titles, but header is no; "
-                "number them from 1"
+                "count_duplicates (--count-duplicates) makes weights, and weight_column "
+                "(--weight-column) reads them, adding up those of duplicates. Leave one of the two "
+                "out"
             )
-        if not self.namespaces or min(self.namespaces) < 0:
-            raise UsageError("namespaces are numbers from 0 on, such as 0,14: at least one")
-        if len(set(self.columns_named)) != len(self.columns_named):
-            raise UsageError(f"columns {','.join(self.columns_named)} names one column twice")
+        named = (*columns, weight) if weight else columns
+        if chosen.header == "no" and not all(map(str.isdecimal, named)):
+            raise UsageError(
+                f"columns {','.join(named)} are titles, but header is no; number them from 1"
+            )
+        if len(set(named)) != len(named):
+            raise UsageError(f"columns {','.join(named)} names one column twice")
+        if len(chosen.comment) > 1 or not chosen.comment.isascii():
+            raise UsageError(f"comment is {chosen.comment!r}; it is one ASCII character, or empty")
+        namespaces = split(chosen.namespaces)
+        if not namespaces or not all(text.isdecimal() and len(text) < 10 for text in namespaces):
+            shown = ",".join(namespaces)
+            raise UsageError(f"namespaces is {shown!r}; it is numbers from 0 on, such as 0,14")
+        tags = split(chosen.link_tags)
+        wrong = [tag for tag in tags if tag not in ("a", "area", "frame")]
+        if wrong or not tags:
+            raise UsageError(f"link_tags is {','.join(wrong)!r}; it is some of a, area, frame")
+        site = chosen.site or ""
+        if site and not site.startswith(("http://", "https://")):
+            raise UsageError(
+                f"site is {site!r}; it is the URL of the folder, such as "
+                "https://www.example.org/docs/"
+            )
+        return cls(
+            delimiter=chosen.delimiter,
+            header=chosen.header,
+            columns=columns,
+            comment=chosen.comment,
+            bad_rows=chosen.bad_rows,
+            weight=weight,
+            input_format=chosen.input_format.lower(),
+            undirected=chosen.undirected,
+            pages=PageOptions(
+                links=chosen.links,
+                tags=tags,
+                site=site,
+                canonical=not chosen.ignore_canonical,
+                external=chosen.keep_external,
+                listed=os.fspath(chosen.pages or ""),
+                fetch=chosen.fetch,
+                delay=chosen.delay,
+            ),
+            namespaces=tuple(dict.fromkeys(map(int, namespaces))),
+            normalize_urls=chosen.normalize_urls,
+            sheet=chosen.sheet,
+            sides=checked_sides(chosen.bipartite, chosen.sides),
+            keep_self_loops=chosen.keep_self_loops,
+            count_duplicates=chosen.count_duplicates,
+        )
 
     @property
     def called(self) -> Callable[[str], str]:
@@ -210,6 +230,12 @@ class ReadOptions:
     def for_nodes(self) -> ReadOptions:
         """The same for a file of nodes, whose first column is the name."""
         return ReadOptions(self.delimiter, "auto", (), self.comment, self.bad_rows)
+
+
+def split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
+    """Columns, as a list or with commas between them."""
+    each = columns.split(",") if isinstance(columns, str) else map(str, columns)
+    return tuple(column.strip() for column in each)
 
 
 def bad_row_advice(bad: int, rows: int) -> str:
@@ -316,12 +342,7 @@ class TitleFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *error: object) -> None:
         if self._held and kind is None:
             self._write()
         if self._out is not None:
@@ -430,14 +451,15 @@ class Read(NamedTuple):
     nodes: str = ""
 
 
-class ReadMany(NamedTuple):
-    """What a reader makes of several inputs: one relation of all of their rows, which they are, and
-    what was found in each.
+class Batch(NamedTuple):
+    """What is loaded at once: one relation of the rows of several inputs, what was found in each,
+    and the relation of nodes.
     """
 
     rows: str
     sources: list[Source]
     found: list[Found]
+    nodes: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -461,7 +483,7 @@ class FormatReader:
     described: str
     read: Callable[[Job], Read]
     streams: bool = True
-    read_many: Callable[[Job, Sequence[Source]], Iterator[ReadMany]] | None = None
+    read_many: Callable[[Job, Sequence[Source]], Iterator[Batch]] | None = None
     together: bool = False
     restricts: bool = False
     fetches: bool = False

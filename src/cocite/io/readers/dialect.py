@@ -2,30 +2,14 @@
 
 * delimiter: the first of tab, comma, semicolon, bar and blanks that cuts all lines into the same
   number of columns, two at least (comma first for ``.csv``);
-* header: the first line, unless one of its names is in the rows below it, if
+* header: the first line, unless one of its names is in the rows below it, if the columns taken have
+  well-known titles, or it has words above a column of numbers and no number above any, or its words
+  have no digit, sign or capital where every row below them has some;
+* columns: those whose titles name the ends of links, else the first two. Titles are compared by
+  letters and digits, in any case. Pairs of :data:`_WAYS` say which end is which, so that
+  ``target,source`` is read backwards; those of :data:`_SIDES` are taken as they stand.
 
-  - the columns taken have well-known titles (``source``, ``Links to``, ``follower``, ...),
-  - or it has words above a column of numbers and no number above any,
-  - or its words have no digit, sign or capital where every row below them has some;
-* columns: those whose titles name the ends of links, else the first two.
-
-A name with blanks in it looks like several columns, and an arrow like a node: where blanks cut
-lines into more than two, or arrows stand between names, that is asked about. A column of weights
-that begins with a word which is no title of weights is a header or a link with a bad weight: the
-row is malformed, and whoever reads that can say which.
-
-Which columns hold the ends of links, by their titles: ``id,source,target`` has them second and
-third, and so has ``id,page,reference``: a first column that tells rows apart is none of two others
-whose titles are those of ends.
-
-Titles are compared by their letters and digits alone, in any case. A pair of :data:`_WAYS` says
-which end is which, so that ``target,source`` is read backwards; one of :data:`_SIDES` does not, and
-its columns are taken as they stand. Of several pairs the first of the tables is taken. A first
-column without a title, whose cells are 0, 1, 2, ..., is the index that pandas writes.
-
-The titles of a bipartite table may be those of its sides: ``item,user`` is read backwards.
-
-Cost: that of a few comparisons; nothing but the first lines is looked at.
+A name with blanks looks like several columns, and an arrow like a node: both are asked about.
 """
 
 from __future__ import annotations
@@ -34,8 +18,9 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from cocite.errors import UnrecognizedInput, UsageError
+from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.readers.contract import DELIMITERS
 from cocite.io.readers.sources import LOOK, lines_of
 
@@ -75,16 +60,9 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-TITLES = _words(
-    """source target src dst dest destination from to origin start end begin head tail citing cited
-    cites reference node node1 node2 id name label page pageid url uri link links linksto linkto
-    linkedto linkedpage linkedpages title article related document linksource linktarget
-    fromnodeid tonodeid fromid toid fromnode tonode frompage topage fromurl tourl sourceid targetid
-    sourcenode targetnode sourcepage targetpage sourceurl targeturl sourcetitle targettitle
-    pagetitle srcid dstid srcurl dsturl follower followee follows following followed parent child
-    sender receiver recipient caller callee importer imported imports subject object user friend
-    product item customer userid itemid customerid productid
-    quelle ziel von nach seite verweis verweist verlinkt origen destino fuente origine cible"""
+TITLES = frozenset(title for pair in _WAYS + _SIDES for title in pair) | _words(
+    """begin cites id imports label linkedpages linkedto links name node pagetitle related seite
+    title uri verlinkt verweis verweist"""
 )
 """Titles of the columns of a link, letters and digits only."""
 _NUMBERS = _words("id rowid index key pk nr no number linkid edgeid")
@@ -142,6 +120,58 @@ def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tupl
     if len(plain) > 2 and plain[0] in _NUMBERS and plain[1] != plain[2]:
         return (1, 2) if {plain[1], plain[2]} <= TITLES - _NUMBERS - _ABOUT else None
     return None
+
+
+class LinkColumns(NamedTuple):
+    """The columns of a table that are read, from 0 on: the ``ends`` of links, and the ``weight``.
+    ``named``: whether they were asked for, or have titles that say so; ``unread`` is the title of
+    a column of weights that is none of them.
+    """
+
+    ends: tuple[int, ...]
+    weight: int | None
+    named: bool
+    unread: str
+
+
+def choose_columns(
+    label: str,
+    titles: Sequence[object],
+    wanted: int,
+    columns: Sequence[str | int] = (),
+    weight: str | int | None = None,
+    sides: tuple[str, str] | None = None,
+    *,
+    folded: bool = False,
+) -> LinkColumns:
+    """The columns of links (``wanted`` is 2) or of names of nodes in a table with ``titles``:
+    those that are asked for, else those whose titles say so, else the first.
+
+    Raises :class:`UsageError` for columns that are not there, or one that is named twice, and
+    :class:`InputError` for too few.
+    """
+    if len(titles) < wanted:
+        what = "a link takes two, source and target" if wanted == 2 else "one is needed"
+        raise InputError(f"{label} has {len(titles)} columns; {what}")
+    known = None if columns or wanted == 1 else ends_of(list(map(str, titles)), sides)
+    ends = tuple(column_place(label, titles, each, folded=folded) for each in columns)
+    ends = ends or known or tuple(range(wanted))
+    at = None if weight in (None, "") else column_place(label, titles, weight, folded=folded)
+    check_distinct(label, titles, ends, at)
+    unread = unread_weights(titles, [titles[i] for i in ends]) if at is None and wanted == 2 else ""
+    return LinkColumns(ends, at, bool(columns) or known is not None, unread)
+
+
+def check_distinct(
+    label: str, titles: Sequence[object], ends: Sequence[int], weight: int | None
+) -> None:
+    """Raise :class:`UsageError` if one column is both ends of a link, or an end and the weight."""
+    if len({*ends, weight}) != len(ends) + 1:
+        shown = " and ".join(repr(titles[i]) for i in ends)
+        raise UsageError(
+            f"{label}: one column is named twice. The link is in {shown}, unless --columns "
+            "(columns=) names others, and the weight is in another column"
+        )
 
 
 def column_place(

@@ -1,9 +1,9 @@
 """Formats by their content: one table of what an input may be, how that is told, what to do then.
 
-The first line of :data:`FORMATS` whose sign is found decides. A line has either the module of a
-``reader`` (``io/readers/contract.py`` says what that is), or ``advice`` for what none reads: such
-an input is refused by its name, so that no file of another format ever becomes a graph of nonsense.
-What no line tells is text. Whoever knows better names the reader by what it is ``called``.
+The first line of :data:`FORMATS` whose sign is found decides. It has either a reader
+(``io/readers/contract.py`` says what that is), or advice for what none reads: such an input is
+refused by its name, so that no file of another format becomes a graph of nonsense. What no line
+tells is text. ``--input-format`` names a reader by the word that it is ``called``.
 
 A new reader is a file in this folder, and its module here in the place of the advice.
 """
@@ -46,110 +46,77 @@ TEXT = "cocite.io.readers.text:READER"
 """The reader of all that no line tells."""
 
 _ROWS = "Write its links as rows of source and target, such as a tab between them"
-_NETWORKX = (
-    _ROWS + ", for example with NetworkX: nx.write_edgelist(nx.{call}, 'links.tsv', "
+_PAJEK = (
+    _ROWS + ", for example with NetworkX: nx.write_edgelist(nx.read_pajek({python}), 'links.tsv', "
     "delimiter='\\t', data=False)"
 )
+_NAMED = "Name it as one: cocite ingest --database {file} --table links -o DIR"
+_TABLE = "Write it as Parquet or CSV"
 _UNPACK = "Unpack it, and name the files in it that hold links"
 _RECODE = "cocite reads UTF-8. Convert it first, for example with: "
 _NO_LINKS = "It holds no list of links"
 
 
-def _read_by(call: str) -> str:
-    return _NETWORKX.replace("{call}", call)
+def _read(called: str, name: str, sign: Sign, reader: str, sure: bool = True) -> Format:
+    """A format that a reader in this folder reads."""
+    reader = reader if ":" in reader else reader + ":READER"
+    return Format(name, sign, "", f"cocite.io.readers.{reader}", sure, called)
 
 
-PARQUET = Format(
-    "Parquet", begins(b"PAR1"), reader="cocite.io.readers.parquet:READER", called="parquet"
-)
-
-HTML = Format(
-    "a folder of HTML pages",
-    lambda beginning: False,
-    reader="cocite.io.readers.html.reader:READER",
-    called="html",
-)
+PARQUET = _read("parquet", "Parquet", begins(b"PAR1"), "parquet")
+HTML = _read("html", "a folder of HTML pages", lambda beginning: False, "html.reader")
 """Known by what is in the folder (``io/readers/html/site.py``), not by its beginning."""
-_ARCHIVE = "cocite.io.readers.html.archive:READER"
-_WEBGRAPH = "cocite.io.readers.bvgraph:READER"
-_LISTED = "cocite.io.readers.crawl.fetch:READER"
 
 FORMATS: tuple[Format, ...] = (
     PARQUET,
     HTML,
     # -- by name
-    Format("a BVGraph", signs.webgraph, reader=_WEBGRAPH, called="bvgraph"),
+    _read("bvgraph", "a BVGraph", signs.webgraph, "bvgraph"),
     Format(
         "what belongs to a BVGraph",
         signs.of_webgraph,
         "Name the graph: the file in .graph beside it, which needs it not",
     ),
-    Format(
-        "a web graph of Common Crawl",
-        signs.common_crawl,
-        reader="cocite.io.readers.adjacency:READER",
-        called="common-crawl",
-    ),
-    Format(
-        "a web archive", signs.warc, reader="cocite.io.readers.crawl.warc:READER", called="warc"
-    ),
-    Format(
-        "a dump of MediaWiki",
-        signs.wiki,
-        reader="cocite.io.readers.wiki:READER",
-        called="mediawiki",
-    ),
+    _read("common-crawl", "a web graph of Common Crawl", signs.common_crawl, "adjacency"),
+    _read("warc", "a web archive", signs.warc, "crawl.warc"),
+    _read("mediawiki", "a dump of MediaWiki", signs.wiki, "wiki"),
     # -- bytes
     Format("packed twice", signs.packed_twice, "Unpack it once: {content} > unpacked"),
-    Format(
+    _read(
+        "spreadsheet",
         "a spreadsheet (xlsx)",
         signs.zip_with(b"xl/", b"[Content_Types].xml"),
-        reader="cocite.io.readers.spreadsheet:READER",
-        called="spreadsheet",
+        "spreadsheet",
     ),
-    Format(
+    _read(
+        "spreadsheet",
         "a spreadsheet (ods)",
         signs.zip_with(b"mimetypeapplication/vnd.oasis.opendoc"),
-        reader="cocite.io.readers.spreadsheet:READER",
-        called="spreadsheet",
+        "spreadsheet",
     ),
     Format("arrays of NumPy (npz)", signs.zip_with(b".npy"), _ROWS),
-    Format("a zip archive", signs.zip_archive, reader=_ARCHIVE, called="archive"),
-    Format("a tar archive", signs.tar, reader=_ARCHIVE, called="archive"),
+    _read("archive", "a zip archive", signs.zip_archive, "html.archive"),
+    _read("archive", "a tar archive", signs.tar, "html.archive"),
     Format("a 7z archive", begins(b"7z\xbc\xaf\x27\x1c"), _UNPACK),
     Format("a rar archive", begins(b"Rar!\x1a\x07"), _UNPACK),
     Format("packed by lz4", begins(b"\x04\x22\x4d\x18"), "Unpack it: lz4 -d {file}"),
     Format("packed by compress", begins(b"\x1f\x9d"), "Unpack it: uncompress {file}"),
     Format("packed by lzip", begins(b"LZIP", words=True), "Unpack it: lzip -d {file}"),
-    Format(
+    _read(
+        "spreadsheet",
         "a spreadsheet (xls)",
         begins(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
-        reader="cocite.io.readers.spreadsheet:READER",
-        called="spreadsheet",
+        "spreadsheet",
     ),
-    Format(
-        "a database of SQLite",
-        begins(b"SQLite format 3\0"),
-        "Name it as one: cocite ingest --database {file} --table links -o DIR",
-    ),
-    Format(
-        "a database of DuckDB",
-        begins(b"DUCK", at=8, words=True),
-        "Name it as one: cocite ingest --database {file} --table links -o DIR",
-    ),
-    Format(
-        "Arrow or Feather", begins(b"ARROW1", b"FEA1", words=True), "Write it as Parquet or CSV"
-    ),
-    Format("ORC", begins(b"ORC", words=True), "Write it as Parquet or CSV"),
-    Format("Avro", begins(b"Obj\x01"), "Write it as Parquet or CSV"),
+    Format("a database of SQLite", begins(b"SQLite format 3\0"), _NAMED),
+    Format("a database of DuckDB", begins(b"DUCK", at=8, words=True), _NAMED),
+    Format("Arrow or Feather", begins(b"ARROW1", b"FEA1", words=True), _TABLE),
+    Format("ORC", begins(b"ORC", words=True), _TABLE),
+    Format("Avro", begins(b"Obj\x01"), _TABLE),
     Format("HDF5", begins(b"\x89HDF\r\n\x1a\n"), "Write its links as Parquet or CSV"),
     Format("a MATLAB file", begins(b"MATLAB 5.0 MAT-file", words=True), _ROWS),
     Format("arrays of NumPy (npy)", begins(b"\x93NUMPY"), _ROWS),
-    Format(
-        "a pickle of Python",
-        begins(*(bytes([0x80, protocol]) for protocol in range(2, 6))),
-        _ROWS + ", in Python",
-    ),
+    Format("a pickle of Python", begins(*(b"\x80%c" % n for n in range(2, 6))), _ROWS),
     Format("a PDF", begins_text("%pdf-"), _NO_LINKS),
     Format("PostScript", begins(b"%!PS"), _NO_LINKS),
     Format(
@@ -174,12 +141,8 @@ FORMATS: tuple[Format, ...] = (
         _RECODE + "{content} | iconv -f WINDOWS-1252 -t UTF-8 | {ingest}",
     ),
     # -- text
-    Format(
-        "GraphML", tagged("graphml"), reader="cocite.io.readers.graphs.xml:READER", called="graphml"
-    ),
-    Format(
-        "GEXF", tagged("gexf"), reader="cocite.io.readers.graphs.xml:GEXF_READER", called="gexf"
-    ),
+    _read("graphml", "GraphML", tagged("graphml"), "graphs.xml"),
+    _read("gexf", "GEXF", tagged("gexf"), "graphs.xml:GEXF_READER"),
     Format(
         "a dump of a wiki's texts (XML)",
         tagged("mediawiki"),
@@ -190,26 +153,16 @@ FORMATS: tuple[Format, ...] = (
         signs.html,
         "To read the links of a site's pages name the folder that they are in",
     ),
-    Format("a sitemap", tagged("urlset", "sitemapindex"), reader=_LISTED, called="sitemap"),
+    _read("sitemap", "a sitemap", tagged("urlset", "sitemapindex"), "crawl.fetch"),
     Format("XML", tagged(), _ROWS),
-    Format(
-        "a lock file of packages",
-        signs.lock,
-        reader="cocite.io.readers.packages:READER",
-        called="packages",
-    ),
-    Format(
+    _read("packages", "a lock file of packages", signs.lock, "packages"),
+    _read(
+        "node-link",
         "JSON of nodes and links",
         signs.node_link,
-        reader="cocite.io.readers.graphs.json_text:NODE_LINK_READER",
-        called="node-link",
+        "graphs.json_text:NODE_LINK_READER",
     ),
-    Format(
-        "JSON lines",
-        signs.json_rows,
-        reader="cocite.io.readers.graphs.json_text:LINES_READER",
-        called="json-lines",
-    ),
+    _read("json-lines", "JSON lines", signs.json_rows, "graphs.json_text:LINES_READER"),
     Format("JSON", json_value, _ROWS + ", for example with jq and its @tsv"),
     Format(
         "a list of packages (pip freeze)",
@@ -217,19 +170,19 @@ FORMATS: tuple[Format, ...] = (
         "It says which packages there are, and not what each needs. Lock files do (poetry.lock, "
         "uv.lock, pdm.lock), and so does pip: pip inspect | cocite ingest - -o DIR",
     ),
-    Format("GML", signs.gml, reader="cocite.io.readers.graphs.gml:READER", called="gml"),
-    Format(
+    _read("gml", "GML", signs.gml, "graphs.gml"),
+    _read(
+        "matrix-market",
         "Matrix Market",
         lambda beginning: beginning.text[:14].lower() == "%%matrixmarket",
-        reader="cocite.io.readers.matrix_market:READER",
-        called="matrix-market",
+        "matrix_market",
     ),
     Format(
         "Pajek",
         has_line(
             r"\*(?:vertices\s+\d.*|network\b[^\t]*|arcs|edges|arcslist|edgeslist|matrix)", "*"
         ),
-        _read_by("read_pajek({python})"),
+        _PAJEK,
     ),
     Format(
         "Graphviz (DOT)",
@@ -250,12 +203,12 @@ FORMATS: tuple[Format, ...] = (
         "Load it into a database, and print its table of links as rows",
     ),
     Format("rich text (RTF)", begins_text("{\\rtf"), _NO_LINKS),
-    Format("a list of URLs", is_list, reader=_LISTED, sure=False, called="sitemap"),
-    Format(
+    _read("sitemap", "a list of URLs", is_list, "crawl.fetch", sure=False),
+    _read(
+        "adjacency",
         "an adjacency list",
         lambda beginning: signs.separator(beginning) != "",
-        reader="cocite.io.readers.adjacency:ADJACENCY_READER",
-        called="adjacency",
+        "adjacency:ADJACENCY_READER",
         sure=False,
     ),
 )

@@ -18,8 +18,8 @@ from typing import Any
 from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
 from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.rows import RowsFound
-from cocite.io.readers.sources import Rejoined, Source
-from cocite.io.readers.text import Cleaner, TextInput, Unpacked, clean_relation, new_clean_file
+from cocite.io.readers.sources import Pieces, Source, rejoined
+from cocite.io.readers.text import Cleaner, TextInput, clean_relation, new_clean_file
 from cocite.resources import format_size
 
 _HEAD = 1 << 20
@@ -50,10 +50,10 @@ def _read(job: Job) -> Read:
         header, rest = _header(job.source, head)
         _check_weight(job, header)
         _check_rows(job, header)
-        entries = Unpacked(io.BufferedReader(Rejoined(rest, stream)), raw)
+        entries = io.BufferedReader(Pieces(rejoined(rest, stream), stream))
         cleaner = _EntryCleaner(job.source, replace(job.options, comment="%"), header)
         with new_clean_file(job) as out:
-            read = cleaner.run(entries, out, job.progress)
+            read = cleaner.run(entries, raw.tell, out, job.progress)
     nodes = f"SELECT range::UBIGINT AS a FROM range(1, {header.size + 1})"
     found = RowsFound.of(read, READER.title, "rows link to columns, and are numbered from 1")
     every = read.rows + read.bad

@@ -11,32 +11,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
+from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput
 from cocite.graph.spelling import REFUSED_SQL, turn_in
 from cocite.io.database import file_literal, literal, quoted_column
 from cocite.io.readers.contract import (
     EXAMPLES,
+    Batch,
     FormatReader,
     Found,
     Job,
     Read,
-    ReadMany,
     ReadOptions,
     Together,
     bad_row_advice,
 )
-from cocite.io.readers.dialect import (
-    OTHERS,
-    answer_in,
-    column_place,
-    ends_of,
-    unread_weights,
-    weights_note,
-)
+from cocite.io.readers.dialect import OTHERS, answer_in, choose_columns, weights_note
 from cocite.io.readers.sources import Source
 
 if TYPE_CHECKING:
@@ -95,7 +88,7 @@ def _read(job: Job) -> Read:
     return Read(*read_file(job, job.source, _path(job.source)))
 
 
-def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
+def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[Batch]:
     """The same of many files, those of the same columns in one scan."""
     import duckdb
 
@@ -218,8 +211,19 @@ def _taken(job: Job, source: Source, path: Path) -> _Taken:
     wanted, options = job.wanted, job.options
     query = f"DESCRIBE SELECT * FROM read_parquet({file_literal(path)}, hive_partitioning = false)"
     types = {str(row[0]): str(row[1]) for row in job.database.execute(query).fetchall()}
-    chosen = _choose(source, list(types), wanted, options)
-    weight = _choose_weight(source, types, chosen, options)
+    titles = list(types)
+    if wanted == 2 and not options.columns and (answer := answer_in(titles)):
+        raise UnrecognizedInput(f"{source.label} {answer}")
+    read = choose_columns(
+        source.label, titles, wanted, options.columns, options.weight, options.sides
+    )
+    chosen = tuple(titles[place] for place in read.ends)
+    weight = None if read.weight is None else titles[read.weight]
+    if weight and types[weight] not in _NUMBERS and not types[weight].startswith("DECIMAL"):
+        raise InputError(
+            f"{source.label}: column {weight!r} is {types[weight]}; weights are numbers. Convert "
+            "it, or choose another with --weight-column"
+        )
     odd = [name for name in chosen if types[name] not in _INTEGERS and types[name] != "VARCHAR"]
     if odd:
         raise InputError(
@@ -227,12 +231,8 @@ def _taken(job: Job, source: Source, path: Path) -> _Taken:
             "Convert it, or choose others with --columns"
         )
     more = len(types) > 2 + (weight is not None)
-    guessed = (
-        wanted == 2 and not options.columns and more and ends_of(chosen, options.sides) is None
-    )
-    unread = unread_weights(list(types), chosen) if wanted == 2 and weight is None else ""
     whole = all(types[name] in _INTEGERS for name in chosen)
-    return _Taken(chosen, weight, whole, guessed, unread)
+    return _Taken(chosen, weight, whole, wanted == 2 and more and not read.named, read.unread)
 
 
 # -- many files ------------------------------------------------------------------------
@@ -255,43 +255,21 @@ def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) ->
     return list(groups.values())
 
 
-def _together(job: Job, group: list[Source]) -> Iterator[ReadMany]:
-    """Files of the same columns, each of which is read once if nothing is wrong with any: then as
-    many rows are found as there are. What is wrong with one of them names that.
-    """
+def _together(job: Job, group: list[Source]) -> Iterator[Batch]:
+    """Files of the same columns in one scan. What is wrong with one of them names that."""
     import duckdb
 
     paths = {str(_path(source)): source for source in group}
     try:
-        taken = _taken(job, group[0], _path(group[0]))
-        sizes = {
-            str(path): int(count)
-            for path, count in job.database.execute(
-                f"SELECT file_name, num_rows FROM parquet_file_metadata({_list(paths)})"
-            ).fetchall()
-        }
-        job.database.execute(
-            f"CREATE OR REPLACE TABLE reading.rows AS SELECT {taken.cast(taken.integers)} "
-            f"FROM {taken.rows(paths)} WHERE NOT (n OR {taken.bad})"
-        )
-        (loaded,) = job.database.execute("SELECT count(*) FROM reading.rows").fetchall()[0]
-        if int(loaded) == sum(sizes.values()):
-            every = [
-                replace(taken.of(source), rows=sizes[path], integers=taken.integers)
-                for path, source in paths.items()
-            ]
-            rows = "FROM reading.rows"
-        else:
-            rows, every = _checked(job, paths, taken)
+        rows, every = _checked(job, paths, _taken(job, group[0], _path(group[0])))
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error:
         for path, source in paths.items():
             alone, found = read_file(job, source, Path(path))
-            yield ReadMany(alone, [source], [found])
+            yield Batch(alone, [source], [found])
         return
-    yield ReadMany(rows, group, list(every))
-    job.database.execute("DROP TABLE IF EXISTS reading.rows")
+    yield Batch(rows, group, list(every))
 
 
 def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, list[ParquetInput]]:
@@ -341,36 +319,3 @@ def bad_name(column: str) -> str:
         f"({column} IS NULL OR {text} = '' OR strlen({text}) > {MAX_NAME} "
         f"OR regexp_matches({text}, '{REFUSED_SQL}'))"
     )
-
-
-def _choose(source: Source, names: list[str], wanted: int, options: ReadOptions) -> tuple[str, ...]:
-    if len(names) < wanted:
-        raise InputError(f"{source.label} has {len(names)} columns; {wanted} are needed")
-    if not options.columns:
-        if wanted == 2 and (answer := answer_in(names)):
-            raise UnrecognizedInput(f"{source.label} {answer}")
-        ends = ends_of(names, options.sides) if wanted == 2 else None
-        return tuple(names[:wanted]) if ends is None else (names[ends[0]], names[ends[1]])
-    chosen = tuple(names[column_place(source.label, names, each)] for each in options.columns)
-    if len(set(chosen)) != len(chosen):
-        raise UsageError(f"columns {','.join(options.columns)} names one column twice")
-    return chosen
-
-
-def _choose_weight(
-    source: Source, types: dict[str, str], chosen: tuple[str, ...], options: ReadOptions
-) -> str | None:
-    if not options.weight:
-        return None
-    weight = list(types)[column_place(source.label, list(types), options.weight)]
-    if weight in chosen:
-        raise UsageError(
-            f"{source.label}: the weight's column {weight!r} is one of the link's, which are "
-            f"{' and '.join(map(repr, chosen))} unless --columns names others"
-        )
-    if types[weight] not in _NUMBERS and not types[weight].startswith("DECIMAL"):
-        raise InputError(
-            f"{source.label}: column {weight!r} is {types[weight]}; weights are numbers. Convert "
-            "it, or choose another with --weight-column"
-        )
-    return weight

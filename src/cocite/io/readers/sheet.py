@@ -1,19 +1,12 @@
 """One sheet of a spreadsheet as text with commas. Run as a script, it prints that text.
 
-A sheet is made by whoever sent it: a cell at XFD1048576, or one of a gigabyte in a zip archive of a
-megabyte, takes more memory than there is, and calamine then aborts its process. So sheets are read
-in a process of their own (``io/readers/spreadsheet.py``), which may take ``limit`` bytes of
-addresses beyond what it begins with. It is this file as a script, and imports nothing of cocite:
-
-    {"path": path, "named": name, "limit": bytes}
-
-is the line of JSON that it reads; without a name, the sheet is the only one with rows. It prints
-lines of JSON, then the rows. ``{"reading": name}`` stands before a sheet is read,
-``{"sheet": name}`` before the rows of the one that is taken. ``{"error": kind, "text": ...}`` says
-what is wrong. A process that a signal ends took too much.
-
-The system holds the limit (``RLIMIT_AS``) where it tells how many addresses a process has (Linux).
-The sizes that members of a zip archive claim are held to it everywhere.
+A cell at XFD1048576, or one of a gigabyte in a zip archive of a megabyte, takes more memory than
+there is, and calamine then aborts its process. So sheets are read in a process of their own
+(``io/readers/spreadsheet.py``), this file, which takes ``limit`` bytes of addresses at most
+(``RLIMIT_AS``, where the system tells how many it has) and imports nothing of cocite. It reads a
+line of JSON, ``{"path": path, "named": name, "limit": bytes}``, and prints such lines, then rows:
+``{"reading": name}`` before a sheet is read, ``{"sheet": name}`` before the rows of the one that is
+taken, or ``{"error": kind, "text": ...}``. A process that a signal ends took too much.
 """
 
 from __future__ import annotations

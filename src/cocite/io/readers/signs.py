@@ -88,9 +88,8 @@ def _has_properties(path: Path) -> bool:
         return False
 
 
-def zip_archive(beginning: Beginning) -> bool:
-    """A zip archive, of something or of nothing."""
-    return beginning.content.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+zip_archive = begins(b"PK\x03\x04", b"PK\x05\x06")
+"""A zip archive, of something or of nothing."""
 
 
 def tar(beginning: Beginning) -> bool:
@@ -242,7 +241,10 @@ def json_rows(beginning: Beginning) -> bool:
     called = beginning.path is not None and set(beginning.path.suffixes) & {".jsonl", ".ndjson"}
     if called:
         return True
-    value = json.loads(beginning.text)
+    try:
+        value = json.loads(beginning.text)
+    except ValueError:
+        return False
     return isinstance(value, dict) and ends_of(list(value)) is not None
 
 
@@ -269,8 +271,7 @@ SEPARATORS = ("\t", ",", ";", " ")
 
 def separator(beginning: Beginning) -> str:
     """What stands between the names of an adjacency list; "" if it is none."""
-    found = (by for by in SEPARATORS if adjacency(by)(beginning))
-    return next(found, "")
+    return next((by for by in SEPARATORS if _is_adjacency(beginning, by)), "")
 
 
 def lock(beginning: Beginning) -> bool:
@@ -306,34 +307,30 @@ def common_crawl(beginning: Beginning) -> bool:
     return all(map(row.fullmatch, beginning.lines))
 
 
-def adjacency(separator: str) -> Sign:
+def _is_adjacency(beginning: Beginning, separator: str) -> bool:
     """Whether it is a node a row, then its neighbors: rows of different lengths, whose first names
     differ.
 
     Where the names that follow are not found in front of any row, only lists of integers that have
     three different lengths are taken for one.
     """
-
-    def found(beginning: Beginning) -> bool:
-        if separator not in beginning.text:
-            return False
-        rows = beginning.rows[:1000]
-        if separator != " " and len({row.count(separator) for row in rows}) < 2:
-            return False
-        cut = [row.split(None if separator == " " else separator) for row in rows]
-        lengths = Counter(map(len, cut))
-        if len(lengths) < 2 or max(lengths) < 3:
-            return False
-        # Links, with or without more columns, and some rows that are none.
-        if lengths[2] * 2 > len(cut) or max(lengths.values()) * 10 > len(cut) * 8:
-            return False
-        heads = Counter(row[0].strip().rstrip(":") for row in cut)
-        if len(heads) * 10 < len(cut) * 9:
-            return False
-        others = [name.strip() for row in cut for name in row[1:]]
-        known = sum(name in heads for name in others)
-        numbers = all(name.isdecimal() for name in (*heads, *others))
-        colons = all(row[0].strip().endswith(":") for row in cut)
-        return colons or known * 2 >= len(others) or (numbers and len(lengths) >= 3)
-
-    return found
+    rows = beginning.rows[:1000]
+    if separator not in beginning.text:
+        return False
+    if separator != " " and len({row.count(separator) for row in rows}) < 2:
+        return False
+    cut = [row.split(None if separator == " " else separator) for row in rows]
+    lengths = Counter(map(len, cut))
+    if len(lengths) < 2 or max(lengths) < 3:
+        return False
+    # Links, with or without more columns, and some rows that are none.
+    if lengths[2] * 2 > len(cut) or max(lengths.values()) * 10 > len(cut) * 8:
+        return False
+    heads = Counter(row[0].strip().rstrip(":") for row in cut)
+    if len(heads) * 10 < len(cut) * 9:
+        return False
+    others = [name.strip() for row in cut for name in row[1:]]
+    known = sum(name in heads for name in others)
+    numbers = all(name.isdecimal() for name in (*heads, *others))
+    colons = all(row[0].strip().endswith(":") for row in cut)
+    return colons or known * 2 >= len(others) or (numbers and len(lengths) >= 3)

@@ -41,7 +41,7 @@ def _read(job: Job) -> Read:
     job.progress("reading " + job.source.short, 0, 0)
     with closing(_Sheet(job)) as sheet, new_clean_file(job) as out:
         options = replace(job.options, delimiter="comma")
-        found = Cleaner(job.source, job.wanted, options).run(sheet, out, no_progress)
+        found = Cleaner(job.source, job.wanted, options).run(sheet, sheet.tell, out, no_progress)
     note = found.describe().removeprefix(f"{found.file}: comma-separated, ")
     named = RowsFound.of(found, f"the sheet {sheet.name!r} of a spreadsheet", note)
     return Read(clean_relation(job, found.integers), named)

@@ -39,7 +39,13 @@ from cocite.io.database import (
     reported,
 )
 from cocite.io.readers.contract import FormatReader, Job, Read
-from cocite.io.readers.dialect import OTHERS, column_place, ends_of, unread_weights, weights_note
+from cocite.io.readers.dialect import (
+    OTHERS,
+    choose_columns,
+    ends_of,
+    unread_weights,
+    weights_note,
+)
 from cocite.io.readers.parquet import read_file
 from cocite.io.readers.rows import RowsFound, RowWriter
 from cocite.io.readers.sources import Source
@@ -60,12 +66,15 @@ class SqlSource(Source):
     """
 
     def __init__(self, address: Address | None, sql: str, memory: int) -> None:
-        super().__init__(None)
+        label = "the query"  # which may have a password, as an address may
+        if address is not None:
+            label = address.label + (f"#{address.table}" if address.table else "")
+        super().__init__(None, label)
         self.address, self.sql, self.memory = address, sql, memory
         self.reader = READER
         self.is_pipe = self.is_directory = False
         self.nbytes = 0
-        self._reported = "", ""  # neither packed nor in another encoding
+        self.encoding = self.packed = ""
 
     @classmethod
     def checked(
@@ -87,19 +96,6 @@ class SqlSource(Source):
         if sql is not None and not sql.strip().strip(";"):
             raise UsageError(f"sql (--sql) is empty; it is a query such as: {_EXAMPLE}")
         return cls(address, (sql or "").strip().rstrip(";"), memory)
-
-    @property
-    def label(self) -> str:
-        """What messages call it: never with a password, or the query, which may have one."""
-        if self.address is None:
-            return "the query"
-        table = self.address.table
-        return self.address.label + (f"#{table}" if table else "")
-
-    @property
-    def short(self) -> str:
-        """The same."""
-        return self.label
 
 
 def _read(job: Job) -> Read:
@@ -248,21 +244,9 @@ def _escaped(text: str) -> str:
 
 def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
     """Which columns are taken, of the ends and of the weight, from 0 on."""
-    options, wanted = job.options, job.wanted
-    if len(names) < wanted:
-        raise InputError(f"{source.label} has {len(names)} columns; {wanted} are needed")
-    ends = ends_of(names, job.options.sides) or (0, 1)
-    find = partial(column_place, source.label, names, folded=True)
-    places = [find(column) for column in options.columns] or list(ends)
-    if options.weight:
-        places.append(find(options.weight))
-    if len(set(places)) != len(places):
-        named = ",".join(options.columns_named)
-        raise UsageError(
-            f"{source.label}: {named} names a column of the link twice; its columns are "
-            + ", ".join(map(repr, names))
-        )
-    return places
+    named, weight, sides = job.options.columns, job.options.weight, job.options.sides
+    found = choose_columns(source.label, names, job.wanted, named, weight, sides, folded=True)
+    return [*found.ends, *([] if found.weight is None else [found.weight])]
 
 
 # -- queries ---------------------------------------------------------------------------

@@ -1,21 +1,17 @@
 """Tables of a name and a value: titles, labels, texts and weights of nodes, and pairs of names.
 
-Text (plain or packed) or Parquet, recognized by content as for links, or a table of a database.
-What differs between titles, labels and the rest is a :class:`TableForm`; all are read one way.
+Text (plain or packed) or Parquet, recognized by content as for links, or a table of a database; a
+:class:`TableForm` says what differs between titles, labels and the rest.
 
-* Columns are separated as the first lines say; titles never by blanks, as they have some. CSV may
-  be quoted, with line ends in a value. Lines that begin with ``#`` and blank ones are passed over.
-* The two columns are those asked for, by title or number; else, of titles, those whose titles say
-  so (``name, title``, ``Id,Label``, ``title,url``); else the first two.
-* Titles in the first row are a header where columns are found or asked for by them; of labels as of
-  links (``io/readers/dialect.py``), unless it names a node.
-* A row that lacks a column, or a label, is malformed: the first is refused, or they are counted. So
-  is, beside titles, a row with more columns than the first, as its title may be cut.
+* Columns are separated as the first lines say, of titles never by blanks. CSV may be quoted. Lines
+  that begin with ``#`` and blank ones are passed over.
+* The two columns are those asked for, or, of titles, those whose titles say so (``Id,Label``,
+  ``title,url``); else the first two. A first row of titles is found as that of links, unless it
+  names a node.
+* A row that lacks a column or a label is malformed; so is one of titles that is wider than the
+  first. Texts may be a folder or a tar archive, each under the name of its node.
 
-Texts may be a folder or a tar archive, too, each under the name of its node, in the order of these.
-
-Cost: one pass, a row or a text at a time, of at most 32 Mi characters: a few megabytes that are
-packed may be gigabytes.
+Cost: one pass, a row or a text at a time, of at most 32 Mi characters.
 """
 
 from __future__ import annotations
@@ -81,11 +77,10 @@ class TableForm(NamedTuple):
     """What a table is one of, in messages, and how it is read.
 
     ``what`` rows are of, as in "titles need two columns"; ``ends`` of a row, and one ``cell`` of
-    it; what its ``columns`` are called where they are chosen; ``advice`` if these are in doubt, or
-    a header is none; the ``flags`` that say how it is read. ``titled``: whether the titles of
-    columns say which they are; ``exact``: whether all rows are as wide as the first, and UTF-8;
-    ``filled``: whether both cells have something in them, and no more than a name has;
-    ``longest``: characters of a cell.
+    it; what its ``columns`` are called; ``advice`` if these are in doubt, or a header is none; the
+    ``flags`` that say how it is read. ``titled``: whether titles of columns say which they are, all
+    rows are as wide as the first, and UTF-8; ``filled``: whether both cells have something in them,
+    and no more than a name has; ``longest``: characters of a cell.
     """
 
     what: str
@@ -96,7 +91,6 @@ class TableForm(NamedTuple):
     header_advice: str = ""
     flags: str = "--delimiter, --header"
     titled: bool = False
-    exact: bool = False
     filled: bool = False
     longest: int = LONGEST
 
@@ -125,7 +119,6 @@ TITLES = TableForm(
     columns="title columns",
     flags="--title-columns",
     titled=True,
-    exact=True,
     longest=1 << 20,
 )
 VALUES = TableForm("rows", "name and value")
@@ -337,7 +330,7 @@ class NameTable:
     def _see_clear(self, lines: list[str]) -> None:
         """Ask which columns are meant, where blanks cut lines into more than two."""
         blanks, counts = self.delimiter == "space", [len(fields(x, self.delimiter)) for x in lines]
-        if self.form.exact and lines and (blanks or counts[0] < 2):
+        if self.form.titled and lines and (blanks or counts[0] < 2):
             raise InputError(
                 f"{self.file} has one column where {self.form.what} need two, such as "
                 f"{lines[0].strip()[:60]!r}: write {self.form.ends}, with a tab between them"
@@ -365,12 +358,12 @@ class NameTable:
 
     def _wrong(self, row: list[str]) -> tuple[str, str]:
         """What kind of fault a row has, and what it is in words; empty if it has none."""
-        if (self.form.exact or self.delimiter == "space") and len(row) != self.width:
+        if (self.form.titled or self.delimiter == "space") and len(row) != self.width:
             return "columns", f"{len(row)} {self.separated} columns, not {self.width}"
         if len(row) <= max(self.places):
             return "columns", f"{len(row)} columns, where {max(self.places) + 1} are needed"
         cells = [row[place] for place in self.places]
-        if self.form.exact and not all(map(_utf8, cells)):
+        if self.form.titled and not all(map(_utf8, cells)):
             return "encoding", "bytes that are not UTF-8"
         if self.form.filled and not all(map(str.strip, cells)):
             return "cells", f"an empty {self.form.cell}"
@@ -483,37 +476,24 @@ def texts_of(
     progress: Callable[[int, int], None] = lambda done, total: None,
     stranger: Callable[[str], None] = lambda name: None,
 ) -> Iterator[tuple[int, str]]:
-    """The texts of nodes, with their ids.
+    """The texts of the nodes in ``names``, with their ids: of a folder or a tar archive (packed or
+    not) with one file a text, which is called as the node is, with or without an ending such as
+    ``.txt``; or of a table of names and texts (tabs, commas in ``.csv``, or Parquet).
 
-    Parameters
-    ----------
-    path
-        A folder or a tar archive (packed or not) with one file a text, which is called as the node
-        is, with or without an ending such as ``.txt``; or a table of names and texts (tabs, commas
-        in ``.csv``, or Parquet).
-    names
-        Of the graph's nodes; texts of others are passed over.
-    progress
-        Called with (texts found, 0).
-    stranger
-        Called with what each text is called that is passed over.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or has no text of any node.
+    ``progress`` gets (texts found, 0), ``stranger`` what a text is called that is passed over.
+    Raises :class:`InputError` if it cannot be read, or has no text of any node.
     """
     found = 0
     for name, text in _named_texts(path):
         node = names.find(name)
         if node is None and "." in name:
             node = names.find(name.rsplit(".", 1)[0])
-        if node is not None:
-            found += 1
-            yield node, text
-            progress(found, 0)
-        else:
+        if node is None:
             stranger(name)
+            continue
+        found += 1
+        yield node, text
+        progress(found, 0)
     if not found:
         raise InputError(f"{path} has no text that is called as a node of the graph is")
 

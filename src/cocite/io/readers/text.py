@@ -16,27 +16,28 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, BinaryIO, ClassVar, Protocol
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import MalformedRow, UnrecognizedInput, UsageError
+from cocite.errors import MalformedRow, UnrecognizedInput
 from cocite.graph.spelling import turn_in
-from cocite.io.database import file_literal
+from cocite.io.database import csv_relation
 from cocite.io.readers.contract import (
     DELIMITERS,
     EXAMPLES,
+    Batch,
     FormatReader,
     Found,
     Job,
     Progress,
     Read,
-    ReadMany,
     ReadOptions,
     Together,
     bad_row_advice,
@@ -44,6 +45,8 @@ from cocite.io.readers.contract import (
 from cocite.io.readers.dialect import (
     OTHERS,
     answer_in,
+    check_distinct,
+    column_place,
     fields,
     guess_delimiter,
     has_header,
@@ -77,39 +80,7 @@ def clean_relation(job: Job, integers: bool) -> str:
 
 def relation_of(job: Job, columns: dict[str, str], name: str = _NAME) -> str:
     """The relation of a clean file with these columns, name -> type."""
-    typed = ", ".join(f"'{column}': '{kind}'" for column, kind in columns.items())
-    path = file_literal(Path(job.scratch, name).resolve())
-    return (
-        f"SELECT * FROM read_csv({path}, delim = '\t', header = false, auto_detect = false, "
-        "quote = '', escape = '', comment = '', new_line = '\\n', nullstr = '\x01', "
-        f"columns = {{{typed}}})"
-    )
-
-
-class Lines(Protocol):
-    """A stream of text."""
-
-    def read(self, size: int) -> bytes:
-        """Some of it; nothing at the end."""
-
-    def tell(self) -> int:
-        """How many bytes of the input were read for it."""
-
-
-@dataclass(frozen=True)
-class Unpacked:
-    """An unpacked stream above the packed one."""
-
-    stream: IO[bytes]
-    raw: BinaryIO
-
-    def read(self, size: int) -> bytes:
-        """Some of it."""
-        return self.stream.read(size)
-
-    def tell(self) -> int:
-        """How many bytes were read, packed."""
-        return self.raw.tell()
+    return csv_relation(Path(job.scratch, name), columns)
 
 
 # -- commas ------------------------------------------------------------------------------
@@ -202,7 +173,7 @@ def _read(job: Job) -> Read:
     return Read(clean_relation(job, found.integers), found)
 
 
-def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
+def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[Batch]:
     """One file of clean rows for many texts."""
     shown = Together(job.progress, sources)
     at = 0
@@ -215,7 +186,7 @@ def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
                     found.append(clean_text(sources[at], job.wanted, job.options, out, progress))
                 at += 1
         rows = clean_relation(job, all(each.integers for each in found))
-        yield ReadMany(rows, list(sources[first:at]), found)
+        yield Batch(rows, list(sources[first:at]), found)
 
 
 READER = FormatReader(
@@ -235,7 +206,7 @@ def clean_text(
     :class:`InputError` for text that cannot be read at all.
     """
     with source.reading() as (stream, raw):
-        return Cleaner(source, wanted, options).run(Unpacked(stream, raw), out, progress)
+        return Cleaner(source, wanted, options).run(stream, raw.tell, out, progress)
 
 
 class Cleaner:
@@ -263,8 +234,12 @@ class Cleaner:
         self.sampled: list[list[str]] = []
         self.found = TextInput(source.label)
 
-    def run(self, stream: Lines, out: BinaryIO, progress: Progress) -> TextInput:
-        """Write the clean rows of ``stream`` to ``out``."""
+    def run(
+        self, stream: Any, tell: Callable[[], int], out: BinaryIO, progress: Progress
+    ) -> TextInput:
+        """Write the clean rows of a ``stream`` to ``out``; ``tell`` says how many bytes of the
+        input were read for it.
+        """
         k = self._k
         room = np.empty(_PIECE + _MAX_LINE + 2, np.uint8)
         rest = b""
@@ -294,7 +269,7 @@ class Cleaner:
             disk.write(out, clean)
             if self._tally[k.T_REST] >= 0:  # a row with a quoted field that goes on
                 rest = piece[self._tally[k.T_REST] :] + rest
-            progress("reading " + self._source.short, stream.tell(), self._source.nbytes)
+            progress("reading " + self._source.short, tell(), self._source.nbytes)
             if len(rest) > _MAX_LINE:
                 rest = self._drop_long_line(stream, rest)
             if last:
@@ -344,7 +319,7 @@ class Cleaner:
             k.NO_WEIGHT: "a weight that is no number from 1e-30 to below 1e30",
         }[reason]
 
-    def _drop_long_line(self, stream: Lines, rest: bytes) -> bytes:
+    def _drop_long_line(self, stream: Any, rest: bytes) -> bytes:
         """A line beyond any name's length: refuse it and read on behind its end."""
         k, tally = self._k, self._tally
         tally[k.T_LINES] += 1
@@ -352,7 +327,7 @@ class Cleaner:
         self._long_lines += 1
         start = rest[:60].decode("utf-8", "backslashreplace") + "..."
         self.refuse(int(tally[k.T_LINES]), f"a line of more than {_MAX_LINE} bytes", start)
-        tail = rest[-1:]
+        tail: bytes = rest[-1:]
         while data := stream.read(_PIECE):
             tail += data
             end = _LINE_END.search(tail)
@@ -429,49 +404,13 @@ class Cleaner:
     def _choose_columns(self, first: list[str], ends: tuple[int, int] | None) -> None:
         found, options = self.found, self.options
         if not options.columns:
-            found.taken = ends or tuple(range(self.wanted))
             # A first row that is too short is a malformed row, with its line number.
             found.columns = max(found.columns, self.wanted)
-        places = self._places(options.columns_named, first)
-        if options.columns:
-            found.taken = places[: self.wanted]
-        if options.weight:
-            found.weight = places[-1]
-        numbers = " and ".join(str(i + 1) for i in found.taken)
-        every = (*found.taken, *places[len(options.columns) :])
-        if len(set(every)) != len(every):
-            if options.columns:
-                raise UsageError(
-                    f"columns {','.join(options.columns_named)} names one column twice"
-                )
-            raise UsageError(
-                f"{found.file}: the weight's column {options.weight!r} is one of the link's, which "
-                f"are {numbers} unless --columns names others"
-            )
-
-    def _places(self, columns_named: tuple[str, ...], first: list[str]) -> tuple[int, ...]:
-        """Where the columns stand that are asked for, from 0 on."""
-        found = self.found
-        titles = [title.strip().lower() for title in first] if _named(self.options) else []
-        missing = [
-            n for n in columns_named if n.strip().lower() not in titles and not n.isdecimal()
-        ]
-        if missing:
-            raise UsageError(
-                f"{found.file} has no column {missing[0]!r}; its first row is "
-                + ", ".join(map(repr, first))
-            )
-        places = tuple(
-            titles.index(name.strip().lower()) if name.strip().lower() in titles else int(name) - 1
-            for name in columns_named
-        )
-        if not all(0 <= i < found.columns for i in places):
-            option = "--columns" if self.options.columns else "--weight-column"
-            raise UsageError(
-                f"{found.file} has {found.columns} columns; {option} asks for "
-                + " and ".join(columns_named)
-            )
-        return places
+        titles = first if _named(options) else [str(i) for i in range(1, found.columns + 1)]
+        place = partial(column_place, found.file, titles, folded=True)
+        found.taken = tuple(map(place, options.columns)) or ends or tuple(range(self.wanted))
+        found.weight = place(options.weight) if options.weight else None
+        check_distinct(found.file, titles, found.taken, found.weight)
 
     def _report(self) -> TextInput:
         k, tally, found = self._k, self._tally, self.found

@@ -98,7 +98,7 @@ class FileTarget:
         with TemporaryDirectory(prefix="cocite-") as directory:
             path = Path(directory, self.path.name)
             yield path
-            folder_at(self.url).put_whole(path, self.path.name)
+            folder_at(self.url).put(path, self.path.name)
 
 
 def folder_at(url: str) -> Remote:

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from xxhash import xxh3_128_hexdigest
 
 from cocite.index.layouts.trees.reader import TreeReader
-from cocite.options.query import DEFAULT_ORDER, QueryOptions
+from cocite.options.query import DEFAULT_ORDER, FILTERS, QueryOptions
 from cocite.search.batch.output import words_of
-from cocite.search.filters import Filter, floor_of, pages_of, site_of
+from cocite.search.filters import Filter, pages_of, site_of
 from cocite.search.hits import scores_of
 from cocite.search.intervals import bets_of
 from cocite.search.query import Query, check_number
@@ -90,6 +90,8 @@ class Quicker:
 
 
 _NONE = 2**32 - 1
+_OF_ALL = {"min_score", "prefix", "exclude_prefix", "only"}
+"""Filters that kernels for many nodes apply; with others, each node is asked by itself."""
 Ids = NDArray[np.uint32]
 Values = NDArray[np.float64]
 
@@ -122,7 +124,7 @@ class Question:
         check_number("k", k, 1)
         self.index = index = index.now
         self.k = max(1, min(int(k), len(index.nodes) - 1))
-        confidence, bound = options.confidence, options.bound
+        confidence, bound = options.confidence, options.interval
         min_confidence, settings = options.min_confidence, options.settings
         self._query = query = Query.checked(self.k, options)
         # Only hits that are listed need intervals, as no rank is said to be certain.
@@ -130,12 +132,9 @@ class Question:
         self._queried = index.stored.ask_settings(settings)
         self._exclude_same_site = options.exclude_same_site
         self._filter = Filter.checked(index.nodes, (), replace(options, exclude_same_site=False))
-        self.facts = {
-            "k": int(k),
-            "min_score": float(options.min_score),
-            "settings": self._queried.to_json(),
-        }
-        self.facts |= {"prefix": options.prefix, "exclude_prefix": options.exclude_prefix}
+        self._alike = options.changed().keys() & {*FILTERS} <= _OF_ALL
+        self.facts = {"k": int(k), "settings": self._queried.to_json()}
+        self.facts |= {name: getattr(options, name) for name in FILTERS}
         if options.refined:
             how = options.target_error, confidence, min_confidence
             query.level = Level.of_query(index.stored, self._queried, *how)
@@ -144,8 +143,6 @@ class Question:
                 index.refiner.check(self._queried)
         if options.only is not None:
             self.facts["only"] = xxh3_128_hexdigest(self._filter.only[-1].data)
-        if options.exclude_same_site:
-            self.facts["exclude_same_site"] = True
         if min_confidence is not None:
             self.facts["min_confidence"] = [min_confidence, bound]
         refined = query.level is not None
@@ -182,8 +179,9 @@ class Question:
     @property
     def together(self) -> TreeReader | None:
         """The reader that answers for many nodes at once, if it can."""
-        alone = self.refined or self._exclude_same_site or self._query.min_confidence is not None
-        if alone or self.intervals or self._query.order.by != DEFAULT_ORDER:
+        if self.refined or self.intervals or not self._alike:
+            return None
+        if self._query.order.by != DEFAULT_ORDER:
             return None
         readers = self.index.scorer.reading(self._queried)
         fresh = self.index.stored.freshness
@@ -217,7 +215,7 @@ class Question:
 
     def _one_by_one(self, reader: TreeReader, nodes: Ids) -> BatchHits | None:
         """One kernel a node, if there is one for what is asked."""
-        floor, bets = floor_of(self._query.min_score), bets_of(self._query.confidence)
+        floor, bets = self._filter.floor, bets_of(self._query.confidence)
         settings, told = reader.part.ask_settings(self._queried), []
         for node in nodes.tolist():
             one = reader.at_once(node, self.k, floor, bets, settings)
@@ -231,8 +229,8 @@ class Question:
     def _together(self, reader: TreeReader, nodes: Ids, allowed: NDArray[np.bool_]) -> BatchHits:
         """From one node to the next, only what changes."""
         out = np.empty((nodes.size, self.k), np.uint32), np.empty((nodes.size, self.k, 2))
-        floor = floor_of(self._query.min_score)
-        reader.related_many(nodes, floor, allowed, reader.part.ask_settings(self._queried), out)
+        settings = reader.part.ask_settings(self._queried)
+        reader.related_many(nodes, self._filter.floor, allowed, settings, out)
         there = out[0] != _NONE
         counts = there.sum(axis=1).astype(np.uint32)
         return BatchHits(counts, out[0][there], np.column_stack(scores_of(out[1][there])))
@@ -255,7 +253,7 @@ class Question:
             low, high = (np.array(ends[:k]) for ends in found.ends[0])
         sure = np.arange(ids.size)
         if self._query.min_confidence is not None:
-            sure = np.flatnonzero(np.array(found.ends[-1][0][:k]) > self._query.min_score)
+            sure = np.flatnonzero(np.array(found.ends[-1][0][:k]) > chosen.min_score)
         return ids[sure], scores[sure], errors[sure], low[sure], high[sure]
 
     def _site(self, node: int) -> tuple[Ids, ...]:

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from cocite.cluster.ray import Cluster
 
 
-_FORMAT = 3
+_FORMAT = 4
 """Of the journal: with another one an unfinished batch is not gone on with."""
 _PIECES = "pieces"
 
@@ -171,14 +171,12 @@ class Batch:
         Those of a cluster that ask, instead of this one (``search/batch/run.py``).
     intervals
         Write the ends of the intervals, too, ``low`` and ``high``, with the ``confidence`` and by
-        the ``bound`` that :meth:`Index.related` takes. By default where that takes no samples: of
-        measures without any, and of refined answers. Samples are read once more for them.
+        the ``interval`` that :meth:`Index.related` takes. By default where that takes no
+        samples: of measures without any, and of refined answers. Samples are read once more for
+        them.
     options
-        As for :meth:`Index.related`: ``min_score``, ``min_confidence`` with its ``bound``,
-        ``prefix``, ``exclude_prefix``, ``only``, ``exclude_same_site``, ``order`` with its
-        ``candidates`` and ``ranks``, ``refine`` and ``target_error`` (a question takes milliseconds
-        then), and what the measure takes when asking, such as ``decay=0.6`` or
-        ``meeting_weight="t <= 3"``.
+        As for :meth:`Index.related`, without ``offset`` and ``aggregate``; and what the measure
+        takes when asking, such as ``decay=0.6``. With ``refine`` a question takes milliseconds.
 
     Raises
     ------

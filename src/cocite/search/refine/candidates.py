@@ -234,11 +234,12 @@ class CandidateRefiner(Refiner):
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
         """The best k of the candidates; equal scores by ascending node."""
-        k, least = query.k, max(query.min_score, 1e-12)
-        ids, _ = self._scorer.top(node, query._replace(k=max(_FEWEST, 4 * k), min_score=0.0))
+        k, chosen = query.k, query.chosen
+        wide = query._replace(k=max(_FEWEST, 4 * k), chosen=chosen.of_any_score())
+        ids, _ = self._scorer.top(node, wide)
         found = self._settled(node, ids, k, query.settings, level)
         order = np.lexsort((found.ids, -found.scores))
-        return found.taken(order[found.scores[order] >= least][:k])
+        return found.taken(order[chosen.passing(found.scores[order])][:k])
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
         """The score of two nodes, which are no candidates of many."""

@@ -56,8 +56,7 @@ from numpy.typing import NDArray
 
 from cocite.constants import GRAINS
 from cocite.deadline import check
-from cocite.engine.certificate import Diagonal
-from cocite.engine.diagonal import diagonal_room, make_diagonal, make_space
+from cocite.engine.diagonal import Diagonal, diagonal_room, make_diagonal, make_space
 from cocite.graph.blocks import Links
 from cocite.index import StoredIndex
 from cocite.index.layouts.minhash.reader import MatchReader
@@ -220,7 +219,7 @@ class LinearRefiner(Refiner):
         """The best k, by what is found; equal scores by ascending node."""
         with borrowed(self._stored.nodes) as scratch:
             error = self._add_rows(node, query.settings, level.target, scratch)
-            ids, best = query.chosen.best(scratch, query.k, query.min_score)
+            ids, best = query.chosen.best(scratch, query.k)
         return self._with_intervals(ids, best[:, 0] / GRAINS, error, query.settings)
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:

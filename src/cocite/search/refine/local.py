@@ -19,7 +19,6 @@ from cocite.index.layouts.minhash.reader import MatchReader
 from cocite.index.layouts.trees.meetings import MeetingReader
 from cocite.measures import WholeSettings
 from cocite.resources import Resources
-from cocite.search.filters import Filter
 from cocite.search.refine.candidates import Level, Refined, Refiner, SampleRefiner
 from cocite.search.refine.linear import LinearRefiner, NeighborhoodRefiner
 from cocite.search.scorer import ScoreQuery, Scorer
@@ -66,7 +65,7 @@ class SelectedRefiner(LinearRefiner):
         if chosen.within is not None:
             only = (*only, self._requested[chosen.within.start : chosen.within.stop])
         never = tuple(self._requested[ids] for ids in chosen.never)
-        inside = query._replace(chosen=Filter(only, never))
+        inside = query._replace(chosen=replace(chosen, only=only, never=never, within=None))
         return self._named(super().top(self._in(node), inside, level))
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:

@@ -54,7 +54,7 @@ def spread_parts(stored: StoredIndex) -> list[int]:
 def held_by(part: StoredPart, shard: int, shards: int) -> NDArray[np.int64]:
     """int64[s], ascending: the numbers of the samples of a part that a shard has."""
     held = part.freshness.held
-    if len(part.freshness.generations) > 1:
+    if len(part.freshness.snapshots) > 1:
         return held[shard::shards]
     return held[shard * held.size // shards : (shard + 1) * held.size // shards]
 
@@ -184,7 +184,7 @@ class RemoteShards:
         self._last = threading.local()
         _ = stored.names, stored.titles, stored._cached_settings  # all questions share these
 
-    def first(self, samples: int) -> RemoteShards:
+    def with_samples(self, samples: int) -> RemoteShards:
         """Return the same for questions to so many samples, of the shards that are least busy."""
         have = self._stored.samples or 0
         if type(samples) is not int or not 1 <= samples <= have:

@@ -1,39 +1,21 @@
-"""The page, at ``/``: a page's related pages as a table and a map, why they are, and how to ask
-otherwise; without a page, what is served here, and some pages to begin with.
+"""Pages for people: related pages at ``/``, reasons in sentences, ``/embed`` and ``/docs``.
 
 A page asks as the API does, with the same values and bounds. The list is a question like others,
 whose time counts for the load; lines of the map are a question for each page on it, left out when
-answers are of fewer samples already. A name that no page has is answered with those like it.
-
-Cost: that of the answer and of the map, and some 3 ms for the page.
-
-Why, as a page shows it: for each reason a sentence, its share with a bar, and the path.
-
-    Zambezi            links to both                         57 %
-    Black-footed_Cat   leads to both in 2 links               5 %
-        Zebra ← Mammal ← Black-footed_Cat → South_Africa → Giraffe
-
-What is said follows from the links that were looked at and the paths that are known
-(``search/explainer.py``); where neither is, only that the page is near to both.
-
-Related pages for other sites: a list in a frame, or put in by a script.
+answers are of fewer samples already. What is said of a reason follows from the links that were
+looked at and the paths that are known (``search/explainer.py``).
 
     <iframe src="https://SERVER/embed?node=NAME"></iframe>             needs --frame-ancestors
     <script src="https://SERVER/embed.js" data-node="NAME"></script>   needs --allow-origin
 
-Links of the frame lead to pages named by URLs, or by paths in the site of ``--site``, else to the
-page at ``/``. The script is the one that ``related-all --output-format site`` puts beside its
-files, and says itself what it takes (``query/batch/outputs/related.js``).
-
-The reference of the API, at ``/docs``: the OpenAPI document as a page to read.
+Cost: that of the answer and of the map, and some 3 ms for the page.
 """
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -43,12 +25,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from cocite.errors import CociteError, StoreError, UnknownNode
+from cocite.errors import CociteError, UnknownNode
 from cocite.graph.links import NO_LINKS
 from cocite.graph.sides import Sides
-from cocite.io.writers.tables import safe_cell
-from cocite.options.query import DEFAULT_K
-from cocite.results import Document, plain
+from cocite.options.query import DEFAULT_K, FILTERS
+from cocite.results import Document, write_csv
 from cocite.search.batch.folder import script
 from cocite.search.explainer import Reason
 from cocite.search.resolver import prominent
@@ -68,10 +49,10 @@ from cocite.server.pages.view import (
     policy,
     rows_of,
 )
-from cocite.server.replies import coding, packed, reply_packed
-from cocite.server.requests import SETTINGS, listed, pairs_of, stored
+from cocite.server.replies import Handler, coding, guarded, packed, reply_packed
+from cocite.server.requests import SETTINGS, csv_of, pairs_of, stored
 from cocite.server.results import SEARCHED
-from cocite.server.service import KINDS, Problem, RequestRefused, problem_of
+from cocite.server.service import KINDS, Problem, problem_of
 
 if TYPE_CHECKING:
     from cocite.server.service import ServedQuery, Service
@@ -106,9 +87,9 @@ def reasons_of(document: WhyDocument | WhyTogetherDocument, state: PageState) ->
                 {
                     **(called(reason.node) if page else {"name": reason.node, "title": None}),
                     "href": state.for_nodes(reason.node).href() if page else None,
-                    "share": f"{reason.share:.{digits}f}",
-                    "percent": _share(reason.share / score),
-                    "bar": percent(reason.share / score),
+                    "contribution": f"{reason.contribution:.{digits}f}",
+                    "percent": _share(reason.contribution / score),
+                    "bar": percent(reason.contribution / score),
                     "samples": reason.samples,
                     "said": said_of(reason, called(why.a), called(why.b), why.measure),
                     "path": _path(reason, called, state),
@@ -117,15 +98,15 @@ def reasons_of(document: WhyDocument | WhyTogetherDocument, state: PageState) ->
         return {
             "asked": called(why.a),
             "score": f"{why.score:.{digits}f}",
-            "share": None if share is None else f"{share:.{digits}f}",
+            "contribution": None if share is None else f"{share:.{digits}f}",
             "rows": rows,
             "others": why.others,
-            "rest": f"{why.rest:.{digits}f}",
-            "unplaced": f"{why.unplaced:.{digits}f}" if why.unplaced > 0 else None,
+            "remaining": f"{why.remaining:.{digits}f}",
+            "unattributed": f"{why.unattributed:.{digits}f}" if why.unattributed > 0 else None,
         }
 
     if isinstance(document, WhyTogetherDocument):
-        parts = [part(document.of_page(page), page.share) for page in document.pages]
+        parts = [part(document.of_page(page), page.contribution) for page in document.pages]
     else:
         parts = [part(document, None)]
     return {"other": called(document.b), "parts": parts, "several": len(parts) > 1}
@@ -187,46 +168,20 @@ _EXAMPLES = 12
 """Pages to begin with."""
 _LIKE = 20
 """Names like one that no page has."""
-_Handler = Callable[["Service", Request], Awaitable[Response]]
 
 
 def explore(service: Service) -> list[Route]:
-    """Its routes."""
+    """Return the routes of all pages but the files that they load."""
+    refuse = partial(_wrong, service)
     return [
-        Route("/", shown(service, "page", _page), methods=["GET"]),
-        Route("/related.csv", shown(service, "csv", _csv_of(service)), methods=["GET"]),
-    ]
-
-
-def shown(
-    service: Service, operation: str, handler: _Handler
-) -> Callable[[Request], Awaitable[Any]]:
-    """An endpoint that is counted as ``operation``, and says what is wrong on a page."""
-
-    async def endpoint(request: Request) -> Response:
-        request.scope["state"]["operation"] = operation
-        try:
-            return await handler(service, request)
-        except RequestRefused as refused:
-            problem = refused.problem
-        except CociteError as error:
-            problem = problem_of(error, service.scrub, _said(request))
-            if problem.status >= 500 or isinstance(error, StoreError):
-                service.fault(error, operation)
-        except Exception as error:
-            service.fault(error, operation)
-            problem = Problem("fault", "a fault of the server: its log says more")
-        return _wrong(service, problem)
-
-    return endpoint
-
-
-def _said(request: Request) -> list[str]:
-    """All texts in the query."""
-    try:
-        return [text for pair in pairs_of(request.scope["query_string"]) for text in pair]
-    except CociteError:
-        return []
+        Route(path, guarded(service, operation, handler, refuse), methods=["GET"])
+        for path, operation, handler in (
+            ("/", "page", _page),
+            ("/related.csv", "csv", _csv),
+            ("/embed", "embed", _embed),
+            ("/docs", "docs", _docs_of(service)),
+        )
+    ] + [Route("/embed.js", _script, methods=["GET"])]
 
 
 def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
@@ -292,7 +247,7 @@ async def _page(service: Service, request: Request) -> Response:
         state = state.without(*left)
         values = service.operations["related"].from_query(state.question)
         try:
-            document = await service.ask("related", values, asking, _itself)
+            document = await service.ask("related", values, asking, lambda document: document)
         except UnknownNode as error:
             return await _like(service, request, state, asking, error)
         assert isinstance(document, RelatedDocument)
@@ -302,10 +257,6 @@ async def _page(service: Service, request: Request) -> Response:
         made = partial(_render, service, state, values, asking, document, reasons, left)
         body = await service.done(made, pushing=False, told=False)
         return sent(service, request, body, asking)
-
-
-def _itself(document: Document) -> Document:
-    return document
 
 
 async def _reasons(
@@ -354,7 +305,7 @@ def _render(
     k, first = values.get("k", DEFAULT_K), document.offset
     further = first + k <= limits.offset and len(document.hits) == k
     fields = fields_of(index, service.operations["related"].takes, state)
-    inside = {field.name for field in fields} | {"index", "offset", "side"}
+    inside = {field["name"] for field in fields} | {"index", "offset", "side"}
     return filled(
         "page.html",
         frame(
@@ -374,14 +325,14 @@ def _render(
             "reasons": reasons,
             "left": left,
             "fields": fields,
-            "given": [field for field in fields if field.value],
+            "given": [field for field in fields if field["value"]],
             "hidden": [pair for pair in state.others if pair[0] not in inside],
             "indexes": [(name, each.now.index.measure) for name, each in service.holders.items()],
             "json": state.href("/v1/related", reasons=False),
             "csv": state.safely().href("/related.csv", reasons=False),
             "further": state.at(first + k).href() if further else None,
             "before": state.at(max(0, first - k)).href() if first else None,
-            "filtered": any(state.get(name) for name in ("prefix", "exclude_prefix", "min_score")),
+            "filtered": any(state.get(name) for name in FILTERS),
         },
     )
 
@@ -436,47 +387,30 @@ _KNOWN: dict[str, list[tuple[str, str | None]]] = {}
 """Pages to begin with, by the generation of an index."""
 
 
-def _csv_of(service: Service) -> _Handler:
+async def _csv(service: Service, request: Request) -> Response:
     """The list as CSV, as the command line has it, ``safe`` for spreadsheets if that is asked for:
     the page asks for it, as whoever follows a link opens what comes.
     """
-    operation = listed(service.operations["related"])
+    operation = csv_of(service.operations["related"])
+    values = operation.from_query(pairs_of(request.scope["query_string"]))
+    safe = bool(values.pop("safe", False))
 
-    async def endpoint(service: Service, request: Request) -> Response:
-        values = operation.from_query(pairs_of(request.scope["query_string"]))
-        made = partial(_table, bool(values.pop("safe", False)))
-        with service.serving("related", values) as asking:
-            body = await service.ask("related", values, asking, made)
-            body, coded = packed(body, coding(request))
-            named = {"Content-Disposition": 'attachment; filename="related.csv"'}
-            return reply_packed(service, body, coded, "text/csv; charset=utf-8", asking, named)
+    def table(document: Document) -> bytes:
+        text = io.StringIO()
+        write_csv(document.rows(), text, safe)
+        return text.getvalue().encode("utf-8", "surrogateescape")
 
-    return endpoint
-
-
-def _table(safe: bool, document: Document) -> bytes:
-    text = io.StringIO()
-    titles, rows = document.rows()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(titles)
-    for row in rows:
-        cells = ["" if (cell := plain(value)) is None else cell for value in row]
-        table.writerow(map(safe_cell, cells) if safe else cells)
-    return text.getvalue().encode("utf-8", "surrogateescape")
+    with service.serving("related", values) as asking:
+        body = await service.ask("related", values, asking, table)
+        body, coded = packed(body, coding(request))
+        named = {"Content-Disposition": 'attachment; filename="related.csv"'}
+        return reply_packed(service, body, coded, "text/csv; charset=utf-8", asking, named)
 
 
 # -- embed -------------------------------------------------------------------------------
 
 
 _K = "10"
-
-
-def embedded(service: Service) -> list[Route]:
-    """Its routes."""
-    return [
-        Route("/embed", shown(service, "embed", _embed), methods=["GET"]),
-        Route("/embed.js", _script, methods=["GET"]),
-    ]
 
 
 async def _embed(service: Service, request: Request) -> Response:
@@ -490,7 +424,7 @@ async def _embed(service: Service, request: Request) -> Response:
 
 def _list(service: Service, state: PageState, document: Document) -> bytes:
     assert isinstance(document, RelatedDocument)
-    site = service.config.site
+    site = service.config.options.site
     hits: list[dict[str, Any]] = []
     for hit in document.hits:
         name = str(hit.node)
@@ -516,8 +450,8 @@ async def _script(request: Request) -> Response:
 _NAMES = {"string": "a text", "integer": "a whole number", "number": "a number"}
 
 
-def reference(service: Service) -> list[Route]:
-    """Its route. The page is made once."""
+def _docs_of(service: Service) -> Handler:
+    """The reference of the API: the OpenAPI document as a page to read, made once."""
     document = described(service)
     operations = [
         {
@@ -538,7 +472,7 @@ def reference(service: Service) -> list[Route]:
     async def docs(service: Service, request: Request) -> Response:
         return sent(service, request, page, headers={"Cache-Control": "no-cache"})
 
-    return [Route("/docs", shown(service, "docs", docs), methods=["GET"])]
+    return docs
 
 
 def _example(path: str, said: dict[str, Any]) -> str | None:

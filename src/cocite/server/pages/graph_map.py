@@ -79,7 +79,7 @@ def closeness(
         others = [other for other in nodes if other != node]
         if not others:
             continue
-        for hit in index.related(node, _LINES, only=others, bound="bernstein", **settings):
+        for hit in index.related(node, _LINES, only=others, interval="bernstein", **settings):
             other = places[str(hit.node)]
             near[place, other] = near[other, place] = max(near[place, other], hit.score)
     return near

@@ -1,26 +1,12 @@
-"""An answer as a page shows it: rows with bars, the map, fields to ask otherwise.
+"""An answer as a page shows it: its state, rows with bars, the map, fields, templates.
 
-What templates are given is plain: texts, numbers, addresses of ours. Bars are in per cent of the
-best end of an interval on the page, so that bars of one page can be compared with each other.
+The state of a page is its address: what ``GET /v1/related`` takes, and ``why=OTHER`` for reasons.
+So a page can be sent and gone back to, and its JSON is the same query under ``/v1/related``.
 
-The state of a page is its address: the question as the API takes it, and what else is looked at.
-
-    /?node=NAME&index=near&k=20&decay=0.8&prefix=...&refine=true      what ``GET /v1/related`` takes
-     &why=OTHER                                                       whose reasons are shown
-
-So a page can be kept, sent and gone back to, and its JSON is the same query under ``/v1/related``.
-Fields that a form leaves empty mean nothing.
-
-How pages are made: templates that escape everything, one style sheet, one script.
-
-Names and titles are hostile text. Templates (Jinja2) escape whatever is put into them, attributes
-are quoted, links are made of ``/?`` and an encoded query (``server/pages/view.py``), and of a name
-itself only if it is an address of http or https. Should anything get through all the same, the
-policy lets no script run but ours, and nothing be loaded from elsewhere.
-
-Style and script have names that change with what is in them, so that browsers may keep them.
-
-Cost: a page takes some 3 ms; the templates are compiled once a process, in some 30 ms.
+Names and titles are hostile text. Templates escape everything, links are made of ``/?`` and an
+encoded query, and of a name only if it is an address of http or https. The policy lets no script
+run but ours and nothing be loaded from elsewhere. Style and script have names that change with
+their content, so that browsers may keep them.
 """
 
 from __future__ import annotations
@@ -153,52 +139,6 @@ _LABEL = 22
 """Signs of a label on the map."""
 _SAME = 8
 """Signs that are left out of all labels, if they begin with as many."""
-_SHOWN = ("k", "min_score", "prefix", "exclude_prefix", "confidence", "exclude_same_site", "refine")
-_WORDS = {
-    "k": "how many",
-    "min_score": "least score",
-    "prefix": "only names that begin with",
-    "exclude_prefix": "no names that begin with",
-    "confidence": "confidence of intervals",
-    "exclude_same_site": "other sites only",
-    "refine": "refined (more exact, slower)",
-}
-
-
-@dataclass(frozen=True)
-class HitRow:
-    """A hit. ``score``, ``low``, ``high`` are shown; those with a ``bar`` are in per cent."""
-
-    rank: int
-    node: str
-    title: str | None
-    score: str
-    low: str
-    high: str
-    bar: float
-    bar_low: float
-    bar_high: float
-    exact: bool
-    walk: str
-    why: str
-    add: str | None
-    seen: bool
-    """Whether its reasons are shown."""
-
-
-@dataclass(frozen=True)
-class Field:
-    """A field of the form: ``kind`` is number, text, yes, or choice."""
-
-    name: str
-    label: str
-    help: str
-    kind: str
-    value: str
-    default: str
-    choices: tuple[str, ...] = ()
-    least: str = ""
-    most: str = ""
 
 
 def own_settings(index: Index) -> dict[str, Any]:
@@ -208,36 +148,33 @@ def own_settings(index: Index) -> dict[str, Any]:
     return {name: given.get(name, "") for name in takes}
 
 
-def fields_of(index: Index, takes: Sequence[Parameter], state: PageState) -> list[Field]:
-    """The fields of the form, the index's own settings first."""
+def fields_of(index: Index, takes: Sequence[Parameter], state: PageState) -> list[dict[str, Any]]:
+    """The fields of the form, the index's own settings first. Their ``kind`` is number, text, yes
+    or choice.
+    """
     own = own_settings(index)
-    known = {parameter.name: parameter for parameter in takes}
+    known = {parameter.name: parameter.option for parameter in takes}
     found = []
-    for name in (*own, *_SHOWN):
+    for name in (*own, *(name for name, taken in known.items() if taken.label)):
         taken = known[name]
-        default = own.get(name, taken.default)
-        kind = {bool: "yes", str: "text"}.get(taken.kind, "number")
-        choices = taken.choices
-        if name in own and taken.kind is bool:
-            kind, choices = "choice", ("true", "false")
-        elif choices:
-            kind = "choice"
+        default, choices = own.get(name, taken.default), taken.choices
+        kind = {bool: "yes", str: "text"}.get(taken.type, "number")
+        if name in own and taken.type is bool:
+            choices = ("true", "false")
+        if choices:
+            kind, default = "choice", str(default).lower()
         found.append(
-            Field(
-                name,
-                _WORDS.get(name, name),
-                taken.text.partition(" For indexes of:")[0],
-                kind,
-                state.get(name) or "",
-                ""
-                if default is None
-                else str(default).lower()
-                if kind == "choice"
-                else f"{default}",
-                choices,
-                "" if math.isinf(taken.low) else f"{taken.low:g}",
-                "" if math.isinf(taken.high) else f"{taken.high:g}",
-            )
+            {
+                "name": name,
+                "label": taken.label or name,
+                "help": taken.text.partition(" For indexes of:")[0],
+                "kind": kind,
+                "value": state.get(name) or "",
+                "default": "" if default is None else f"{default}",
+                "choices": choices,
+                "least": "" if math.isinf(taken.low) else f"{taken.low:g}",
+                "most": "" if math.isinf(taken.high) else f"{taken.high:g}",
+            }
         )
     return found
 
@@ -248,8 +185,8 @@ def foreign(index: Index, state: PageState) -> list[str]:
     return [name for name, _ in state.others if name in SETTINGS and name not in own]
 
 
-def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[HitRow]:
-    """A row a hit; ``most`` nodes are asked together at most."""
+def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict[str, Any]]:
+    """A row a hit, its bars in per cent; ``most`` nodes are asked together at most."""
     ends = [max(hit.score, hit.high) for hit in document.hits if math.isfinite(hit.high)]
     best = max([*ends, *(hit.score for hit in document.hits)], default=0.0) or 1.0
     digits = digits_of(best)
@@ -259,22 +196,24 @@ def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[HitR
         known = math.isfinite(hit.low) and math.isfinite(hit.high)
         low, high = (hit.low, hit.high) if known else (hit.score, hit.score)
         found.append(
-            HitRow(
-                rank,
-                node,
-                hit.title,
-                f"{hit.score:.{digits}f}",
-                f"{low:.{digits}f}" if known else "?",
-                f"{high:.{digits}f}" if known else "?",
-                percent(hit.score / best),
-                percent(low / best),
-                percent(high / best),
-                low == high,
-                state.for_nodes(node).href(),
-                state.reasons(node).href() + "#why",
-                state.for_nodes(*state.nodes, node).href() if len(state.nodes) < most else None,
-                node == state.why,
-            )
+            {
+                "rank": rank,
+                "node": node,
+                "title": hit.title,
+                "score": f"{hit.score:.{digits}f}",
+                "low": f"{low:.{digits}f}" if known else "?",
+                "high": f"{high:.{digits}f}" if known else "?",
+                "bar": percent(hit.score / best),
+                "bar_low": percent(low / best),
+                "bar_high": percent(high / best),
+                "exact": low == high,
+                "walk": state.for_nodes(node).href(),
+                "why": state.reasons(node).href() + "#why",
+                "add": state.for_nodes(*state.nodes, node).href()
+                if len(state.nodes) < most
+                else None,
+                "seen": node == state.why,
+            }
         )
     return found
 
@@ -406,7 +345,7 @@ def filled(template: str, values: dict[str, Any]) -> bytes:
 
 def policy(service: Service) -> str:
     """What a page may load, and who may embed it."""
-    return _POLICY.format(" ".join(service.config.ancestors) or "'none'")
+    return _POLICY.format(" ".join(service.config.options.frame_ancestors) or "'none'")
 
 
 def assets() -> list[Route]:

@@ -113,6 +113,7 @@ def match_weights(weights: tuple[float, ...]) -> NDArray[np.uint64]:
 
 
 _DAMAGED = -1
+_SAMPLES_AT_ONCE = 256
 
 
 class MinhashReader(MatchReader, SummingReader):
@@ -146,10 +147,10 @@ class MinhashReader(MatchReader, SummingReader):
         """The winners that both share, ring by ring: pages that lead to both in so many links."""
         found = self.common(first, second)
         worth = np.array(self.weights(settings)) / self.known(first, second)
-        unplaced = float(worth[np.nonzero(found == self.part.nodes)[1]].sum())
+        unattributed = float(worth[np.nonzero(found == self.part.nodes)[1]].sum())
         samples, rings = np.nonzero(found < self.part.nodes)
         if not samples.size:
-            return replace(NOTHING, unplaced=unplaced)
+            return replace(NOTHING, unattributed=unattributed)
         worths = worth[rings]
         nodes, place = np.unique(found[samples, rings], return_inverse=True)
         seen = np.unique(np.column_stack((place, samples)), axis=0)
@@ -158,7 +159,7 @@ class MinhashReader(MatchReader, SummingReader):
             np.asarray(np.bincount(place, worths), np.float64),
             lambda row: ([], []),
             np.bincount(seen[:, 0], minlength=nodes.size),
-            unplaced=unplaced,
+            unattributed=unattributed,
         )
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
@@ -246,8 +247,9 @@ class SketchReader(MatchReader):
     ) -> NDArray[np.float64]:
         """float64[h, 2]: the scores of ``node`` with others, in grains, and their variances."""
         table, sums = self.table(settings), np.zeros((others.size, 2), np.uint64)
-        for row in self.masks_with(node, others):
-            sums += table[row]
+        masks = self.masks_with(node, others)
+        for begin in range(0, len(masks), _SAMPLES_AT_ONCE):
+            sums += table[masks[begin : begin + _SAMPLES_AT_ONCE]].sum(axis=0)
         return self._unbiased(sums, settings)
 
     def _unbiased(self, sums: NDArray[np.uint64], settings: PartSettings) -> NDArray[np.float64]:

@@ -60,7 +60,7 @@ from cocite.measures.pagesim import (
     RADIUS,
     THRESHOLD,
 )
-from cocite.ranking.power import power_scores
+from cocite.ranking.hits import power_scores
 from cocite.resources import Resources, format_least, short_of
 from cocite.storage import ArrayWriter, Entry, evict, map_array
 

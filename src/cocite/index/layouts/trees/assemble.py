@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,12 @@ from cocite.engine.carriers import (
     TOKENS,
     BlocksWalk,
     BlockWalker,
-    Letters,
-    Mailbox,
+    MemorySpool,
     Message,
     Traffic,
     pack,
     placed_links,
-    unpacked,
+    unpack,
 )
 from cocite.engine.walk_batch import TOGETHER
 from cocite.engine.walk_blocks import (
@@ -44,8 +43,8 @@ from cocite.engine.walk_blocks import (
     Dealer,
     ExternalWalker,
     Meetings,
-    Outbox,
     Rooms,
+    RowSpool,
 )
 from cocite.engine.weights import step_weights
 from cocite.graph.blocks import Links
@@ -69,15 +68,6 @@ EIGHT = 8
 """Labels to a word: ranges of positions begin at whole words of labels."""
 
 
-class Pieces(Protocol):
-    """Rows that wait in buckets."""
-
-    def pieces(
-        self, bucket: int, buffer: NDArray[np.uint32]
-    ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-        """A bucket's rows: (tag, rows), the rows lying in ``buffer``."""
-
-
 def range_cuts(nodes: int, width: int) -> NDArray[np.uint32]:
     """Where ranges of ``width`` positions begin, and the end of the last one."""
     return np.array([*range(0, nodes, width), nodes], np.uint32)
@@ -94,7 +84,7 @@ class BlockTrees:
         self._ranges = Dealer(ranges, rooms.dealt)
 
     def positions(
-        self, block: int, cursor: int, records: Pieces, told: Pieces, tell: Outbox
+        self, block: int, cursor: int, records: RowSpool, told: RowSpool, tell: RowSpool
     ) -> tuple[int, NDArray[np.uint32]]:
         """Where the nodes of a block stand, uint32[its nodes], in the rooms; the next tree begins
         at ``cursor``, and, which is returned, behind the block. ``told`` has its messages.
@@ -129,12 +119,12 @@ class BlockTrees:
             count, node = walk_blocks.places(first, node, position, label, self._rooms.going)
             yield self._rooms.going[:count]
 
-    def send_places(self, rows: NDArray[np.uint32], out: Outbox) -> None:
+    def send_places(self, rows: NDArray[np.uint32], out: RowSpool) -> None:
         """Send places to their ranges."""
         self._ranges.rows(out, rows)
 
     def range(
-        self, number: int, low: int, size: int, places: Pieces
+        self, number: int, low: int, size: int, places: RowSpool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         """The members and the labels, a byte each, of the range that begins at position ``low``."""
         from cocite.kernels import walk_blocks
@@ -326,14 +316,13 @@ class TreeBlock(BlockWalker):
         """Where the block's nodes stand: where the next tree begins, and bytes sent; uint32[nodes]
         positions; then what it tells each block behind it, and the places of each range.
         """
-        state = self._states[sample]
-        messages, tell = Mailbox(), Letters(self._blocks)
-        for _, _, tag, rows in unpacked(told):
-            messages.put(tag, rows)
-        records = _Records(state.inner, state.outer)
+        messages, tell = MemorySpool(self._blocks), MemorySpool(self._blocks)
+        for _, _, tag, rows in unpack(told):
+            messages.put(self._block, tag, rows)
+        records = self.records[sample]
         found = self._trees.positions(self._block, cursor, records, messages, tell)
         cursor, positions = found[0], found[1].copy()
-        places = Letters(self._ranges.size - 1)
+        places = MemorySpool(self._ranges.size - 1)
         for piece in self._trees.places(self._block):
             self._trees.send_places(piece, places)
         behind = [_letter(sample, tell, block) for block in range(self._block + 1, self._blocks)]
@@ -354,26 +343,15 @@ class TreeBlock(BlockWalker):
         """
         number = self._block
         low, high = (min(int(cut), members) for cut in self._ranges[number : number + 2])
-        box = Mailbox()
-        for _, _, tag, rows in unpacked([self._own_places.pop(sample), *filter(None, places)]):
-            box.put(tag, rows)
+        box = MemorySpool(self._ranges.size - 1)
+        for _, _, tag, rows in unpack([self._own_places.pop(sample), *places]):
+            box.put(number, tag, rows)
         member, label = self._trees.range(number, low, high - low, box)
         return member.copy(), _packed(label)
 
 
-class _Records:
-    """Records of a sample as the layout asks for them: odd buckets are those of other blocks."""
-
-    def __init__(self, inner: Mailbox, outer: Mailbox) -> None:
-        self._boxes = inner, outer
-
-    def pieces(self, bucket: int, buffer: NDArray[np.uint32]) -> Any:
-        """(tag, rows) of a bucket."""
-        return self._boxes[bucket % 2].pieces(bucket, buffer)
-
-
-def _letter(sample: int, letters: Letters, bucket: int) -> Message:
-    return pack([(sample, TOKENS, letters.taken(bucket))])
+def _letter(sample: int, letters: MemorySpool, bucket: int) -> Message:
+    return pack([(sample, TOKENS, letters.take(bucket))])
 
 
 @dataclass

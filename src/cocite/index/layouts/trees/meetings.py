@@ -128,7 +128,7 @@ class MeetingReader(SummingReader):
         found = self._ways(first, second, met, steps, graphs)
         values = worth[steps] / self.known(first, second)
         there = found.placed
-        unplaced, values, steps = values[~there].sum(), values[there], steps[there]
+        unattributed, values, steps = values[~there].sum(), values[there], steps[there]
         ways = found.one[there], found.other[there]
         nodes, rows = np.unique(ways[0][np.arange(steps.size), steps - 1], return_inverse=True)
 
@@ -142,7 +142,7 @@ class MeetingReader(SummingReader):
             return [first, *one], [second, *other]
 
         shares = np.bincount(rows, values).astype(np.float64)
-        return Reasons(nodes, shares, path, np.bincount(rows), found.gone, float(unplaced))
+        return Reasons(nodes, shares, path, np.bincount(rows), found.gone, float(unattributed))
 
 
 class ShardReader(MeetingReader):

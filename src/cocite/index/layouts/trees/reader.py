@@ -72,7 +72,7 @@ class ReplayedReader(MeetingReader):
         found = Ways(one, one.copy(), np.zeros(samples.size, bool))
         gone: list[str] = []
         numbers = self.part.freshness.held[samples]
-        for generation in self.part.freshness.generations:
+        for generation in self.part.freshness.snapshots:
             drawn = generation.numbers
             rows = np.flatnonzero((numbers >= drawn.start) & (numbers < drawn.stop))
             graph = graphs.find(generation.digest) if rows.size else None
@@ -176,7 +176,7 @@ class TreeReader(ReplayedReader):
     ) -> ListedHits | None:
         """By one kernel, unless samples are of several graphs, or there are very many hits."""
         part = self.part
-        one = part.weight == 1 and len(part.freshness.generations) == 1
+        one = part.weight == 1 and len(part.freshness.snapshots) == 1
         if not one or k > _MOST_HITS:
             return None
         worth, span = self.weight(settings), self.span(settings)

@@ -58,7 +58,7 @@ class Replay:
         self._move = part_mover(part, self._links, means)
         graph.store.advise(Access.SCATTERED)  # two walks pass by a few rows
         self._valid: set[tuple[bool, int]] = set()
-        self._newest = graph.digest == part.freshness.generations[-1].digest
+        self._newest = graph.digest == part.freshness.snapshots[-1].digest
         self._newest &= not part.store.has(WANTED)
         self._names = open_names(part.store)
 
