@@ -112,5 +112,5 @@ def test_fusion_keeps_some_nodes_alone(make_graph: MakeGraph) -> None:
         assert some.related(name, 80) == expected
         why = some.why(name, expected[0].node, 100)
         assert why.unattributed > 0
-        shares = sum(reason.share for reason in why.reasons)
-        assert shares + why.rest + why.unattributed == pytest.approx(why.score, abs=1e-9)
+        shares = sum(reason.contribution for reason in why.reasons)
+        assert shares + why.remaining + why.unattributed == pytest.approx(why.score, abs=1e-9)

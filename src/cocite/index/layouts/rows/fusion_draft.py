@@ -146,7 +146,7 @@ class UnseenRowsReader(Reader):
     @property
     def _linked(self) -> Ids:
         """The nodes that are linked with the unseen node, those with the fewest links first."""
-        page, links = self._draft.ends.page, self._draft.ends("any", self.part.weighted)
+        page, links = self._draft.ends.page, self._draft.ends.links("any", self.part.weighted)
         nodes = np.union1d(page.out, page.into).astype(np.uint32)
         sizes = links.offsets[nodes + np.int64(1)] - links.offsets[nodes]
         return np.sort(nodes[np.argsort(sizes, kind="stable")][:_CHANGED])
@@ -154,13 +154,13 @@ class UnseenRowsReader(Reader):
     def _lists(self, pages: Ids, neighbors: int) -> Links:
         """The lists of some pages, ascending; those of others are empty."""
         part = self._draft
-        ins, outs = part.ends("in", False), part.ends("out", False)
+        ins, outs = part.ends.links("in", False), part.ends.links("out", False)
         made = lists_of(ins, outs, part.direction, part.settings[MAX_DEGREE], neighbors, pages)
         return _spread(part.nodes, pages, *made)
 
     def _pushed(self, pages: Ids, keep: int) -> Links:
         """The pushed rows of some pages, ascending; those of others are empty."""
-        links = self._draft.ends("any", self.part.weighted)
+        links = self._draft.ends.links("any", self.part.weighted)
         walked = Walked(links, np.concatenate([np.empty(0), *link_degrees(links)]) + 1.0)
         pusher = Pusher(walked, keep, 1, lambda: None)
         made = [pusher(range(page, page + 1)) for page in pages.tolist()]

@@ -228,10 +228,9 @@ class RowsReader(Reader):
         nodes, shares = shared_nodes(zip(self.weights, pairs, strict=True), self._graph_nodes)
         places = self._places(nodes)
         here = places < self.part.nodes
-        unattributed = float(shares[~here].sum())
-        return Reasons(
-            places[here], shares[here], own_path(places[here], first, second), unattributed=unattributed
-        )
+        path = own_path(places[here], first, second)
+        missing = float(shares[~here].sum())
+        return Reasons(places[here], shares[here], path, unattributed=missing)
 
     @property
     def weights(self) -> list[float]:
