@@ -268,7 +268,7 @@ def _complaints(index: Index) -> set[str]:
             lambda u=u: index.related(u, 5, prefix="1"),
             lambda u=u: index.similarity(u, "1"),
             lambda u=u: reader.meetings(u, 1) if isinstance(reader, WalkReader) else None,
-            lambda u=u: Question(index, 3).answer(np.array([u], np.uint32)),
+            lambda u=u: Question(index, 3).answer(u),
         ):
             try:
                 ask()

@@ -51,6 +51,9 @@ class ScoreOptions(Options):
     confidence: float = option(
         DEFAULT_CONFIDENCE,
         "How surely low to high holds the true score: the probability of it.",
+        low=0,
+        high=1,
+        open=True,
     )
     bound: str = option(
         "betting",
@@ -83,6 +86,9 @@ class FilterOptions(Options):
         None,
         "List only hits above --min-score, with this probability, such as 0.95.",
         kind=float,
+        low=0,
+        high=1,
+        open=True,
     )
     prefix: str | None = option(
         None, "List only nodes whose name begins like this.", kind=str, metavar="TEXT"

@@ -1,26 +1,15 @@
 """The cache of links: what is made of files of links, and indexes of stored graphs.
 
-    ~/.cache/cocite/links/        or $XDG_CACHE_HOME/cocite/links; cocite-UID/links in the
-                                  temporary directory if there is neither
+    ~/.cache/cocite/links/        or $XDG_CACHE_HOME/cocite/links, or in the temporary directory
         links.tsv-0f3a.../        an *entry*: one source, read in one way
             entry.json            the source, its fingerprint, which indexes are complete
             graph/                as ``ingest`` makes it; a stored graph is not copied
-            index/                as ``build`` makes it, of the default measure
-            index-9c1d.../        of another measure, or with other settings
+            index/, index-9c1d.../    as ``build`` makes them: the default, and others
 
-An entry is used only if this user made it for this very content:
-
-* This user owns the folder, and nobody else can write to it or to the folders that lead to it.
-* The fingerprint is equal: xxhash of the content (all of it up to 64 MB, sampled blocks beyond),
-  and size, times of change and inode of every file.
-
-The cache is the user's own, and never beside the source: a folder that came with a file is no
-entry. ``entry.json`` names nothing that is read. Paths come from the command alone; a changed file
-is read again, and titles named earlier are then to be named again.
-
-Graph and index are published by one rename each, and ``entry.json`` is cleared before they change,
-so an interruption leaves nothing half-written. Missing and truncated files are made again. The
-process that reads a changed byte evicts the entry (:func:`evict`).
+An entry is used only if this user owns it, nobody else can write to it or to the folders that lead
+to it, and the fingerprint of the source is equal: content, size, times of change and inode of every
+file. ``entry.json`` names nothing that is read. Graph and index are published by one rename each,
+and ``entry.json`` is cleared before they change, so an interruption leaves nothing half-written.
 
 Cost: reading up to 64 MB of the source per question, at some GB/s.
 """

@@ -6,10 +6,8 @@ A list takes one of three ways, the first that fits:
 * a single kernel call that finds hits, intervals and certain ranks, for a plain query;
 * the scorer's best, put in order, and intervals for those that are left.
 
-Other orders go by PageRank, or by the score times it. The PageRanks are those of the index's graph,
-computed by ``ranking/pagerank.py`` with its defaults when they are first needed and cached with the
-index: seconds for some million links, 8 bytes a node. Or they are read from what ``cocite rank -o``
-wrote: an array by id (``.npy``), which is mapped, or a table of names, some microseconds a node.
+PageRanks, for other orders, are computed from the graph when they are first needed, or read from
+what ``cocite rank -o`` wrote: an array by id (``.npy``), or a table of names.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from cocite.resources import Resources
 from cocite.search.filters import Filter, Ids, floor_of
 from cocite.search.hits import Hit, Hits, scores_of
 from cocite.search.intervals import Ends, Intervals, ListDraws, bets_of, certain_prefix
-from cocite.search.query import Order, Query, RanksLike
+from cocite.search.query import Query, RanksLike
 from cocite.search.scorer import Nodes, ScoreQuery, Scorer
 from cocite.search.source import GivenGraph, find_graph
 
@@ -75,14 +73,13 @@ class Lister:
         """Return the hits that are shown, with the first intervals; without those that may not be
         better by the others. ``certain_by_samples`` finds certain ranks when they are needed.
         """
-        found, k = self.listed(nodes, query, chosen, settings, refiner), query.order.k
+        found, k = self.listed(nodes, query, chosen, settings, refiner), query.k
         (low, high), *others = found.ends
         stored, shown = self._scorer.stored, found.ids[:k]
         hits = list(map(Hit, stored.names.names(shown), found.scores, found.errors, low, high))
         if stored.titles is not None:
             titles = stored.titles.of(shown)
             hits = [hit.titled(title) for hit, title in zip(hits, titles, strict=True)]
-
         release = None if found.draws is None else found.draws.release
 
         def certain() -> int:
@@ -91,7 +88,7 @@ class Lister:
         if not others:
             return Hits(hits, lambda: min(certain(), len(hits)), release)
         ((least, _),) = others
-        clear = [place for place in range(len(hits)) if least[place] > query.min_score]
+        clear = [place for place in range(len(hits)) if least[place] > query.options.min_score]
         certainly = lambda: sum(i < certain() for i in clear)  # noqa: E731
         return Hits((hits[i] for i in clear), certainly, release)
 
@@ -101,22 +98,22 @@ class Lister:
         query: Query,
         by_samples: Callable[[ListDraws, float, str], int],
     ) -> int:
-        order, ids, (low, high) = query.order, found.ids, found.ends[0]
-        if order.by == "pagerank":
-            return order.k
+        options, ids, (low, high) = query.options, found.ids, found.ends[0]
+        if options.order == "pagerank":
+            return query.k
         lows, highs = np.array(low), np.array(high)
-        if order.by != DEFAULT_ORDER:
-            rank = self._ranks.of(ids, query.ranks)
+        if options.order != DEFAULT_ORDER:
+            rank = self._ranks.of(ids, options.ranks)
             count = certain_prefix(lows * rank, highs * rank)
         elif found.certain is not None:
             count = found.certain
         elif found.draws is not None:
-            count = by_samples(found.draws, query.confidence, query.bound)
+            count = by_samples(found.draws, options.confidence, options.bound)
         else:
             count = certain_prefix(lows, highs)
         # The last hit of all has no next one.
-        whole = 0 < ids.size <= order.k and count == ids.size - 1
-        return count + (whole and round(low[-1] * GRAINS) >= floor_of(query.min_score))
+        whole = 0 < ids.size <= query.k and count == ids.size - 1
+        return count + (whole and round(low[-1] * GRAINS) >= floor_of(options.min_score))
 
     def listed(
         self,
@@ -133,69 +130,74 @@ class Lister:
         ``refiner`` refines it, if the query has a level. ``levels`` are the confidences of
         intervals, by default those of the query.
         """
+        options = query.options
+        best = ScoreQuery(query.candidates, options.min_score, chosen, settings)
         if query.level and refiner:
-            return self._refined(nodes, query, chosen, settings, refiner)
+            return self._refined(nodes, query, best, refiner)
         levels = query.levels if levels is None else levels
-        order, most = query.order, query.order.candidates
-        plain = chosen.empty and len(levels) == 1 and query.min_confidence is None
-        first = order.by == DEFAULT_ORDER and not order.looked.start
-        if plain and first and query.bound == DEFAULT_BOUND:
-            floor, bets = floor_of(query.min_score), bets_of(levels[0])
-            found = self._scorer.single_pass(nodes[0], most, floor, bets, settings)
+        plain = chosen.empty and len(levels) < 2 and options.min_confidence is None
+        first = options.order == DEFAULT_ORDER and not options.offset
+        if plain and first and options.bound == DEFAULT_BOUND:
+            floor, bets = floor_of(options.min_score), bets_of(options.confidence)
+            found = self._scorer.single_pass(nodes[0], query.candidates, floor, bets, settings)
             if found is not None:
                 scores, errors, low, high = found.rows.T.tolist()
                 return RankedList(found.ids, scores, errors, [(low, high)], found.certain)
         if len(nodes) > 1:
-            return self._together(nodes, query, chosen, settings, levels)
-        ids, best = self._scorer.top(nodes[0], ScoreQuery(most, query.min_score, chosen, settings))
+            return self._together(nodes, query, best, levels)
+        ids, values = self._scorer.top(nodes[0], best)
         if not levels:
-            self._scorer.check(best[:, 0])
-        places = self._ranks.places(order, ids, best[:, 0], query.ranks)
-        ids, (scores, errors) = ids[places], scores_of(best[places])
+            self._scorer.check(values[:, 0])
+        places = self._places(query, ids, values[:, 0])
+        ids, (scores, errors) = ids[places], scores_of(values[places])
         draws, ends = ListDraws(nodes, ids, settings), []
         if levels:
-            ends = self._intervals.of_list(draws, scores, levels, query.bound)
-        sampled = draws if self._scorer.sampled else None
-        return RankedList(ids, scores, errors, ends, draws=sampled)
+            ends = self._intervals.of_list(draws, scores, levels, options.bound)
+        return RankedList(ids, scores, errors, ends, draws=self._sampled(draws))
+
+    def _sampled(self, draws: ListDraws) -> ListDraws | None:
+        return draws if self._scorer.sampled else None
 
     def _together(
-        self,
-        nodes: Nodes,
-        query: Query,
-        chosen: Filter,
-        settings: WholeSettings,
-        levels: Sequence[float],
+        self, nodes: Nodes, query: Query, best: ScoreQuery, levels: Sequence[float]
     ) -> RankedList:
-        order, most, intervals = query.order, query.order.candidates, self._intervals
-        best = ScoreQuery(most, query.min_score, chosen, settings)
-        ids, grains = self._scorer.top_together(nodes, query.aggregate, best)
-        places = self._ranks.places(order, ids, grains, query.ranks)
+        intervals, aggregate, bound = self._intervals, query.options.aggregate, query.options.bound
+        ids, grains = self._scorer.top_together(nodes, aggregate, best)
+        places = self._places(query, ids, grains)
         ids, scores = ids[places], (grains[places] / GRAINS).tolist()
-        draws = ListDraws(nodes, ids, settings)
-        if query.aggregate == "min":
-            errors, ends = intervals.of_least(draws, levels, query.bound)
+        draws = ListDraws(nodes, ids, best.settings)
+        if aggregate == "min":
+            errors, ends = intervals.of_least(draws, levels, bound)
             return RankedList(ids, scores, errors, ends)
-        errors, ends = intervals.of_mean(draws, scores, levels, query.bound)
-        sampled = draws if self._scorer.sampled else None
-        return RankedList(ids, scores, errors, ends, draws=sampled)
+        errors, ends = intervals.of_mean(draws, scores, levels, bound)
+        return RankedList(ids, scores, errors, ends, draws=self._sampled(draws))
 
     def _refined(
-        self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings, refiner: Refiner
+        self, nodes: Nodes, query: Query, best: ScoreQuery, refiner: Refiner
     ) -> RankedList:
         if len(nodes) > 1:
             raise UsageError(
                 "refined answers are of one node; ask for each of several, or leave refine out"
             )
         assert query.level is not None
-        most = query.order.candidates
-        best = ScoreQuery(most, query.min_score, chosen, settings)
         found = refiner.top(nodes[0], best, query.level)
-        found = found.taken(self._ranks.places(query.order, found.ids, found.scores, query.ranks))
+        found = found.taken(self._places(query, found.ids, found.scores))
         scores, errors, low, high = found.columns()
         ends = [(low, high)]
-        if query.min_confidence is not None:
+        if query.options.min_confidence is not None:
             ends.append(((found.low if found.least is None else found.least).tolist(), high))
         return RankedList(found.ids, scores, errors, ends)
+
+    def _places(self, query: Query, ids: Ids, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the places of the candidates that are looked at, in the query's order. ``ids``
+        come in the order of their scores.
+        """
+        order = query.options.order
+        if order == DEFAULT_ORDER:
+            return np.arange(ids.size)[query.looked]
+        values = self._ranks.of(ids, query.options.ranks)
+        values = values if order == "pagerank" else values * scores
+        return np.argsort(-values, kind="stable")[query.looked]
 
 
 # -- PageRanks ---------------------------------------------------------------------------
@@ -239,20 +241,6 @@ class PageRanks:
         graph = find_graph(self._stored, self._graph)
         graph.check()
         return pagerank(graph, memory=self._resources.memory).values
-
-    def places(
-        self, order: Order, ids: Ids, scores: ArrayLike, ranks: RanksLike
-    ) -> NDArray[np.intp]:
-        """Return the places of the candidates that are looked at, in the query's order.
-
-        ``ids`` come in the order of their scores.
-        """
-        if order.by == DEFAULT_ORDER:
-            return np.arange(ids.size)[order.looked]
-        values = self.of(ids, ranks)
-        if order.by != "pagerank":
-            values = values * np.asarray(scores, np.float64)
-        return np.argsort(-values, kind="stable")[order.looked]
 
 
 def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:

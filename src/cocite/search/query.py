@@ -1,4 +1,4 @@
-"""What a question for related nodes asks: its defaults, checks and order.
+"""What a question for related nodes asks, checked: which candidates, which of these, what first.
 
 Orders of a list:
 
@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.options.query import AGGREGATES, DEFAULT_ORDER, ORDERS, QueryOptions
-from cocite.search.intervals import checked_confidence
+from cocite.options.query import DEFAULT_ORDER, ORDERS, QueryOptions
 
 if TYPE_CHECKING:
     from cocite.search.refine.candidates import Level
@@ -36,90 +35,48 @@ _LEAST, _TIMES = 100, 4
 RanksLike = str | os.PathLike[str] | NDArray[np.float64] | None
 
 
-def check_number(name: str, value: object, least: int) -> None:
-    """Raise :class:`UsageError` for what is no whole number of ``least`` or more."""
-    if not isinstance(value, int | np.integer) or value < least:
-        raise UsageError(f"{name} is {value!r}; it is a whole number, {least} or more")
-
-
-def checked_aggregate(aggregate: str) -> None:
-    """Raise :class:`UsageError` for an unknown way to combine several nodes."""
-    if aggregate not in AGGREGATES:
-        raise UsageError(f"aggregate is {aggregate!r}; it is " + " or ".join(AGGREGATES))
-
-
-@dataclass(slots=True)
-class Query:
-    """A checked question for related nodes. Its filter depends on the nodes and is apart."""
-
-    min_score: float
-    min_confidence: float | None
-    confidence: float
-    bound: str
-    aggregate: str
-    order: Order
-    ranks: RanksLike
-    level: Level | None = None
-    """How far to refine; None for not at all."""
-
-    @classmethod
-    def checked(cls, k: int, options: QueryOptions) -> Query:
-        """Raise :class:`UsageError` for a value that is not allowed."""
-        check_number("k", k, 1)
-        if not options.min_score < float("inf"):
-            raise UsageError(f"min_score is {options.min_score!r}; it is a number, 0 or more")
-        checked_confidence(options.confidence, options.bound)
-        if options.min_confidence is not None:
-            checked_confidence(options.min_confidence, options.bound, "min_confidence")
-        order = Order.checked(
-            options.order, options.candidates, options.ranks, int(k), options.offset
-        )
-        return cls(
-            options.min_score,
-            options.min_confidence,
-            options.confidence,
-            options.bound,
-            options.aggregate,
-            order,
-            options.ranks,
-        )
-
-    @property
-    def levels(self) -> list[float]:
-        """The confidences of the intervals of an answer: its own, then that of the filter."""
-        confidences = [self.confidence]
-        return confidences if self.min_confidence is None else [*confidences, self.min_confidence]
+def checked_option(name: str, value: Any) -> Any:
+    """Return the value of an option of questions; raise :class:`UsageError` if there is no such."""
+    return QueryOptions.declared()[name].checked(value)
 
 
 @dataclass(frozen=True)
-class Order:
-    """How a list is ordered: ``by`` what, out of how many ``candidates``, and which of these are
-    looked at: the ``k`` that are shown, and what may belong among them.
+class Query:
+    """A checked question for related nodes. Its filter depends on the nodes and is apart.
+
+    Of the best ``candidates`` by score those ``looked`` at are the ``k`` that are shown, and what
+    may belong among them. ``level`` says how far to refine; None for not at all.
     """
 
-    by: str
-    candidates: int
     k: int
+    options: QueryOptions
+    candidates: int
     looked: slice
+    level: Level | None = None
 
     @classmethod
-    def checked(
-        cls, by: str, candidates: int | None, ranks: RanksLike, k: int, offset: int
-    ) -> Order:
-        """Raises :class:`UsageError`. By default max(100, 4 * (k + offset)) are candidates."""
-        if by not in ORDERS:
-            raise UsageError(f"order is {by!r}; it is " + " or ".join(ORDERS))
-        end = offset + k
-        if by == DEFAULT_ORDER:
-            for name, value in (("candidates", candidates), ("ranks", ranks)):
-                if value is not None:
+    def checked(cls, k: int, options: QueryOptions, level: Level | None = None) -> Query:
+        """Raise :class:`UsageError` for a value that is not allowed.
+
+        For an order by PageRank max(100, 4 * (k + offset)) are candidates by default.
+        """
+        k = checked_option("k", k)
+        end = options.offset + k
+        if options.order == DEFAULT_ORDER:
+            for name in ("candidates", "ranks"):
+                if getattr(options, name) is not None:
                     raise UsageError(
                         f"{name} go with an order by PageRank: choose {' or '.join(ORDERS[1:])}, "
                         f"or leave {name} out"
                     )
-            return cls(by, end + 1, k, slice(offset, end + 1))
-        if candidates is not None:
-            check_number("candidates", candidates, 1)
-        found = max(_LEAST, _TIMES * end) if candidates is None else int(candidates)
+            return cls(k, options, end + 1, slice(options.offset, end + 1), level)
         # A candidate that is not shown may have the larger product.
-        return cls(by, found, k, slice(offset, end if by == "pagerank" else None))
+        last = end if options.order == "pagerank" else None
+        candidates = options.candidates or max(_LEAST, _TIMES * end)
+        return cls(k, options, candidates, slice(options.offset, last), level)
+
+    @property
+    def levels(self) -> list[float]:
+        """The confidences of the intervals of an answer: its own, then that of the filter."""
+        least = self.options.min_confidence
+        return [self.options.confidence, *([] if least is None else [least])]

@@ -3,13 +3,9 @@
     score = sum over parts of weight * score of the part         in grains, rounded once
     variance likewise, with weights squared; what is certain of parts adds up, too
 
-Several nodes may be combined in one query:
-
-    mean     score(v) = mean over the query nodes a of s(a, v): near to all of them on the whole
-    least    score(v) = min over a of s(a, v): near to each of them
-
-Scores of pairs are those of ``similarity``; query nodes are no hits, and each counts once. In an
-index that was refreshed a pair's score is the mean over the samples that know both.
+Several nodes are combined by the mean of their scores with another node, or by the least of these.
+Query nodes are no hits, and each counts once. In an index that was refreshed a pair's score is the
+mean over the samples that know both.
 
 Cost: that of the readers, times the query nodes, and 20 bytes for each node that one of several
 touches.

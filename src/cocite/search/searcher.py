@@ -20,7 +20,6 @@ from cocite.index.layouts.part import DamagedShard
 from cocite.measures import WholeSettings
 from cocite.options.query import DEFAULT_BOUND, ScoreOptions
 from cocite.resources import Resources
-from cocite.search.explainer import Explainer
 from cocite.search.hits import Score
 from cocite.search.intervals import Intervals
 from cocite.search.lister import Lister, PageRanks
@@ -28,6 +27,7 @@ from cocite.search.scorer import Nodes, Scorer
 from cocite.search.source import GivenGraph, in_links_of
 
 if TYPE_CHECKING:
+    from cocite.search.explainer import Explainer
     from cocite.search.refine.candidates import Level, Refiner
     from cocite.search.unseen import UnseenNodes
 
@@ -57,7 +57,6 @@ class Searcher:
         self.ranks: PageRanks = PageRanks(stored, means, given) if whole is None else whole.ranks
         self.intervals = Intervals(self.scorer)
         self.lister = Lister(self.scorer, self.intervals, self.ranks)
-        self.explainer = Explainer(self.scorer, means, given)
         self._whole = whole
         self._successor: Searcher | None = None
         self._lock = threading.Lock()
@@ -116,6 +115,13 @@ class Searcher:
         return refiner_for(self.scorer, self.given, self.means)
 
     @cached_property
+    def explainer(self) -> Explainer:
+        """The reasons of scores."""
+        from cocite.search.explainer import Explainer
+
+        return Explainer(self.scorer, self.means, self.given)
+
+    @cached_property
     def unseen(self) -> UnseenNodes:
         """Indexes with one node more."""
         from cocite.search.unseen import UnseenNodes
@@ -154,13 +160,12 @@ class Searcher:
         pair: tuple[int, int],
         settings: WholeSettings,
         level: Level | None,
-        confidence: float,
-        bound: str,
+        options: ScoreOptions,
     ) -> Score:
         """Return the score of a pair; refined, if there is a ``level`` and a refiner."""
         if level and self.refiner and pair[0] != pair[1]:
             return Score(*next(self.refiner.pair(*pair, settings, level).rows()))
-        return self.intervals.of_pair(pair, settings, confidence, bound)
+        return self.intervals.of_pair(pair, settings, options.confidence, options.bound)
 
     def level(
         self, settings: WholeSettings, options: ScoreOptions, above: float | None = None

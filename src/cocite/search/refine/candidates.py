@@ -1,40 +1,16 @@
-"""Refined answers by more samples, for a few candidates: walks replayed from the stored graph.
+"""Refined answers: what samples rank roughly, settled by reading the graph again.
 
-A sample is a function of its number, so walks of samples that an index does not hold can be made
-for some nodes alone. The index's best are the candidates; in rounds, each of which doubles the
-samples, the query's walk and theirs are followed until they meet. A candidate is dropped when it is
-clearly out: its interval lies below those of k others. Rounds end when k are left, when
-all intervals are as narrow as asked for, or at ``MOST_SAMPLES``. Parts of an index that are not
-sampled add what they always do.
+* SimRank is computed by its linearized form, with walks of any length, and an interval that holds
+  for certain (``search/refine/linear.py``).
+* For other measures of walks, and blends with them, the index's best max(100, 4 k) are candidates.
+  In rounds that double the samples, their walks are made for samples that the index does not hold
+  (a sample is a function of its number), until k candidates are left, all intervals are narrow
+  enough, or ``MOST_SAMPLES`` are drawn. A candidate is dropped when its interval lies below those
+  of k others. Intervals come from equal bets and hold together, over all nodes and rounds.
+* For XJaccard the candidates' neighborhoods are compared (``search/refine/linear.py``).
 
-Scores are those of an index with as many samples, to the bit. Intervals come from bets that are all
-alike (``kernels/totals.py``), all of them together holding with the probability asked for, over
-all nodes that could have been candidates and all rounds; as in any answer from samples, ``high``
-has room for what walks without end may still meet.
-
-Convention: what is not among the index's best max(100, 4 k) is no candidate, and no hit. Of an
-index that was refreshed the newest samples are gone on with, so answers are of the newest graph.
-Cost: a step of each candidate still in, each step of each sample; some 0.1 ms a sample.
+Parts that are not sampled add what they always do. Cost: some 0.1 ms a sample.
 Source: Waudby-Smith, Ramdas 2024, as in ``search/intervals.py``.
-
-Refined answers: what samples rank roughly, settled. What all kinds of them have in common.
-
-* SimRank is computed by its linearized form (``search/refine/linear.py``):
-  no samples, and an interval that holds for certain. It is SimRank itself, with walks of any
-  length, and not cut at the index's.
-* Other measures of walks, and blends with them, take the index's best as candidates, and more
-  samples for them (``search/refine/candidates.py``): exactly the samples that a larger index would
-  hold.
-* XJaccard takes the index's best and compares their neighborhoods (``search/refine/linear.py``).
-
-All read the stored graph again (``search/source.py``). Where no part of an index is sampled, its
-scores are as exact as they get, and nothing is left to refine.
-
-Refined answers for the index's best: they are looked at again, each by itself.
-
-What kinds of this have in common (``search/refine/candidates.py``, ``search/refine/linear.py``):
-the candidates are the index's best max(100, 4 k), what is not among them is no hit; parts that are
-not sampled add what they always do.
 """
 
 from __future__ import annotations

@@ -1,45 +1,17 @@
-"""Refined answers for XJaccard: the index's best, compared by their neighborhoods themselves.
+"""Refined answers that are computed: rows of linearized SimRank, and neighborhoods of XJaccard.
 
+    s(u, v)   = sum over l of c**l sum over w of (Q**l)(u, w) D(w) (Q**l)(v, w)
     J_k(u, v) = |I_k(u) & I_k(v)| / |I_k(u) | I_k(v)|,      k = 1, ..., length
 
-A search backwards from the node and one from each candidate count the coefficients exactly
-(``kernels/push.py``): no samples are left in a score. Candidates come in the order of the index;
-where the links to be read are more than allowed, those left keep what the index says of them, with
-its interval. Parts of an index that are not sampled add what they always do.
+Two runs from u along the links (``kernels/linear.py``) leave out at most ``bound`` of a score of
+SimRank, and the diagonal D is off by a factor between 1 + low and 1 + high
+(``engine/diagonal.py``): found / (1 + high) <= s(u, v) <= (found + bound) / (1 + low), for certain.
+Thresholds fall until the bound is what was asked for, or the next run would read too many links.
+The diagonal is in an index built with ``refine``, or made when the first question needs it.
+Neighborhoods are counted exactly (``kernels/push.py``), candidate after candidate while links last.
 
-Convention: what is not among the index's best max(100, 4 k) is no candidate, and no hit. All
-intervals that are not exact hold together.
-Cost: the links of the neighborhoods, some 2 ns each.
+Cost: the links read, some 4 ns each for SimRank, 2 ns for XJaccard.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (``measures/xjaccard.py``).
-
-One row of SimRank, by its linearized form, between two bounds.
-
-    s(u, v) = sum over l of c**l sum over w of (Q**l)(u, w) D(w) (Q**l)(v, w)
-
-Two runs from u along the stored links (``kernels/linear.py``) leave a score out of which some is
-missing, at most ``bound``; the diagonal is off by a factor between 1 + low and 1 + high
-(``engine/diagonal.py``). So for v != u, all of it deterministic,
-
-    found / (1 + high)  <=  s(u, v)  <=  (found + bound) / (1 + low)
-
-Thresholds fall until the bound is what was asked for, or the next run would read more links than
-allowed, or all that is missing lies behind the last level (where the decay is near 1); that is what
-a bounded cost means here, and the bound says what came of it. A run depends
-on the question alone, and not on the ones before.
-
-Cost: the links read, some 4 ns each; a few hundred thousand a question on dense graphs.
-
-Refined answers for SimRank: rows of its linearized form, for each part of an index.
-
-The diagonal they need is in an index built with ``refine``, for the default decay; else, and for
-any other decay, it is made when the first question needs it and kept while the index is open.
-An index of both directions has the mean of two rows, and the sum of what they may be off by.
-
-An interval holds for certain: what a run left out, the extremes of the diagonal's residuals, and
-room for rounding. The error aimed at is that of what runs leave out; it is not reached where that
-would read more than twenty million links.
-
-Cost: as ``search/refine/linear.py``; the diagonal as ``engine/diagonal.py``.
 """
 
 from __future__ import annotations

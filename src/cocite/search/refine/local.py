@@ -1,10 +1,7 @@
-"""Refined answers for SimRank from an index that keeps some pages only: rows of the whole graph.
+"""Which way an index's answers are refined; and SimRank for an index that keeps some pages only.
 
-A row is computed over all nodes of the graph (``search/refine/linear.py``), as paths lead through
-all of them; hits are those that are kept. Ids are those of the index outside, and of the graph
-inside.
-
-Which way an index's answers are refined (``search/refine/candidates.py``).
+A row of SimRank is computed over all nodes of the graph, as paths lead through all of them; hits
+are those that are kept. Ids are those of the index outside, and of the graph inside.
 """
 
 from __future__ import annotations
