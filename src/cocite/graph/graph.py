@@ -60,6 +60,7 @@ from cocite.graph.convert import Exchanged
 from cocite.graph.links import out_links
 from cocite.graph.name_files import TITLES_DATA, Titles, names_of, open_titles, take_title_files
 from cocite.graph.names import (
+    MAX_NODES,
     NAME_FILES,
     NAME_KINDS,
     Names,
@@ -77,8 +78,6 @@ _PIECE = 1 << 17
 """Nodes or links that are looked at, and in memory, at a time."""
 _LARGEST_SUM = 1e300
 _FILES = {OFFSETS: "<u8[n + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[n]", WEIGHTS: "<f4[m]"}
-MAX_NODES = 2**32 - 1
-"""Ids are uint32, and the last of those means none."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cocite.options.common import CLI, PYTHON
-from cocite.options.core import NodeNames, Options, option
+from cocite.options.core import CLI, PYTHON, NodeNames, Options, option
 from cocite.options.source import DIRECTION_NAMES
 
 

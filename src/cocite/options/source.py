@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from cocite.options.common import CLI
-from cocite.options.core import Options, option
+from cocite.options.core import CLI, Options, option
 
 DIRECTION_NAMES = ("in", "out", "both", "any")
 

@@ -76,10 +76,9 @@ class Hit(_Hit):
         return hit
 
 
-def scores_of(best: NDArray[np.float64]) -> tuple[list[float], list[float]]:
-    """Scores and standard errors from float64[h, 2]: grains, rounded, and variances."""
-    errors: list[float] = np.sqrt(best[:, 1]).round(12).tolist()
-    return (best[:, 0] / GRAINS).tolist(), errors
+def scores_of(best: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return scores and standard errors from float64[h, 2]: grains, rounded, and variances."""
+    return best[:, 0] / GRAINS, np.sqrt(best[:, 1]).round(12)
 
 
 # -- tables ------------------------------------------------------------------------------

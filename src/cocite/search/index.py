@@ -37,10 +37,9 @@ from cocite.resources import Resources, checked_threads
 from cocite.search.filters import Filter
 from cocite.search.hits import Hit, HitLists, Hits, Score
 from cocite.search.intervals import ListDraws
-from cocite.search.query import Query, RanksLike, checked_option
+from cocite.search.lister import Query, RanksLike, checked_option
 from cocite.search.scorer import Scorer
 from cocite.search.searcher import Searcher
-from cocite.search.source import GivenGraph
 
 if TYPE_CHECKING:
     from cocite.search.batch.run import BatchReport
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from cocite.search.refine.candidates import Refiner
     from cocite.search.related_graph import RelatedGraph
     from cocite.search.remote.index import Answered, RemoteShards
+    from cocite.search.source import GivenGraph
     from cocite.search.unseen import LinksLike, UnseenNode
 
 

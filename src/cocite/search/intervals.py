@@ -43,8 +43,8 @@ _ROUNDING = 4e-12
 """What sums of values may be off by, and scores, which are whole grains of 1e-12."""
 
 Floats = NDArray[np.float64]
-Ends = list[tuple[list[float], list[float]]]
-"""The lower and the upper ends of some intervals, for each confidence."""
+Ends = list[tuple[Floats, Floats]]
+"""The lower and the upper ends of some intervals, float64[h] both, for each confidence."""
 
 
 @dataclass(frozen=True)
@@ -156,40 +156,44 @@ class Intervals:
     ) -> Score:
         """Return the score of a pair, or of a node and itself, with its interval."""
         first, second = pair
-        scores, errors = self.scorer.pair(first, second, settings)
-        room, others = np.zeros((1, 2, 1)), np.array([second], np.uint32)
-        if first != second:
-            room = self._room(ListDraws((first,), others, settings), [confidence], bound)
-        room += self.scorer.certified((first,), others, settings).T
+        score, error = self.scorer.pair(first, second, settings)
+        draws = ListDraws((first,), np.array([second], np.uint32), settings)
         same = np.array([first == second])
-        low, high = self.rounded(room, np.array(scores), same, settings)
-        return Score(scores[0], errors[0], float(low[0, 0]), float(high[0, 0]))
+        ((low, high),) = self.of_list(draws, np.array([score]), [confidence], bound, same)
+        return Score(score, error, float(low[0]), float(high[0]))
 
     def of_list(
-        self, draws: ListDraws, scores: list[float], confidences: Sequence[float], bound: str
+        self,
+        draws: ListDraws,
+        scores: Floats,
+        confidences: Sequence[float],
+        bound: str,
+        same: NDArray[np.bool_] | None = None,
     ) -> Ends:
-        """Return the ends of the intervals of a list, for each confidence; none of its hits is a
-        query node.
+        """Return the ends of the intervals of a list, for each confidence. ``same`` marks the query
+        node itself, by default none.
         """
-        room = self._room(draws, confidences, bound)
+        if same is None:
+            same = np.zeros(draws.ids.size, bool)
+        room = np.zeros((len(confidences), 2, draws.ids.size))
+        if not same.all():
+            room = self._room(draws, confidences, bound)
         room += self.scorer.certified(draws.nodes, draws.ids, draws.settings).T
-        same = np.zeros(draws.ids.size, bool)
-        low, high = self.rounded(room, np.array(scores), same, draws.settings)
-        return list(zip(low.tolist(), high.tolist(), strict=True))
+        return list(zip(*self.rounded(room, scores, same, draws.settings), strict=True))
 
     def of_mean(
-        self, draws: ListDraws, scores: list[float], confidences: Sequence[float], bound: str
-    ) -> tuple[list[float], Ends]:
+        self, draws: ListDraws, scores: Floats, confidences: Sequence[float], bound: str
+    ) -> tuple[Floats, Ends]:
         """Return the standard errors of the hits of several nodes, and the ends of intervals."""
         errors, size = np.zeros(draws.ids.size), draws.ids.size
         for begin in range(0, size if self.scorer.sampled else 0, _AT_ONCE):
             part = slice(begin, begin + _AT_ONCE)
             errors[part] = errors_of(draws.of(self, begin, begin + _AT_ONCE))
-        return errors.tolist(), self.of_list(draws, scores, confidences, bound)
+        return errors, self.of_list(draws, scores, confidences, bound)
 
     def of_least(
         self, draws: ListDraws, confidences: Sequence[float], bound: str
-    ) -> tuple[list[float], Ends]:
+    ) -> tuple[Floats, Ends]:
         """Return the same of hits that score the least of their scores with several nodes."""
         nodes, ids, settings = draws.nodes, draws.ids, draws.settings
         pairs = np.array(
@@ -199,14 +203,13 @@ class Intervals:
         levels = [*confidences, *shared]
         ends = np.array(
             [
-                self.of_list(ListDraws((node,), ids, settings), row.tolist(), levels, bound)
+                self.of_list(ListDraws((node,), ids, settings), row, levels, bound)
                 for node, row in zip(nodes, pairs[:, :, 0], strict=True)
             ]
         )
         low, high = ends[:, : len(shared), 0].min(axis=0), ends[:, len(shared) :, 1].min(axis=0)
         least = pairs[:, :, 0].argmin(axis=0)
-        errors = pairs[least, np.arange(ids.size), 1].tolist()
-        return errors, list(zip(low.tolist(), high.tolist(), strict=True))
+        return pairs[least, np.arange(ids.size), 1], list(zip(low, high, strict=True))
 
     def of_pairs(
         self, first: Ids, second: Ids, settings: WholeSettings, confidence: float, bound: str
@@ -230,7 +233,7 @@ class Intervals:
             own = sampled.part.ask_settings(settings)
             span = span.plus(sampled.span(own), sampled.part.weight)
         scorer.check(grains.tolist())
-        scores, errors = map(np.array, scores_of(np.column_stack((np.rint(grains), variances))))
+        scores, errors = scores_of(np.column_stack((np.rint(grains), variances)))
         freshness, room = scorer.stored.freshness, np.zeros((1, 2, first.size))
         known = None if freshness.since is None else freshness.knowing(first, second)
         for begin in range(0, first.size, _PAIRS_AT_ONCE):

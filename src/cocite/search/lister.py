@@ -6,8 +6,9 @@ A list takes one of three ways, the first that fits:
 * a single kernel call that finds hits, intervals and certain ranks, for a plain query;
 * the scorer's best, put in order, and intervals for those that are left.
 
-PageRanks, for other orders, are computed from the graph when they are first needed, or read from
-what ``cocite rank -o`` wrote: an array by id (``.npy``), or a table of names.
+Orders are by score, by the product of score and PageRank, and by PageRank, of the candidates that
+score best; ties keep the order of scores. PageRanks are computed from the graph when they are first
+needed, or read from what ``cocite rank -o`` wrote: an array by id (``.npy``), or a table of names.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,17 +28,67 @@ from cocite.constants import GRAINS
 from cocite.errors import InputError, UsageError
 from cocite.index import StoredIndex
 from cocite.measures import WholeSettings
-from cocite.options.query import DEFAULT_BOUND, DEFAULT_ORDER
+from cocite.options.query import DEFAULT_BOUND, DEFAULT_ORDER, ORDERS, QueryOptions
 from cocite.resources import Resources
 from cocite.search.filters import Filter, Ids, floor_of
 from cocite.search.hits import Hit, Hits, scores_of
 from cocite.search.intervals import Ends, Intervals, ListDraws, bets_of, certain_prefix
-from cocite.search.query import Query, RanksLike
 from cocite.search.scorer import Nodes, ScoreQuery, Scorer
-from cocite.search.source import GivenGraph, find_graph
 
 if TYPE_CHECKING:
-    from cocite.search.refine.candidates import Refiner
+    from cocite.search.refine.candidates import Level, Refiner
+    from cocite.search.source import GivenGraph
+
+
+_LEAST, _TIMES = 100, 4
+RanksLike = str | os.PathLike[str] | NDArray[np.float64] | None
+
+
+def checked_option(name: str, value: Any) -> Any:
+    """Return the value of an option of questions; raise :class:`UsageError` if there is no such."""
+    return QueryOptions.declared()[name].checked(value)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A checked question for related nodes. Its filter depends on the nodes and is apart.
+
+    Of the best ``candidates`` by score those ``looked`` at are the ``k`` that are shown, and what
+    may belong among them. ``level`` says how far to refine; None for not at all.
+    """
+
+    k: int
+    options: QueryOptions
+    candidates: int
+    looked: slice
+    level: Level | None = None
+
+    @classmethod
+    def checked(cls, k: int, options: QueryOptions, level: Level | None = None) -> Query:
+        """Raise :class:`UsageError` for a value that is not allowed.
+
+        For an order by PageRank max(100, 4 * (k + offset)) are candidates by default.
+        """
+        k = checked_option("k", k)
+        end = options.offset + k
+        if options.order == DEFAULT_ORDER:
+            for name in ("candidates", "ranks"):
+                if getattr(options, name) is not None:
+                    raise UsageError(
+                        f"{name} go with an order by PageRank: choose {' or '.join(ORDERS[1:])}, "
+                        f"or leave {name} out"
+                    )
+            return cls(k, options, end + 1, slice(options.offset, end + 1), level)
+        # A candidate that is not shown may have the larger product.
+        last = end if options.order == "pagerank" else None
+        candidates = options.candidates or max(_LEAST, _TIMES * end)
+        return cls(k, options, candidates, slice(options.offset, last), level)
+
+    @property
+    def levels(self) -> list[float]:
+        """The confidences of the intervals of an answer: its own, then that of the filter."""
+        least = self.options.min_confidence
+        return [self.options.confidence, *([] if least is None else [least])]
 
 
 class RankedList(NamedTuple):
@@ -48,8 +100,8 @@ class RankedList(NamedTuple):
     """
 
     ids: Ids
-    scores: list[float]
-    errors: list[float]
+    scores: NDArray[np.float64]
+    errors: NDArray[np.float64]
     ends: Ends
     certain: int | None = None
     draws: ListDraws | None = None
@@ -74,9 +126,9 @@ class Lister:
         better by the others. ``certain_by_samples`` finds certain ranks when they are needed.
         """
         found, k = self.listed(nodes, query, chosen, settings, refiner), query.k
-        (low, high), *others = found.ends
         stored, shown = self._scorer.stored, found.ids[:k]
-        hits = list(map(Hit, stored.names.names(shown), found.scores, found.errors, low, high))
+        columns = (each.tolist() for each in (found.scores, found.errors, *found.ends[0]))
+        hits = list(map(Hit, stored.names.names(shown), *columns))
         if stored.titles is not None:
             titles = stored.titles.of(shown)
             hits = [hit.titled(title) for hit, title in zip(hits, titles, strict=True)]
@@ -85,9 +137,9 @@ class Lister:
         def certain() -> int:
             return self._certain_ranks(found, query, certain_by_samples)
 
-        if not others:
+        if len(found.ends) == 1:
             return Hits(hits, lambda: min(certain(), len(hits)), release)
-        ((least, _),) = others
+        least, _ = found.ends[1]
         clear = [place for place in range(len(hits)) if least[place] > query.options.min_score]
         certainly = lambda: sum(i < certain() for i in clear)  # noqa: E731
         return Hits((hits[i] for i in clear), certainly, release)
@@ -98,10 +150,9 @@ class Lister:
         query: Query,
         by_samples: Callable[[ListDraws, float, str], int],
     ) -> int:
-        options, ids, (low, high) = query.options, found.ids, found.ends[0]
+        options, ids, (lows, highs) = query.options, found.ids, found.ends[0]
         if options.order == "pagerank":
             return query.k
-        lows, highs = np.array(low), np.array(high)
         if options.order != DEFAULT_ORDER:
             rank = self._ranks.of(ids, options.ranks)
             count = certain_prefix(lows * rank, highs * rank)
@@ -113,7 +164,7 @@ class Lister:
             count = certain_prefix(lows, highs)
         # The last hit of all has no next one.
         whole = 0 < ids.size <= query.k and count == ids.size - 1
-        return count + (whole and round(low[-1] * GRAINS) >= floor_of(options.min_score))
+        return count + (whole and round(lows[-1] * GRAINS) >= floor_of(options.min_score))
 
     def listed(
         self,
@@ -141,7 +192,7 @@ class Lister:
             floor, bets = floor_of(options.min_score), bets_of(options.confidence)
             found = self._scorer.single_pass(nodes[0], query.candidates, floor, bets, settings)
             if found is not None:
-                scores, errors, low, high = found.rows.T.tolist()
+                scores, errors, low, high = found.rows.T
                 return RankedList(found.ids, scores, errors, [(low, high)], found.certain)
         if len(nodes) > 1:
             return self._together(nodes, query, best, levels)
@@ -164,7 +215,7 @@ class Lister:
         intervals, aggregate, bound = self._intervals, query.options.aggregate, query.options.bound
         ids, grains = self._scorer.top_together(nodes, aggregate, best)
         places = self._places(query, ids, grains)
-        ids, scores = ids[places], (grains[places] / GRAINS).tolist()
+        ids, scores = ids[places], grains[places] / GRAINS
         draws = ListDraws(nodes, ids, best.settings)
         if aggregate == "min":
             errors, ends = intervals.of_least(draws, levels, bound)
@@ -182,11 +233,11 @@ class Lister:
         assert query.level is not None
         found = refiner.top(nodes[0], best, query.level)
         found = found.taken(self._places(query, found.ids, found.scores))
-        scores, errors, low, high = found.columns()
+        low, high = found.low.round(12), found.high.round(12)
         ends = [(low, high)]
         if query.options.min_confidence is not None:
-            ends.append(((found.low if found.least is None else found.least).tolist(), high))
-        return RankedList(found.ids, scores, errors, ends)
+            ends.append((found.low if found.least is None else found.least, high))
+        return RankedList(found.ids, found.scores, found.errors, ends)
 
     def _places(self, query: Query, ids: Ids, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the places of the candidates that are looked at, in the query's order. ``ids``
@@ -237,6 +288,7 @@ class PageRanks:
 
     def _computed(self) -> Ranks:
         from cocite.ranking import pagerank
+        from cocite.search.source import find_graph
 
         graph = find_graph(self._stored, self._graph)
         graph.check()

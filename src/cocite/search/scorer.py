@@ -37,10 +37,10 @@ from cocite.measures.evidence import EVIDENCE
 from cocite.resources import Resources
 from cocite.search.filters import Filter
 from cocite.search.hits import scores_of
-from cocite.search.source import GivenGraph
 
 if TYPE_CHECKING:
     from cocite.search.evidence import Evidence
+    from cocite.search.source import GivenGraph
 
 
 _BLOCK_TIMES, _LEAST_BLOCK = 1 << 23, 1024
@@ -191,10 +191,8 @@ class Scorer:
 
     # -- pairs ---------------------------------------------------------------------------
 
-    def pair(
-        self, first: int, second: int, settings: WholeSettings
-    ) -> tuple[list[float], list[float]]:
-        """Return the score of a pair and its standard error, each as a list of one."""
+    def pair(self, first: int, second: int, settings: WholeSettings) -> tuple[float, float]:
+        """Return the score of a pair and its standard error."""
         grains = variance = 0.0
         for reader in self.reading(settings):
             check()
@@ -203,7 +201,8 @@ class Scorer:
             grains += weight * found.grains
             variance += weight * weight * found.variance
         self.check([grains])
-        return scores_of(np.array([[np.rint(grains), variance]]))
+        scores, errors = scores_of(np.array([[np.rint(grains), variance]]))
+        return float(scores[0]), float(errors[0])
 
     def shares(
         self, nodes: Nodes, other: int, aggregate: str, settings: WholeSettings
@@ -212,7 +211,7 @@ class Scorer:
 
         With ``least``, the first node that scores least has the whole share.
         """
-        grains = [round(self.pair(node, other, settings)[0][0] * GRAINS) for node in nodes]
+        grains = [round(self.pair(node, other, settings)[0] * GRAINS) for node in nodes]
         scores = [each / GRAINS for each in grains]
         if aggregate == "min":
             least = grains.index(min(grains))

@@ -17,7 +17,7 @@ from xxhash import xxh3_128_hexdigest
 
 from cocite.options.query import DEFAULT_ORDER, QueryOptions
 from cocite.search.filters import Filter, pages_of, site_of
-from cocite.search.query import Query
+from cocite.search.lister import Query
 from cocite.search.searcher import Searcher, Searching
 
 Ids = NDArray[np.uint32]
@@ -118,10 +118,10 @@ class Question:
             (node,), self._query, chosen, self._settings, refiner, levels=self._levels
         )
         columns = [found.scores, found.errors, *(found.ends[0] if self.intervals else ())]
-        ids, numbers = found.ids[: self.k], np.array(columns, np.float64)[:, : self.k].T
+        ids, numbers = found.ids[: self.k], np.array(columns)[:, : self.k].T
         if options.min_confidence is None:
             return BatchHits(ids, numbers)
-        sure = np.array(found.ends[-1][0][: self.k]) > options.min_score
+        sure = found.ends[-1][0][: self.k] > options.min_score
         return BatchHits(ids[sure], numbers[sure])
 
     def _site(self, node: int) -> tuple[Ids, ...]:

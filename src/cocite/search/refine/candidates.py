@@ -18,15 +18,15 @@ from __future__ import annotations
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import added
+from cocite.constants import GRAINS, added
 from cocite.deadline import check
 from cocite.engine.walk import Mover, follow
 from cocite.errors import UsageError
@@ -84,8 +84,7 @@ class Level:
         return cls(float(target), confidence, above)
 
 
-@dataclass(frozen=True)
-class Refined:
+class Refined(NamedTuple):
     """Hits: ``ids`` uint32[h], ``scores``, standard ``errors``, ``low`` and ``high`` float64[h].
 
     ``least`` is ``low`` at the confidence :attr:`Level.above`; None where that is ``low`` itself.
@@ -98,25 +97,10 @@ class Refined:
     high: NDArray[np.float64]
     least: NDArray[np.float64] | None = None
 
-    def columns(self) -> tuple[list[float], ...]:
-        """Scores, standard errors, lower and upper ends."""
-        columns = self.scores, self.errors, self.low.round(12), self.high.round(12)
-        return tuple(column.tolist() for column in columns)
-
-    def rows(self) -> Iterator[tuple[float, float, float, float]]:
-        """(score, standard error, low, high) of each."""
-        yield from zip(*self.columns(), strict=True)
-
     def taken(self, places: NDArray[np.intp]) -> Refined:
-        """The hits at some places, in their order."""
-        return Refined(
-            self.ids[places],
-            self.scores[places],
-            self.errors[places],
-            self.low[places],
-            self.high[places],
-            None if self.least is None else self.least[places],
-        )
+        """Return the hits at some places, in their order."""
+        columns: Any = (None if each is None else each[places] for each in self)
+        return Refined(*columns)
 
 
 class Refiner(ABC):
@@ -313,7 +297,7 @@ class SampleRefiner(CandidateRefiner):
             if level.above is None:
                 return found
             above = shared_confidence(level.above, tests)
-            return replace(found, least=self._estimated(still, samples, settings, above).low)
+            return found._replace(least=self._estimated(still, samples, settings, above).low)
 
         while True:
             found = self._estimated(still, samples, settings, confidence)
@@ -363,13 +347,12 @@ class SampleRefiner(CandidateRefiner):
                 grains, variance = totals.estimate(sums[row, 0], sums[row, 1], float(samples))
                 best[row, 0] += weight * grains
                 best[row, 1] += weight * weight * variance
-        scores, errors = map(np.array, scores_of(best))
+        _, errors = scores_of(best)
         low, high = self._held(still, samples, settings, confidence)
-        fixed = scores_of(np.column_stack((np.rint(still.exact[:, 0]), np.zeros(still.ids.size))))
-        best[:, 0] = np.rint(best[:, 0] + still.exact[:, 0])
-        low += np.array(fixed[0]) - still.exact[:, 1]
-        high += np.array(fixed[0]) + still.exact[:, 2]
-        scores = np.array(scores_of(best)[0])
+        fixed = np.rint(still.exact[:, 0]) / GRAINS
+        low += fixed - still.exact[:, 1]
+        high += fixed + still.exact[:, 2]
+        scores = np.rint(best[:, 0] + still.exact[:, 0]) / GRAINS
         low = np.minimum(scores, np.maximum(0.0, low))
         return Refined(still.ids, scores, errors, low, np.maximum(high, scores))
 

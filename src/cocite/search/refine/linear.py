@@ -30,13 +30,16 @@ from cocite.constants import GRAINS
 from cocite.deadline import check
 from cocite.engine.certificate import Diagonal
 from cocite.engine.diagonal import diagonal_room, make_diagonal, make_space
+from cocite.errors import UsageError
 from cocite.graph.blocks import Links
 from cocite.index import StoredIndex
 from cocite.index.layouts.minhash.reader import MatchReader
 from cocite.index.layouts.reader import QueryScratch, borrowed
+from cocite.index.layouts.trees.meetings import MeetingReader
 from cocite.measures import WholeSettings
 from cocite.measures.xjaccard import ring_weights
 from cocite.resources import Resources
+from cocite.search.filters import Filter
 from cocite.search.hits import scores_of
 from cocite.search.intervals import Draws, around
 from cocite.search.refine.candidates import (
@@ -44,11 +47,12 @@ from cocite.search.refine.candidates import (
     Level,
     Refined,
     Refiner,
+    SampleRefiner,
     decay_of,
     most_of,
     shared_confidence,
 )
-from cocite.search.scorer import ScoreQuery
+from cocite.search.scorer import ScoreQuery, Scorer
 from cocite.search.source import GivenGraph
 
 if TYPE_CHECKING:
@@ -237,6 +241,39 @@ class LinearRefiner(Refiner):
         return Refined(ids, scores, np.zeros(ids.size), low, high)
 
 
+class SelectedRefiner(LinearRefiner):
+    """Of SimRank, for the pages of ``stored`` alone: a row is computed over the whole graph, as
+    paths lead through all of it. Ids are those of the index outside, and of the graph inside.
+    """
+
+    def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
+        super().__init__(stored.of_graph(), graph, means)
+        self._outside = stored
+        everybody = np.arange(stored.nodes, dtype=np.uint32)
+        self._requested = stored.in_graph(everybody)
+
+    def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
+        """The best k that are kept; equal scores by ascending node."""
+        chosen = query.chosen
+        only = (self._requested, *(self._requested[ids] for ids in chosen.only))
+        if chosen.within is not None:
+            only = (*only, self._requested[chosen.within.start : chosen.within.stop])
+        never = tuple(self._requested[ids] for ids in chosen.never)
+        inside = query._replace(chosen=Filter(only, never))
+        return self._named(super().top(self._in(node), inside, level))
+
+    def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
+        """The score of ``other`` in the row of ``node``, which is another node."""
+        return self._named(super().pair(self._in(node), self._in(other), settings, level))
+
+    def _in(self, node: int) -> int:
+        return int(self._requested[node])
+
+    def _named(self, found: Refined) -> Refined:
+        ids = np.searchsorted(self._requested, found.ids).astype(np.uint32)
+        return found._replace(ids=ids)
+
+
 # -- rings -------------------------------------------------------------------------------
 
 
@@ -287,7 +324,7 @@ class NeighborhoodRefiner(CandidateRefiner):
                 for at, confidence in enumerate(confidences):
                     spread[at][:, left] += weight * np.array(around(draws, confidence)[1:])
         sums = np.column_stack((np.rint(grains[:, 0]), variances))
-        scores, errors = map(np.array, scores_of(sums))
+        scores, errors = scores_of(sums)
         low = scores - spread[:, 0] - grains[:, 1] - _ROUNDING
         low = np.clip(low, 0.0, np.maximum(scores, 0.0))
         high = scores + spread[0, 1] + grains[:, 2] + _ROUNDING
@@ -331,3 +368,27 @@ class NeighborhoodRefiner(CandidateRefiner):
             common = other[:, 1]
             found[row] = common / (own[:, 0] + other[:, 0] - common)
         return found
+
+
+# -- which way -----------------------------------------------------------------------------
+
+
+def refiner_for(scorer: Scorer, graph: GivenGraph, means: Resources) -> Refiner | None:
+    """What refines the answers of an index; None if no part of it is sampled.
+
+    Raises :class:`UsageError` if parts would be refined in different ways.
+    """
+    stored, sampled = scorer.stored, scorer.sampled
+    if all(part.plan.linearized for part in stored.parts):
+        kind = LinearRefiner if stored.wanted is None else SelectedRefiner
+        return kind(stored, graph, means)
+    if not sampled:
+        return None
+    if all(isinstance(reader, MeetingReader) for reader in sampled):
+        return SampleRefiner(scorer, graph, means)
+    if all(isinstance(reader, MatchReader) for reader in sampled):
+        return NeighborhoodRefiner(scorer, graph, means)
+    raise UsageError(
+        f"{stored.measure.name} has no refined answers: measures of walks and xjaccard are refined "
+        "in different ways. Build an index of more samples (--samples) instead"
+    )
