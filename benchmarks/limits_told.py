@@ -13,7 +13,7 @@ KERNELS = {
     "scan": "a scan of 16 lanes by minimum (`kernels/scan.py`)",
     "walk simrank": "5 samples of walks, SimRank (`kernels/walk.py`)",
     "walk psimrank": "5 samples of walks, PSimRank (`kernels/walk.py`)",
-    "related": "200 questions, `related` (`kernels/trees_answer.py`)",
+    "related": "200 questions, `related` (`kernels/trees.py`)",
     "similarity": "200,000 pairs and samples (`kernels/trees.py`)",
     "text": "a text of integers to a stored graph (`kernels/integers.py`)",
 }

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import cocite
 from cocite.io.readers import Source
-from cocite.io.readers.crawl.records import records
+from cocite.io.readers.crawl.warc import records
 
 
 def _record(url: str, page: bytes) -> bytes:

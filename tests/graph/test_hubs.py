@@ -15,7 +15,7 @@ import cocite
 from cocite.cli.main import main
 from cocite.graph import graph
 from cocite.graph.graph import LEAST, Hub, hubs_in_words, hubs_of
-from cocite.graph.names import IntegerNames
+from cocite.graph.name_files import IntegerNames
 from tests.conftest import MakeGraph
 
 Edges = list[tuple[str, str]]
@@ -39,7 +39,7 @@ def test_hubs_are_those_of_the_rule(sizes: list[tuple[int, int]], piece: int) ->
     outs = np.array([out for _, out in sizes], np.int64)
     offsets = np.concatenate([[0], np.cumsum(ins)]).astype(np.uint64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(graph, "_DEGREE_PIECE", piece)
+        patch.setattr(graph, "_PIECE", piece)
         found = hubs_of(offsets, outs.astype(np.uint32), IntegerNames(len(sizes), None))
     mean = ins.sum() / max(1, len(sizes))
     expected = sorted(

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from cocite import Graph
 from cocite.errors import Damaged, UnknownNode, UsageError
-from cocite.graph import name_files, resolver, spelling
+from cocite.graph import name_files
 from cocite.graph import names as module
-from cocite.graph.names import IntegerNames, open_names
+from cocite.graph.name_files import IntegerNames, open_names
 from cocite.storage import Manifest, Store
 from tests.conftest import MakeGraph
 from tests.io.plain import TURNS, numbered
@@ -135,7 +135,7 @@ def test_among_many_names_those_around_its_place_are_near(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = make_graph([], nodes=[f"n{i:02}" for i in range(30)])
-    for each in (spelling, resolver):
+    for each in (module, name_files):
         monkeypatch.setattr(each, "SCAN_LIMIT", 10)
     assert graph.names.suggest("n10x", 3) == ["n10", "n11", "n12"]
 
@@ -143,8 +143,7 @@ def test_among_many_names_those_around_its_place_are_near(
 def test_two_names_of_one_hash_are_told_apart(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for each in (module, name_files):
-        monkeypatch.setattr(each, "name_hash", len)
+    monkeypatch.setattr(name_files, "name_hash", len)
     names = ["aa", "b", "bb", "cc", "d"]
     graph = make_graph([], nodes=names)
     assert [graph.names.find(name) for name in names] == [0, 1, 2, 3, 4]

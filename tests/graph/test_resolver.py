@@ -12,7 +12,7 @@ import cocite
 from cocite.cli.completion import _names
 from cocite.cli.main import main
 from cocite.errors import UnknownNode
-from cocite.graph.resolver import Resolver
+from cocite.graph.names import Resolver
 from cocite.search.resolver import NodesDocument
 
 TITLES = {

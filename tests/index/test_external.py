@@ -24,8 +24,8 @@ from cocite.graph.blocks import cut_evenly
 from cocite.graph.links import in_links
 from cocite.index.build import IndexBuild
 from cocite.index.layouts import memory_plan as fit
-from cocite.index.layouts.batch_maker import Blob
-from cocite.index.layouts.trees.assemble import ExternalTreeMaker
+from cocite.index.layouts.batch_maker import BatchMaker, Blob
+from cocite.index.layouts.trees.assemble import external_maker
 from cocite.index.layouts.trees.build import TreeMaker
 from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
 from cocite.index.plan import BuildOptions
@@ -42,13 +42,13 @@ def files(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
-def external_maker(
+def maker_of(
     graph: Graph, step: Step, length: int, cuts: tuple[int, ...], rows: int, together: int
-) -> ExternalTreeMaker:
+) -> BatchMaker:
     walker = ExternalWalker(
         in_links(graph), step, length, 5, cuts, graph.path, rows, together=together
     )
-    return ExternalTreeMaker(walker, graph.nodes, graph.path, range(7))
+    return external_maker(walker, graph.nodes, graph.path, range(7))
 
 
 @settings(max_examples=60)
@@ -73,7 +73,7 @@ def test_any_blocks_and_any_buffers_make_the_same_blob(
     stored = make_graph(edges, range(n))
     inside = tuple(sorted(cut for cut in cuts if cut < n))
     whole = TreeMaker(Walker(in_links(stored), step, length, 5), n, True)
-    maker = external_maker(stored, step, length, inside, rows, together)
+    maker = maker_of(stored, step, length, inside, rows, together)
     for sample in (0, 3, 4, 6, 0, 8):
         expected, found = whole(sample), maker(sample)
         assert words(found) == words(expected)

@@ -17,7 +17,6 @@ from cocite.cli.main import main
 from cocite.errors import Damaged
 from cocite.graph import graph as graph_module
 from cocite.graph import name_files as titles_module
-from cocite.graph import names as names_module
 from cocite.index.layouts.contract import shard_number
 from cocite.index.layouts.reader import LAYOUTS, format_of, is_sampled, sampled_format
 from cocite.index.layouts.snapshots import SINCE
@@ -179,9 +178,9 @@ def tables() -> dict[str, dict[str, str]]:
 Declared = Callable[[], dict[str, str]]
 DECLARED: dict[str, Declared] = {
     "Names (in graphs and indexes)": lambda: {
-        name: form for files in names_module._FILES.values() for name, form in files.items()
+        name: form for files in titles_module._NAME_FORMS.values() for name, form in files.items()
     },
-    "Titles (in graphs and indexes)": lambda: titles_module._FORMS,
+    "Titles (in graphs and indexes)": lambda: titles_module._TITLE_FORMS,
     "Graph": lambda: graph_module._FILES,
     "Index": lambda: {SINCE: "<u4[n]", WANTED: "<u4[n]"},
     "Made ready for refined answers": lambda: {"in.diagonal": "<f4[n, 6]"},

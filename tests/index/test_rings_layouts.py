@@ -113,13 +113,13 @@ def test_a_pilot_makes_as_many_samples_as_come_at_once(
 ) -> None:
     """Two passes: one to warm up, one that is timed, and kept for the build."""
     passes = []
-    real = RingMaker._make
+    real = RingMaker._find_winners
 
     def counted(self: RingMaker, samples: range) -> None:
         passes.append((samples.start, samples.stop))
         real(self, samples)
 
-    monkeypatch.setattr(RingMaker, "_make", counted)
+    monkeypatch.setattr(RingMaker, "_find_winners", counted)
     options = BuildOptions.checked("xjaccard", "in", layout, {"samples": 40})
     with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
         estimate = work.estimate()

@@ -126,10 +126,7 @@ def test_what_is_given_beside_a_file_goes_before_it(
         ("measure = 'psimrank'\nlayout = 'sketch'", "layout is 'sketch'; for psimrank it is trees"),
         ("measure = 'psimrank'\nunweighted = 1", "unweighted is 1; it is true or false"),
         ("measure = 'psimrank'\nsettings = 1", "write \\[settings\\]"),
-        (
-            "measure = 'psimrank'\n[settings]\nidf = true",
-            "no setting 'idf'; it takes decay, evidence",
-        ),
+        ("measure = 'psimrank'\n[settings]\nidf = true", "no setting 'idf'; it takes decay"),
         ("measure = 'psimrank'\n[settings]\nsamples = 0", "samples is 0; it is a whole number"),
         ("measure = 'psimrank'\n[settings]\ndecay = 2", "decay is 2; it is a number between 0"),
         ("measure = 'psimrank'\n[settings]\nhubs = [1]", "hubs is \\[1\\]; it is a number, a word"),

@@ -24,7 +24,7 @@ from cocite.graph.links import in_links
 from cocite.index.build import IndexBuild
 from cocite.index.layouts import memory_plan
 from cocite.index.layouts.memory_plan import Demand, MemoryPlan, plan_fit
-from cocite.index.layouts.trees.build import GroupMaker, TreeMaker
+from cocite.index.layouts.trees.build import TreeMaker, group_maker
 from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
@@ -59,7 +59,7 @@ def test_any_blocks_and_any_company_make_the_same_blob(
         links, step, length, 5, inside, together=together, threads=threads, folder=stored.path
     )
     fit = MemoryPlan(0, threads, inside, together=together)
-    maker = GroupMaker(group, range(7), n, fit)
+    maker = group_maker(group, range(7), fit.together, n, fit.keep)
     for sample in (0, 1, 2, 3, 4, 5, 6, 2, 1, 9, 0):
         expected, found = whole(sample), maker(sample)
         assert words(found) == words(expected)

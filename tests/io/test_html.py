@@ -22,9 +22,9 @@ from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import InputError, MalformedRow, OutputExists, UnrecognizedInput, UsageError
 from cocite.io.readers.html import page as html_page
-from cocite.io.readers.html import reader as html_pages
+from cocite.io.readers.html import parsers as html_pages
 from cocite.io.readers.html.page import decoded, links_of
-from cocite.io.readers.html.reader import HtmlPage, Pages
+from cocite.io.readers.html.parsers import HtmlPage, Pages
 from cocite.io.readers.html.site import Folder
 from cocite.search.cache import cached_stores
 from tests.io.plain import links, nothing_left
@@ -318,8 +318,8 @@ def test_broken_links_are_reported(site: MakeSite, capsys: pytest.CaptureFixture
     assert report.read_text() == (
         "page\twhat\twritten\tleads to\n"
         "b.html\tbinary file called HTML\t\t\n"
-        "a.html\tbroken\tno ne.html#x\tnone.html\n"
         "a.html\tmalformed\thttp://[\t\n"
+        "a.html\tbroken\tno ne.html#x\tnone.html\n"
     )
     with pytest.raises(OutputExists, match=r"broken\.tsv exists"):
         cocite.ingest(folder, folder.with_name("h"), report=report)

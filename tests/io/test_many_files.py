@@ -14,7 +14,7 @@ import pytest
 import cocite
 from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
 from cocite.io.pipeline import facts_of
-from cocite.io.readers.html.reader import SiteFound
+from cocite.io.readers.crawl.captures import PagesFound
 from cocite.io.readers.tables import read_values
 from cocite.io.readers.text import TextInput
 from tests.io.plain import links
@@ -97,7 +97,7 @@ def test_many_inputs_of_other_kinds_are_one_entry_too(tmp_path: Path) -> None:
 
 def test_what_folders_of_pages_held_is_added_up() -> None:
     sites = [
-        SiteFound(
+        PagesFound(
             *(f"/a/{i:03}", 3, {}, [], False, 2, {"a": 2, "area": i % 2}, {"outside": 1}),
             site=f"http://{i}/",
         )

@@ -25,8 +25,8 @@ from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.readers import Source
-from cocite.io.readers.crawl import records as warc_records
-from cocite.io.readers.crawl.records import HttpMessage, body_of, message_of
+from cocite.io.readers.crawl import warc
+from cocite.io.readers.crawl.message import HttpMessage, body_of, message_of
 from tests.io.plain import links, nothing_left
 
 if sys.version_info >= (3, 14):
@@ -459,7 +459,7 @@ def test_wherever_it_is_cut_that_is_told(tmp_path: Path, pack: Pack) -> None:
         def refuse(place: int, what: str, told: list[int] = told) -> None:
             told.append(place)
 
-        every = list(warc_records.records(Source(path), refuse, ("response",), lambda at: None))
+        every = list(warc.records(Source(path), refuse, ("response",), lambda at: None))
         # Of what is packed the record may be whole, and its checksum not.
         packed = 20 if pack is not bytes else tail
         assert sum(cut >= end - tail for end in ends) <= len(every)
@@ -523,7 +523,7 @@ def test_a_record_without_a_length_is_damaged(tmp_path: Path) -> None:
 def test_a_record_that_is_too_long_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warc_records, "LARGEST", 1000)
+    monkeypatch.setattr(warc, "LARGEST", 1000)
     large = record("response", B, http("200 OK", html("a") + "x" * 1000, HTML))
     found, source = read(written(tmp_path / "x.warc.gz", page(A, "b", "c"), large, page(C, "a")))
     assert found == {("a", "c"), ("c", "a")}

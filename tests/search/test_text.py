@@ -269,9 +269,7 @@ def test_what_does_not_go_with_texts_is_refused(
 
 
 def test_texts_that_are_missing_or_twice_there_are_refused(graph: Graph, tmp_path: Path) -> None:
-    with pytest.raises(
-        UsageError, match=r"tfidf compares the texts of pages: say where .* --texts"
-    ):
+    with pytest.raises(UsageError, match=r"tfidf compares the texts of pages: .* --texts"):
         cocite.build(graph, tmp_path / "i", measure="tfidf")
     with pytest.raises(UsageError, match=r"and none are given: say where they are with --texts"):
         cocite.build(graph, tmp_path / "i", texts_share=0.5)

@@ -135,13 +135,13 @@ def _trees(content: bytes) -> None:
         words[chance.randrange(17)] = chance.choice((chance.randrange(8), edge))
     places = [words.ctypes.data + 4 * at for at in (0, 8, 16)]
     table = np.array([[*places, chance.choice((8, 8, 8, 5, 0))]], np.uint64)
-    weights, sums = np.ones((16, 2), np.uint64), np.zeros(16, np.uint64)
+    weights, sums = np.ones((16, 2), np.uint64), np.zeros((8, 2), np.uint64)
     others = np.arange(8, dtype=np.uint32)
     for node in range(8):
         out = np.zeros((1, 8), np.uint8)
         trees.meeting_times(table, np.uint32(node), others, out)
-        used = np.zeros(17, np.uint32)
-        trees.gather(table, np.uint32(node), weights, sums, used, 0)
+        used, progress = np.zeros(17, np.uint32), np.array([0, 0, 99], np.uint64)
+        trees.gather(table, np.uint32(node), weights, sums, used, progress)
         sums[:] = 0
 
 

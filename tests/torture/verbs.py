@@ -14,7 +14,7 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import CociteError, Damaged
-from cocite.graph.names import IntegerNames
+from cocite.graph.name_files import IntegerNames
 from cocite.storage import kind_of
 from tests.torture.children import Step
 from tests.torture.stores import NEWER, NEWER_WEIGHTED, PIECE, WEIGHTED, copied, harmed

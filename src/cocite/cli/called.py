@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from cocite.cli.output import say
 from cocite.errors import UsageError
-from cocite.graph.resolver import Resolver
+from cocite.graph.names import Resolver
 from cocite.storage import kind_of
 
 if TYPE_CHECKING:

@@ -158,9 +158,8 @@ def node_names(context: click.Context, parameter: click.Parameter, begun: str) -
 
 def _names(path: str, begun: str, bipartite: bool, side: str | None) -> list[Any]:
     from cocite.graph.blocks import OFFSETS, count_in_links
-    from cocite.graph.name_files import open_titles
-    from cocite.graph.names import open_names
-    from cocite.graph.resolver import Resolver
+    from cocite.graph.name_files import open_names, open_titles
+    from cocite.graph.names import Resolver
     from cocite.storage import Store, kind_of
 
     if kind_of(path) is None:

@@ -56,7 +56,7 @@ from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.exclude import write_rest
 from cocite.graph.links import in_links, out_links
-from cocite.graph.names import NAME_FILES
+from cocite.graph.name_files import NAME_FILES
 from cocite.storage import Manifest, Staging, copy_array, evict
 
 _PIECE = 1 << 20

@@ -13,19 +13,20 @@ have it once. Memory: the links in the form asked for, with 16 bytes a link mean
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import UsageError
 from cocite.extras import need
 from cocite.graph.blocks import InLinks
-from cocite.graph.names import IntegerNames, Names
+from cocite.graph.name_files import IntegerNames
+from cocite.graph.names import Names
 
 if TYPE_CHECKING:
     from cocite.io.objects import ObjectInput
+    from cocite.options.ingest import IngestOptions
     from cocite.storage import Store
 
 
@@ -44,17 +45,17 @@ class Exchanged:
         raise NotImplementedError
 
     @classmethod
-    def _stored(cls, given: ObjectInput, output: Any, options: dict[str, Any]) -> Self:
-        """Store links as those of files are."""
+    def _ingested(cls, read: Callable[..., ObjectInput], value: Any, given: dict[str, Any]) -> Self:
+        """Store the links that ``read`` finds in an object, as those of files are."""
         from cocite.io.pipeline import store
         from cocite.io.readers.contract import no_progress
         from cocite.options.ingest import IngestOptions
         from cocite.resources import Resources
 
-        progress = options.pop("progress", no_progress)
-        resources = Resources.checked(options.pop("threads", None), options.pop("memory", None))
-        chosen = IngestOptions.of(options.pop("options", None), options)
-        return cls(store(given, output, chosen, resources, progress))
+        output, progress = given.pop("output"), given.pop("progress", no_progress)
+        resources = Resources.checked(given.pop("threads", None), given.pop("memory", None))
+        options = IngestOptions.of(given.pop("options", None), given)
+        return cls(store(read(value, options), output, options, resources, progress))
 
     @classmethod
     def from_edges(
@@ -105,12 +106,12 @@ class Exchanged:
         OutputExists, Busy, ResourceError
         """
         from cocite.io.object_kinds import links_of, table_request
-        from cocite.options.ingest import IngestOptions
 
-        options |= {"columns": columns, "weight_column": weight_column, "nodes": nodes}
-        own = {"memory", "threads", "progress"}
-        chosen = IngestOptions.of(None, {k: v for k, v in options.items() if k not in own})
-        return cls._stored(links_of(links, table_request(chosen), tables=True), output, options)
+        def read(value: Any, chosen: IngestOptions) -> ObjectInput:
+            return links_of(value, table_request(chosen), tables=True)
+
+        chosen = {"columns": columns, "weight_column": weight_column, "nodes": nodes}
+        return cls._ingested(read, links, {"output": output} | options | chosen)
 
     @classmethod
     def from_scipy(
@@ -122,29 +123,17 @@ class Exchanged:
         weighted: bool | None = None,
         **options: Any,
     ) -> Self:
-        """Store the links of a sparse matrix of SciPy: from its rows to its columns.
-
-        Parameters
-        ----------
-        matrix
-            Square, with a row a node. Values are weights, above 0; zeros are no links, stored or
-            not, and values that are there twice are added up.
-        names
-            A name for each row; by default 0, 1, 2, ...
-        weighted
-            Whether the values are weights; by default if any is not 1.
-        output, options
-            As for :meth:`from_edges`.
-
-        Raises
-        ------
-        UsageError, InputError, OutputExists, Busy, ResourceError
+        """Store the links of a square sparse matrix of SciPy: from its rows to its columns, each
+        called by its number, or by ``names``. Values are weights if ``weighted``, by default if any
+        is not 1; zeros are no links, stored or not, and values that are there twice are added up.
+        All else is as for :meth:`from_edges`.
         """
-        from cocite.io.object_kinds import kind_of_object, scipy_links
+        from cocite.io.object_kinds import of_library, scipy_links
 
-        found = kind_of_object(matrix)
-        _see(matrix, found is not None and found.library == "scipy", "a sparse matrix of SciPy")
-        return cls._stored(scipy_links(matrix, names=names, weighted=weighted), output, options)
+        def read(value: Any, chosen: object) -> ObjectInput:
+            return scipy_links(of_library(value, "scipy"), names=names, weighted=weighted)
+
+        return cls._ingested(read, matrix, {"output": output} | options)
 
     @classmethod
     def from_networkx(
@@ -155,31 +144,18 @@ class Exchanged:
         weight: str | None = "weight",
         **options: Any,
     ) -> Self:
-        """Store a graph of NetworkX, directed or not.
-
-        Of a multigraph the weights of links between the same nodes are added up; without weights
-        they count once, or as often as they are there with ``count_duplicates=True``.
-
-        Parameters
-        ----------
-        graph
-            Of any of its classes. Nodes may be anything that it takes.
-        weight
-            The attribute that is the weight, where some link has it; 1 on links without. None for
-            no weights. Other attributes are not kept.
-        output, options
-            As for :meth:`from_edges`. Links from a node to itself are kept only with
-            ``keep_self_loops=True``.
-
-        Raises
-        ------
-        UsageError, InputError, OutputExists, Busy, ResourceError
+        """Store a graph of NetworkX, directed or not, of any of its classes; nodes may be anything
+        that it takes. The attribute ``weight`` is the weight, where some link has it; 1 on links
+        without. Of a multigraph the weights of links between the same nodes are added up; without
+        weights (``weight=None``) they count once, or as often as they are there with
+        ``count_duplicates=True``. All else is as for :meth:`from_edges`.
         """
-        from cocite.io.object_kinds import kind_of_object, networkx_links
+        from cocite.io.object_kinds import networkx_links, of_library
 
-        found = kind_of_object(graph)
-        _see(graph, found is not None and found.library == "networkx", "a graph of NetworkX")
-        return cls._stored(networkx_links(graph, weight=weight), output, options)
+        def read(value: Any, chosen: object) -> ObjectInput:
+            return networkx_links(of_library(value, "networkx"), weight=weight)
+
+        return cls._ingested(read, graph, {"output": output} | options)
 
     @classmethod
     def from_igraph(
@@ -193,11 +169,12 @@ class Exchanged:
         """Store a graph of igraph, directed or not; nodes are named by the attribute ``name``, if
         there is one, else by their numbers. All else is as for :meth:`from_networkx`.
         """
-        from cocite.io.object_kinds import igraph_links, kind_of_object
+        from cocite.io.object_kinds import igraph_links, of_library
 
-        found = kind_of_object(graph)
-        _see(graph, found is not None and found.library == "igraph", "a graph of igraph")
-        return cls._stored(igraph_links(graph, weight=weight), output, options)
+        def read(value: Any, chosen: object) -> ObjectInput:
+            return igraph_links(of_library(value, "igraph"), weight=weight)
+
+        return cls._ingested(read, graph, {"output": output} | options)
 
     def to_scipy(self: _Stored) -> Any:
         """A ``scipy.sparse.csr_array``, float64[nodes, nodes]: the weight of the link from the node
@@ -262,11 +239,6 @@ class Exchanged:
         """A ``polars.DataFrame`` of links, as :meth:`to_arrow`."""
         polars = need("polars", "a table of polars", "polars")
         return polars.DataFrame(_columns(self, _one_type(self.names)))
-
-
-def _see(value: object, fine: bool, wanted: str) -> None:
-    if not fine:
-        raise UsageError(f"{type(value).__name__} is not {wanted}")
 
 
 # -- to objects --------------------------------------------------------------------------

@@ -37,23 +37,21 @@ from cocite.graph.blocks import (
 from cocite.graph.excluded import LeftOut, nothing_left
 from cocite.graph.graph import Graph
 from cocite.graph.name_files import (
-    TITLES_DATA,
-    Titles,
-    joined_names,
-    write_some_titles,
-    write_text_names,
-)
-from cocite.graph.names import (
     BY_HASH,
     BY_NAME,
     DATA,
     HASHES,
+    TITLES_DATA,
     VALUES,
     IntegerNames,
-    Names,
     TextNames,
+    Titles,
+    joined_names,
     name_hash,
+    write_some_titles,
+    write_text_names,
 )
+from cocite.graph.names import Names
 from cocite.graph.sides import SIDES
 from cocite.io.readers.contract import Progress, no_progress
 from cocite.storage import ArrayWriter, Entry, Manifest, Staging, Store, evict
@@ -64,13 +62,10 @@ _NAMES_PIECE = 1 << 12
 Ids = NDArray[np.uint32]
 
 
-class _NodeSorter:
-    """Sorts hashes in memory."""
-
-    def sort_hashes(self, pieces: Iterator[Ids]) -> Iterator[NDArray[np.uint64]]:
-        """One piece of hash * 2**32 + id, ascending."""
-        hashes = np.concatenate([np.empty(0, np.uint32), *pieces]).astype(np.uint64)
-        yield np.sort((hashes << np.uint64(32)) | np.arange(hashes.size, dtype=np.uint64))
+def _sort_hashes(pieces: Iterator[Ids]) -> Iterator[NDArray[np.uint64]]:
+    """One piece of hash * 2**32 + id, ascending, sorted in memory."""
+    hashes = np.concatenate([np.empty(0, np.uint32), *pieces]).astype(np.uint64)
+    yield np.sort((hashes << np.uint64(32)) | np.arange(hashes.size, dtype=np.uint64))
 
 
 def write_some_names(
@@ -99,7 +94,7 @@ def write_some_names(
             urls = urls or (as_ingested and any(map(_URL.match, piece)))
             yield piece
 
-    files = write_text_names(directory, _NodeSorter(), map(joined_names, pieces()))
+    files = write_text_names(directory, _sort_hashes, map(joined_names, pieces()))
     if store.has(BY_NAME):
         ranked = store.array(BY_NAME)
         places = np.minimum(np.searchsorted(ids, ranked), ids.size - 1)

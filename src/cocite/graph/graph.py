@@ -4,34 +4,14 @@ The in-neighbors of node v are ``in_sources[in_offsets[v] : in_offsets[v + 1]]``
 weighted graph ``in_weights`` holds the weights of the same links, in the same order. All arrays
 are read-only views of files; opening a graph reads its manifest only.
 
-Hubs: pages that link to more than a fifth of all pages, or that as many link to.
+A *hub* has more in-links or out-links than a fifth of all pages, LEAST at least, and twice as many
+as a page has on average: so small and dense graphs have none. Linked with all, it says little of
+any; it is named when a graph or an index is made, to be weighed or left out.
 
-An index page, a sitemap, a page that each page names at its foot: whatever is linked with all says
-little of any, and may still be what most answers come of. So they are named when a graph is made
-and when an index is, to be weighed or left out (``graph/exclude.py``).
-
-    v is a hub  if  its in-links or its out-links are more than nodes / 5,
-                    LEAST at least, and twice as many as a page has on average
-
-The second keeps quiet about small graphs, where a fifth is a handful of pages; the third about
-dense ones, where all pages are linked with most.
-
-Cost: a pass over the degrees, and a name a hub.
-
-A page that is not in a graph: its links, the graph's links with them, the names with its own.
-
-The page gets the last id, ``nodes``. So it stands at the end of every row that it comes into, and
-no other id changes:
-
-    in-links     rows of the pages that it links to get it; its own row: who links to it
-    out-links    rows of the pages that link to it get it; its own row: what it links to
-    either way   both; a page that is linked with it both ways gets it twice, and is twice in its
-                 row, the in-link first (``graph/links.py``)
-
-Draws are keyed by ids, so walks over these links are those of a graph that has the page for its
-last one.
-
-Cost: a copy of the links, in a scratch file where the memory given does not hold it.
+An *unseen page* gets the last id, ``nodes``, so it stands at the end of every row that it comes
+into, and no other id changes. Draws are keyed by ids, so walks over these links are those of a
+graph that has the page for its last one. Cost: a copy of the links, in a scratch file where memory
+does not hold it.
 """
 
 from __future__ import annotations
@@ -58,16 +38,18 @@ from cocite.graph.blocks import (
 )
 from cocite.graph.convert import Exchanged
 from cocite.graph.links import out_links
-from cocite.graph.name_files import TITLES_DATA, Titles, names_of, open_titles, take_title_files
-from cocite.graph.names import (
-    MAX_NODES,
+from cocite.graph.name_files import (
     NAME_FILES,
     NAME_KINDS,
-    Names,
-    checked_id,
+    TITLES_DATA,
+    Titles,
+    names_of,
+    open_titles,
     sides_text,
     take_name_files,
+    take_title_files,
 )
+from cocite.graph.names import MAX_NODES, Names, checked_id
 from cocite.storage import Access, DeclaredFiles, Facts, Scratch, Store, evict
 
 if TYPE_CHECKING:
@@ -118,9 +100,8 @@ class Graph(Exchanged):
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Graph:
         """Open the directory ``path``, or a copy of what lies at a URL that fsspec reads; nothing
-        is read but its manifest. Whatever is computed from
-        it first compares its files with their checksums (:meth:`check`), unless ``verify`` is
-        false.
+        is read but its manifest. Whatever is computed from it first compares its files with their
+        checksums (:meth:`check`), unless ``verify`` is false.
 
         Raises :class:`~cocite.errors.NotAStore`, :class:`~cocite.errors.WrongFormat` or
         :class:`~cocite.errors.Damaged`.
@@ -222,8 +203,6 @@ class Graph(Exchanged):
         """The pages that link to more than a fifth of all pages, or that as many link to, those
         with the most links first; none in small graphs, and dense ones (``graph/graph.py``).
         """
-        # a question asks for none
-
         return hubs_of(self.in_offsets, self.out_degrees, self.names)
 
     @cached_property
@@ -256,11 +235,9 @@ class Graph(Exchanged):
             raise self._damaged(f"its links point outside of it: {fault}")
 
     def _weights_are_positive(self) -> bool:
-        fine = True
-        for weights in self.store.through(WEIGHTS, _PIECE):
-            # NaN is neither; infinity is not below itself.
-            fine = fine and bool(weights.min() > 0) and bool(weights.max() < np.inf)
-        return fine
+        # NaN is neither; infinity is not below itself.
+        pieces = self.store.through(WEIGHTS, _PIECE)
+        return all(bool(each.min() > 0) and bool(each.max() < np.inf) for each in pieces)
 
     def _damaged(self, what: str) -> Damaged:
         return Damaged(
@@ -353,8 +330,6 @@ _SHARE = 5
 """One of so many pages is the share that a hub has more than."""
 _NAMED = 3
 """So many are named in a sentence."""
-_DEGREE_PIECE = 1 << 16
-"""Nodes that are looked at at a time."""
 
 
 class Hub(NamedTuple):
@@ -375,9 +350,9 @@ def hubs_of(
     nodes = out_degrees.size
     least = max(LEAST, 2 * int(in_offsets[-1]) / max(1, nodes))
     found = []
-    for low in range(0, nodes, _DEGREE_PIECE):
-        outs = out_degrees[low : low + _DEGREE_PIECE].astype(np.int64)
-        ins = np.diff(in_offsets[low : low + _DEGREE_PIECE + 1]).astype(np.int64)
+    for low in range(0, nodes, _PIECE):
+        outs = out_degrees[low : low + _PIECE].astype(np.int64)
+        ins = np.diff(in_offsets[low : low + _PIECE + 1]).astype(np.int64)
         most = np.maximum(ins, outs)
         for at in np.flatnonzero((most * _SHARE > nodes) & (most >= least)).tolist():
             found.append((-int(most[at]), low + at, int(ins[at]), int(outs[at])))
@@ -423,24 +398,23 @@ class UnseenPage:
     into_weights: NDArray[np.float32]
 
     def row(self, way: str) -> tuple[Ids, NDArray[np.float32]]:
-        """Its own row, ``in``, ``out`` or ``any``, and the weights in it."""
-        if way == "in":
-            return self.into, self.into_weights
-        if way == "out":
-            return self.out, self.out_weights
-        ids = np.concatenate((self.into, self.out))
-        order = np.argsort(ids, kind="stable")
-        return ids[order], np.concatenate((self.into_weights, self.out_weights))[order]
+        """Its own row, ``in``, ``out`` or ``any``, and the weights in it. A page that is linked
+        with it both ways is twice in it, the in-link first.
+        """
+        ins, outs = (self.into, self.into_weights), (self.out, self.out_weights)
+        return ins if way == "in" else outs if way == "out" else _merged(ins, outs)
 
     def rows(self, way: str) -> tuple[Ids, NDArray[np.float32]]:
         """The pages whose rows it comes into, ascending, and the weights there."""
-        if way == "in":
-            return self.out, self.out_weights
-        if way == "out":
-            return self.into, self.into_weights
-        ids = np.concatenate((self.out, self.into))  # of theirs, an in-link comes first, too
-        order = np.argsort(ids, kind="stable")
-        return ids[order], np.concatenate((self.out_weights, self.into_weights))[order]
+        ins, outs = (self.into, self.into_weights), (self.out, self.out_weights)
+        return outs if way == "in" else ins if way == "out" else _merged(outs, ins)
+
+
+def _merged(*rows: tuple[Ids, NDArray[np.float32]]) -> tuple[Ids, NDArray[np.float32]]:
+    """Two rows as one, ascending; of equal ids that of the first row stands first."""
+    ids, weights = (np.concatenate(each) for each in zip(*rows, strict=True))
+    order = np.argsort(ids, kind="stable")
+    return ids[order], weights[order]
 
 
 def with_page(links: Links, page: UnseenPage, way: str, memory: int, scratch: Scratch) -> Links:

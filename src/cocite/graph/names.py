@@ -1,39 +1,45 @@
 """Names of nodes: by id, name, beginning, part and likeness, without loading them all.
 
-Two forms on disk (``storage/FORMAT.md``):
+:class:`Resolver` is the one search behind all commands, completion, the server and Python. A node
+matches by its name or its title, whichever is better:
 
-* *text*: front-coded blocks of 16 names in order of id; sorted 32-bit hashes (the high half of
-  XXH3-64) with their ids for the way back; and, if some names are URLs and ids therefore
-  not in the order of names, the ids in that order, for prefix search.
-* *integers*: the sorted values; or nothing at all if they are 0 to n - 1.
+    0  it is the text, as it is written
+    1  it is the text in another spelling (``graph/spelling.py``): case, accents, underscores, codes
+    2  it begins with the text
+    3  one of its words begins with the text
+    4  it contains the text
+    5  name and title together contain each of its words
 
-A lookup by name costs a binary search and the decoding of one block; about 10 to 20 bytes a name.
+Of equal matches, nodes with more in-links come first, then smaller ids. Where nothing matches,
+names that are spelt nearly so are suggested. Cost: a pass over names and titles, some 3 million a
+second; a text of fewer than 3 characters is looked for at the beginnings of names alone where there
+are many, and so is any text without ``passes``.
 """
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import copy
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, overload
+from urllib.parse import quote, unquote
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
+from cocite.deadline import check
 from cocite.errors import Damaged, UnknownNode, UsageError
-from cocite.graph.spelling import CODED_BLOCK, coded_texts
-from cocite.storage import DeclaredFiles, Facts, Store, evict
+from cocite.graph.spelling import SCAN_LIMIT, NameQuery
+from cocite.storage import evict
 
 if TYPE_CHECKING:
-    from cocite.graph.resolver import TitlesLike
     from cocite.graph.sides import Sides
 
 
 MAX_NODES = 2**32 - 1
 """Ids are uint32, and the last of those means none."""
+Ids = NDArray[np.uint32]
 _PIECE = 1 << 12
 """Names that are looked through at a time."""
 _SHOWN = 3
@@ -92,6 +98,16 @@ INTEGERS = NodeLabels(None)
 """Of names that were whole numbers."""
 
 
+class NamedTitles(Protocol):
+    """The titles of the same nodes (``graph/name_files.py``)."""
+
+    def containing(self, text: str) -> Ids:
+        """The ids of those whose titles contain ``text``, ascending."""
+
+    def of(self, ids: NDArray[Any]) -> list[str]:
+        """The titles of ``ids``."""
+
+
 class Names(ABC):
     """The names of ``len(names)`` nodes. Iteration yields them in order of id."""
 
@@ -104,7 +120,7 @@ class Names(ABC):
     sides: Sides | None = None
     """The two sides of a bipartite table, if the nodes are of such; each is a range of ids."""
 
-    titles: Callable[[], TitlesLike | None] = staticmethod(lambda: None)
+    titles: Callable[[], NamedTitles | None] = staticmethod(lambda: None)
     """The titles of the nodes, opened when a name is asked for that is not there: it may be one."""
 
     in_links: Callable[[NDArray[np.uint32]], NDArray[np.int64]] = staticmethod(
@@ -198,9 +214,6 @@ class Names(ABC):
         """What is to be said of a name, ``text``, that is not there; raises :class:`Damaged` if it
         is there and was not found. Without ``passes`` only what takes no pass over all names.
         """
-        from cocite.graph.resolver import Resolver
-        from cocite.graph.spelling import SCAN_LIMIT
-
         self.stored.see_that_none_is(text)
         resolver, passes = Resolver(self), passes and len(self) <= SCAN_LIMIT
         matches = resolver.matches(text, passes=passes) if text.strip() else None
@@ -233,8 +246,6 @@ class Names(ABC):
         the same (``graph/spelling.py``), or, ``plain``, in any case only. Reads all names: some 3
         million a second.
         """
-        from cocite.graph.spelling import NameQuery
-
         return NameQuery(text, plain=plain).among(self._texts, self._count, _PIECE)
 
     def evict(self) -> None:
@@ -242,11 +253,9 @@ class Names(ABC):
         evict(*(value for value in vars(self).values() if isinstance(value, np.ndarray)))
 
     def suggest(self, name: str, limit: int = 5, *, passes: bool = True) -> list[str]:
-        """Names that ``name`` may have meant (``graph/resolver.py``). Without ``passes`` only what
+        """Names that ``name`` may have meant (:class:`Resolver`). Without ``passes`` only what
         takes no pass over all names.
         """
-        from cocite.graph.resolver import Resolver
-
         return Resolver(self).suggest(name, limit, passes=passes)
 
     @abstractmethod
@@ -287,285 +296,109 @@ class Names(ABC):
         return ids
 
 
-# -- names -------------------------------------------------------------------------------
+# -- search ------------------------------------------------------------------------------
 
 
-NAME_FILES = "names."
-"""All files of the names begin so; an index holds copies of them."""
-
-NAME_KINDS = "text", "integers", "dense"
-"""What names can be."""
-
-DATA, BLOCKS = "names.data", "names.blocks"
-HASHES, BY_HASH, BY_NAME = "names.hashes", "names.by_hash", "names.by_name"
-VALUES = "names.values"
-_FILES: dict[str, dict[str, str]] = {
-    "dense": {},
-    "integers": {VALUES: "<u8[n]"},
-    "text": {
-        DATA: "|u1[bytes]",
-        BLOCKS: "<u8[b]",
-        HASHES: "<u4[n]",
-        BY_HASH: "<u4[n]",
-        BY_NAME: "<u4[n]",
-    },
-}
-_INTEGER = re.compile("[0-9]{1,20}")
+_FOLD_LIMIT = 300_000
+"""Names that are looked through in any spelling that means the same."""
+_LEAST_PART, _FEW = 3, 50_000
+"""Characters of a part that says something, and names of which shorter parts are looked for."""
+_SAME, _PREFIX, _WORDS, _NONE = 1, 2, 5, 9
+_MOST_WORDS = 8
 
 
-class IntegerNames(Names):
-    """Names that are integers; ``values`` is None if every name is its own id."""
+@dataclass(frozen=True)
+class Matches:
+    """Nodes, best first: ``ids`` uint32[m], ``ranks`` int8[m] as above, and whether it is their
+    titles that match, and not their names, bool[m].
+    """
 
-    def __init__(
-        self, count: int, values: NDArray[np.uint64] | None, path: Path | str = ""
-    ) -> None:
-        super().__init__(count)
-        self._values, self._path = values, path
-
-    @property
-    def dense(self) -> bool:
-        """Whether every name is its own id."""
-        return self._values is None
-
-    def values(self) -> NDArray[np.uint64]:
-        """uint64[count], ascending: the integers themselves."""
-        return np.arange(self._count, dtype=np.uint64) if self._values is None else self._values
-
-    def _texts(self, ids: NDArray[Any]) -> list[str]:
-        ids = self._check(ids)
-        values = ids if self._values is None else self._values[ids]
-        return list(map(str, values.tolist()))
-
-    def _find(self, name: str) -> int | None:
-        if not _INTEGER.fullmatch(name) or str(int(name)) != name:
-            return None
-        place = self._place(int(name))
-        return place if place < self._count and self._value(place) == int(name) else None
-
-    def _found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
-        """Of an array of whole numbers all at once."""
-        if not isinstance(names, np.ndarray) or names.dtype.kind not in "iu" or not self._count:
-            return super()._found(names)
-        wanted = np.where(names < 0, 0, names).astype(np.uint64)
-        places: NDArray[Any] = wanted
-        there = wanted < self._count
-        if self._values is not None:
-            places = np.searchsorted(self._values, wanted)
-            there = self._values[np.minimum(places, self._count - 1)] == wanted
-        return np.where(there & (names >= 0), places, -1).astype(np.int64)
-
-    def see_that_none_is(self, name: str) -> None:
-        """See in another way than :meth:`find` that no node is called so."""
-        if self._values is not None and bool((self._values[1:] <= self._values[:-1]).any()):
-            raise self.damaged()
-
-    def damaged(self) -> Damaged:
-        """What is to be said of names that cannot be as they are."""
-        return _damaged(self._path)
-
-    def _value(self, place: int) -> int:
-        return place if self._values is None else int(self._values[place])
-
-    def _place(self, value: int) -> int:
-        """How many names are smaller than ``value``."""
-        if self._values is None:
-            return min(value, self._count)
-        if value >= 2**64:
-            return self._count
-        return int(np.searchsorted(self._values, np.uint64(value)))
-
-    def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
-        if not _INTEGER.fullmatch(prefix):
-            return np.arange(0 if prefix else min(limit, self._count))
-        low, width, count = int(prefix), 1, 0
-        found: list[NDArray[np.int64]] = []
-        while low < 2**64 and count < limit and str(low // width) == prefix:
-            begin, end = self._place(low), self._place(low + width)
-            found.append(np.arange(begin, min(end, begin + limit - count)))
-            count += found[-1].size
-            if low == 0:
-                break
-            low, width = low * 10, width * 10
-        return np.concatenate(found) if found else np.empty(0, np.int64)
-
-    def similar(self, name: str, limit: int) -> list[str]:
-        """Names that are spelt most like one, nearest first."""
-        if not _INTEGER.fullmatch(name):
-            return []
-        place = self._place(int(name))
-        around = range(max(0, place - limit), min(self._count, place + limit))
-        near = sorted(around, key=lambda i: (abs(self._value(i) - int(name)), i))
-        return self._texts(np.array(near[:limit], np.int64))
+    ids: Ids
+    ranks: NDArray[np.int8]
+    titled: NDArray[np.bool_]
 
 
-class TextNames(Names):
-    """Names that are text, in the form this module's banner describes."""
+class Resolver:
+    """Find nodes by text."""
 
-    def __init__(self, count: int, store: Store) -> None:
-        super().__init__(count)
-        self._path = store.path
-        self._data = store.array(DATA)
-        self._blocks = store.array(BLOCKS)
-        self._hashes = store.array(HASHES)
-        self._by_hash = store.array(BY_HASH)
-        self._by_name = store.array(BY_NAME) if store.has(BY_NAME) else None
+    def __init__(self, names: Names) -> None:
+        self._names, self._stored = names, names.stored
+        self._titles: NamedTitles | None = names.titles()
 
-    def _texts(self, ids: NDArray[Any]) -> list[str]:
-        found = coded_texts(self._data, self._blocks, self._check(ids))
-        if found is None:
-            raise self.damaged()
-        return found
+    def find(self, text: str, among: range | None = None, *, passes: bool = True) -> int | None:
+        """The node that is meant without doubt: the one that is called so, or else the only one
+        whose name or title is the text in another spelling. None if there is none.
+        """
+        node = self._stored.find(text)
+        if node is not None or not text.strip() or not passes or len(self._stored) > SCAN_LIMIT:
+            return node
+        found = self.matches(text, among)
+        same = found.ids[found.ranks <= _SAME]
+        return int(same[0]) if same.size == 1 else None
 
-    def damaged(self) -> Damaged:
-        """What is to be said of names that cannot be as they are."""
-        return _damaged(self._path)
+    def matches(self, text: str, among: range | None = None, *, passes: bool = True) -> Matches:
+        """All nodes that match, of some ids if ``among`` is given; all of these without a text."""
+        short = len(text) < _LEAST_PART and len(self._stored) > _FEW
+        if not text:
+            ids = np.arange(len(self._stored), dtype=np.uint32)
+        elif short or not passes:
+            ids = self._beginning(text, among)
+        else:
+            ids = self._containing(text)
+            if not ids.size and len(words := text.split()) > 1:
+                for word in words[:_MOST_WORDS]:
+                    these = self._containing(word)
+                    ids = these if word is words[0] else np.intersect1d(ids, these)
+        if among is not None:
+            ids = ids[(ids >= among.start) & (ids < among.stop)]
+        wanted, mark = NameQuery(text), ""
+        if among is not None and (sides := self._stored.sides) is not None:
+            mark = "" if text.startswith(sides.mark) else sides.mark
+        by_name, by_title = np.zeros((2, ids.size), np.int8)
+        for low in range(0, ids.size if text else 0, _PIECE):
+            check()
+            some = slice(low, low + _PIECE)
+            names = self._stored.names(ids[some])
+            by_name[some] = [wanted.how(name.removeprefix(mark)) for name in names]
+            by_title[some] = _NONE
+            if self._titles is not None:
+                by_title[some] = list(map(wanted.how, self._titles.of(ids[some])))
+        ranks = np.minimum(np.minimum(by_name, by_title), _WORDS)
+        order = np.lexsort((ids, -self._names.in_links(ids), ranks))
+        return Matches(ids[order], ranks[order], (by_title < by_name)[order])
 
-    def _nodes(self, ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Ids out of a file: each is looked at before it is one."""
-        if ids.size and int(ids.max()) >= self._count:
-            raise self.damaged()
-        return ids
+    def suggest(
+        self, text: str, limit: int = 5, *, passes: bool = True, matches: Matches | None = None
+    ) -> list[str]:
+        """Names that ``text`` may have meant: itself written otherwise (URL-encoded, blanks as
+        underscores, a scheme before it, the mark of a side), the best matches, then the names that
+        are spelt most like it. ``matches`` are those of the text, if they are known.
+        """
+        stored = self._stored
+        under = text.replace(" ", "_")
+        spellings = {under, unquote(text), f"http://{text}", f"https://{text}"}
+        spellings |= {quote(each, errors="surrogatepass") for each in (text, under)}
+        if stored.sides is not None:
+            spellings.add(stored.sides.mark + text)
+        found = sorted(s for s in spellings if s != text and stored.find(s) is not None)
+        few = passes and len(stored) <= SCAN_LIMIT
+        if len(found) < limit and text.strip():
+            matches = matches or self.matches(text, passes=few)
+            enough = len(text) >= _LEAST_PART
+            ids = matches.ids if enough else matches.ids[matches.ranks <= _PREFIX]
+            found += stored.names(ids[: limit + len(found)])
+        if len(found) < limit and passes:
+            found += stored.similar(text, limit)
+        return list(dict.fromkeys(found))[:limit]
 
-    def by_hash(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """The hashes of all names, ascending, and the id of each."""
-        if bool((self._hashes[1:] < self._hashes[:-1]).any()):
-            raise self.damaged()
-        return self._hashes, self._nodes(self._by_hash)
+    def _containing(self, text: str) -> Ids:
+        """The ids of those whose names or titles contain a text, ascending."""
+        ids = self._stored.containing(text, plain=len(self._stored) > _FOLD_LIMIT)
+        return ids if self._titles is None else np.union1d(ids, self._titles.containing(text))
 
-    def _find(self, name: str) -> int | None:
-        wanted = np.uint32(name_hash(name.encode("utf-8", "surrogatepass")))
-        low = int(np.searchsorted(self._hashes, wanted))
-        high = int(np.searchsorted(self._hashes, wanted, side="right"))
-        for node in self._by_hash[low:high].tolist():
-            if node >= self._count:
-                raise self.damaged()
-            found = self._text(node)
-            if found == name:
-                return int(node)
-            if name_hash(found.encode()) != wanted:
-                raise self.damaged()
-        return None
-
-    def _found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
-        """All at once: the first name of each hash is mostly the one, and else it is looked for."""
-        texts = list(map(str, names))
-        hashes = (name_hash(text.encode("utf-8", "surrogatepass")) for text in texts)
-        wanted = np.fromiter(hashes, np.uint32, len(texts))
-        places = np.minimum(np.searchsorted(self._hashes, wanted), self._count - 1)
-        if not self._count:
-            return np.full(len(texts), -1, np.int64)
-        ids = self._nodes(self._by_hash[places])
-        each = zip(texts, ids.tolist(), self._texts(ids), strict=True)
-        found = (i if text == name else self._find(text) for text, i, name in each)
-        return np.fromiter((-1 if i is None else i for i in found), np.int64, len(texts))
-
-    def see_that_none_is(self, name: str) -> None:
-        """See in another way than :meth:`find` that no node is called so."""
-        wanted = name.encode("utf-8", "surrogatepass")
-        rank = self._first(lambda other: other >= wanted)
-        if rank < self._count and self._text(self._ranked(rank)) == name:
-            raise self.damaged()
-
-    def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
-        begin, end = self._beginning(prefix)
-        if but is None:
-            return self.ranked(np.arange(begin, min(end, begin + limit)))
-        first, last = (min(max(place, begin), end) for place in self._beginning(but))
-        before = np.arange(begin, min(first, begin + limit))
-        behind = np.arange(last, min(end, last + limit))
-        return self.ranked(np.concatenate((before, behind))[:limit])
-
-    def _beginning(self, prefix: str) -> tuple[int, int]:
-        """Where the names stand that begin so: together, as behind them come only larger ones."""
-        wanted = prefix.encode("utf-8", "surrogatepass")
-        begin = self._first(lambda name: name >= wanted)
-        return begin, self._first(lambda name: name[: len(wanted)] > wanted)
-
-    @property
-    def has_order(self) -> bool:
-        """Whether ids are in another order than names, which is stored then."""
-        return self._by_name is not None
-
-    def ranked(self, ranks: NDArray[Any]) -> NDArray[Any]:
-        """The ids of the names that have so many names before them."""
-        return ranks if self._by_name is None else self._nodes(self._by_name[ranks])
-
-    def _ranked(self, rank: int) -> int:
-        return int(self.ranked(np.array([rank]))[0])
-
-    def _first(self, reached: Callable[[bytes], bool]) -> int:
-        """The lowest rank whose name satisfies a condition that then stays true."""
-        low, high = 0, self._count
-        while low < high:
-            middle = (low + high) // 2
-            if reached(self._text(self._ranked(middle)).encode()):
-                high = middle
-            else:
-                low = middle + 1
-        return low
-
-    def similar(self, name: str, limit: int) -> list[str]:
-        """Names that are spelt most like one, nearest first."""
-        from cocite.graph.spelling import SCAN_LIMIT
-        from cocite.kernels.names import distances
-
-        wanted = name.encode("utf-8", "replace")
-        if not 1 <= len(wanted) <= 64 or self._count > SCAN_LIMIT:
-            # Too long, or too many to compare: those that stand around the place it would have.
-            place = self._first(lambda other: other >= wanted)
-            around = range(max(0, place - limit // 2), min(self._count, place + limit))
-            return self._texts(np.array([self._ranked(rank) for rank in around], np.int64))
-        out = np.empty(self._count, np.int32)
-        distances(self._data, self._blocks, self._count, np.frombuffer(wanted, np.uint8), out)
-        best = np.argsort(out, kind="stable")[: 10 * limit]
-        best = best[out[best] <= max(2, len(wanted) // 2)]
-        # Of equally distant names, first those that begin alike: people get beginnings right.
-        ranked = sorted(
-            zip(out[best].tolist(), self._texts(best), strict=True),
-            key=lambda pair: (pair[0], -_alike(pair[1].lower(), name.lower())),
-        )
-        return [other for _, other in ranked[:limit]]
-
-
-def _damaged(path: Path | str) -> Damaged:
-    return Damaged(
-        f"{path}: its names are damaged; see: cocite verify {path}. Copy it again from where it "
-        "was whole, or build it again"
-    )
-
-
-def _alike(first: str, second: str) -> int:
-    """How many characters two names begin with in common."""
-    pairs = zip(first, second, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
-
-
-def name_hash(name: bytes) -> int:
-    """The high half of XXH3-64: what names are found by."""
-    return xxhash.xxh3_64_intdigest(name) >> 32
-
-
-def take_name_files(files: DeclaredFiles, kind: str, count: int) -> None:
-    """See that the files of ``count`` names of a kind are as declared; raises :class:`Damaged`."""
-    files.take(_FILES[kind], {"n": count, "b": -(-count // CODED_BLOCK)}, optional=(BY_NAME,))
-
-
-def sides_text(facts: Facts, nodes: int) -> Sides | None:
-    """What a manifest says of the sides of its nodes; None if they are of one kind."""
-    if "sides" not in facts:
-        return None
-    from cocite.graph.sides import sides_of  # other graphs do not wait for it
-
-    return sides_of(facts, nodes)
-
-
-def open_names(store: Store) -> Names:
-    """The names held by a graph or an index."""
-    facts = Facts(store.facts, f"{store.path}: the manifest")
-    kind, count = facts.text("names", NAME_KINDS), facts.whole("nodes")
-    if kind == "text":
-        names = TextNames(count, store)
-        names.sides = sides_text(facts, count)
-        names.note = "" if names.sides is None else names.sides.note
-        return names
-    return IntegerNames(count, None if kind == "dense" else store.array(VALUES), store.path)
+    def _beginning(self, text: str, among: range | None) -> Ids:
+        """The ids of those whose names begin so, as it is written, ascending."""
+        sides = self._stored.sides
+        if sides is not None and among is not None and among.start == 0:
+            text = sides.mark + text.removeprefix(sides.mark)
+        return self._stored.with_prefix(text)

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links, rows_fault
 from cocite.graph.graph import Graph, GraphInfo, Hub
-from cocite.graph.name_files import take_title_files
-from cocite.graph.names import MAX_NODES, NAME_KINDS, sides_text, take_name_files
+from cocite.graph.name_files import NAME_KINDS, sides_text, take_name_files, take_title_files
+from cocite.graph.names import MAX_NODES
 from cocite.graph.sides import Sides
 from cocite.results import Document
 from cocite.storage import DeclaredFiles, Facts, Manifest, Store, evict, kind_of
@@ -97,11 +97,6 @@ class GraphBlock:
             fault = "" if sound else "some of its weights are not positive"
         if fault:
             raise Damaged(f"{store.path} is damaged: {fault}. Cut the graph again")
-
-    @property
-    def edges(self) -> int:
-        """Links of the block."""
-        return self.sources.size
 
 
 @dataclass(frozen=True)
@@ -300,8 +295,8 @@ class GraphDocument(Document):
         sources, left_out = graph.store.facts["sources"], graph.store.facts.get("excluded")
         titles = None if graph.titles is None else graph.store.facts["titles"]
         path, info = str(graph.path), graph.info()
-        told = graph.digest, graph.hubs, sources, left_out, titles, graph.sides
-        return cls(path, info, weighted, *told, _blocks(graph))
+        found = graph.digest, graph.hubs, sources, left_out, titles, graph.sides
+        return cls(path, info, weighted, *found, _blocks(graph))
 
     def facts(self) -> dict[str, Any]:
         """All facts side by side."""

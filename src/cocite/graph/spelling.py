@@ -4,12 +4,10 @@ r"""Texts of names: how they are decoded and compared, and what is in none of th
 blanks, how many blanks, percent-encoding and the accents of Latin letters make no difference,
 everything else does. No name has controls (U+0000 to U+001F, U+007F to U+009F: a terminal or a page
 would act on them) or turns (U+202A to U+202E, U+2066 to U+2069: they turn the direction of the text
-that follows, so that a name looks like another one, CVE-2021-42574). Marks of direction (U+200E,
-U+200F, U+061C) and joiners (U+200C, U+200D) are part of how names are written, and stay.
-
-Blanks at the ends of a name (U+0020) are no part of it, whatever it is read from: nobody sees them,
-and columns of fixed width are full of them. Two names that differ by nothing else are one node,
-which is said. Names of files are looked at by ``kernels/text.py``; this is for Python and DuckDB.
+that follows, so that a name looks like another one, CVE-2021-42574). Marks of direction and joiners
+are part of how names are written, and stay. Blanks at the ends of a name (U+0020) are no part of
+it: columns of fixed width are full of them. Names in files are cleaned by ``kernels/text.py``; this
+is for Python and DuckDB.
 
 Cost: a lookup decodes one block; some 3 million short names are compared a second, and 300,000 that
 have codes or accents. Source: https://www.unicode.org/reports/tr9/, 2.1 to 2.5; .../tr36/.
@@ -28,9 +26,7 @@ from numpy.typing import NDArray
 
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 _WIDE = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
-"""What no text has (``graph/spelling.py``): a terminal or a table would read it as more than
-text.
-"""
+"""What no text has, in UTF-8."""
 CODED_BLOCK = 16
 """Texts of a block: ``kernels/names.py`` has it, too, and is not imported for it."""
 
@@ -146,16 +142,13 @@ def _how(name: str, wanted: str) -> int:
 # -- unnamed -----------------------------------------------------------------------------
 
 
-_UNNAMED_CONTROLS = "\x00-\x1f\x7f-\x9f"
-_TURNS = "\u202a-\u202e\u2066-\u2069"
-REFUSED = _UNNAMED_CONTROLS + _TURNS
+_CONTROLS, _TURNS = "\x00-\x1f\x7f-\x9f", "\u202a-\u202e\u2066-\u2069"
+REFUSED = _CONTROLS + _TURNS
 """Ranges of a regular expression."""
 REFUSED_SQL = r"^ *$|[\x00-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
 """A pattern of DuckDB, for names of blanks alone, too."""
 PADDED = "(name LIKE ' %' OR name LIKE '% ')"
 """A condition of DuckDB."""
-
-_CONTROLS, _TURN = re.compile(f"[{_UNNAMED_CONTROLS}]"), re.compile(f"[{_TURNS}]")
 
 
 def trimmed(name: str) -> str:
@@ -165,10 +158,10 @@ def trimmed(name: str) -> str:
 
 def turn_in(text: str) -> str:
     """What is wrong with ``text``, in words, if it turns the direction of writing; else empty."""
-    found = _TURN.search(text)
+    found = re.search(f"[{_TURNS}]", text)
     return f"U+{ord(found[0]):04X}, which turns the direction of text" if found else ""
 
 
 def refused_in(text: str) -> str:
     """What is in ``text`` that no name has, in words; empty if there is nothing of the kind."""
-    return "a control character" if _CONTROLS.search(text) else turn_in(text)
+    return "a control character" if re.search(f"[{_CONTROLS}]", text) else turn_in(text)

@@ -27,17 +27,15 @@ from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.exclude import write_some_names
 from cocite.graph.links import NO_LINKS, links_of, opposite
-from cocite.graph.name_files import TITLE_FILES, write_some_titles
-from cocite.graph.names import NAME_FILES
+from cocite.graph.name_files import NAME_FILES, TITLE_FILES, write_some_titles
 from cocite.graph.sides import Sides
 from cocite.index.cluster import ClusterBuild, SampleWork
 from cocite.index.layouts.contract import PartPlan
-from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.memory_plan import MemoryPlan, Progress
 from cocite.index.layouts.reader import is_sampled
 from cocite.index.layouts.rows.texts import TextFiles, Texts
 from cocite.index.manifest import PASSED_OVER, diagonal_bytes, index_facts, write_diagonal
-from cocite.index.part import PartBuild, Progress
-from cocite.index.parts import FinishedShards, ShardedPart, WholePart, shard_samples
+from cocite.index.parts import CarriedShards, PartBuild, ShardedPart, WholePart, shard_samples
 from cocite.index.plan import ASKS, BuildOptions, PageFilter
 from cocite.index.reports import BuildReport, IndexEstimate, too_wide
 from cocite.index.stored import StoredIndex
@@ -139,7 +137,7 @@ class IndexBuild:
         work.fit(replace(own, back=own) if plan.direction == "both" else own)
         return ShardedPart(work, links, samples, kept, self._spread)
 
-    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, FinishedShards | None]:
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, CarriedShards | None]:
         """Which samples a part draws, and which older ones it keeps."""
         return self._options.numbers, None
 

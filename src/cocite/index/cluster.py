@@ -1,37 +1,14 @@
-"""The shards of a build, made by the nodes of a cluster.
+"""The samples of a part as a value, and their shards made by the nodes of a cluster.
 
-Each is a piece of work of its own (``index/cluster.py``), which a node does with all of its
-threads: it opens the graph, makes the samples, and writes shard and note where the draft is; so
-bytes are those of one machine, a shard whose node is lost is made elsewhere, and a build whose
-driver is killed goes on with the shards that are there.
+    SampleWork(graph's path and digest, a part's plan, sample numbers, resources, folder)
 
-A node sees the graph and the draft by their paths, on a disk that all share, or it does not:
+holds no links and no open files. Whoever gets it makes the same bytes: this build, or a node that
+opens the graph, compares its digest, and writes a shard and its note where the draft is. So a shard
+whose node is lost is made elsewhere, and a build that was killed goes on with the shards there.
 
-    graph    given by URL, it is copied once to each node (``io/remote.py``)
-    shards   go by a folder at a URL (``staging_url``), from where the driver takes them into the
-             draft, compared with the checksums in their notes; what is taken is removed there
-
-A draft shows that it is the very one by a file with a name that nobody can guess.
-
-Cost: a node checks the graph and turns links round once for a build, not for each shard.
-
-The work of making samples, as a value: whoever gets it, and wherever, makes the same bytes.
-
-    SampleWork(graph's path and digest, a part's plan, sample numbers, means, folder)
-
-It holds no links and no open files: pickled it is one or two kilobytes. A build makes its own
-samples by it, with links that its parts share; another process, or another machine that sees the
-graph, opens the graph for itself, sees by the digest that it is the very one, and plans its memory
-by the same means. One shard at a time:
-
-    pickle.loads(sent).of(range(32, 48)).write()
-
-A shard is its file, and a note beside it (members, digests) that is written after it. Whatever made
-them, a build that finds both in its draft goes on behind them.
-
-Cost: as ``index/layouts/batch_maker.py``; a worker of its own checks the graph, by a pass over its
-files, once a process, and turns its links round for the direction ``out``. Samples that a builder
-makes ``together`` had better be of one shard.
+A node sees graph and draft by their paths, on a disk that all share; or the graph is given by URL
+and copied once to each node, and shards go by a folder at a URL (``staging_url``), from where they
+are taken, compared with their notes. Cost: a node checks the graph once for a build.
 """
 
 from __future__ import annotations

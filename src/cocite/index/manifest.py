@@ -2,29 +2,11 @@
 
 The parts of an index follow from its measure and, for each component, a direction, a layout and
 settings (``index/plan.py``). So a manifest is not believed: the parts that a build with the same
-choices would have are made, and the manifest must say the same of them. What the names of files
-begin with comes from the measure, never from the manifest.
+choices would have are made, and the manifest must say the same of them. Files are compared with
+what the parts' layouts declare; their names come from the measure, never from the manifest.
 
-Cost: none but the manifest; no file is opened.
-
-What an index of SimRank may hold beside its samples: the diagonal that refined answers need.
-
-    in.diagonal   <f4[n, 1 + LIMITS]: D, and the limits of levels 1, 2, ...
-
-for the part of that direction, with what its certificate says in the manifest, under the name of
-the file. It depends on the graph and the decay only, not on the samples: few of those suffice
-beside it.
-
-The files of an index, compared with what its parts' layouts declare.
-
-    names...        those of the graph's kind of names (``graph/names.py``)
-    titles...       those of the graph, if it has any (``graph/name_files.py``)
-    since           of an index with samples of several graphs
-    wanted          of an index that keeps some pages of its graph only
-    in....          those of each part's layout; shards of samples by number
-    in.diagonal     where refined answers are ready
-
-Cost: none but the manifest; no file is opened.
+An index of SimRank may hold the diagonal that refined answers need, ``in.diagonal``, which depends
+on the graph and the decay only. Cost: none but the manifest; no file is opened.
 """
 
 from __future__ import annotations
@@ -39,8 +21,8 @@ import numpy as np
 from cocite.engine.certificate import LIMITS, Diagonal, SweepReport
 from cocite.errors import Damaged, UsageError
 from cocite.graph.blocks import Links
-from cocite.graph.name_files import take_title_files
-from cocite.graph.names import MAX_NODES, NAME_KINDS, sides_text, take_name_files
+from cocite.graph.name_files import NAME_KINDS, sides_text, take_name_files, take_title_files
+from cocite.graph.names import MAX_NODES
 from cocite.index.layouts.contract import SHARD, PartPlan, shard_number
 from cocite.index.layouts.reader import format_of, is_sampled, sampled_format
 from cocite.index.layouts.snapshots import SINCE, Generation, generations_of

@@ -1,21 +1,13 @@
 """Joining indexes that hold different samples of one graph into one, as if it had been built so.
 
 A sample is a function of (graph, measure, length, seed, its number), so indexes of the same graph
-and settings that were built of different numbers, wherever, are pieces of one index. What is
-joined is cut into shards as a build cuts them; graph and order of the indexes do not matter, and
-the result is that of one build, to the byte.
+and settings with different numbers are pieces of one index: the result is that of one build, to the
+byte. The numbers must follow each other, none twice and none missing; an index that has lost shards
+needs just the lost numbers. Parts without samples, names and diagonals must be equal. An index that
+was refreshed is refused: its samples are of several graphs.
 
-The numbers must follow each other: none twice, none missing. An index that has lost shards
-(``index/stored.py``) holds the others, so that one with just the lost numbers makes it whole; where
-parts have lost different shards, what one index still has of a number fits with what the other has.
-Parts without samples, names, and what is made ready for refined answers follow from the graph, and
-must be equal. Samples of an index that was refreshed are of several graphs, in ids of the newest:
-no build makes such, and they are refused.
-
-Every sample is compared with its digest on the way, every other file with its checksum. The result
-grows beside its place and takes its name when it is whole; a merge that stops leaves nothing.
-
-Cost: a pass over all files. Memory: a piece of a file; samples are mapped.
+Every sample is compared with its digest, every other file with its checksum. Cost: a pass over all
+files. Memory: a piece of a file; samples are mapped.
 """
 
 from __future__ import annotations
@@ -35,10 +27,10 @@ from cocite.graph.name_files import TITLE_FILES
 from cocite.index.cluster import write_shard
 from cocite.index.layouts.batch_maker import Blob
 from cocite.index.layouts.contract import DIGESTS, MEMBERS, is_shard, shard_file
+from cocite.index.layouts.memory_plan import Progress
 from cocite.index.layouts.part import Shard, StoredPart
 from cocite.index.layouts.reader import is_sampled
 from cocite.index.manifest import index_facts
-from cocite.index.part import Progress
 from cocite.index.parts import shard_samples
 from cocite.index.plan import BuildOptions
 from cocite.index.stored import StoredIndex, in_runs, numbers_in_words, redraw_command

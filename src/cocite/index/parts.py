@@ -1,25 +1,19 @@
-"""A part made sample by sample on all cores, written in shards, resumable at each shard.
+"""Parts in the making: samples in shards, resumed at each shard; or arrays, written in one go.
 
-What is to be made is a value (``index/cluster.py``), done here on the threads of this process, or
-by the nodes of a cluster (``index/cluster.py``). A shard file appears under its name when its bytes
-are on the disk; a small note beside it is written after it. A build that stops, however it stops,
-loses the shard it was in. Run again with the same settings on the same graph it takes up what is
-there, whoever made it, and ends with the bytes it would have had: samples depend on (graph,
-measure, length, seed, number) only.
+A shard file appears under its name when its bytes are on the disk, and a small note follows it. A
+build that stops, however it stops, loses the shard it was in. Run again with the same settings on
+the same graph it takes up what is there, whoever made it, and ends with the bytes it would have
+had: a sample depends on (graph, measure, length, seed, number) only. A part that is made in one go
+is made again if its note is missing.
 
 Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its
 turn (``index/layouts/memory_plan.py``).
-
-A part made in one go: arrays written as streams, noted when they are whole.
-
-A build that was interrupted in such a part makes it again; one that was interrupted behind it finds
-the note and keeps it.
 """
 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -27,6 +21,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocite.cluster import in_order
 from cocite.deadline import clock
@@ -36,16 +31,31 @@ from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.index.cluster import ClusterBuild, Note, SampleWork, read_note, write_shard
 from cocite.index.layouts.batch_maker import Blob, Maker, WholeBuilder
-from cocite.index.layouts.contract import DIGESTS, MEMBERS, PartPlan
-from cocite.index.layouts.reader import sampled_format, whole_builder
-from cocite.index.part import PartBuild, PartEstimate, Progress
+from cocite.index.layouts.contract import DIGESTS, MEMBERS, PartPlan, shard_file
+from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
+from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.reader import sampled_builder, sampled_format, whole_builder
 from cocite.measures import SAMPLES
 from cocite.resources import Resources, Watch, own_memory
-from cocite.storage import ArrayWriter, Entry, checksum, disk, staged_file
+from cocite.storage import (
+    Access,
+    ArrayWriter,
+    Entry,
+    advise,
+    checksum,
+    copy_array,
+    disk,
+    evict,
+    staged_file,
+)
 
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
 MOST_SHARDS = 512
 """Every shard is a mapped file, and a process may open about a thousand."""
+
+
+_MOST_LINKED = 256
+"""Shards that are kept as they are; were there more, they are written anew, fuller."""
 
 
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
@@ -63,37 +73,102 @@ def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
     return shard
 
 
-class FinishedShards(ABC):
-    """The older samples of a part that is refreshed (``index/refresh.py``)."""
+class CarriedShards:
+    """The samples of a part that stay: their shards linked, or written in the ids of now."""
 
-    numbers: range
-    """Those of its samples; what is drawn follows behind them."""
-    shards: Sequence[range]
-    """How they are cut into shards."""
+    def __init__(
+        self,
+        part: StoredPart,
+        numbers: range,
+        ids: Callable[[], NDArray[np.uint32]],
+        same: bool,
+        nodes: int,
+        shard: int,
+        threads: int,
+    ) -> None:
+        self.numbers = numbers
+        self._part, self._ids, self._nodes, self._threads = part, ids, nodes, threads
+        self._base = part.freshness.numbers.start
+        begins = [self._base + each.first for each in part.shards]
+        found = [
+            range(begin, begin + each.samples)
+            for begin, each in zip(begins, part.shards, strict=True)
+        ]
+        whole = [each for each in found if same and each.start >= numbers.start]
+        self._begins = begins
+        self._linked = set(whole) if len(whole) <= _MOST_LINKED else set[range]()
+        self.shards: Sequence[range] = list(_cut(numbers, self._linked, shard))
 
-    @abstractmethod
     def link(self, shard: range, path: Path) -> Note | None:
-        """Give the file of a shard that stays as it is the name ``path``; returns its note, None if
-        it does not stay.
-        """
+        """Link a shard that stays as it is, and say what its note would; None if it does not."""
+        if shard not in self._linked:
+            return None
+        store, name = self._part.store, self._part.prefix + shard_file(shard.start)
+        entry = store.manifest.files[name]
+        store.require(name)
+        disk.remove(path)
+        try:
+            disk.link(store.path / name, path)
+        except OSError:
+            copy_array(store.path / name, path, entry)
+        places = slice(shard.start - self._base, shard.stop - self._base)
+        counts, digests = self._part.array(MEMBERS)[places], self._part.array(DIGESTS)[places]
+        note = {"members": counts.tolist(), "digests": digests.tolist()}
+        return {"entry": entry.to_json(), **note}
 
-    @abstractmethod
     def makers(self) -> list[Maker]:
-        """One a thread."""
+        """One a thread; raises :class:`Damaged` if what is to be carried over is not whole."""
+        part, ids = self._part, self._ids()
+        for shard, begin in zip(part.shards, self._begins, strict=True):
+            numbers = range(begin, begin + shard.samples)
+            if numbers.stop > self.numbers.start and numbers not in self._linked:
+                advise(Access.THROUGH, shard.words)
+                part.store.require(part.prefix + shard_file(begin))
+        carry = sampled_builder(part.layout).carrier(ids, self._nodes, part.settings)
+
+        def make(sample: int) -> Blob:
+            number = bisect_right(self._begins, sample) - 1
+            shard = part.shards[number]
+            try:
+                return carry(shard.words, shard.blobs[sample - self._begins[number]])
+            except IndexError as error:
+                raise part.damaged(shard.first) from error
+            finally:
+                evict(shard.words)
+
+        return [make] * self._threads
 
 
-class ShardedPart(PartBuild):
+def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
+    """The numbers cut into shards: those that are linked, and runs between them."""
+    ends = {each.start: each.stop for each in linked}
+    start = numbers.start
+    while start < numbers.stop:
+        after = min((first for first in ends if first > start), default=numbers.stop)
+        stop = ends.get(start, min(start + shard, after))
+        yield range(start, stop)
+        start = stop
+
+
+class ShardedPart:
     """A part of samples: those of the ``work``, in shards of so many, and before them those
     ``kept``. ``links`` gives those of the part's direction when they are needed, as parts share
     them. With ``spread`` the nodes of a cluster draw them.
     """
+
+    fit: MemoryPlan | None = None
+    """How the work fits its memory, once that is planned."""
+    live_steps = 0
+    """Steps that walks made, of the samples made in this run."""
+    traffic: Traffic | None = None
+    """What blocks that live apart have sent each other, in this run."""
 
     def __init__(
         self,
         work: SampleWork,
         links: Callable[[], Links],
         shard: int,
-        kept: FinishedShards | None = None,
+        kept: CarriedShards | None = None,
         spread: ClusterBuild | None = None,
     ) -> None:
         self._spread = spread
@@ -263,8 +338,12 @@ class ShardedPart(PartBuild):
 # -- whole -------------------------------------------------------------------------------
 
 
-class WholePart(PartBuild):
-    """A part that is made in one go. ``links`` gives those of its direction."""
+class WholePart:
+    """A part that is made in one go, node by node. ``links`` gives those of its direction."""
+
+    fit: MemoryPlan | None = None
+    live_steps = 0
+    traffic: Traffic | None = None
 
     def __init__(
         self,
@@ -329,3 +408,7 @@ class WholePart(PartBuild):
     def publish(self) -> dict[str, Entry]:
         """Nothing is left to do."""
         return self._files
+
+
+PartBuild = ShardedPart | WholePart
+"""A part in the making, in the draft's directory: samples or nodes are its ``units``."""

@@ -1,27 +1,13 @@
-"""What an index is to be made of, checked once: a measure, a direction, a layout, settings.
+"""What an index is made of, checked once: a measure, a direction, a layout, settings.
 
 An index is a sum of *parts*. A measure has one for a single direction; for ``both`` one of each,
-with weight 1/2, so that a score stays in the measure's range and a node and itself still score what
-they did. A measure that looks at both at once (``Measure.joint``), such as P-Rank, which adds the
-two up inside its recursion, has one part all the same. A blend (``measures/blend.py``) has the
-parts of each of its components, their weights multiplied by the component's.
+with weight 1/2, so that a score stays in the measure's range. A measure that looks at both at once
+(``Measure.joint``), such as P-Rank, has one part all the same. A blend (``measures/blend.py``) has
+the parts of its components, their weights multiplied by the component's.
 
-The settings of a question to an index: what is given, what the index takes by default, the rest.
-
-What meetings are worth (``measures/meeting_weight.py``) may be kept with an index as the default of
-its questions; a ``meeting_weight`` or a decay given with a question goes before it. So may any
-other setting of a question (``asks``), such as those that ``cocite tune`` has chosen. Numbers are
-as many as the walks of the index have steps, the longest ones if parts differ; functions are asked
-for as many.
-
-Cost: what was checked once is remembered, so that a question checks it for nothing.
-
-Which pages an index keeps, if not all: those with a prefix, those that a list names.
-
-Names that no node has are left out: lists come from elsewhere, and the web of a day has a part of
-them. How many were found is told.
-
-Cost: a look-up a name; a binary search a prefix.
+An index may keep defaults of its questions: ``meeting_weight``, and others (``asks``), such as
+``cocite tune`` has chosen; what is given with a question overrides them. It may keep some pages
+only (:class:`Keep`): those with a prefix, those in a list, of which unknown names are left out.
 """
 
 from __future__ import annotations

@@ -1,27 +1,14 @@
 """Refreshing an index: some samples are drawn from the graph as it is now, the oldest retire.
 
-Samples that stay are carried over into the ids of the new graph: nodes that are gone are taken out,
-nodes that are new stand nowhere in them (``index/layouts/snapshots.py`` says who knows whom).
-Shards of which everything stays, ids too, are linked and not written again. Fresh samples have
-numbers that were never used, so they are independent of all that were ever drawn. Parts without
-samples are made anew, whole; so is what is made ready for refined answers.
+Samples that stay are carried over into the ids of the new graph, blob by blob; shards of which
+everything stays, ids too, are linked. Fresh samples have numbers that were never used, so they are
+independent of all others. Parts without samples, and what refined answers need, are made anew.
 
-An index whose newest samples are of this very graph is not refreshed, unless ``force``: a command
-that is repeated, as it was killed when it had published, would retire as many samples once more.
+An index whose newest samples are of this very graph stays as it is, unless ``force``: a command
+that is repeated would retire as many samples once more. In all else a refresh is a build.
 
-The new generation grows in a directory beside the index and takes its name at once when it is
-whole: the old one answers until then, and who has it open keeps it. It is a build in all else
-(``index/build.py``), resumed as one.
-
-Cost: the fresh samples as in any build, and one pass over the others. Memory: that of a build; to
-carry samples over, a blob and 8 bytes a node for each thread; 64 bytes a node to match names.
-
-Samples of an index that stay when it is refreshed: linked, or written in the ids of now.
-
-Shards of which everything stays, ids too, are linked and not written again; of others, what is left
-is carried over, blob by blob, checked before it is read.
-
-Cost: one pass over what is not linked; a blob and 8 bytes a node for each thread.
+Cost: the fresh samples as in any build, and one pass over the others that are not linked. Memory:
+that of a build; for each thread a blob and 8 bytes a node; 64 bytes a node to match names.
 """
 
 from __future__ import annotations
@@ -29,8 +16,6 @@ from __future__ import annotations
 import datetime
 import math
 import os
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -44,19 +29,16 @@ from cocite.constants import NOWHERE
 from cocite.engine.certificate import SweepReport
 from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.name_files import TITLE_FILES, match_names
-from cocite.graph.names import NAME_FILES
+from cocite.graph.name_files import NAME_FILES, TITLE_FILES, match_names
 from cocite.graph.sides import Sides
 from cocite.index.build import IndexBuild
-from cocite.index.cluster import ClusterBuild, Note
-from cocite.index.layouts.batch_maker import Blob, Maker
-from cocite.index.layouts.contract import DIGESTS, MEMBERS, PartPlan, is_shard, shard_file
-from cocite.index.layouts.part import StoredPart
-from cocite.index.layouts.reader import is_sampled, sampled_builder, sampled_format
+from cocite.index.cluster import ClusterBuild
+from cocite.index.layouts.contract import PartPlan, is_shard
+from cocite.index.layouts.memory_plan import Progress
+from cocite.index.layouts.reader import is_sampled, sampled_format
 from cocite.index.layouts.rows.texts import OldTexts, Texts
 from cocite.index.layouts.snapshots import MOST_NUMBERS, SINCE, Generation
-from cocite.index.part import Progress
-from cocite.index.parts import FinishedShards, ShardedPart
+from cocite.index.parts import CarriedShards, ShardedPart
 from cocite.index.plan import BuildOptions, PageFilter
 from cocite.index.reports import BuildReport, IndexEstimate
 from cocite.index.stored import StoredIndex
@@ -64,88 +46,7 @@ from cocite.index.verify import part_faults
 from cocite.io.remote import is_url
 from cocite.options.build import RefreshOptions
 from cocite.resources import Resources, format_size
-from cocite.storage import Access, ArrayWriter, Entry, Store, advise, copy_array, disk, evict
-
-_MOST_LINKED = 256
-"""Shards that are kept as they are; were there more, they are written anew, fuller."""
-
-
-class Carried(FinishedShards):
-    """The samples of a part that stay: their shards linked, or written in the ids of now."""
-
-    def __init__(
-        self,
-        part: StoredPart,
-        numbers: range,
-        ids: Callable[[], NDArray[np.uint32]],
-        same: bool,
-        nodes: int,
-        shard: int,
-        threads: int,
-    ) -> None:
-        self.numbers = numbers
-        self._part, self._ids, self._nodes, self._threads = part, ids, nodes, threads
-        self._base = part.freshness.numbers.start
-        begins = [self._base + each.first for each in part.shards]
-        found = [
-            range(begin, begin + each.samples)
-            for begin, each in zip(begins, part.shards, strict=True)
-        ]
-        whole = [each for each in found if same and each.start >= numbers.start]
-        self._begins = begins
-        self._linked = set(whole) if len(whole) <= _MOST_LINKED else set[range]()
-        self.shards: Sequence[range] = list(_cut(numbers, self._linked, shard))
-
-    def link(self, shard: range, path: Path) -> Note | None:
-        """Link a shard that stays as it is, and say what its note would; None if it does not."""
-        if shard not in self._linked:
-            return None
-        store, name = self._part.store, self._part.prefix + shard_file(shard.start)
-        entry = store.manifest.files[name]
-        store.require(name)
-        disk.remove(path)
-        try:
-            disk.link(store.path / name, path)
-        except OSError:
-            copy_array(store.path / name, path, entry)
-        places = slice(shard.start - self._base, shard.stop - self._base)
-        counts, digests = self._part.array(MEMBERS)[places], self._part.array(DIGESTS)[places]
-        note = {"members": counts.tolist(), "digests": digests.tolist()}
-        return {"entry": entry.to_json(), **note}
-
-    def makers(self) -> list[Maker]:
-        """One a thread; raises :class:`Damaged` if what is to be carried over is not whole."""
-        part, ids = self._part, self._ids()
-        for shard, begin in zip(part.shards, self._begins, strict=True):
-            numbers = range(begin, begin + shard.samples)
-            if numbers.stop > self.numbers.start and numbers not in self._linked:
-                advise(Access.THROUGH, shard.words)
-                part.store.require(part.prefix + shard_file(begin))
-        carry = sampled_builder(part.layout).carrier(ids, self._nodes, part.settings)
-
-        def make(sample: int) -> Blob:
-            number = bisect_right(self._begins, sample) - 1
-            shard = part.shards[number]
-            try:
-                return carry(shard.words, shard.blobs[sample - self._begins[number]])
-            except IndexError as error:
-                raise part.damaged(shard.first) from error
-            finally:
-                evict(shard.words)
-
-        return [make] * self._threads
-
-
-def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
-    """The numbers cut into shards: those that are linked, and runs between them."""
-    ends = {each.start: each.stop for each in linked}
-    start = numbers.start
-    while start < numbers.stop:
-        after = min((first for first in ends if first > start), default=numbers.stop)
-        stop = ends.get(start, min(start + shard, after))
-        yield range(start, stop)
-        start = stop
-
+from cocite.storage import Access, ArrayWriter, Entry, Store
 
 # -- refresh -----------------------------------------------------------------------------
 
@@ -344,7 +245,7 @@ class RefreshBuild(IndexBuild):
         """An array of a part of the index."""
         return next(part for part in self._old.parts if part.prefix == prefix).array(name)
 
-    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, FinishedShards | None]:
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, CarriedShards | None]:
         if not self.retained:
             return self.drawn, None
         part = next(part for part in self._old.parts if part.prefix == plan.prefix)
@@ -355,7 +256,7 @@ class RefreshBuild(IndexBuild):
         threads = min(self._means.threads, max(1, self._room_for(each) - 2))
         ids = lambda: self._ids  # noqa: E731 - made when it is first needed
         same = self._same
-        return self.drawn, Carried(part, numbers, ids, same, self.nodes, shard, threads)
+        return self.drawn, CarriedShards(part, numbers, ids, same, self.nodes, shard, threads)
 
     def _room_for(self, each: int) -> int:
         """How many blobs fit the memory; raises :class:`ResourceError` if not two."""

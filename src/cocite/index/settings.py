@@ -1,18 +1,14 @@
 """A file that says what an index is made of, for people to change: measure, direction, settings.
 
     measure = "psimrank"
-    direction = "both"              left out: the measure's own; so is layout
-    unweighted = true               left out: weights count, if there are any
+    direction = "both"              optional, as are layout and unweighted
 
     [settings]
     samples = 200                   of the index
-    hubs = "idf"
-    decay = 0.8                     of its questions: kept with the index, which takes it unless
-                                    a question says otherwise
+    decay = 0.8                     of its questions: kept with the index as their default
 
-It is TOML. ``cocite tune`` writes it, with what it found in comments; ``cocite index --settings``
-takes it, and what is given beside it goes before it, but for another measure. What is not known is
-refused, with what is.
+``cocite tune`` writes it, with what it found in comments; ``cocite index --settings`` takes it, and
+options beside it override it, except another measure. Unknown keys are refused.
 """
 
 from __future__ import annotations

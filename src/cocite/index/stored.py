@@ -1,24 +1,14 @@
 """An index on disk, opened: its parts, their shards of samples, the names of the nodes.
 
-Samples that an index has lost: shards that are missing, cut, or found to be damaged.
-
-Samples are independent, so those that are left are an index of their own: scores are means over
-them, and intervals go by their number. Of a shard that is missing or has another size this is known
-when the index is opened; of one that points outside of itself, when a question meets it; of a bit
-that changed, when it is verified. Everything else of an index cannot be spared.
-
-A lost shard is made again by itself, and put in its place:
+Samples are independent, so an index that has lost shards answers from the others: scores are means
+over those, and intervals go by the part that has the fewest. A shard that is missing or cut is
+found when the index is opened, one that points outside of itself by a question, a changed bit by
+``cocite verify``. No other file can be spared. Lost samples are built alone and merged:
 
     cocite index GRAPH -o PATCH --measure NAME --sample-range 16..31 ...   the settings of the index
     cocite merge INDEX PATCH -o INDEX --overwrite
 
-An index that was refreshed has samples of graphs that are gone. All its samples are drawn anew:
-
-    cocite refresh INDEX GRAPH --fraction 1 --force
-
-Parts of an index lose samples independently of each other. A score takes those of each part that
-are there; its interval goes by the part that has the fewest, which is never too narrow: a sum of
-independent terms of which none has more weight than they all would have then.
+or, where an index was refreshed: ``cocite refresh INDEX GRAPH --fraction 1 --force``.
 """
 
 from __future__ import annotations

@@ -1,18 +1,12 @@
-"""Whether the files of a part hold what ``storage/FORMAT.md`` says, beyond that checksums fit.
+"""Checking every byte of a store, and whether its files hold what ``storage/FORMAT.md`` says.
 
-Checksums tell chance. Who signs a file of his own makes them fit: so ``cocite verify`` goes through
-what is in the files, too, and so does what copies rows out of them into new ones. Kernels check for
-themselves, as they go, whatever could lead them out of an array.
+Each file is read in full and compared with its checksum, and the manifest's facts with those of a
+store of its kind. Checksums reveal chance, not an enemy who signs files of his own: so if all fit,
+the contents are compared with the format, too. What lies in the directory and is no part of the
+store is named; nothing reads it, so it is no fault.
 
-Cost: a pass over the files, in numpy; a sample at a time, at most four times its size in memory.
-
-Checking every byte of a store: each file is read in full and compared with its checksum, and
-what its manifest tells with what a store of its kind has. If all fit, what is in the files is
-compared with what the format says (``graph/exclude.py``, ``index/verify.py``): checksums tell
-chance, and not an enemy who signs. What is in the directory and no part of the store is told, too:
-nothing reads it, so it is no fault.
-
-Cost: two or three passes over all files, in pieces, and a sample of walks at a time.
+Cost: two or three passes over all files, in pieces; a sample at a time, at most four times its size
+in memory.
 """
 
 from __future__ import annotations

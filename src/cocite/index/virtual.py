@@ -2,7 +2,7 @@
 
 The draft gets the last id. What the samples say of it is drawn along the links with it, by the keys
 of the index's samples; links are read with it; lists, rings and features are made where they are
-needed (``layouts/drawn``). So answers are those of an index of the graph with the page.
+needed (``layouts/*/on_the_fly.py``). So answers are those of an index of the graph with the page.
 
 Of an index that was refreshed all samples are drawn from the newest graph. An index that keeps some
 pages only is refused: the draft may link to others.
@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from cocite.errors import Damaged, UsageError
 from cocite.graph import Graph
-from cocite.graph.blocks import Links
 from cocite.graph.graph import NamesAndOne, UnseenPage
-from cocite.graph.links import DIRECTIONS
-from cocite.index.layouts.on_the_fly import DraftEnds, DraftPart, Ends
+from cocite.graph.links import DIRECTIONS, links_of
+from cocite.index.layouts.on_the_fly import DraftEnds, DraftPart, LinksOf, made_once
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.snapshots import Freshness
 from cocite.index.stored import StoredIndex
@@ -36,36 +36,30 @@ class Drafts:
                 f"{stored.store.path} keeps {stored.kept.in_words(stored.nodes)}: a draft may link "
                 "to others. Ask an index of all pages"
             )
-        self.stored, self.means = stored, means
-        self._graph, self._ends = graph, list[Ends]()
+        self._stored, self._means, self._find = stored, means, graph
+        self._links = made_once(
+            lambda way, weighted: links_of(self._graph, way, means.memory, weighted=weighted)
+        )
         self._cached: list[dict[str, Any]] = [{} for _ in stored.parts]
 
-    def _links(self, way: str, weighted: bool) -> Links:
-        """Those of the graph."""
-        if not self._ends:
-            graph = self._graph()
-            graph.check()
-            self._ends.append(Ends(graph, self.means))
-        return self._ends[0](way, weighted)
+    @cached_property
+    def _graph(self) -> Graph:
+        found = self._find()
+        found.check()
+        return found
 
     def __call__(self, page: UnseenPage, name: str) -> UnseenIndex:
         """The index with a page of this name."""
-        return UnseenIndex(self.stored, page, name, self._parts(page))
-
-    def _parts(self, page: UnseenPage) -> tuple[DraftPart, ...]:
-        shared = DraftEnds(self._links, page, self.means)
-        parts = []
-        for part, kept in zip(self.stored.parts, self._cached, strict=True):
-            ends = shared
-            if part.layout == "links":
-                ends = DraftEnds(_own(part), page, self.means)
+        shared, parts = DraftEnds(self._links, page, self._means), []
+        for part, kept in zip(self._stored.parts, self._cached, strict=True):
+            own = DraftEnds(_own(part), page, self._means) if part.layout == "links" else shared
             facts = {name: getattr(part, name) for name in StoredPart.__dataclass_fields__}
             facts |= {"nodes": part.nodes + 1, "freshness": _of_one(part.freshness)}
-            parts.append(DraftPart(**facts, ends=ends, built=part, kept=kept))
-        return tuple(parts)
+            parts.append(DraftPart(**facts, ends=own, built=part, kept=kept))
+        return UnseenIndex(self._stored, page, name, tuple(parts))
 
 
-def _own(part: StoredPart) -> Callable[[str, bool], Links]:
+def _own(part: StoredPart) -> LinksOf:
     """The links that a part holds."""
     return lambda way, weighted: part.links(way)
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from cocite.cluster.threads import Team, in_order
 from cocite.errors import CociteError
 from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, Links, cut_blocks
-from cocite.graph.names import VALUES
+from cocite.graph.name_files import VALUES
 from cocite.io.readers import Found, ReadOptions, Source, reader_of
 from cocite.io.readers.contract import Progress, Together
 from cocite.io.readers.sources import LOOK

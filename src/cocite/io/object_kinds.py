@@ -364,6 +364,15 @@ def kind_of_object(value: object) -> Kind | None:
     return None
 
 
+def of_library(value: Any, library: str) -> Any:
+    """Return an object that is no table, of a library; raise :class:`UsageError` for another."""
+    kind = kind_of_object(value)
+    if kind is None or kind.library != library:
+        (name,) = (each.name for each in KINDS if each.library == library and not each.table)
+        raise UsageError(f"{type(value).__name__} is not {name.replace('the', 'a', 1)}")
+    return value
+
+
 def links_of(value: Any, wanted: TableRequest, *, tables: bool = False) -> ObjectInput:
     """The links in an object; only ``tables``, and rows, where it is said so.
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from cocite.errors import NotAStore, OutputExists, StoreError, UsageError
 from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links, cut_evenly
 from cocite.graph.graph import Graph
-from cocite.graph.name_files import TITLE_FILES
-from cocite.graph.names import NAME_FILES
+from cocite.graph.name_files import NAME_FILES, TITLE_FILES
 from cocite.graph.partitions import (
     BLOCK,
     BLOCKED,

@@ -38,7 +38,7 @@ from cocite.io.readers import (
     reader_of,
 )
 from cocite.io.readers.contract import IS_WEB, Progress, Reported
-from cocite.io.readers.html.reader import PagesFound, report_to
+from cocite.io.readers.crawl.captures import PagesFound, report_to
 from cocite.io.readers.parquet import ParquetInput
 from cocite.io.readers.sql import SqlSource
 from cocite.io.readers.text import TextInput

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from cocite.errors import InputError
 from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, WeightFacts
 from cocite.graph.excluded import nothing_left
-from cocite.graph.name_files import joined_names, write_text_names
-from cocite.graph.names import BY_NAME, VALUES
+from cocite.graph.name_files import BY_NAME, VALUES, joined_names, write_text_names
 from cocite.graph.sides import SIDES, Sides
 from cocite.io.readers.contract import Progress, ReadOptions
 from cocite.storage import ArrayWriter, Entry
@@ -193,7 +192,9 @@ def _write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict
                 values.write(piece)
         files[VALUES] = values.finished
     elif kind == "text":
-        files |= write_text_names(directory, tables, map(joined_names, tables.text_names()))
+        files |= write_text_names(
+            directory, tables.sort_hashes, map(joined_names, tables.text_names())
+        )
         if tables.has_urls():
             with ArrayWriter(directory / BY_NAME, np.uint32) as by_name:
                 for ids in tables.ids_by_name():

@@ -133,7 +133,7 @@ def _certain(values: Any, most: Any, numbers: Any) -> Any:
 @helper
 def tell(times: Any, weights: Any, worth: Any, numbers: Any, grains: Any, out: Any) -> Any:
     """Fill the rows of ``out`` from ``times`` uint8[samples, hits] and scores in ``grains``; the
-    others are those of ``trees_answer.answer``. Returns how many hits stand in their order for
+    others are those of ``trees.answer``. Returns how many hits stand in their order for
     certain.
     """
     samples, hits = times.shape

@@ -1,28 +1,14 @@
 """Groups of nodes that share a min-hash: listing them, and asking them.
 
-For every ring k = 1, ..., length of a sample the nodes are grouped by their winner, the node that
-is first in their k-step neighbourhood (``kernels/ring_rows.py``). A sample's row of ``blobs`` says
-where in ``words`` its cells begin, ``length`` to a node: where in its groups the node's own begins,
-ring after ring, NOWHERE if it is alone; where the groups begin; their words p; and the length. A
-group is its winner, its size, and its nodes, ascending.
+For every ring k = 1, ..., length of a sample the nodes are grouped by their winner
+(``kernels/ring_rows.py``). A row of ``blobs`` says where in ``words`` a sample's cells begin,
+``length`` to a node (where in the groups the node's own begins, NOWHERE if it is alone), where the
+groups begin, their words p, and the length. A group is its winner, its size, and its nodes.
 
-What two nodes share in a sample is a mask: bit k - 1 is set if they are in one group of ring k.
-``table`` uint64[2**length, 2] holds what a mask is worth, and its square, as fixed-point numbers.
-Squares need the mask of the whole sample: ``marks`` uint32[nodes] keeps each node's, with the
-sample's number above it, while ring after ring adds the difference that a bit makes.
-
-Cost: listing is five passes over the nodes a ring, two of them at random. A pair reads a cache line
-or two a sample and node; relatives read the node's groups, some 4 ns a member.
+What two nodes share is a mask: bit k - 1 is set if they are in one group of ring k. ``table``
+uint64[2**length, 2] holds what a mask is worth, and its square, as fixed-point numbers. Cost:
+listing is five passes over the nodes a ring; relatives read the node's groups, some 4 ns a member.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
-
-Adding up what shards of samples told of a node: codes of whom it meets, sample by sample.
-
-A code is what one sample says of a pair in few bits: the step at which two walks meet, or the mask
-of the rings in which two nodes match. What codes are worth is looked up in a table of fixed-point
-numbers, as the readers of files do, so that sums are theirs to the bit, in whatever order shards
-answered.
-
-Cost: a look into a small table for each candidate and sample.
 """
 
 from __future__ import annotations
@@ -43,18 +29,18 @@ _SHIFT, _LOW = np.uint32(16), np.uint32(0xFFFF)
 
 @kernel
 def list_groups(
-    winners: U32s, ring: I64, begins: OutU32s, cells: OutU32s2, group: OutU32s, at: U64
+    winners: U32s, nodes: U32s, ring: I64, begins: OutU32s, cells: OutU32s2, group: OutU32s, at: U64
 ) -> U64:
     """List the groups of one ring from word ``at`` of ``group`` on.
 
-    ``winners`` uint32[nodes]; ``begins`` uint32[the graph's nodes] is scratch; column ``ring`` of
-    ``cells`` uint32[nodes, length] receives where each node's group begins. Returns where the next
+    ``winners`` uint32[k] are those of ``nodes``, ascending; of the nodes from 0 on if that is
+    empty. ``begins`` is scratch, uint32 of all that may win; column ``ring`` of ``cells`` uint32[k,
+    length] receives where each node's group begins, NOWHERE if it is alone. Returns where the next
     ring's begin.
     """
-    nodes = winners.size
     begins[:] = _ZERO32
-    for node in range(nodes):
-        begins[winners[node]] += _ONE32
+    for i in range(winners.size):
+        begins[winners[i]] += _ONE32
     for winner in range(begins.size):
         size = begins[winner]
         begins[winner] = NOWHERE
@@ -63,42 +49,13 @@ def list_groups(
             group[at] = np.uint32(winner)
             group[at + _ONE64] = _ZERO32  # counts up while the nodes are put down
             at += np.uint64(size) + _TWO64
-    for node in range(nodes):
-        begin = begins[winners[node]]
-        cells[node, ring] = begin
+    for i in range(winners.size):
+        begin = begins[winners[i]]
+        cells[i, ring] = begin
         if begin != NOWHERE:
             size = group[np.uint64(begin) + _ONE64]
-            group[np.uint64(begin) + _TWO64 + np.uint64(size)] = np.uint32(node)
-            group[np.uint64(begin) + _ONE64] = np.uint32(size + _ONE32)
-    return at
-
-
-@kernel
-def list_pairs(pairs: U32s2, begins: OutU32s, cells: OutU32s, group: OutU32s) -> U64:
-    """List the groups of one ring of some winners, a block's, from the beginning of ``group``.
-
-    ``pairs`` uint32[k, 2]: winner, counted from the block's first node, and node, nodes ascending;
-    ``begins`` uint32[the block's nodes] is scratch; ``cells`` uint32[k] receives where the group of
-    each pair's node begins, NOWHERE if it is alone. Returns how many words the groups take.
-    """
-    at = _ZERO64
-    begins[:] = _ZERO32
-    for i in range(pairs.shape[0]):
-        begins[pairs[i, 0]] += _ONE32
-    for winner in range(begins.size):
-        size = begins[winner]
-        begins[winner] = NOWHERE
-        if size > _ONE32:
-            begins[winner] = np.uint32(at)
-            group[at] = np.uint32(winner)
-            group[at + _ONE64] = _ZERO32  # counts up while the nodes are put down
-            at += np.uint64(size) + _TWO64
-    for i in range(pairs.shape[0]):
-        begin = begins[pairs[i, 0]]
-        cells[i] = begin
-        if begin != NOWHERE:
-            size = group[np.uint64(begin) + _ONE64]
-            group[np.uint64(begin) + _TWO64 + np.uint64(size)] = pairs[i, 1]
+            node = nodes[i] if nodes.size else np.uint32(i)
+            group[np.uint64(begin) + _TWO64 + np.uint64(size)] = node
             group[np.uint64(begin) + _ONE64] = np.uint32(size + _ONE32)
     return at
 

@@ -1,37 +1,15 @@
-"""Sketches of min-hashes: some bits of a hash of each winner, as bit planes, and asking them.
+"""Min-hashes cut to b bits of a hash of each winner, as bit planes, and asking them.
 
-    sketch(v, sample, ring) = the first b of the 64 bits drawn for v's winner by the key of (sample,
-    ring)
-
-A sample is cut into blocks of 512 nodes. A block holds, ring after ring and bit after bit, a plane
-of 16 words: bit i of word w belongs to node 32 w + i of the block. So 512 nodes are compared by one
-line a bit, and it takes no multiplication, no branch and no table, whatever b.
-
-``tally`` adds the matches of one node with all up in planes too: level j holds bit j of how often
-each node has matched in a ring. ``settle`` makes scores of them; with y the mean over the samples
-of the weights of the rings that match, W their sum, and q = 2**-b the chance that two different
-winners match all the same, the estimate without bias is
+A block of 512 nodes holds, ring after ring and bit after bit, a plane of 16 words: bit i of word w
+belongs to node 32 w + i. So 512 nodes are compared by one line a bit, without a branch or a table.
+``tally`` adds the matches of one node up in planes too: level j holds bit j of the counts;
+``settle`` makes scores of them. With y the mean weight of the rings that match, W their sum, and
+q = 2**-b the chance that different winners match, the estimate without bias is
 
     x = (y - q W) / (1 - q),        variance(x) = variance(y) / (1 - q)**2
 
-A plane is a vector, a cache line, and takes one operation; ``at`` is where one begins in an array
-of words:
-
-    differ(into, words, at, same)     into |= words[at : at + 16] ^ same
-                                      so a bit of ``into`` is set where a plane differs from the
-                                      one word ``same``
-    agree(into)                       into = ~into
-                                      so a bit is set where all planes were the same
-    count_in(plane, at, carry)        adds each bit of ``carry`` to its bit of plane[at : at + 16];
-                                      ``carry`` becomes what is to be added to the next plane
-    spread(found, at, bits, worth)    found[at + i] += worth, for each bit i that is set in ``bits``
-
-``into`` and ``carry`` are uint32[16], ``found`` is uint64. The same as loops takes five to ten
-times as long: the compiler cannot know that arrays do not overlap, and each loop is short.
-
-Cost: tallying reads all planes, b / 8 bytes a node, ring and sample.
-Source: min-hashes: Fogaras, Racz, *Scaling link-based similarity search*, 2.3; cut to b bits: Li,
-Koenig 2010, *b-bit minwise hashing*, with hashes of winners in the place of their lowest bits.
+Planes are vectors (``kernels/_vectors.py``): loops take five to ten times as long. Cost: tallying
+reads b / 8 bytes a node, ring and sample. Source: Li, Koenig 2010, *b-bit minwise hashing*.
 """
 
 from __future__ import annotations
@@ -45,6 +23,10 @@ from cocite.kernels._kernel import JIT, helper, kernel, prefetch
 from cocite.kernels._types import *
 from cocite.kernels.random import draw
 
+# differ(into, words, at, same): into |= words[at : at + 16] ^ same, the same word for all
+# agree(into): into = ~into, so a bit is set where all planes were the same
+# count_in(plane, at, carry): adds ``carry`` to plane[at : at + 16]; it becomes what is carried on
+# spread(found, at, bits, worth): found[at + i] += worth, for each bit i that is set in ``bits``
 if JIT:
     from cocite.kernels._vectors import agree, count_in, differ, spread
 
@@ -113,22 +95,6 @@ def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> 
         _prefetch(words, blobs, other)
         for sample in range(blobs.shape[0]):
             out[sample, i] = np.uint16(_mask(words, blobs[sample], node, other))
-
-
-@kernel
-def add(words: U32s, blobs: U64s2, node: U64, others: U32s, table: U64s2, sums: OutU64s2) -> None:
-    """Add what ``node`` shares with each of ``others`` in the samples of a shard to ``sums``.
-
-    ``others`` uint32[h]; ``sums`` uint64[h, 2]; ``table`` as in ``kernels/minhash.py``.
-    """
-    _prefetch(words, blobs, node)
-    for i in range(others.size):
-        other = np.uint64(others[i])
-        _prefetch(words, blobs, other)
-        for sample in range(blobs.shape[0]):
-            mask = _mask(words, blobs[sample], node, other)
-            sums[i, 0] += table[mask, 0]
-            sums[i, 1] += table[mask, 1]
 
 
 @kernel

@@ -1,20 +1,15 @@
 """Fingerprint trees asked for many pairs: sample by sample, all pairs of one before the next.
 
-tau(u, v) is the largest label between the places of the two, and a 0 is the edge of a tree. With
-every label less one, a 0 being 15, one maximum tells both:
+With every label less one, a 0 being 15, one maximum tells meeting time and edge of a tree:
 
-    most = max over places p in (low, high] of (label[p] - 1) mod 16
-    tau  = most + 1                                               NEVER, if most is 15
+    most = max over places p in (low, high] of (label[p] - 1) mod 16,    tau = most + 1, NEVER if 15
 
-Maxima of blocks of 16 places, and of 2, 4, 8, ... blocks from each on, answer for any two places:
-what is between their blocks takes two looks, and only where that is no edge the rest of the blocks
-is read. They are made anew for each sample, in one pass over its labels.
+Maxima of blocks of 16 places, and of 2, 4, 8, ... blocks from each on, answer for any two places in
+two looks, and only where that is no edge the rest of the blocks is read. They are made anew for
+each sample. Packed trees are unpacked first.
 
-Packed trees are unpacked first, into the same places and labels.
-
-Cost: a pass over the members of each sample, some 0.5 ns each (packed 3 ns and a random access);
-beside it four random accesses a pair and sample: some 30 ns, where a walk from one of the two to
-the other takes a microsecond on webs. Memory: 2 bytes a node; packed 11.
+Cost: 0.5 ns a member of each sample (packed 3 ns and a random access); four random accesses a pair
+and sample, some 30 ns. Memory: 2 bytes a node; packed 11.
 """
 
 from __future__ import annotations

@@ -1,35 +1,16 @@
-"""Compacted walks: one in-link a node and sample, taken at every step, and its transpose.
+"""Walks kept whole, each point once; and compacted walks, one in-link a node and sample.
 
-A sample is the function ``forward``: the node that a walk at v steps to, NOWHERE if it ends there.
-Walks follow it; the children of a node are the nodes that step to it. The walks of u and of y first
-meet at step k where y is k steps below the k-th point of u's walk, but not through the point before
-it, since what is below that has met u's walk already. Cycles are fine: steps are counted.
-
-A sample's row of ``blobs`` says where in ``words`` forward begins; from [1] on, where each
-node's children begin (one more than nodes); from [2] on, the children, ascending; [3] how many
-there are in all; [4] is the length of walks.
-
-Cost: a pair reads two words a step; relatives visit every node less than k steps below the k-th
-point, and all that are exactly k steps below are hits.
-Source: 000, section 3, Algorithm 2. As printed it counts two walks again at every step after they
-have met; here the first meeting counts only.
-
-Walks kept whole: the points of every walk, each stored once however many walks go through it.
-
-Walks that have met go on together, so of a walk only the points before it meets a smaller one are
-its own: ``label - 1`` of them, or as many as it has steps if it never does. The rest is the walk it
-met. In dendrogram order the walks that are one at step t stand side by side, and the first of them
-is the one whose own point that is. So with a label for each place, as ``kernels/trees.py`` has it,
+Of a walk only the points before it meets a smaller one are its own; behind that it is the walk that
+it met. With a label for each place in dendrogram order (``kernels/trees.py``)
 
     path_t(v) = own point t of the nearest place at or before v's whose label is above t, or 0
 
-A sample's row of ``blobs`` says where in ``words`` its arrays begin: position, member, labels (as
-in ``kernels/trees.py``), then in [3] the number of places (all nodes have one), from [4] on
-how many own points each place has, eight to a word, from [5] on where those of every eighth place
-begin, from [6] on the points; [7] is how many points there are.
+A compacted sample is the function ``forward``, the node that a walk at v steps to, and its
+transpose, the children of each node. The walks of u and y first meet at step k where y is k steps
+below the k-th point of u's walk, but not through the point before it.
 
-Cost: a live step of a walk is a word. A point is found by reading labels to the left.
-Source: 000, Algorithm 1 (paths); the arrangement is this project's.
+Cost: a point reads labels to the left; a compact pair two words a step. Source: 000, Algorithms 1
+and 2, the first meeting alone counted; that points are stored once is this project's.
 """
 
 from __future__ import annotations
@@ -261,7 +242,7 @@ def gather(
 ) -> I64:
     """Add up the weights of all relatives of ``node`` over the samples of a shard.
 
-    Arguments and result as for ``trees_lookup.gather``. A sound sample has a node at most once on
+    Arguments and result as for ``trees.gather``. A sound sample has a node at most once on
     each level below another, which bounds the work that a damaged one can make.
     """
     nodes = np.uint32(sums.shape[0])

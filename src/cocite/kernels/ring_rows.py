@@ -18,7 +18,7 @@ import numpy as np
 
 from cocite.kernels._kernel import kernel
 from cocite.kernels._types import *
-from cocite.kernels.random import draw, node_at, place_of
+from cocite.kernels.random import node_at, place_of
 
 _TILE = 128
 _PAD = 16
@@ -81,18 +81,10 @@ def winners(orders: U32s2, rows: U32s2, first: U64, out: OutU32s2) -> None:
 
 
 @kernel
-def match(winners: U32s, node: I64, key: U64, bits: U64, ring: U16, masks: OutU16s) -> None:
-    """Set bit ``ring`` (uint16) of the ``masks`` uint16[nodes] of all whose winner is that of
-    ``node``; or where ``bits`` (uint64) are not 0, whose winner has the same hash of so many.
-    """
-    bit, down = np.uint16(1) << ring, np.uint64(64) - bits
+def match(winners: U32s, node: I64, ring: U16, masks: OutU16s) -> None:
+    """Set bit ``ring`` of the ``masks`` uint16[nodes] of all whose winner is that of ``node``."""
+    bit = np.uint16(1) << ring
     mine = winners[node]
-    if bits == np.uint64(0):
-        for other in range(winners.size):
-            if winners[other] == mine:
-                masks[other] |= bit
-        return
-    own = draw(key, mine) >> down
     for other in range(winners.size):
-        if draw(key, winners[other]) >> down == own:
+        if winners[other] == mine:
             masks[other] |= bit

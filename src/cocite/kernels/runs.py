@@ -1,36 +1,15 @@
-"""Fingerprint trees to runs, packed: what ``index/layouts/trees/format.py`` describes.
+"""Fingerprint trees as packed runs: written, read, and unpacked, to the bit.
 
 A *run* is up to 32 places of a tree, one behind the other, whose members are one node and those
-that follow it, all joined by the same label but the first, whose label is its own. Nodes that met
-nobody are runs without labels, behind all others. A run is one number,
+that follow it, all joined by the same label but the first. Nodes that met nobody are runs without
+labels, behind all others. A run is one number, and where a node is follows from bits by ids:
 
-    first node (w bits) | places - 1 (5) | label of the first (4) | label of the others (4)
-
-with w bits for any node; 0 is the label of a tree's beginning, and stands for others where there
-are none. Runs lie in the order of their places, without room between them. Where a node is, is told
-by where runs begin in the order of *ids*, a bit a node, and which run each of these is:
-
-    directory    of 64 nodes each: how many runs begin before them; a bit for each that begins one,
-                 and one for the end of the nodes
+    run          first node (w bits) | places - 1 (5) | label of the first (4) | of the others (4)
+    directory    of 64 nodes each: how many runs begin before them; a bit for each that begins one
     order        for each run, in ascending order of its first node, its number
 
-``unpack`` is the way back: what was packed, to the bit.
-
-Cost: two passes over the places and one over the nodes; a word a run is written at random.
-Source: this project's; counting the bits before one by blocks is Jacobson 1989.
-
-Reading packed trees: a run by its number, and which run a node is in.
-
-A sample is a row uint64[6]: the addresses of its directory, order and runs (``kernels/runs.py``
-tells what these are), how many runs it has, and how many bits a node takes and the number of a run.
-A run comes as its first node and the *rest*: its size, the label of its first place, and that of
-the others (``inner``). Bits are read by words of 64 on no boundary, which a node or a run and its
-rest always fit; two words behind the last run are there to be read.
-
-Nothing is checked but what the caller needs so as not to read elsewhere: the rank of a run in order
-of ids, and its number, are to be compared with the number of runs.
-
-Cost: a node's run takes three accesses, each known when the one before it is there.
+A sample is a row uint64[6]: the addresses of directory, order and runs, how many runs, the bits of
+a node and of a number. Cost: three accesses to a node's run. Source: counting bits: Jacobson 1989.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Queries on packed trees: sums over all relatives of a node, and when it first meets some others.
+"""Queries on packed trees: sums over all relatives of a node, and when it first meets others.
 
 As in ``kernels/trees.py``, by runs instead of places: what all of a run are worth is told at its
 two ends alone,
@@ -7,16 +7,6 @@ two ends alone,
 
 Sums are whole numbers, so that they are those of the trees to the bit. Which 16 nodes a run begins
 in is noted, and sums are made of those, and of what follows while a run goes on.
-
-Walking outwards the largest label so far tells what a run is worth; it may be another from the
-second of its places on, or, to the left, from the one before the last.
-
-Of others it is asked for the number of their run, and whether they are its first or its last: that
-is enough to know which labels stand between.
-
-``answer`` is that of ``kernels/trees_answer.py``, to the bit: what it returns of hits is
-``kernels/listing.py``. A sum is compared as it comes about and never stored, and becomes a score
-only if it may be among the best k.
 
 Cost: some 3 ns a run, which on webs has five places where trees are large, and 20 nodes more to sum
 up for each that stands alone; for an answer a nanosecond for each of these.
@@ -415,7 +405,7 @@ def answer(
 
     ``table`` is that of ``spread``; ``scratch`` is uint64[nodes + 1] and the marks of
     ``collect``, all zeros before and after, and how far it got. All else, and what is
-    returned, is as for ``trees_answer.answer``; all nodes count as read of a sample.
+    returned, is as for ``trees.answer``; all nodes count as read of a sample.
     """
     changes, marks, eights, progress = scratch
     samples, nodes, begin = table.shape[0], changes.size - 1, np.int64(progress[0])

@@ -1,46 +1,15 @@
-"""Queries on fingerprint trees: when a node first meets some others, and all relatives of one.
+"""Fingerprint trees: laid out in dendrogram order, and asked when nodes first meet.
 
-Samples are rows of ``table``, uint64[samples, 4], whichever files they lie in: the addresses of a
-sample's positions, members and labels, uint32 all, and how many members it has. Labels are eight to
-a word, low half-byte first. A question is one call: what it reads first of each sample is fetched
-for many samples at once.
-
-* tau(u, v) is the largest label between their positions; a 0 between them is a tree's edge. Others
-  are found on one walk to either side of u, which notes where the largest label so far is another;
-  words of labels without such a place are passed in one step.
-* the relatives of u are its tree: outwards from u's position with a running maximum.
-
-Scores are sums of fixed-point weights (2**48 is 1), so that a sum does not depend on its order:
-equal meeting times give equal scores, to the bit, whoever added them up.
-
-Cost: some pairs read a position each and the labels up to the furthest one, a sample; relatives
-read u's tree.
-
-Fingerprint graph to fingerprint trees in dendrogram order.
-
-Every tree of a sample's fingerprint graph is laid out depth first, children by ascending
-(label, node), and each member keeps the label that joins it to the member before it (0 at
-a tree's start). Then the first meeting time is a range maximum:
+A tree is laid out depth first, children by ascending (label, node); each member keeps the label
+that joins it to the one before it, 0 at a tree's start. A subtree attached with label t is complete
+before t, so the first meeting time is a range maximum:
 
     tau(u, v) = max label[i]  for  position(u) < i <= position(v),   none if it crosses a 0
 
-because a subtree attached with label t is complete before t: every label inside it, and
-inside the part of its parent's subtree before it, is below or equal to t.
-
-``extent`` (from ``walk.meet``) says how far into its parent's subtree each node's own
-subtree begins, and a parent is always smaller than its child, so one ascending pass gives
-all positions: linear time, no sort, no recursion. Nodes that met nobody take no room.
-
-``carry_over`` takes nodes out of a layout: what is left meets when it did, as the label between two
-that were next but for them is the largest on the way.
-
-    member  a b c d      label  0 2 1 3        without c:   a b d,  0 2 3
-
-``select`` does the same for most nodes at once, when a sample is made: those that stay are marked
-among the labels, which have four bits of eight, and one pass in place leaves the others out.
-
-Source: 001, section 2.1.1 (fingerprint graph); the order is this project's, after the suffix
-array and its array of longest common prefixes.
+Samples are rows of ``table``, uint64[samples, 4]: the addresses of positions, members and labels,
+uint32 all (eight labels to a word, low half-byte first), and how many members there are. Scores are
+sums of fixed-point weights (2**48 is 1), so that a sum does not depend on its order. Cost: a pair
+reads a position each and the labels between; relatives read the node's tree. Source: 001, 2.1.1.
 """
 
 from __future__ import annotations
@@ -49,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from cocite.constants import NEVER, NOWHERE
+from cocite.constants import GRAINS, NEVER, NOWHERE, ONE, UNFINISHED
 from cocite.kernels._kernel import helper, kernel, prefetch_at, word_at
 from cocite.kernels._types import *
+from cocite.kernels.listing import offer, sort, tell
 
 DAMAGED = -1
 _ZERO32, _ONE32, _TWO32, _THREE32 = np.uint32(0), np.uint32(1), np.uint32(2), np.uint32(3)
@@ -149,7 +119,8 @@ def pack_labels(joined: U8s, out: OutU8s) -> None:
 def carry_over(
     words: U32s, blob: U64s, ids: U32s, position: OutU32s, member: OutU32s, joined: OutU8s
 ) -> I64:
-    """A sample's layout in other ids, without the nodes that are gone.
+    """A sample's layout in other ids, without the nodes that are gone. What is left meets when it
+    did, as the label between two that come together is the largest on the way.
 
     ``words`` and ``blob``, a row, are those of ``kernels/trees.py``; ``ids`` uint32[old
     nodes] is where each node has gone, NOWHERE if it is gone. Fills the others as ``lay_out`` does;
@@ -194,8 +165,8 @@ def carry_over(
 
 
 SOUND = -1
-AT_ONCE = 64
-"""Samples whose beginnings are fetched at a time."""
+AT_ONCE, _FEW = 64, 8
+"""Samples whose beginnings are fetched at a time, at most and at least."""
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _FOUR32, _EIGHT32, _MOST7 = np.uint32(4), np.uint32(8), np.uint32(127)
 _EVEN, _ONES, _TOPS = np.uint32(0x0F0F0F0F), np.uint32(0x01010101), np.uint32(0x80808080)
@@ -317,44 +288,43 @@ def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
 @helper
 def _add(member: Any, value: Any, square: Any, sums: Any, used: Any, count: Any) -> Any:
     """Add one meeting; returns how many nodes have a sum. No branch: none could be foreseen."""
-    at = np.uint64(member) << _ONE64
-    before = sums[at]
     used[count] = member
-    sums[at] = before + value
-    sums[at | _ONE64] += square
+    if sums.ndim == 1:
+        before = sums[member]
+        sums[member] = before + value
+    else:
+        before = sums[member, 0]
+        sums[member, 0] = before + value
+        sums[member, 1] += square
     return count + (_ONE64 if before == _ZERO64 else _ZERO64)
 
 
 @helper
-def fetch_places(table: Any, begin: Any, end: Any, node: Any) -> None:
+def _fetch_places(table: Any, begin: Any, end: Any, node: Any) -> None:
     """Ask for the places of ``node`` in some samples."""
     for sample in range(begin, end):
         prefetch_at(table[sample, 0], np.uint64(node))
 
 
-@kernel
-def gather(
-    table: U64s2, node: U32, weights: U64s2, sums: OutU64s, used: OutU32s, count: I64
-) -> I64:
-    """Add up the weights of all relatives of ``node`` over the samples of ``table``.
-
-    ``weights`` uint64[16, 2] holds the weight of each meeting time, never 0, and of its square.
-    ``sums`` uint64[2 nodes] receives the sums of both, side by side; ``used`` uint32[2 nodes + 1]
-    lists the nodes with one, ``count`` is how many there are so far. Returns the new count, or, if
-    a sample points outside of itself, -1 - its number: what samples hold is not verified at
-    opening, so it is on the way.
-    """
-    nodes, count = np.uint32(sums.size >> 1), np.uint64(count)
-    samples, value, square = table.shape[0], _ZERO64, _ZERO64
-    fetch_places(table, 0, min(AT_ONCE, samples), node)
-    for begin in range(0, samples, AT_ONCE):
-        stop = min(begin + AT_ONCE, samples)
+@helper
+def outwards(table: Any, node: Any, weights: Any, sums: Any, used: Any, progress: Any) -> Any:
+    """As ``gather``; sums without squares if ``sums`` is uint64[nodes]."""
+    nodes, samples = np.uint32(sums.shape[0]), table.shape[0]
+    first, count, left = np.int64(progress[0]), progress[1], np.int64(progress[2])
+    value = square = _ZERO64
+    step: Any = min(AT_ONCE, max(_FEW, left // np.int64(nodes)))
+    _fetch_places(table, first, min(first + step, samples), node)
+    for begin in range(first, samples, step):
+        if left <= 0:
+            progress[0], progress[1] = np.uint64(begin), count
+            return np.int64(SOUND)
+        stop = min(begin + step, samples)
         for sample in range(begin, stop):
             place = word_at(table[sample, 0], np.uint64(node))
             if place != NOWHERE:
                 prefetch_at(table[sample, 1], np.uint64(place))
                 prefetch_at(table[sample, 2], np.uint64(place >> _THREE32))
-        fetch_places(table, stop, min(stop + AT_ONCE, samples), node)
+        _fetch_places(table, stop, min(stop + step, samples), node)
         for sample in range(begin, stop):
             place = word_at(table[sample, 0], np.uint64(node))
             if place == NOWHERE:
@@ -362,26 +332,25 @@ def gather(
             members, labels = table[sample, 1], table[sample, 2]
             end = np.uint32(table[sample, 3])
             if place >= end or end > nodes or count > np.uint64(nodes):
-                return np.int64(-1 - sample)
-            largest = _ZERO32
-            at = place
-            while True:
+                return np.int64(sample)
+            largest, at = _ZERO32, place
+            while True:  # to the left: a label joins its place to the one before it
                 label = label_at(labels, at)
                 if label == _ZERO32:
                     break
                 if at == _ZERO32:
-                    return np.int64(-1 - sample)
+                    return np.int64(sample)
                 if label > largest:
                     largest = label
                     value, square = weights[label, 0], weights[label, 1]
                 at = np.uint32(at - _ONE32)
                 member = word_at(members, np.uint64(at))
                 if member >= nodes:
-                    return np.int64(-1 - sample)
+                    return np.int64(sample)
                 count = _add(member, value, square, sums, used, count)
-            largest = _ZERO32
-            at = np.uint32(place + _ONE32)
-            while at < end:
+            left += np.int64(at)
+            largest, at = _ZERO32, np.uint32(place + _ONE32)
+            while at < end:  # to the right
                 label = label_at(labels, at)
                 if label == _ZERO32:
                     break
@@ -390,7 +359,103 @@ def gather(
                     value, square = weights[label, 0], weights[label, 1]
                 member = word_at(members, np.uint64(at))
                 if member >= nodes:
-                    return np.int64(-1 - sample)
+                    return np.int64(sample)
                 count = _add(member, value, square, sums, used, count)
                 at = np.uint32(at + _ONE32)
-    return np.int64(count)
+            left -= np.int64(at)
+    progress[0], progress[1] = np.uint64(samples), count
+    return np.int64(SOUND)
+
+
+@kernel
+def gather(
+    table: U64s2, node: U32, weights: U64s2, sums: OutU64s2, used: OutU32s, progress: OutU64s
+) -> I64:
+    """Add up the weights of all relatives of ``node`` over the samples of ``table``.
+
+    ``weights`` uint64[16, 2] holds the weight of each meeting time, never 0, and of its square;
+    ``sums`` uint64[nodes, 2] receives both, ``used`` uint32[2 nodes + 1] the nodes with one.
+    ``progress`` uint64[3] is how far it got: samples read and nodes touched, zeros in the
+    beginning, and how many members may be read at a time, and those of some samples to their end.
+    Call it until all samples are read. Returns SOUND, or the number of a sample that points outside
+    of itself: what samples hold is not verified at opening, so it is on the way.
+    """
+    return outwards(table, node, weights, sums, used, progress)
+
+
+# -- a whole answer ----------------------------------------------------------------------
+#
+# One call does what takes some forty otherwise, to the bit, and gives the interpreter's lock away
+# once: ``gather``, ``settle`` and ``top`` (``kernels/totals.py``), ``meeting_times``, and what is
+# told of hits (``kernels/listing.py``). Squares are added up for the hits alone, from their meeting
+# times: half as much memory is changed. A sum becomes a score only if it may be among the best k:
+# grains are rounded, so one a grain below the last of these cannot.
+
+
+@kernel
+def _best(
+    sums: OutU64s, used: U32s, count: I64, samples: F64, floor: F64, ids: OutU32s, grains: OutF64s
+) -> I64:
+    """The best of some sums, best first, as ``settle`` and ``top`` pick them: ``ids`` uint32[k] and
+    ``grains`` float64[k]. Sets the sums back to 0; returns how many there are.
+    """
+    scale = samples * ONE
+    grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)
+    for i in range(count):
+        node = used[i]
+        total = np.float64(sums[node])
+        sums[node] = _ZERO64
+        if total < least:
+            continue
+        score = np.rint(total * (GRAINS / scale))
+        if score < floor:
+            continue
+        size = offer(grains, ids, size, node, score)
+        if size == ids.size:
+            least = (grains[0] - 1.0) * grain
+    sort(grains, ids, size)
+    return size
+
+
+@kernel
+def answer(
+    table: U64s2,
+    node: U32,
+    weights: U64s2,
+    worth: F64s2,
+    scratch: tuple[OutU64s, OutU32s, OutU64s],
+    numbers: F64s,
+    ids: OutU32s,
+    out: OutF64s2,
+) -> tuple[I64, I64, I64]:
+    """The best k of ``node``, each with score, standard error and interval.
+
+    ``table`` and ``weights`` are those of ``gather``; ``worth`` float64[2, 256] is by meeting time
+    what it is worth, and what it may stand for at most; ``scratch`` is uint64[nodes], zeros before
+    and after, uint32[2 nodes + 1], and the ``progress`` of ``gather``. ``numbers`` float64[7]: the
+    least score in grains, the wealth that gives up a mean, the least value, the least that it can
+    stand for, the most, the most that a score can be, in grains, and what sums of values may be off
+    by. ``ids`` uint32[k] and ``out`` float64[k, 4] receive the hits: scores, standard errors, ends
+    of intervals.
+
+    Returns how many there are, or -1 - the number of a sample that points outside of itself, or
+    UNFINISHED: then it wants to be called again; how many stand in their order for certain; and how
+    many nodes were touched.
+    """
+    (sums, used, progress), samples = scratch, table.shape[0]
+    bad = outwards(table, node, weights, sums, used, progress)
+    if bad != SOUND:
+        return -1 - bad, 0, 0
+    count = np.int64(progress[1])
+    if np.int64(progress[0]) < samples:
+        return UNFINISHED, 0, count
+    grains = np.empty(ids.size)
+    hits = _best(sums, used, count, np.float64(samples), numbers[0], ids, grains)
+    if hits == 0:
+        return 0, 0, count
+    times = np.empty((samples, hits), np.uint8)
+    bad = meeting_times(table, node, ids[:hits], times)
+    if bad != SOUND:
+        return -1 - bad, 0, 0
+    certain = tell(times, weights, worth, numbers, grains, out)
+    return hits, certain, count

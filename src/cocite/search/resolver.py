@@ -1,6 +1,6 @@
 """Finding nodes by a part of their names, what they are linked with, and pages to begin with.
 
-Nodes are found by their names and titles, best matches first (``graph/resolver.py``); without a
+Nodes are found by their names and titles, best matches first (``graph/names.py``); without a
 text all are, those that most nodes link to first. Links are those of the stored graph, which an
 index is asked for (``search/source.py``); without it nodes are found by name alone.
 
@@ -29,8 +29,7 @@ from cocite.deadline import limited
 from cocite.errors import NotAStore, QueryTimeout, UsageError
 from cocite.graph import Graph
 from cocite.graph.name_files import Titles
-from cocite.graph.names import Names
-from cocite.graph.resolver import Resolver
+from cocite.graph.names import Names, Resolver
 from cocite.index import StoredIndex
 from cocite.results import Document, ResultRows, plain
 from cocite.search.source import GivenGraph, find_graph, in_links_of, in_offsets_of

@@ -30,7 +30,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from cocite.errors import UsageError
-from cocite.graph.resolver import Resolver
+from cocite.graph.names import Resolver
 from cocite.measures import MEASURES, MEETING_WEIGHT
 from cocite.options.core import NodeNames, Options, spelled
 from cocite.options.query import DEFAULT_ORDER, DEFAULT_REASONS, QueryOptions, ScoreOptions

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from cocite.errors import UsageError
-from cocite.graph.resolver import Resolver
+from cocite.graph.names import Resolver
 from cocite.results import Document, ResultRows
 from cocite.search import Index
 from cocite.search.remote.index import ShardStatus
@@ -28,7 +28,7 @@ SEARCHED = 1_000_000
 
 @dataclass(frozen=True)
 class CompleteDocument(Document):
-    """Names for ``text``, best matches first (``graph/resolver.py``); only those that begin so
+    """Names for ``text``, best matches first (``graph/names.py``); only those that begin so
     without ``matches``. ``more`` says whether there are others.
     """
 

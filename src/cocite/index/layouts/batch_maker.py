@@ -1,30 +1,17 @@
-"""Makers of samples of a graph in blocks that each live somewhere: what those of all layouts share.
-
-    draw           the samples that are made together, by all blocks
-    ask            one of them is laid out; asked for ahead of the one before it
-    put_together   its blob, from what came of that, in a scratch file
-
-If somebody is lost, the samples that are not laid out are drawn again; those that are finished
-stay, and what a build has written stays (``index/parts.py``).
-
-Cost: that of the layout. Memory of the conductor: a piece of a blob.
-
-The contract of builders of samples: blobs, one a sample, made on threads in any order.
+"""The contract of builders, and makers of several samples at the price of one.
 
 A blob is a function of the graph, the part's plan and the sample's number, and of nothing else, so
-that threads, blocks, machines and interruptions never change a byte.
+that threads, blocks, machines and interruptions never change a byte. So it does not matter which
+samples walk, or are scanned, together; they are laid out singly. Of a graph whose blocks live in
+processes of their own, the samples that are not laid out are drawn again if a process is lost;
+what a build has written stays (``index/parts.py``).
 
-Makers of several samples at the price of one: walked or scanned together, laid out singly.
-
-A sample is a function of its number, so which ones are made together does not matter. A build that
-goes on behind a shard makes the next ones together from there.
-
-The contract of builders of layouts that are made in one go: arrays written as streams.
+Cost: that of the layout. Memory of the conductor of blocks: a piece of a blob.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,11 +28,13 @@ from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.partitions import BlockedGraph
 from cocite.index.layouts.contract import PartPlan, SampledFormat, WholeFormat
-from cocite.index.layouts.memory_plan import MemoryPlan
-from cocite.index.part import PartEstimate, Progress
+from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.measures import PartSettings
 from cocite.resources import Resources
 from cocite.storage import Entry, ScratchFile
+
+PIECE = 1 << 16
+"""Words, or labels, of a scratch file that are in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +51,7 @@ class Blob:
 
     @classmethod
     def of(
-        cls, parts: tuple[NDArray[np.uint32], ...], members: int, live: tuple[int, ...] = ()
+        cls, parts: Iterable[NDArray[np.uint32]], members: int, live: tuple[int, ...] = ()
     ) -> Blob:
         """A blob of these parts, with its digest."""
         digest = xxhash.xxh3_64()
@@ -74,6 +63,19 @@ class Blob:
     def nbytes(self) -> int:
         """Its size on disk."""
         return sum(part.nbytes for part in self.parts)
+
+
+class FileWords:
+    """The first words of a scratch file, read in pieces each time they are gone over."""
+
+    def __init__(self, file: ScratchFile, words: int) -> None:
+        self._file, self._words = file, words
+
+    def __iter__(self) -> Iterator[NDArray[np.uint32]]:
+        for low in range(0, self._words, PIECE):
+            piece = np.empty(min(PIECE, self._words - low), np.uint32)
+            self._file.read(4 * low, piece)
+            yield piece
 
 
 Maker = Callable[[int], Blob]
@@ -114,24 +116,26 @@ class SampledBuilder(SampledFormat):
 # -- together ----------------------------------------------------------------------------
 
 
-class TogetherMaker(ABC):
-    """Makes blobs on threads of its own, so one is enough."""
+class BatchMaker:
+    """Makes blobs of samples that are made together, on threads of its own, so one is enough.
 
-    def __init__(self, numbers: range, together: int) -> None:
-        """``numbers`` are the samples that are wanted; up to ``together`` are made at once."""
+    ``numbers`` are the samples that are wanted. ``make`` makes what up to ``together`` of them are
+    laid out from, of others nothing need be left; ``layers`` lay one of these out, one a thread.
+    """
+
+    def __init__(
+        self,
+        numbers: range,
+        together: int,
+        make: Callable[[range], None],
+        layers: Sequence[Maker],
+    ) -> None:
         self._numbers, self._together = numbers, together
+        self._make, self._layers = make, layers
         self._built = range(0)
         self._next = -1
         self._pace = Pace()
         self._blobs: Iterator[Blob] = iter(())
-
-    @abstractmethod
-    def _make(self, samples: range) -> None:
-        """Make what these samples are laid out from; of others nothing need be left."""
-
-    @abstractmethod
-    def _layers(self) -> Sequence[Maker]:
-        """What lays a sample out that is made: one a thread."""
 
     def __call__(self, sample: int) -> Blob:
         """The blob of sample number ``sample``; quickly, if they are asked for in order. One that
@@ -146,7 +150,7 @@ class TogetherMaker(ABC):
             self._built = made
         if sample != self._next:
             self._stop()
-            self._blobs = in_order(self._layers(), range(sample, self._built.stop), self._pace)
+            self._blobs = in_order(self._layers, range(sample, self._built.stop), self._pace)
         blob = next(self._blobs)
         self._next = sample + 1
         return blob
@@ -184,7 +188,7 @@ class PartitionWork:
 W = TypeVar("W", bound=PartitionWork)
 
 
-class PartitionMaker(TogetherMaker, Generic[W]):
+class PartitionMaker(BatchMaker, Generic[W]):
     """Makes blobs of a graph in blocks; each lasts until the next one is made."""
 
     ahead: ClassVar[int]
@@ -200,7 +204,7 @@ class PartitionMaker(TogetherMaker, Generic[W]):
         numbers: range,
     ) -> None:
         """Hire one of a ``kind`` for each block."""
-        super().__init__(numbers, fit.together)
+        super().__init__(numbers, fit.together, self._draw_all, [self._lay_out])
         arguments = [(work, block) for block in range(graph.blocks)]
         self.work, self.blob = work, ScratchFile(folder)
         self.crew: WorkerPool = (graph.crew or Alone)(kind, arguments, fit.memory)
@@ -223,7 +227,7 @@ class PartitionMaker(TogetherMaker, Generic[W]):
     def evict(self) -> None:
         """Let go of what somebody who was lost has sent."""
 
-    def _make(self, samples: range) -> None:
+    def _draw_all(self, samples: range) -> None:
         while True:
             self._queried = {}
             try:
@@ -232,9 +236,6 @@ class PartitionMaker(TogetherMaker, Generic[W]):
                 return
             except WorkerLost as error:
                 self._lost(error)
-
-    def _layers(self) -> list[Maker]:
-        return [self._lay_out]
 
     def _lay_out(self, sample: int) -> Blob:
         while True:
@@ -247,7 +248,7 @@ class PartitionMaker(TogetherMaker, Generic[W]):
                 return blob
             except WorkerLost as error:
                 self._lost(error)
-                self._make(range(sample, self._held.stop))
+                self._draw_all(range(sample, self._held.stop))
 
     def _lost(self, error: WorkerLost) -> None:
         """Somebody was lost: those who are there anew know nothing of what was drawn."""

@@ -1,17 +1,13 @@
-"""One part of an index as it is planned: its measure, in one direction, in one layout.
+"""One part of an index as it is planned, and the contract of formats: what lies where.
 
-What it is to be made of was checked before (``index/plan.py``); builders and readers rely on it.
+Who opens an index needs no more of a layout than this; ``index/layouts/batch_maker.py`` has the
+contract of builders, ``index/layouts/reader.py`` that of readers. A plan was checked before
+(``index/plan.py``); both rely on it.
 
-The contract of formats: which files a part of an index has, and what lies where in them.
-
-Whoever opens an index needs no more of a layout than this; what makes one is in
-``index/layouts/batch_maker.py`` and ``index/layouts/batch_maker.py``, what answers from one in
-``index/layouts/reader.py``.
-
-Layouts of samples are a stream of samples, each one blob of 32-bit words. Where everything lies
-follows from the number of nodes, the settings, and one count a sample (its *members*), so a shard,
-which is nothing but its samples' blobs one behind the other, needs no table of its own: shards of
-any size hold the same bytes in the same order. All others are arrays, written in one go.
+A sample is one blob of 32-bit words. Where everything lies follows from the number of nodes, the
+settings, and one count a sample (its *members*), so a shard, which is nothing but its samples'
+blobs one behind the other, needs no table of its own: shards of any size hold the same bytes in the
+same order. All other layouts are arrays, written in one go.
 """
 
 from __future__ import annotations

@@ -4,20 +4,11 @@
     semi-external    threads * maker + block <= budget         block after block
     external         buffers + largest block <= budget         tokens and trees in files, too
 
-In blocks, trees of 16 samples are walked together, one scan of the links a step for all of them,
-each thread at one sample at a time (``engine/walk_batch.py``); other layouts have one thread then.
-
-A maker takes 26.5 bytes a node. Below that the external form takes over: a block is 21 bytes a node
-and 4 a link of its own there, buffers are a quarter of the budget, 16 MiB at most. Its
-memory does not grow with the graph; only, a graph is cut into some hundred blocks at most, so that
-the budget is no less than a 256th of all blocks (and 4 MiB).
-
-A step by weights takes more (``index/layouts/trees/build.py``): 4 bytes a link, mostly, which lie
-in a scratch file where the graph does not stay in memory, and with ``hubs`` 4 a node, in memory
-always.
-
-The budget is for the data; Python, its libraries and the kernels take some 170 MB beside it, and
-40 more when kernels are compiled for the first time.
+A maker takes 26.5 bytes a node. In blocks, trees of 16 samples are walked together, one scan of the
+links a step. In the external form a block is 21 bytes a node and 4 a link, buffers are a quarter of
+the budget, 16 MiB at most; the budget is at least 4 MiB and a 256th of all blocks. A step by
+weights takes 4 bytes a link, mostly in a scratch file, and with ``hubs`` 4 a node in memory. The
+budget is for the data; Python and its libraries take some 170 MB beside it.
 """
 
 from __future__ import annotations
@@ -43,6 +34,10 @@ _WALK_NODE, _TREE_NODE = 36, 33
 """Bytes of scratch a node in the external form, of each sample that walks and of one laid out."""
 _MOST_BLOCKS = 1024
 """A table of four bytes for each pair of blocks is in memory, twice."""
+
+
+Progress = Callable[[int, int], None]
+"""Gets units of work, done and in all."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +134,17 @@ class MemoryPlan:
                 f"most {format_size(self.scratch_bytes)} of scratch on disk"
             )
         return text
+
+
+@dataclass(frozen=True)
+class PartEstimate:
+    """What making a part takes: ``bytes`` on disk, ``seconds``, and the ``fit`` it plans, None if
+    it was made before.
+    """
+
+    bytes: int
+    fit: MemoryPlan | None
+    seconds: float
 
 
 def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:

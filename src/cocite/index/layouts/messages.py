@@ -1,21 +1,14 @@
-"""Parts whose samples are elsewhere: what a shard of samples tells of a node, and scores from it.
+"""Parts whose samples are elsewhere: what a shard of samples says of a node, and scores from it.
 
-A *shard* is some samples of every part, by their numbers, wherever they are. Asked for the *row* of
-a node it tells whom the node meets in any of its samples, and for each of these a *code* a sample:
+A *shard* is some samples of every part, wherever they are. Asked for the *row* of a node it names
+whom the node meets in any of its samples, and for each of these a *code* a sample:
 
     walks        uint8    the step at which the two meet, 255 where they do not
     min-hashes   uint16   the mask of the rings in which they match
 
-Everything that an answer needs follows from codes: sums, variances, intervals, the order of hits.
-Sums are whole numbers and samples stand in the order of their numbers, so answers are those of an
-index that holds the very samples that told something, to the bit. It is one round: whoever has not
-told anything when time is up is left out, and nobody is asked twice.
-
-A row has 4 bytes and a code a sample for each node in it. Of cnr-2000 by psimrank that are some
-20 bytes where the trees that are read for it have 24 members: who meets a node meets it in many
-samples.
-
-Cost: of a shard, that of ``gather`` and of the meeting times of all that it found.
+Sums, variances, intervals and the order of hits follow from codes, so answers are those of an index
+that holds the very samples that answered, to the bit. It is one round: who has not answered when
+time is up is left out. Cost: of a shard, ``gather``, and the meeting times of all that it found.
 """
 
 from __future__ import annotations

@@ -16,59 +16,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.graph import UnseenPage, with_page
-from cocite.graph.links import links_of, opposite
+from cocite.graph.links import opposite
 from cocite.index.layouts.links.common import DEGREES, NORMS
 from cocite.index.layouts.links.norms import link_degrees, link_norms
 from cocite.index.layouts.part import StoredPart
 from cocite.resources import Resources
 from cocite.storage import Scratch
 
-# -- part --------------------------------------------------------------------------------
+LinksOf = Callable[[str, bool], Links]
+"""The links of a direction; with their weights, if they count."""
 
 
-class Ends:
-    """The links of a graph by both ends, those that are asked for."""
+def made_once(make: LinksOf) -> LinksOf:
+    """Return ``make`` with a memory of what it made. Safe to share between threads."""
+    made: dict[tuple[str, bool], Links] = {}
+    lock = threading.Lock()
 
-    def __init__(self, graph: Graph, means: Resources) -> None:
-        self._graph, self.means, self._lock = graph, means, threading.Lock()
-        self._built: dict[tuple[str, bool], Links] = {}
+    def links(way: str, weighted: bool) -> Links:
+        with lock:
+            if (way, weighted) not in made:
+                made[way, weighted] = make(way, weighted)
+            return made[way, weighted]
 
-    def __call__(self, way: str, weighted: bool) -> Links:
-        """Those of one direction; with their weights, if they count."""
-        with self._lock:
-            if (way, weighted) not in self._built:
-                made = links_of(self._graph, way, self.means.memory, weighted=weighted)
-                self._built[way, weighted] = made
-            return self._built[way, weighted]
+    return links
 
 
 class DraftEnds:
-    """The links of a graph with a page more, those that are asked for. Safe to share between
-    threads.
+    """The links of a graph with a page more, those that are asked for; ``before`` gives the links
+    without it. Safe to share between threads.
     """
 
-    def __init__(
-        self, before: Callable[[str, bool], Links], page: UnseenPage, means: Resources
-    ) -> None:
-        """``before`` gives the links without it, as :class:`Ends` does."""
-        self._before, self.page, self.means, self._lock = before, page, means, threading.Lock()
-        self._built: dict[tuple[str, bool], Links] = {}
+    def __init__(self, before: LinksOf, page: UnseenPage, means: Resources) -> None:
+        self.before, self.page, self.means = before, page, means
+        self.links = made_once(self._make)
 
-    def before(self, way: str, weighted: bool) -> Links:
-        """The links without the page."""
-        return self._before(way, weighted)
-
-    def __call__(self, way: str, weighted: bool) -> Links:
-        """Those of one direction; with their weights, if they count."""
-        with self._lock:
-            if (way, weighted) not in self._built:
-                links, scratch = self._before(way, weighted), Scratch(Path(tempfile.gettempdir()))
-                made = with_page(links, self.page, way, self.means.memory, scratch)
-                self._built[way, weighted] = made
-            return self._built[way, weighted]
+    def _make(self, way: str, weighted: bool) -> Links:
+        scratch = Scratch(Path(tempfile.gettempdir()))
+        return with_page(self.before(way, weighted), self.page, way, self.means.memory, scratch)
 
 
 @dataclass(frozen=True)
@@ -88,7 +74,7 @@ class DraftPart(StoredPart):
 
     def links(self, way: str) -> Links:
         """The links of the graph: ``in``, ``out`` or ``any`` (``way``)."""
-        return self.ends(way, self.weighted)
+        return self.ends.links(way, self.weighted)
 
     def array(self, name: str) -> NDArray[Any]:
         """Those of the layout ``links`` that are not links: norms, or degrees."""

@@ -1,33 +1,13 @@
-"""What a layout must be able to do: score a pair, and score everything against one node.
+"""What a layout answers: a pair, all scores of a node, reasons; and the table of layouts.
 
 An index is a sum of *parts*, each a measure in one direction with a weight; a reader answers for
-one part. The two questions must agree to the bit: ``related`` is ``similarity`` with every node,
-sorted. So scores are whole grains (``kernels/totals.py``), and both add up in the same way.
+one part. ``related`` is ``similarity`` with every node, sorted, to the bit: scores are whole grains
+(``kernels/totals.py``), added up in one way. Every measure is a sum over pages, and the terms are
+its reasons (:class:`Reasons`): where walks meet, neighbors or features in common, last steps.
 
-What a score is made of: the pages that make two nodes similar, each with its share of it.
-
-Every measure is a sum over pages, and the terms are its reasons:
-
-    walks           the nodes at which the two walks first meet: f(tau) / samples a meeting
-    common neighbors    the neighbors that both have, by what each is worth
-    shared nearest  the pages in both lists, by the smaller value or the product
-    PageSim         the features that both hold, min**2 / max of each
-    text            the words that both have, by the product of their weights
-    Companion       the hubs that link to the second node, by how much of a hub each is
-    PPR             the last steps into the second node, by what each neighbor hands on
-
-A layout gives them as arrays (:class:`Reasons`); paths are made for those alone that are shown.
-
-Where a query adds up: arrays over all nodes, of which only the pages that it touches ever exist.
-
-Related nodes have neighboring ids, so an array beats a hash table by ten times. The scratch
-belongs to a thread, is all zero between two queries, is used again, and is given back to the system
-when queries have touched much of it: to have a page anew takes 2 us, as long as to add to a hundred
-sums.
-
-The only table of layouts: a name, what lies where, what makes it, what answers from it.
-
-Each is imported when it is first needed: who asks an index loads no builder.
+A query adds up in arrays over all nodes (:class:`QueryScratch`), of which only the touched pages
+exist: related nodes have neighboring ids, so an array beats a hash table by ten times. To have a
+page anew takes 2 us, so the scratch is all zero between queries, and given back when it is worn.
 """
 
 from __future__ import annotations
@@ -494,11 +474,11 @@ _DRAWN = {
     "features": "cocite.index.layouts.rows.on_the_fly:OnTheFlyPageSimReader",
     "minhash": "cocite.index.layouts.minhash.on_the_fly:OnTheFlyMinhashReader",
     "nearest": "cocite.index.layouts.rows.on_the_fly:OnTheFlyNeighborReader",
-    "packed": "cocite.index.layouts.trees.on_the_fly:DraftTreeReader",
-    "paths": "cocite.index.layouts.trees.on_the_fly:DraftTreeReader",
-    "sketch": "cocite.index.layouts.minhash.on_the_fly:OnTheFlyBitsReader",
+    "packed": "cocite.index.layouts.trees.on_the_fly:OnTheFlyReader",
+    "paths": "cocite.index.layouts.trees.on_the_fly:OnTheFlyReader",
+    "sketch": "cocite.index.layouts.minhash.on_the_fly:OnTheFlyMinhashReader",
     "text": "cocite.index.layouts.rows.on_the_fly:OnTheFlyWordsReader",
-    "trees": "cocite.index.layouts.trees.on_the_fly:DraftTreeReader",
+    "trees": "cocite.index.layouts.trees.on_the_fly:OnTheFlyReader",
 }
 """What answers in the place of a layout where nothing is stored; links are read alike."""
 

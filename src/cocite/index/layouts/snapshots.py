@@ -1,26 +1,13 @@
 """How old the samples of an index are, and which of them know a node.
 
 An index that was refreshed has samples of several *generations*, each drawn from the graph of its
-day. Sample numbers only grow: the oldest samples have the lowest and retire first, so the samples
-of an index are always a run of numbers, and every generation is a run of them. All samples are in
-the ids of the newest graph. A node that came, or came back, after a sample was drawn stands nowhere
-in it:
+day, all in the ids of the newest graph. Sample numbers only grow and the oldest retire first, so
+every generation is a run of numbers. A node that came after a sample was drawn stands nowhere in
+it: sample s knows node v iff since[v] <= s. A score is the mean over the samples that know both
+nodes, the newest ones. Samples that are lost with their files say nothing.
 
-    sample s knows node v    iff    since[v] <= s
-
-So the samples that know two nodes are the newest ones, and a score is the mean over those. The
-generation drawn last knows all.
-
-Samples that are lost with their files (``index/stored.py``) say nothing: how many know two nodes is
-counted among those that are there.
-
-Samples stay independent, but their means are those of different graphs. The expectation of a score
-is then the mean of the scores that it had in the graphs of these samples; the spread of samples
-about a common mean is larger than that about their own, so standard errors are rather too large.
-The proof of the inequality behind the intervals uses that they are independent, and not that they
-are alike.
-
-Source: Maurer, Pontil 2009; that an index holds samples of several graphs is this project's.
+Samples stay independent, but their means are those of different graphs: standard errors are rather
+too large, and intervals hold. Source: Maurer, Pontil 2009; several graphs are this project's.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ What is written goes to a :class:`Target`, a file or a table of a database
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import UsageError
+from cocite.errors import OutputExists, UsageError
 from cocite.graph.names import Names
-from cocite.io.writers.databases import FileTarget, Target, file_target
+from cocite.io.database import is_address
+from cocite.io.remote import bare, is_url
+from cocite.io.writers.databases import FileTarget, Target, database_target, folder_at
 from cocite.io.writers.graphs import DOT, GEXF, GRAPHML, GraphFile
 from cocite.io.writers.tables import (
     ARROW,
@@ -33,7 +36,7 @@ from cocite.io.writers.tables import (
     TableFile,
     Types,
 )
-from cocite.storage import evict
+from cocite.storage import check_file, evict
 
 __all__ = [
     "ARRAYS",
@@ -101,8 +104,6 @@ def target_of(
         raise UsageError("an answer goes to a file or to a database: choose --output or --to")
     if kind is not None:
         raise UsageError("a table of a database has no kind: leave --output-format out")
-    from cocite.io.writers.databases import database_target
-
     return database_target(to, overwrite=overwrite, append=append, types=types)
 
 
@@ -130,8 +131,41 @@ def check_output(
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
+    text = os.fspath(output)
+    if is_address(text):
+        raise UsageError("a database is no file: name it by --to (to=), and no --output")
+    path = Path(_name_at(text) if is_url(text) else text)
     some = {each: WRITERS[each] for each in (WRITERS if endings is None else endings)}
-    return file_target(output, some, kind=kind, overwrite=overwrite, safe=safe)
+    writer = some.get(path.suffix if kind is None else f".{kind.lower()}")
+    if writer is None and kind is not None:
+        raise UsageError(f"kind is {kind!r}; it is one of {', '.join(kinds_of(some))}")
+    if writer is None:
+        raise UsageError(
+            f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(some)}. Or say what "
+            "it is with --output-format (kind=)"
+        )
+    if isinstance(writer, TableFile):
+        writer.ready()
+        writer = writer.safe or writer if safe else writer
+    if not is_url(text):
+        return FileTarget(check_file(path, overwrite), writer)
+    if not overwrite and folder_at(text).has(path.name):
+        raise OutputExists(
+            f"{bare(text)} exists. Choose another output, or pass --overwrite (overwrite=True) to "
+            "replace it when the new one is complete"
+        )
+    return FileTarget(path, writer, text)
+
+
+def _name_at(url: str) -> str:
+    """The name of the file at a URL; raises :class:`UsageError` for one that leads elsewhere."""
+    name = url.rpartition("/")[2]
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+        raise UsageError(
+            f"{bare(url)} names no file that could be written: of a URL a name has letters, "
+            "digits, -, _ and . only"
+        )
+    return name
 
 
 def write_table(

@@ -1,23 +1,17 @@
 """Where a table goes: a file, here or at a URL, or a table of SQLite, DuckDB or PostgreSQL.
 
-All that commands write goes to a :class:`Target`, which is made before any work is done, so that
-what cannot be written is refused then.
+A target is made before any work is done, so that what cannot be written is refused then.
 
     --to sqlite:///site.db#related      --to duckdb:///site.duckdb#related
     --to postgres://user@host/db#web.related
-
-Types are given as DuckDB calls them. Rows come in pieces: SQLite takes them row by row, PostgreSQL
-by ``COPY``. DuckDB keeps some bytes of every row that a transaction gets piece by piece, so they
-come into a database of their own first.
 
 All is one transaction: rows come into a new table under a name of its own, which takes the place of
 the old one at the end, so that readers see the old rows or the new ones. What is there is replaced
 (``overwrite``), or rows are added to it (``append``), or it is refused; a view always is. A table
 that is replaced is dropped: its indexes and rights go with it, and a view of it is an error. A new
-table with a column ``node`` has an index of it, but for DuckDB, which looks through columns.
-
-The same is first tried without rows and taken back, which tells of a missing schema or right, or of
-columns that do not fit.
+table with a column ``node`` has an index of it, except in DuckDB, which scans columns. The same is
+first tried without rows and taken back, which tells of a missing schema or right, or of columns
+that do not fit.
 
 Memory: a batch of rows; 250 MB with DuckDB, and the rows once more on disk, beside its file.
 Cost: some microseconds a row.
@@ -31,48 +25,24 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh3_64_hexdigest
 
 from cocite.errors import OutputExists, ResourceError, StoreError, UsageError
-from cocite.io.database import Address, address_of, connect, is_address, quoted, reported
-from cocite.io.remote import Remote, bare, is_url
+from cocite.io.database import Address, address_of, connect, quoted, reported
+from cocite.io.remote import Remote, bare
 from cocite.io.writers.tables import ROWS, ArrayFile, Columns, TableFile, Types, rows_of, staged
-from cocite.storage import check_file, disk, staged_file, staged_folder
-
-
-class Target(ABC):
-    """Where a table may go; ``label`` is what it is called in messages."""
-
-    label: str
-
-    @property
-    @abstractmethod
-    def memory(self) -> int:
-        """Bytes that writing takes, whatever the size."""
-
-    def expect(self, types: Types) -> None:  # noqa: B027 - files take any
-        """See that a table of these columns can be written, before any work is done."""
-
-    @abstractmethod
-    def write_table(
-        self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
-    ) -> int | None:
-        """Write pieces of equally long columns; ``types`` names them and their SQL types.
-
-        Nothing of it is there until all of it is. Returns its bytes, None if they are not known.
-        ``folder``, on the same disk, is where a file grows.
-        """
+from cocite.storage import disk, staged_file, staged_folder
 
 
 @dataclass(frozen=True)
-class FileTarget(Target):
+class FileTarget:
     """A file, and what writes it; with a ``url``, it is written here and sent there whole."""
 
     path: Path
@@ -80,7 +50,7 @@ class FileTarget(Target):
     url: str | None = None
 
     @property
-    def label(self) -> str:  # type: ignore[override]
+    def label(self) -> str:
         """Its path, or its URL without a password."""
         return str(self.path) if self.url is None else bare(self.url)
 
@@ -94,10 +64,17 @@ class FileTarget(Target):
         """Of its writer."""
         return self.writer.memory if isinstance(self.writer, TableFile) else 0
 
+    def expect(self, types: Types) -> None:
+        """Files take any columns."""
+
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
-    ) -> int | None:
-        """The file has its name when it is whole."""
+    ) -> int:
+        """Write pieces of equally long columns; ``types`` names them and their SQL types.
+
+        The file has its name when it is whole. Returns its bytes. ``folder``, on the same disk, is
+        where it grows.
+        """
         assert isinstance(self.writer, TableFile)
         with self._staged(folder) as path:
             self.writer.write(path, pieces, types)
@@ -121,69 +98,19 @@ class FileTarget(Target):
         with TemporaryDirectory(prefix="cocite-") as directory:
             path = Path(directory, self.path.name)
             yield path
-            _folder_of(self.url).put_whole(path, self.path.name)
+            folder_at(self.url).put_whole(path, self.path.name)
 
 
-def _folder_of(url: str) -> Remote:
+def folder_at(url: str) -> Remote:
+    """The folder of a file at a URL."""
     return Remote(url.rpartition("/")[0])
-
-
-def name_at(url: str) -> str:
-    """The name of the file at a URL; raises :class:`UsageError` for one that leads elsewhere."""
-    name = url.rpartition("/")[2]
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
-        raise UsageError(
-            f"{bare(url)} names no file that could be written: of a URL a name has letters, "
-            "digits, -, _ and . only"
-        )
-    return name
-
-
-def file_target(
-    output: str | os.PathLike[str],
-    writers: dict[str, TableFile | ArrayFile],
-    *,
-    kind: str | None = None,
-    overwrite: bool = False,
-    safe: bool = False,
-) -> FileTarget:
-    """A file of the ``kind`` that is named, or by the ending of its name, among ``writers`` by
-    ending; ``safe`` for spreadsheets or not; before any work is done.
-
-    Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
-    """
-    url = os.fspath(output)
-    path = Path(name_at(url)) if is_url(url) and not is_address(url) else Path(output)
-    if is_address(os.fspath(output)):
-        raise UsageError("a database is no file: name it by --to (to=), and no --output")
-    ending = path.suffix if kind is None else f".{kind.lower()}"
-    writer = writers.get(ending)
-    if writer is None and kind is not None:
-        kinds = ", ".join(each.removeprefix(".") for each in writers)
-        raise UsageError(f"kind is {kind!r}; it is one of {kinds}")
-    if writer is None:
-        raise UsageError(
-            f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(writers)}. Or say what "
-            "it is with --output-format (kind=)"
-        )
-    if isinstance(writer, TableFile):
-        writer.ready()
-        writer = writer.safe or writer if safe else writer
-    if not is_url(url):
-        return FileTarget(check_file(path, overwrite), writer)
-    if not overwrite and _folder_of(url).has(path.name):
-        raise OutputExists(
-            f"{bare(url)} exists. Choose another output, or pass --overwrite (overwrite=True) to "
-            "replace it when the new one is complete"
-        )
-    return FileTarget(path, writer, url)
 
 
 # -- dialects ----------------------------------------------------------------------------
 
-_MEMORY = 100 << 20
+_CONNECTION_MEMORY = 100 << 20
 _PATIENCE = 60_000
-"""Milliseconds that SQLite waits for who else writes."""
+"""Milliseconds that SQLite waits for other writers."""
 _PART = re.compile(r'"((?:[^"]|"")+)"')
 
 
@@ -198,24 +125,27 @@ class TablePlace:
     kind: str = ""
 
     @property
-    def there(self) -> bool:
-        """Whether there is a table."""
-        return self.kind == "table"
-
-    @property
     def sql(self) -> str:
         """As SQL takes it."""
         return ".".join(_quoted(part) for part in (self.schema, self.name) if part)
+
+    def temporary(self) -> TablePlace:
+        """A free name in the same schema."""
+        return TablePlace(self.schema, f"cocite_{secrets.token_hex(8)}")
 
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-class Dialect(ABC):
-    """A connection, and how it is spoken to."""
+def _titles(types: Types) -> str:
+    return ", ".join(map(_quoted, types))
 
-    types: dict[str, str]
+
+class Dialect(ABC):
+    """A connection, and what differs from one database to the other."""
+
+    types: ClassVar[dict[str, str]]
 
     def __init__(self, connection: Any) -> None:
         self.connection, self._began = connection, False
@@ -226,12 +156,12 @@ class Dialect(ABC):
         self._began = True
 
     def commit(self) -> None:
-        """What was done stays."""
+        """Commit it."""
         self.connection.execute("COMMIT")
         self._began = False
 
     def rollback(self) -> None:
-        """What was not committed is taken back."""
+        """Take back what was not committed."""
         if self._began:
             self._began = False
             self.connection.execute("ROLLBACK")
@@ -247,30 +177,10 @@ class Dialect(ABC):
     def _found(self, schema: str, name: str) -> TablePlace:
         """The place with its schema and with what has the name."""
 
-    @staticmethod
-    def free_place(place: TablePlace) -> TablePlace:
-        """A free name in the same schema."""
-        return TablePlace(place.schema, f"cocite_{secrets.token_hex(8)}")
-
     def create(self, place: TablePlace, types: Types) -> None:
         """Make an empty table."""
         columns = ", ".join(f"{_quoted(title)} {self.types[kind]}" for title, kind in types.items())
         self.connection.execute(f"CREATE TABLE {place.sql} ({columns})")
-
-    def copy(self, source: TablePlace, target: TablePlace, types: Types) -> None:
-        """Add the rows of one table to another."""
-        titles = _titles(types)
-        self.connection.execute(
-            f"INSERT INTO {target.sql} ({titles}) SELECT {titles} FROM {source.sql}"
-        )
-
-    def drop(self, place: TablePlace) -> None:
-        """Remove a table."""
-        self.connection.execute(f"DROP TABLE {place.sql}")
-
-    def rename(self, place: TablePlace, new: TablePlace) -> None:
-        """Give a table another name in its schema."""
-        self.connection.execute(f"ALTER TABLE {place.sql} RENAME TO {_quoted(new.name)}")
 
     def index(self, place: TablePlace, column: str) -> None:  # noqa: B027 - not everywhere
         """Make questions by a column fast."""
@@ -284,12 +194,8 @@ class Dialect(ABC):
         """Add rows to a table."""
 
 
-def _titles(types: Types) -> str:
-    return ", ".join(map(_quoted, types))
-
-
 class _SQLite(Dialect):
-    types = {  # noqa: RUF012 - a table, which nobody changes
+    types: ClassVar = {
         "VARCHAR": "TEXT",
         "BIGINT": "INTEGER",
         "INTEGER": "INTEGER",
@@ -303,7 +209,7 @@ class _SQLite(Dialect):
         connection.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
 
     def begin(self) -> None:
-        """As the one that writes: waiting for it later could fail."""
+        """As the writer: waiting for that later could fail."""
         self.connection.execute("BEGIN IMMEDIATE")
 
     def rollback(self) -> None:
@@ -338,7 +244,7 @@ class _SQLite(Dialect):
 
 
 class _DuckDB(Dialect):
-    types = {kind: kind for kind in ("VARCHAR", "BIGINT", "INTEGER", "DOUBLE", "FLOAT")}  # noqa: RUF012
+    types: ClassVar = {k: k for k in ("VARCHAR", "BIGINT", "INTEGER", "DOUBLE", "FLOAT")}
 
     def _found(self, schema: str, name: str) -> TablePlace:
         row = self.connection.execute(
@@ -369,7 +275,11 @@ class _DuckDB(Dialect):
 
 
 class _Postgres(Dialect):
-    types = _DuckDB.types | {"VARCHAR": "text", "DOUBLE": "double precision", "FLOAT": "real"}
+    types: ClassVar = _DuckDB.types | {
+        "VARCHAR": "text",
+        "DOUBLE": "double precision",
+        "FLOAT": "real",
+    }
 
     def begin(self) -> None:
         """The driver does, with the first statement."""
@@ -421,24 +331,14 @@ _DIALECTS: dict[str, type[Dialect]] = {
 }
 
 
-@contextmanager
-def opened(address: Address) -> Iterator[Dialect]:
-    """A connection for writing, closed afterwards."""
-    connection = connect(address, write=True, memory=_MEMORY, threads=1)
-    try:
-        yield _DIALECTS[address.kind](connection)
-    finally:
-        connection.close()
-
-
 # -- databases ---------------------------------------------------------------------------
 
-_DATABASES_MEMORY = {"sqlite": 20 << 20, "duckdb": 250 << 20, "postgres": 40 << 20}
+_MEMORY = {"sqlite": 20 << 20, "duckdb": 250 << 20, "postgres": 40 << 20}
 _BESIDE = ("", "-journal", "-wal", "-shm", ".wal")
 
 
 @dataclass(frozen=True)
-class DatabaseTarget(Target):
+class DatabaseTarget:
     """A table of a database, and what to do if it is there."""
 
     address: Address
@@ -446,7 +346,7 @@ class DatabaseTarget(Target):
     append: bool = False
 
     @property
-    def label(self) -> str:  # type: ignore[override]
+    def label(self) -> str:
         """Its address, without the password."""
         return f"{self.address.label}#{self.address.table}"
 
@@ -461,12 +361,12 @@ class DatabaseTarget(Target):
     @property
     def memory(self) -> int:
         """Of its driver."""
-        return _DATABASES_MEMORY[self.address.kind]
+        return _MEMORY[self.address.kind]
 
     def expect(self, types: Types) -> None:
         """Try without rows, and take it back."""
         if self.address.is_file and not os.path.exists(self.address.place):
-            _see_room(Path(self.address.place))
+            _check_writable(Path(self.address.place))
             return
         with self._transaction() as database:
             self._fill(database, [], types)
@@ -474,30 +374,20 @@ class DatabaseTarget(Target):
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
     ) -> int | None:
-        """All rows are there at once, or none."""
-        return self._write(self.address, pieces, types)
+        """Write pieces of columns: all rows are there at once, or none. Returns the bytes, None if
+        they are not known.
+        """
+        return self._write(pieces, types)
 
-    def trial(self, pieces: Iterable[Columns], types: Types, folder: Path) -> int | None:
-        """The bytes that some rows take, which are taken back."""
-        if self.address.is_file:
-            kind, place = self.address.kind, folder / "trial"
-            disk.remove(place)
-            return self._write(Address(kind, str(place), "trial"), pieces, types)
-        with self._transaction() as database:
-            place_of = database.free_place(database.find(self.address.table))
-            database.create(place_of, types)
-            database.load(place_of, pieces, types)
-            return database.size(place_of)
-
-    def _write(self, address: Address, pieces: Iterable[Columns], types: Types) -> int | None:
+    def _write(self, pieces: Iterable[Columns], types: Types) -> int | None:
         made = None
-        if address.is_file:
-            disk.make_folder(Path(address.place).parent)
-            made = None if os.path.exists(address.place) else Path(address.place)
-        target = DatabaseTarget(address, self.overwrite, self.append)
+        if self.address.is_file:
+            path = Path(self.address.place)
+            disk.make_folder(path.parent)
+            made = None if path.exists() else path
         try:
-            with target._transaction() as database:
-                size = target._fill(database, pieces, types)
+            with self._transaction() as database:
+                size = self._fill(database, pieces, types)
                 database.commit()
         except BaseException:
             for ending in _BESIDE if made else ():
@@ -505,46 +395,73 @@ class DatabaseTarget(Target):
             raise
         return made.stat().st_size if made else size
 
+    def trial(self, pieces: Iterable[Columns], types: Types, folder: Path) -> int | None:
+        """The bytes that some rows take, which are taken back."""
+        if self.address.is_file:
+            place = folder / "trial"
+            disk.remove(place)
+            trial = replace(self, address=Address(self.address.kind, str(place), "trial"))
+            return trial._write(pieces, types)
+        with self._transaction() as database:
+            table = database.find(self.address.table).temporary()
+            database.create(table, types)
+            database.load(table, pieces, types)
+            return database.size(table)
+
     def _fill(self, database: Dialect, pieces: Iterable[Columns], types: Types) -> int | None:
         """Make the table, within a transaction; returns its bytes, if they are known."""
-        place = database.find(self.address.table)
-        self._see_free(database)
-        if place.there and self.append:
-            empty = database.free_place(place)
-            database.create(empty, types)
-            database.copy(empty, place, types)  # raises if columns do not fit
-            database.drop(empty)
-            database.load(place, pieces, types)
-            return None
-        new = database.free_place(place)
-        database.create(new, types)
-        database.load(new, pieces, types)
-        if place.there:
-            database.drop(place)
-        database.rename(new, place)
-        if "node" in types:
-            database.index(place, "node")
-        return database.size(place)
-
-    def _see_free(self, database: Dialect) -> None:
-        place = database.find(self.address.table)
+        place, execute = database.find(self.address.table), database.connection.execute
         if place.kind == "view":
             raise OutputExists(f"{self.label} is no table that could be written: choose another")
-        if place.there and not (self.overwrite or self.append):
+        if place.kind and not (self.overwrite or self.append):
             raise OutputExists(
                 f"{self.label} exists. Choose another table, or pass --overwrite to replace it, or "
                 "--append to add rows to it"
             )
+        new, titles = place.temporary(), _titles(types)
+        database.create(new, types)
+        if place.kind and self.append:
+            # Raises if columns do not fit.
+            execute(f"INSERT INTO {place.sql} ({titles}) SELECT {titles} FROM {new.sql}")
+            execute(f"DROP TABLE {new.sql}")
+            database.load(place, pieces, types)
+            return None
+        database.load(new, pieces, types)
+        if place.kind:
+            execute(f"DROP TABLE {place.sql}")
+        execute(f"ALTER TABLE {new.sql} RENAME TO {_quoted(place.name)}")
+        if "node" in types:
+            database.index(place, "node")
+        return database.size(place)
 
     @contextmanager
     def _transaction(self) -> Iterator[Dialect]:
-        """A transaction that is taken back unless it is committed."""
-        with _explained(self.address), opened(self.address) as database:
-            database.begin()
-            try:
-                yield database
-            finally:
-                database.rollback()
+        """A transaction that is taken back unless it is committed; errors name the database."""
+        address = self.address
+        try:
+            with reported(address, StoreError):
+                connection = connect(address, write=True, memory=_CONNECTION_MEMORY, threads=1)
+                try:
+                    database = _DIALECTS[address.kind](connection)
+                    database.begin()
+                    try:
+                        yield database
+                    finally:
+                        database.rollback()
+                finally:
+                    connection.close()
+        except UnicodeEncodeError as error:
+            raise UsageError(
+                f"{address.label}: a name is no text in {error.encoding}: {error.object!r}. Write "
+                "a file of JSON lines (.jsonl)"
+            ) from None
+        except StoreError as error:
+            said = str(error).lower()
+            if any(sign in said for sign in ("disk is full", "no space left", "file too large")):
+                raise ResourceError(
+                    f"{error}. Free some room there, and run the same command again"
+                ) from None
+            raise
 
 
 def database_target(
@@ -569,7 +486,7 @@ def database_target(
     return found
 
 
-def _see_room(path: Path) -> None:
+def _check_writable(path: Path) -> None:
     """See that a file could be made there."""
     folder = path.absolute().parent
     while not folder.exists():
@@ -578,21 +495,5 @@ def _see_room(path: Path) -> None:
         raise StoreError(f"{path} cannot be made: {folder} cannot be written. Choose another place")
 
 
-@contextmanager
-def _explained(address: Address) -> Iterator[None]:
-    """What goes wrong, in words that name the database."""
-    try:
-        with reported(address, StoreError):
-            yield
-    except UnicodeEncodeError as error:
-        raise UsageError(
-            f"{address.label}: a name is no text in {error.encoding}: {error.object!r}. Write a "
-            "file of JSON lines (.jsonl)"
-        ) from None
-    except StoreError as error:
-        said = str(error).lower()
-        if any(sign in said for sign in ("disk is full", "no space left", "file too large")):
-            raise ResourceError(
-                f"{error}. Free some room there, and run the same command again"
-            ) from None
-        raise
+Target = FileTarget | DatabaseTarget
+"""Where a table may go; ``label`` is what it is called in messages."""

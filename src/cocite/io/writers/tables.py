@@ -1,32 +1,15 @@
-"""``.parquet``, ``.csv`` and ``.tsv``: rows go through DuckDB a piece at a time, out of core.
+"""Tables and arrays as files: Parquet, CSV, TSV, JSON lines, Arrow IPC, and NumPy's ``.npy``.
 
-So a file may be larger than memory. Disk: its rows once more beside it while it is made.
+``.parquet``, ``.csv``, ``.tsv``: rows go through DuckDB a piece at a time, out of core, so a file
+may be larger than memory; they lie once more beside it on disk meanwhile. The other kinds take
+constant memory: ``.jsonl`` has an object a row, ``.arrow`` batches that are not compressed, so that
+they can be mapped. What does not exist is null, and no number is rounded: a float32 is the shortest
+decimal that is read as the same float32.
 
-What a writer is: how a table, an array or a graph becomes a file.
-
-Cells of CSV and TSV that a spreadsheet would take for a formula, written so that it does not.
-
-Names and titles come from others. A cell of text that begins with one of ``= + - @``, a tab, an end
-of a line, or the wide forms of the four, has an apostrophe before it; spreadsheets then show it as
-text, and other programs read one sign more, so nobody gets this who does not ask. Numbers stay.
-
-Source: https://owasp.org/www-community/attacks/CSV_Injection
-
-``.npy``: one array, as NumPy loads and maps it. Constant memory.
-
-``.jsonl``: JSON lines, an object a row. Constant memory.
-
-    {"node": "Cat", "rank": 0.012}
-
-What does not exist is null, and no number is rounded: a float32 is the shortest decimal that is
-read as the same float32.
-
-``.arrow``: Arrow IPC, as pyarrow, pandas (``read_feather``), polars, DuckDB and R read it.
-
-A file has Arrow's file format, in batches that are not compressed, so that it can be mapped. A
-stream has Arrow's streaming format: the schema, then a batch a piece. What does not exist is null.
-
-Memory: a batch. Source: https://arrow.apache.org/docs/format/Columnar.html
+Names and titles come from others. In the ``safe`` form of CSV and TSV a cell of text that begins
+with one of ``= + - @``, a tab, an end of a line, or the wide forms of the four, has an apostrophe
+before it, so that no spreadsheet takes it for a formula.
+https://owasp.org/www-community/attacks/CSV_Injection, https://arrow.apache.org/docs/format/
 """
 
 from __future__ import annotations
@@ -88,7 +71,6 @@ class ArrayFile:
 
 
 # -- formulas ----------------------------------------------------------------------------
-
 
 _FIRST = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 _MARK = "'"
@@ -241,6 +223,7 @@ NPY = ArrayFile("NumPy", _write_numpy)
 
 
 _ROWS = 1 << 14
+"""Of a batch: with the longest names there are, that is half of what a column of Arrow may hold."""
 
 
 def rows_of(piece: Columns, types: Types) -> Iterator[tuple[Any, ...]]:
@@ -281,7 +264,6 @@ JSON_LINES = TableFile("JSON lines", _write_lines, text=_line)
 # -- arrow -------------------------------------------------------------------------------
 
 
-"""Of a batch: with the longest names there are, that is half of what a column of text may hold."""
 _TYPES = {
     "VARCHAR": "string",
     "BIGINT": "int64",

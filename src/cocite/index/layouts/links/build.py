@@ -37,8 +37,7 @@ from cocite.graph.links import links_of, opposite
 from cocite.index.layouts.batch_maker import WholeBuilder
 from cocite.index.layouts.links.common import DEGREES, NORMS, LinksFormat, has_degrees, has_norms
 from cocite.index.layouts.links.norms import link_degrees, link_norms
-from cocite.index.layouts.memory_plan import MemoryPlan
-from cocite.index.part import PartEstimate, Progress
+from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.storage import ArrayWriter, Entry, evict
 
 _PIECE = 8 << 20

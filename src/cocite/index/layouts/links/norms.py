@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged
 from cocite.graph.blocks import Links, cut_blocks
-from cocite.index.part import Progress
+from cocite.index.layouts.memory_plan import Progress
 
 _PIECE = 8 << 20
 """Bytes of links that are read at a time."""

@@ -1,27 +1,21 @@
 """Making samples of min-hashes, 16 at a time, and how that fits the memory.
 
-A pass over the rings gives the winners of 16 samples (``engine/scan.py``) at the price of one;
-they are kept, and laid out one after another as they are asked for, a sample a thread. A sample is
-a function of its number, so a build that is resumed makes 16 from there
-(``index/layouts/batch_maker.py``).
+A pass over the rings gives the winners of 16 samples (``engine/scan.py``) at the price of one; they
+are kept, and encoded one after another: as groups, or as planes of bits of hashes, which are drawn
+by a key of their own, so the winners alone decide the planes.
 
     in memory    links + rows of the scan + winners of 16 samples + blobs <= budget
-    on disk      2 blobs + a scan in what is left of the budget (``engine/plan.py``); winners
-                 lie in a scratch file, and are written and read in sequence
+    on disk      2 blobs + a scan in what is left of the budget; winners in a scratch file
 
-Memory, for n nodes: 128 n bytes for the rows, 64 n a ring for the winners.
+Memory, for n nodes: 128 n bytes for the rows, 64 n a ring for the winners; 4 n to list groups.
 Source: 001, section 2.3.1.
-
-A sample is encoded (``index/layouts/minhash/format.py``) as groups of nodes that share their
-winner, by ring, which takes 4 bytes a node beside them; or, with ``bits``, as planes of bits of
-hashes. The bits of a ring are drawn by a key of their own, so the winners alone decide the planes,
-here and in a block of a partitioned graph (``index/layouts/minhash/partitions.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +26,7 @@ from cocite.engine.scan import LANES, HopNeighborhoods, plan_ring_scan
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.partitions import BlockedLinks
-from cocite.index.layouts.batch_maker import Blob, Carrier, Maker, SampledBuilder, TogetherMaker
+from cocite.index.layouts.batch_maker import BatchMaker, Blob, Carrier, Maker, SampledBuilder
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, too_little
 from cocite.index.layouts.minhash.format import (
@@ -47,6 +41,8 @@ from cocite.resources import Resources, format_size, own_memory
 from cocite.storage import Scratch, evict
 
 _LEAST_SCAN = 4 << 20
+_ALL = np.empty(0, np.uint32)
+"""No list of nodes: all of them."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +155,8 @@ class Layer:
         at = 0
         for ring, all_winners in enumerate(rings):
             winners, begin = request_of(all_winners, self._requested), at
-            at = int(minhash.list_groups(winners, ring, self._begins, cells, group, np.uint64(at)))
+            scratch = self._begins, cells, group, np.uint64(at)
+            at = int(minhash.list_groups(winners, _ALL, ring, *scratch))
             if self._requested is not None:
                 minhash.name_winners(group[begin:at], self._requested)
             check_words(sample, at)
@@ -168,44 +165,35 @@ class Layer:
         return Blob.of((words[:end],), at)
 
 
-class RingMaker(TogetherMaker):
+class RingMaker(BatchMaker):
     """Makes blobs of min-hashes."""
 
     def __init__(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> None:
-        super().__init__(numbers, LANES)
         assert isinstance(fit, RingPlan)
         assert fit.plan is not None
-        settings = part.settings
-        length = settings[LENGTH]
-        seed = settings[SEED]
+        length, seed = part.settings[LENGTH], part.settings[SEED]
         self._rings = HopNeighborhoods(links, fit.plan, length, seed, turn=part.turn, folder=folder)
         scratch = Scratch.near(folder) if fit.on_disk else Scratch(None)
         self._winners = scratch.zeros((length, LANES, links.nodes), np.uint32)
         self._first = 0
-        self._each = [self._lay_out(Layer(part, links.nodes)) for _ in range(fit.layers)]
+        layers = [partial(self._lay_out, Layer(part, links.nodes)) for _ in range(fit.layers)]
+        super().__init__(numbers, LANES, self._find_winners, layers)
 
-    def _make(self, samples: range) -> None:
-        """Their winners."""
+    def _find_winners(self, samples: range) -> None:
         self._first = samples.start
         for ring in self._rings(samples):
             found = self._winners[ring.step - 1, : len(samples)]
             ring.winners(found)
             evict(found)
 
-    def _layers(self) -> list[Maker]:
-        return self._each
-
-    def _lay_out(self, layer: Layer) -> Maker:
-        def work(sample: int) -> Blob:
-            rings = self._winners[:, sample - self._first]
-            blob = layer(sample, list(rings))
-            for ring in rings:
-                evict(ring)
-            return blob
-
-        return work
+    def _lay_out(self, layer: Layer, sample: int) -> Blob:
+        rings = self._winners[:, sample - self._first]
+        blob = layer(sample, list(rings))
+        for ring in rings:
+            evict(ring)
+        return blob
 
 
 # -- build -------------------------------------------------------------------------------

@@ -1,30 +1,12 @@
-"""The minhash layout: for every ring of a sample the groups of nodes that share their winner.
+"""Where the arrays of a sample of min-hashes lie: groups or planes (``storage/FORMAT.md``).
 
-    cell[nodes, length]      where the node's group begins in ``group``, ring after ring,
-                             2**32 - 1 if it is alone in its group
-    group[p]                 the groups, ring after ring: the winner, how many nodes, the nodes
-    padding                  zeros, to a multiple of 16 words (a cache line)
+Groups are the nodes that share their winner in a ring: the node that is first, in the sample's
+random order, among those from which a node is reached in so many links at most. Planes (``bits``,
+the layout ``sketch``) hold some bits of a hash of each winner, for blocks of 512 nodes.
 
-p, the members, is the number of words of all groups. Groups of a ring are in order of their
-winners, nodes in a group ascending. A node's winner in a ring is the node that is first, in the
-sample's random order, among those from which it is reached in so many links at most; it is written
-as 2**32 - 1 if that node is gone since (``index/refresh.py``).
-
-Size: 4 bytes a node, ring and sample for the cells, at most as much for the members of groups, and
-8 for each group; on webs less than 8 in all. Memory to make one: as much, and 4 bytes a node
-(``index/layouts/minhash/build.py`` has the rest). Source: 001, section 2.3 and Algorithm 3; the
-paper keeps the winners and an inverted list, the same two cells.
-
-With ``bits`` (the layout ``sketch``) a sample has some bits of a hash of each winner, in planes.
-
-    plane[ceil(nodes / 512), length, bits, 16]    32-bit words, block of 512 nodes after block
-
-Bit i of word w of a plane belongs to node 32 w + i of its block; what is beyond the last node is 0.
-The members of such a sample are its nodes, and say nothing more.
-
-Size: ``bits`` / 8 bytes a node, ring and sample: with ``bits`` 1 a sixtieth of the layout minhash.
-There are no lists: asking for related nodes reads all of it.
-Source: Li, Koenig 2010, *b-bit minwise hashing*; ``kernels/minhash_bits.py`` says how it is asked.
+Size: groups take 4 bytes a node, ring and sample for the cells, at most as much for members, and 8
+for each group; on webs less than 8 in all. Planes take ``bits`` / 8: with ``bits`` 1 a sixtieth.
+Source: 001, section 2.3 and Algorithm 3; Li, Koenig 2010, *b-bit minwise hashing*.
 """
 
 from __future__ import annotations

@@ -1,32 +1,14 @@
-"""Min-hashes of a graph in blocks that each live somewhere, in a process of its own or not.
+"""Min-hashes of a graph in blocks that each live in a process of their own, or in this one.
 
-    RingBlock            holds the rows of one block, scans them, and keeps the winners of its nodes
-    PartitionRingMaker   conducts: one scan a ring for all samples together, then one sample after
-                         the other is laid out
+Before the first ring nothing is sent: what place a node has in an order, every block can draw. For
+groups, 12 bytes are sent a node and ring: a node's block deals (winner, node) to the winner's
+block, which makes the groups and answers where each begins; then the node's block makes cells. The
+conductor writes cells, then groups, ring after ring and block after block, into a scratch file.
+For planes nothing is sent; where blocks meet within 512 nodes, the conductor joins their bits.
+Blobs are those of a build in memory, to the byte.
 
-Before the first ring nothing is sent: what place a node has in an order, everybody can draw. What a
-sample is laid out from comes to the conductor piece by piece, who writes it to a scratch file; what
-is done if somebody is lost: ``index/layouts/batch_maker.py``. Blobs are those of
-``index/layouts/minhash/build.py``, to the byte.
-
-Groups, 12 bytes sent a node and ring:
-
-    node's block      deals (winner, node) to the block of the winner, ring after ring
-    winner's block    makes the groups of its winners, and answers where each begins
-    node's block      makes the cells of its nodes, when it is known how long all groups are
-    conductor         cells, block after block; then groups, ring after ring and block after block
-
-Groups of a ring are in order of their winners, so those of a block are behind those of the blocks
-before it.
-
-Planes, where nothing is sent from block to block: a block cuts the winners of its nodes to bits.
-Planes are of 512 nodes, and where a block begins or ends among them, its planes have the bits of
-its nodes alone: the conductor puts those of its neighbors to them.
-
-Memory of a block: its links and rows of values (``engine/partitions.py``), and 4 bytes a node,
-ring and sample for the winners, 24 a node and ring for a sample that is laid out. Of the conductor:
-a piece of a blob.
-Source: 001, section 2.3.1.
+Memory of a block: its links and rows of values (``engine/partitions.py``), 4 bytes a node, ring and
+sample for winners, 24 a node and ring for a sample that is laid out. Source: 001, section 2.3.1.
 """
 
 from __future__ import annotations
@@ -37,7 +19,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
@@ -45,17 +26,15 @@ from cocite.engine.carriers import Traffic
 from cocite.engine.partitions import BlocksScan, ScanBlock, block_scan_bytes
 from cocite.engine.scan import LANES, Fold, ring_orders
 from cocite.graph.partitions import BlockedLinks, GraphBlock
-from cocite.index.layouts.batch_maker import Blob, PartitionMaker, PartitionWork
+from cocite.index.layouts.batch_maker import Blob, FileWords, PartitionMaker, PartitionWork
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, check_partitions, too_little
 from cocite.index.layouts.minhash.format import (
     BLOCK,
     check_words,
     minhash_words,
-    plane_words,
     ring_planes,
 )
-from cocite.index.layouts.trees.assemble import TreeWords
 from cocite.measures import LENGTH, SEED
 from cocite.measures.xjaccard import BITS
 from cocite.resources import Resources
@@ -174,7 +153,9 @@ class RingBlock(ScanBlock):
             pairs = np.concatenate([d.pairs[part] for d, part in zip(dealt, parts, strict=True)])
             cells = np.empty(len(pairs), np.uint32)
             group = np.empty(2 * len(pairs), np.uint32)  # most if all are in pairs
-            size = int(minhash.list_pairs(pairs, self._begins, cells, group))
+            winners, nodes = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+            scratch = self._begins, cells.reshape(-1, 1), group, np.uint64(0)
+            size = int(minhash.list_groups(winners, nodes, 0, *scratch))
             found = group[:size].copy()
             minhash.name_from(found, np.uint32(self.first))
             groups.append(found)
@@ -255,19 +236,14 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         """Of the scan."""
         self.scan.evict()
 
-    def written(self, pieces: Iterator[NDArray[np.uint32]]) -> int:
-        """Write pieces of the blob one behind the other; returns its digest."""
-        digest, at = xxhash.xxh3_64(), 0
+    def _written(self, pieces: Iterator[NDArray[np.uint32]], members: int) -> Blob:
+        """The blob of pieces, which are written one behind the other."""
+        at = 0
         for piece in pieces:
             words = np.ascontiguousarray(piece).reshape(-1)
             self.blob.write(4 * at, words)
-            digest.update(words.view(np.uint8).data)
             at += words.size
-        return digest.intdigest()
-
-    def finished(self, words: int, members: int, digest: int) -> Blob:
-        """The blob that was written."""
-        return Blob(TreeWords(self.blob, 0, words), members, (), digest)
+        return Blob.of(FileWords(self.blob, at), members)
 
     def ask(self, sample: int) -> Any:
         """Have the planes, or the groups, made."""
@@ -278,7 +254,7 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
     def put_together(self, sample: int, asked: Any) -> Blob:
         """The blob of what was made."""
         if self.work.plan.settings[BITS]:
-            return self._planes(asked)
+            return self._written(self._plane_pieces(asked), self.work.nodes)
         return self._groups(sample, asked)
 
     def _ask_groups(self, sample: int) -> _RingRequest:
@@ -309,12 +285,10 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         bases = (ends - words.reshape(-1)).reshape(words.shape)
         nodes, length = self.work.nodes, self.work.length
         size = minhash_words(nodes, length, members)
-        digest = self.written(
-            self._group_pieces(sample, bases, asked, size - nodes * length - members)
-        )
         sent = sum(self.crew.take(asked.sent)) + sum(size for _, size in told)
         self.scan.traffic = self.traffic.plus(groups=sent)
-        return self.finished(size, members, digest)
+        padding = size - nodes * length - members
+        return self._written(self._group_pieces(sample, bases, asked, padding), members)
 
     def _group_pieces(
         self, sample: int, bases: NDArray[np.int64], asked: _RingRequest, padding: int
@@ -330,13 +304,6 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
             for block in blocks:
                 yield crew.take([asked.groups[block][ring]])[0]
         yield np.zeros(padding, np.uint32)
-
-    def _planes(self, asked: list[Any]) -> Blob:
-        """Those of all blocks, one behind the other."""
-        settings, nodes = self.work.plan.settings, self.work.nodes
-        digest = self.written(self._plane_pieces(asked))
-        words = plane_words(nodes, settings[LENGTH], settings[BITS])
-        return self.finished(words, nodes, digest)
 
     def _plane_pieces(self, asked: list[Any]) -> Iterator[NDArray[np.uint32]]:
         """Groups that are whole; the last one of a block waits for its other nodes."""

@@ -1,28 +1,14 @@
-"""Asking sketches: every node is compared with the one asked for, and chance matches are taken off.
+"""Answers from min-hashes: scores from the rings in which two nodes match.
 
-Two winners that differ match all the same with the probability q = 2**-bits. A sample's value is
+What two nodes share in a sample is a mask, bit k - 1 set if their winners of ring k are the same;
+its value is the sum of the weights of those rings. Of bits of hashes, winners that differ match
+with the probability q = 2**-bits, so the value is, with W the sum of all weights,
 
-    x = (sum of the weights of the rings that match - q W) / (1 - q),     W = the sum of all weights
+    x = (sum of the weights of the rings that match - q W) / (1 - q),    at least -q W / (1 - q)
 
-which is right on average and lies in [-q W / (1 - q), W]. So a score may be below 0; related nodes
-are those above it, where many are by chance: their intervals hold 0.
-
-Cost: a pair reads length * bits lines a node and sample; relatives read the whole index, and add up
-what they found for every node. Variances are made for the hits alone.
-Source: Li, Koenig 2010, *b-bit minwise hashing*, theorem 1 for large neighborhoods.
-
-What the layouts of min-hashes share: scores from the rings in which two nodes match.
-
-What two nodes share in a sample is a mask, bit k - 1 set if their winners of ring k are the same.
-The sample's value is the sum of the weights of those rings; as the rings of a sample depend on each
-other, its variance takes whole masks.
-
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Lemma 4).
-
-Asking groups of nodes that share a min-hash: a pair compares cells, relatives read their groups.
-
-Cost: a pair reads a line or two a node and sample; relatives the node's groups, one a ring and
-sample, at some 4 ns a member. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
+Cost, groups: a pair reads a line or two a node and sample; relatives the node's groups, 4 ns a
+member. Cost, bits: length * bits lines a node and sample; relatives read the whole index. Source:
+Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Lemma 4); Li, Koenig 2010, theorem 1.
 """
 
 from __future__ import annotations
@@ -259,12 +245,9 @@ class SketchReader(MatchReader):
         self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
         """float64[h, 2]: the scores of ``node`` with others, in grains, and their variances."""
-        from cocite.kernels import minhash_bits
-
         table, sums = self.table(settings), np.zeros((others.size, 2), np.uint64)
-        for shard in self.part.shards:
-            check()
-            minhash_bits.add(shard.words, shard.blobs, np.uint64(node), others, table, sums)
+        for row in self.masks_with(node, others):
+            sums += table[row]
         return self._unbiased(sums, settings)
 
     def _unbiased(self, sums: NDArray[np.uint64], settings: PartSettings) -> NDArray[np.float64]:

@@ -40,9 +40,8 @@ from cocite.errors import ResourceError
 from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.links import links_of, transpose
 from cocite.index.layouts.batch_maker import WholeBuilder
-from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.reader import NearestFormat
-from cocite.index.part import PartEstimate, Progress
 from cocite.measures.evidence import floor_text
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS
 from cocite.resources import format_least, resident, short_of

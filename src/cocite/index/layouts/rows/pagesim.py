@@ -48,9 +48,8 @@ from cocite.graph.blocks import Links
 from cocite.graph.links import links_of, opposite, transpose
 from cocite.index.layouts.batch_maker import WholeBuilder
 from cocite.index.layouts.contract import PartPlan
-from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.reader import OWN, FeaturesFormat
-from cocite.index.part import PartEstimate, Progress
 from cocite.measures.evidence import floor_text
 from cocite.measures.pagesim import (
     DAMPING,

@@ -49,10 +49,9 @@ from cocite.graph.blocks import Links
 from cocite.graph.links import transpose
 from cocite.graph.names import Names
 from cocite.index.layouts.batch_maker import WholeBuilder
-from cocite.index.layouts.memory_plan import MemoryPlan
+from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.reader import TextFormat
 from cocite.index.layouts.rows.texts import OldTexts, TextFiles
-from cocite.index.part import PartEstimate, Progress
 from cocite.io.readers.tables import texts_of
 from cocite.measures.evidence import floor_text
 from cocite.measures.tfidf import MAX_DF, MIN_DF, WORDS

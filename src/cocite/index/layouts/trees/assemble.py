@@ -1,57 +1,15 @@
-"""The trees layout of a graph in blocks that each live somewhere, in a process of its own or not.
-
-    TreeBlock       holds the rows of one block, walks with it and lays its trees out; and collects
-                    one range of positions of every sample
-    BlocksMaker     conducts: steps of walks, then the trees, and puts blobs together
-
-Trees need one ascending pass over the blocks (``index/layouts/trees/assemble.py``), so blocks lay
-out a sample one after another; they are asked for several samples ahead, and while one block lays
-out a sample the one before it lays out the next. Positions and ranges come to the conductor piece
-by piece, who writes them to a scratch file. The blob is that of ``index/layouts/trees/build.py``,
-to the byte.
-
-What is done if somebody is lost: ``index/layouts/batch_maker.py``.
-
-Memory of a block: its rows, 21 bytes a node, 64 for each of ``rows`` rows under way, and of each
-sample that walks 36 a node at most. Of the conductor: a piece of a blob.
-Source: 001, section 2.1.3.
-
-What one destination block does to lay out the trees of a sample, wherever the others are.
-
-    positions    of its nodes, from its records and what the blocks before it have told;
-                 tells the blocks behind where their nodes' parents stand, and sends every
-                 place (position, node, label) to the range of positions that it is in
-    range        the members and labels of one range of positions, from the places sent there
-
-Rows come and go as in the walk (``engine/walk_blocks.py``), by whoever carries them: spools on disk
-(``index/layouts/trees/assemble.py``), or arrays in memory between processes
-(``index/layouts/trees/assemble.py``). Every node has one record, one message and one place at most,
-so that their order does not matter.
-
-Cost: O(1) a row. Memory: what the walk had, used again.
-Source: 001, section 2.1.3 (collecting trees by sorting and merging).
-
-The trees layout in constant memory: block after block, from the records of an external walk.
+"""The trees layout of a graph in blocks: on disk, one after another, or each in a process.
 
     position[node] = position[parent] + offset,    of a root: where the tree before it ends
 
-A parent is smaller than its children, so one ascending pass over the blocks gives all positions. A
-block's nodes have their parents in the block, or in one before it, which has sent a message
-(node, position, label) by then. Every place (position, node, label) is then dealt to its range of
-positions, and the ranges are collected one after another: members and labels in order.
+A parent is smaller than its children, so one ascending pass over the blocks gives all positions:
+parents lie in the block, or in one before it, which has sent a message (node, position, label).
+Every place (position, node, label) then goes to its range of positions, and ranges are collected
+one after another. The blob grows in a scratch file; it is that of a build in memory, to the byte.
 
-The blob grows in a scratch file, and what reads it reads pieces. It is the one that
-``index/layouts/trees/build.py`` makes, to the byte.
-
-Of pages that are wanted only, ranges of positions are cut down to them as they are collected
-(``kernels/trees.py``, ``select``); where each of them stands is kept in memory.
-
-Memory: what the walk had (``engine/walk_blocks.py``), used again; 12 bytes a page that is wanted.
-Scratch: the walk's, 12 bytes for each message and each place, and the blob: at most 33 bytes a
-node, and 36 for each sample that walks.
-
-Source: 001, section 2.1.3 (collecting trees by sorting and merging); there it takes a pass for each
-step, with offsets one pass is enough.
+Memory: what the walk had (``engine/walk_blocks.py``), used again; of a process 36 bytes a node and
+sample that walks. Scratch: 33 bytes a node, and 36 for each sample that walks.
+Source: 001, section 2.1.3; there it takes a pass for each step, with offsets one is enough.
 """
 
 from __future__ import annotations
@@ -63,7 +21,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
@@ -94,11 +51,12 @@ from cocite.engine.weights import step_weights
 from cocite.graph.blocks import Links
 from cocite.graph.partitions import BlockedLinks, GraphBlock
 from cocite.index.layouts.batch_maker import (
+    PIECE,
+    BatchMaker,
     Blob,
-    Maker,
+    FileWords,
     PartitionMaker,
     PartitionWork,
-    TogetherMaker,
 )
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, check_partitions, too_little
@@ -190,54 +148,35 @@ class BlockTrees:
 # -- external ----------------------------------------------------------------------------
 
 
-_PIECE = 1 << 16
+class ExternalTrees:
+    """Lays out the samples of an external walker; a blob lasts until the next one is made."""
 
-
-class TreeWords:
-    """Words of a scratch file, read in pieces each time they are gone over."""
-
-    def __init__(self, file: ScratchFile, begin: int, end: int) -> None:
-        self._file, self._begin, self._end = file, begin, end
-
-    def __iter__(self) -> Iterator[NDArray[np.uint32]]:
-        for low in range(self._begin, self._end, _PIECE):
-            piece = np.empty(min(_PIECE, self._end - low), np.uint32)
-            self._file.read(4 * low, piece)
-            yield piece
-
-
-class ExternalTreeMaker(TogetherMaker):
-    """Makes blobs from the samples of an external walker; they last until the next one is made."""
-
-    def __init__(self, walker: ExternalWalker, nodes: int, directory: Path, numbers: range) -> None:
-        super().__init__(numbers, walker.together)
-        self._walker, self._nodes = walker, nodes
+    def __init__(
+        self,
+        walker: ExternalWalker,
+        nodes: int,
+        directory: Path,
+        wanted: NDArray[np.uint32] | None = None,
+    ) -> None:
+        """``wanted`` uint32[m], ascending, are the nodes that blobs are of, None for all."""
+        self._walker, self._nodes, self._requested = walker, nodes, wanted
         self._rooms, self._cuts = walker.rooms, walker.cuts
         self._width = self._rooms.at.size // EIGHT * EIGHT
         ranges = range_cuts(nodes, self._width)
         self._block = BlockTrees(self._rooms, self._cuts, walker.dealer, ranges)
         self._messages = Spool(directory, self._cuts.size - 1)
         self._places = Spool(directory, ranges.size - 1)
-        self._blob = ScratchFile(directory)
+        self._blob, self._labels = ScratchFile(directory), ScratchFile(directory)
+        self._stored = nodes if wanted is None else wanted.size
 
-    def _make(self, samples: range) -> None:
-        self._walker.walk(samples)
-
-    def _layers(self) -> list[Maker]:
-        return [self._lay_out]
-
-    def _lay_out(self, sample: int) -> Blob:
+    def __call__(self, sample: int) -> Blob:
+        """The blob of a sample that was walked."""
         met = self._walker(sample)
-        digest = xxhash.xxh3_64()
-        members = self._write_positions(met, digest)
-        labels = self._write_members(members, digest)
-        words = tree_words(self._nodes, members)
-        for piece in TreeWords(self._blob, labels, words):
-            digest.update(piece.view(np.uint8).data)
-        return Blob(TreeWords(self._blob, 0, words), members, met.live, digest.intdigest())
+        members = self._write_members(self._write_positions(met))
+        return Blob.of(FileWords(self._blob, self._write_labels(members)), members, met.live)
 
-    def _write_positions(self, met: Meetings, digest: xxhash.xxh3_64) -> int:
-        """Block after block; returns the number of members."""
+    def _write_positions(self, met: Meetings) -> int:
+        """Block after block; returns the number of members among all nodes."""
         self._messages.clear()
         self._places.clear()
         cursor, messages = 0, self._messages
@@ -246,80 +185,13 @@ class ExternalTreeMaker(TogetherMaker):
             cursor, position = made
             for rows in self._block.places(block):
                 self._block.send_places(self._named(rows), self._places)
-            self._store(self._cuts[block], position, digest)
+            if self._requested is None:
+                self._blob.write(4 * int(self._cuts[block]), position)
         return cursor
 
-    def _store(
-        self, first: np.uint32, position: NDArray[np.uint32], digest: xxhash.xxh3_64
-    ) -> None:
-        """Write the positions of a block."""
-        self._blob.write(4 * int(first), position)
-        digest.update(position.view(np.uint8).data)
-
     def _named(self, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Places as they are dealt."""
-        return rows
-
-    def _write_members(self, members: int, digest: xxhash.xxh3_64) -> int:
-        """Range after range of positions; returns where the labels begin, in words."""
-        from cocite.kernels import trees
-
-        labels = self._nodes + members
-        for low, member, label in self._collected(members):
-            size = member.size
-            packed = np.zeros(-(-size // EIGHT), np.uint32)
-            trees.pack_labels(label, packed.view(np.uint8))
-            self._blob.write(4 * (self._nodes + low), member)
-            self._blob.write(4 * (labels + low // EIGHT), packed)
-            digest.update(member.view(np.uint8).data)
-        end = labels + -(-members // EIGHT)
-        self._blob.write(4 * end, np.zeros(tree_words(self._nodes, members) - end, np.uint32))
-        return labels
-
-    def _collected(
-        self, members: int
-    ) -> Iterator[tuple[int, NDArray[np.uint32], NDArray[np.uint8]]]:
-        """The members and labels of each range of positions, and where it begins."""
-        for number, low in enumerate(range(0, members, self._width)):
-            size = min(self._width, members - low)
-            member, label = self._block.range(number, low, size, self._places)
-            yield low, member, label
-
-
-class SelectingTreeMaker(ExternalTreeMaker):
-    """The same for the nodes that are ``wanted``, uint32[m], ascending."""
-
-    def __init__(
-        self,
-        walker: ExternalWalker,
-        nodes: int,
-        directory: Path,
-        numbers: range,
-        wanted: NDArray[np.uint32],
-    ) -> None:
-        super().__init__(walker, nodes, directory, numbers)
-        self._requested = wanted
-        self._labels = ScratchFile(directory)
-        self._standing = np.empty(wanted.size, np.uint32)
-
-    def _lay_out(self, sample: int) -> Blob:
-        met = self._walker(sample)
-        members = self._select(self._write_positions(met, xxhash.xxh3_64()))
-        words = self._pack(members)
-        parts = _Parts(self._standing, TreeWords(self._blob, 0, words))
-        digest = xxhash.xxh3_64()
-        for part in parts:
-            digest.update(part.view(np.uint8).data)
-        return Blob(parts, members, met.live, digest.intdigest())
-
-    def _store(
-        self, first: np.uint32, position: NDArray[np.uint32], digest: xxhash.xxh3_64
-    ) -> None:
-        """Positions among all nodes are not those among some."""
-
-    def _named(self, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """By the number of the node among those that are wanted, NOWHERE for none."""
-        if rows.size:
+        """Places by the number of the node among those that are wanted, NOWHERE for none."""
+        if self._requested is not None and rows.size:
             low, high = np.searchsorted(self._requested, rows[[0, -1], 1])
             near = self._requested[low : high + 1]
             places = np.searchsorted(near, rows[:, 1])
@@ -328,50 +200,70 @@ class SelectingTreeMaker(ExternalTreeMaker):
             rows[:, 1] = np.where(there, places + low, NOWHERE)
         return rows
 
-    def _select(self, members: int) -> int:
-        """Write the members that are wanted, and their labels, a byte each; returns how many."""
+    def _write_members(self, members: int) -> int:
+        """Range after range of positions, and labels, a byte each, to a file of their own; returns
+        how many of the members are wanted.
+        """
+        done, state = 0, np.zeros(4, np.int64)
+        standing = None if self._requested is None else np.full(self._stored, NOWHERE, np.uint32)
+        for number, low in enumerate(range(0, members, self._width)):
+            size = min(self._width, members - low)
+            member, label = self._block.range(number, low, size, self._places)
+            if standing is not None:
+                member, label = self._selected(member, label, state)
+                standing[member] = np.arange(done, done + member.size, dtype=np.uint32)
+            self._blob.write(4 * (self._stored + done), member)
+            self._labels.write(done, label)
+            done += member.size
+        if standing is not None:
+            self._blob.write(0, standing)
+        return done
+
+    def _selected(
+        self, member: NDArray[np.uint32], label: NDArray[np.uint8], state: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """The members that are wanted, and their labels; ``state`` goes on from range to range."""
         from cocite.kernels import trees
 
-        state, done = np.zeros(4, np.int64), 0
-        self._standing.fill(NOWHERE)
         # What is filled begins behind the labels that are collected, in the same room.
         free = self._rooms.flat[-(-self._width // 4) :]
         joined, node = free.view(np.uint8)[: self._width + 1], free[self._width // 4 + 1 :]
-        for _, member, label in self._collected(members):
-            label[member != NOWHERE] |= trees.MARK
-            size = int(trees.select(member, label, state, node, joined))
-            self._blob.write(4 * done, node[:size])
-            self._labels.write(done, joined[:size])
-            self._standing[node[:size]] = np.arange(done, done + size, dtype=np.uint32)
-            done += size
-        return done
+        label[member != NOWHERE] |= trees.MARK
+        size = int(trees.select(member, label, state, node, joined))
+        return node[:size], joined[:size]
 
-    def _pack(self, members: int) -> int:
-        """Write the labels behind the members, packed; returns how many words there are."""
-        from cocite.kernels import trees
-
-        at = members
-        for low in range(0, members, _PIECE):
-            label = np.empty(min(_PIECE, members - low), np.uint8)
+    def _write_labels(self, members: int) -> int:
+        """Write the labels behind the members, packed; returns how many words the blob has."""
+        at, words = self._stored + members, tree_words(self._stored, members)
+        for low in range(0, members, PIECE):
+            label = np.empty(min(PIECE, members - low), np.uint8)
             self._labels.read(low, label)
-            packed = np.zeros(-(-label.size // EIGHT), np.uint32)
-            trees.pack_labels(label, packed.view(np.uint8))
+            packed = _packed(label)
             self._blob.write(4 * at, packed)
             at += packed.size
-        words = tree_words(self._standing.size, members) - self._standing.size
         self._blob.write(4 * at, np.zeros(words - at, np.uint32))
         return words
 
 
-class _Parts:
-    """Where nodes stand, then the rest of a sample; gone over again and again."""
+def external_maker(
+    walker: ExternalWalker,
+    nodes: int,
+    directory: Path,
+    numbers: range,
+    wanted: NDArray[np.uint32] | None = None,
+) -> BatchMaker:
+    """A maker of blobs from the samples of an external walker."""
+    trees = ExternalTrees(walker, nodes, directory, wanted)
+    return BatchMaker(numbers, walker.together, walker.walk, [trees])
 
-    def __init__(self, standing: NDArray[np.uint32], rest: TreeWords) -> None:
-        self._standing, self._rest = standing, rest
 
-    def __iter__(self) -> Iterator[NDArray[np.uint32]]:
-        yield self._standing
-        yield from self._rest
+def _packed(label: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Labels, eight to a word."""
+    from cocite.kernels import trees
+
+    packed = np.zeros(-(-label.size // EIGHT), np.uint32)
+    trees.pack_labels(label, packed.view(np.uint8))
+    return packed
 
 
 # -- blocks ------------------------------------------------------------------------------
@@ -460,17 +352,13 @@ class TreeBlock(BlockWalker):
         """The range of the block's number: its members uint32[size], and their labels packed, whole
         words of them. ``members`` is how many the sample has.
         """
-        from cocite.kernels import trees
-
         number = self._block
         low, high = (min(int(cut), members) for cut in self._ranges[number : number + 2])
         box = Mailbox()
         for _, _, tag, rows in unpacked([self._own_places.pop(sample), *filter(None, places)]):
             box.put(tag, rows)
         member, label = self._trees.range(number, low, high - low, box)
-        packed = np.zeros(-(-(high - low) // EIGHT), np.uint32)
-        trees.pack_labels(label, packed.view(np.uint8))
-        return member.copy(), packed
+        return member.copy(), _packed(label)
 
 
 class _Records:
@@ -547,33 +435,25 @@ class BlocksMaker(PartitionMaker[BlockWork]):
     def put_together(self, sample: int, asked: _LaidOut) -> Blob:
         """Positions, then members and labels."""
         crew = self.crew
-        members = int(crew.take([asked.members])[0])
-        digest, at = xxhash.xxh3_64(), 0
+        members, at = int(crew.take([asked.members])[0]), 0
         for handle in asked.positions:
-            at = self._write(crew.take([handle])[0], at, digest)
+            at = self._write(crew.take([handle])[0], at)
         parts = [
             crew.call(number, "collect", sample, members, *places, answers=2)
             for number, places in enumerate(asked.places)
         ]
-        labels = at + members
-        last = labels
+        last = at + members
         for member, packed in parts:
-            at = self._write(crew.take([member])[0], at, digest)
-            last = self._write(crew.take([packed])[0], last, None)
+            at = self._write(crew.take([member])[0], at)
+            last = self._write(crew.take([packed])[0], last)
         words = tree_words(self.work.nodes, members)
         self.blob.write(4 * last, np.zeros(words - last, np.uint32))
-        for piece in TreeWords(self.blob, labels, words):
-            digest.update(piece.view(np.uint8).data)
         self._walk.traffic = self.traffic.plus(trees=sum(crew.take(asked.sent)))
-        live = self._live[sample]
-        return Blob(TreeWords(self.blob, 0, words), members, live, digest.intdigest())
+        return Blob.of(FileWords(self.blob, words), members, self._live[sample])
 
-    def _write(self, words: NDArray[np.uint32], at: int, digest: xxhash.xxh3_64 | None) -> int:
+    def _write(self, words: NDArray[np.uint32], at: int) -> int:
         """Write words of the blob; returns where the next are."""
-        words = np.ascontiguousarray(words)
-        self.blob.write(4 * at, words)
-        if digest is not None:
-            digest.update(words.view(np.uint8).data)
+        self.blob.write(4 * at, np.ascontiguousarray(words))
         return at + words.size
 
 

@@ -1,40 +1,14 @@
-"""Making the trees layout (``index/layouts/trees/format.py``): walks, laid out in one pass.
+"""Making samples of walks: trees, packed or not, paths, and the compact form.
 
-Memory to make a sample: 26.5 bytes a node, and 8.5 for each that waits to be written;
-``index/layouts/trees/assemble.py`` makes the same in less. Of pages that are wanted
-(``index/whole_settings.py``) a sample is made of all nodes and cut down then: 12 bytes a page that
-is wanted beside it.
+What the walks of a part go by, with n nodes and d(u) how often u is a neighbor:
 
-What the walks of a part go by: the weights of links, of pages, or none.
+    hubs=plain       nothing, or the weight w(u, v) of the link
+    hubs=idf         t(u) = log((n + 1) / d(u)), times w(u, v)
+    hubs=rare        t(u) = 1 / d(u), times w(u, v)
 
-                     links unweighted            links weighted
-    hubs=plain       nothing                     w(u, v)
-    hubs=idf         t(u) = log((n + 1) / d(u))  w(u, v) t(u)
-    hubs=rare        t(u) = 1 / d(u)             w(u, v) t(u)
-
-for a walk that steps from v to its neighbor u, with n nodes, and d(u) how often u is a neighbor:
-its out-degree for in-links, its in-degree for out-links.
-
-Memory beside the links: Step.WEIGHTED reads running shares, 4 bytes a link. Step.CLOCK reads
-weights as they are: the links' own, 4 bytes a node for those of pages, 4 a link for products.
-Where the graph does not stay in memory, what is as long as the links lies in a scratch file.
-
-Making the packed layout (``index/layouts/trees/format.py``): trees, laid out by
-``index/layouts/trees/build.py``, packed.
-
-Memory to make a sample: 28 bytes a node, and the sample itself, of up to 10 bytes a node, twice
-where one waits to be written. There is no external form.
-
-Making the paths layout (``index/layouts/trees/format.py``): walks that note their points, then laid
-out as trees.
-
-Memory to make a sample: 30 bytes a node, and 12 for each node and step at most, where no walks
-meet.
-
-Making the compact layout (``index/layouts/trees/format.py``): one step of every node, and its
-transpose.
-
-Memory to make a sample: 28 bytes a node, with the blob before it.
+Memory a sample and node: trees 26.5 bytes, and 8.5 for each that waits to be written; packed 28 and
+the sample; paths 30, and 12 for each step at most; compact 28. Weights beside the links: 4 bytes a
+link for running shares or products, 4 a node for those of pages.
 """
 
 from __future__ import annotations
@@ -42,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +29,7 @@ from cocite.engine.weights import Step, StepWeights, step_weights, telling_weigh
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links
 from cocite.graph.partitions import BlockedLinks
-from cocite.index.layouts.batch_maker import Blob, Carrier, Maker, SampledBuilder, TogetherMaker
+from cocite.index.layouts.batch_maker import BatchMaker, Blob, Carrier, Maker, SampledBuilder
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import Demand, MemoryPlan, StepBytes, plan_fit
 from cocite.index.layouts.trees.format import (
@@ -114,17 +89,15 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         """Threads as long as they fit beside the whole graph, else blocks, else everything in
         files but a block; packed trees have no form in files.
         """
-        packed, stored = _is_packed(part), part.wanted
+        packed, step = _is_packed(part), step_bytes(part)
         if isinstance(links, BlockedLinks) and not packed:
             from cocite.index.layouts.trees.assemble import fit_blocks
 
             return fit_blocks(links, part, means)
-        step, need = step_bytes(part), tree_maker_bytes
-        if stored is not None:
-            step = replace(step, fixed=WANTED_NODE * stored.count)
-            need = partial(selecting_bytes, stored.count)
-        if packed:
-            need = partial(packed_maker_bytes, None if stored is None else stored.count)
+        wanted = None if part.wanted is None else part.wanted.count
+        if wanted is not None and not packed:
+            step = replace(step, fixed=WANTED_NODE * wanted)
+        need = partial(tree_maker_bytes, wanted=wanted, packed=packed)
         return plan_fit(links, means, Demand(part.layout, need, step, not packed, TOGETHER))
 
     def makers(
@@ -135,29 +108,18 @@ class TreesBuilder(TreesFormat, SampledBuilder):
             from cocite.index.layouts.trees.assemble import BlocksMaker
 
             return [BlocksMaker(links, part, fit, folder, numbers)]
+        walk = _walk_of(links, part, fit, folder)
+        wanted = None if part.wanted is None else part.wanted.ids()
         if fit.external:
-            from cocite.index.layouts.trees.assemble import ExternalTreeMaker, SelectingTreeMaker
+            from cocite.index.layouts.trees.assemble import external_maker
 
-            length, seed = part.settings[LENGTH], part.settings[SEED]
-            weights = part_weights(links, part, fit.scratch(folder))
-            wanted = None if part.wanted is None else part.wanted.ids()
-            walker = ExternalWalker(
-                links,
-                part.step,
-                length,
-                seed,
-                fit.cuts,
-                folder,
-                fit.rows,
-                part.turn,
-                together=fit.together,
-                weights=weights,
-                in_share=part.in_share,
-            )
-            if wanted is not None:
-                return [SelectingTreeMaker(walker, links.nodes, folder, numbers, wanted)]
-            return [ExternalTreeMaker(walker, links.nodes, folder, numbers)]
-        return tree_makers(links, part, fit, folder, numbers)
+            walker = ExternalWalker(directory=folder, rows=fit.rows, together=fit.together, **walk)
+            return [external_maker(walker, links.nodes, folder, numbers, wanted)]
+        laid_out = links.nodes, fit.keep, wanted, _is_packed(part)
+        if fit.together > 1:
+            group = WalkerGroup(together=fit.together, threads=fit.threads, folder=folder, **walk)
+            return [group_maker(group, numbers, fit.together, *laid_out)]
+        return [TreeMaker(Walker(**walk), *laid_out) for _ in range(fit.threads)]
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Nodes that are gone are taken out of their trees, new ones stand in none."""
@@ -166,12 +128,49 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
             position, member = np.empty(nodes, np.uint32), np.empty(nodes, np.uint32)
             joined = np.empty(nodes, np.uint8)
-            members = int(trees.carry_over(words, blob, ids, position, member, joined))
+            laid_out = self._laid_out(words, blob, ids.size)
+            members = int(trees.carry_over(*laid_out, ids, position, member, joined))
             if members == trees.DAMAGED:
                 raise IndexError
-            return Blob.of((position, member[:members], _packed(joined, nodes, members)), members)
+            return self._encoded(position, member[:members], joined[:members])
 
         return carry
+
+    def _laid_out(
+        self, words: NDArray[np.uint32], blob: NDArray[np.uint64], nodes: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """A stored sample of so many nodes as members and labels, and where they lie."""
+        return words, blob
+
+    def _encoded(
+        self, position: NDArray[np.uint32], member: NDArray[np.uint32], joined: NDArray[np.uint8]
+    ) -> Blob:
+        return tree_blob(position, member, joined)
+
+
+class PackedBuilder(PackedFormat, TreesBuilder):
+    """Of the layout ``packed``: trees, encoded as runs."""
+
+    def _laid_out(
+        self, words: NDArray[np.uint32], blob: NDArray[np.uint64], nodes: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        from cocite.kernels import runs, trees
+
+        row = blob[:WIDTH].astype(np.uint64)
+        row[:3] = row[:3] * np.uint64(4) + np.uint64(words.ctypes.data)
+        member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
+        count = int(runs.unpack(row, member, joined))
+        if count == runs.DAMAGED:
+            raise IndexError
+        laid_out = np.zeros(count + -(-count // 8), np.uint32)
+        laid_out[:count] = member[:count]
+        trees.pack_labels(joined[:count], laid_out[count:].view(np.uint8))
+        return laid_out, np.array([0, 0, count, count], np.uint64)
+
+    def _encoded(
+        self, position: NDArray[np.uint32], member: NDArray[np.uint32], joined: NDArray[np.uint8]
+    ) -> Blob:
+        return packed_blob(member, joined, position)
 
 
 def _is_packed(part: PartPlan) -> bool:
@@ -179,27 +178,18 @@ def _is_packed(part: PartPlan) -> bool:
     return part.layout == "packed"
 
 
-def tree_makers(
-    links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
-) -> list[Maker]:
-    """Makers in memory: a walker and its scratch a thread, or a group of samples on all threads."""
-    settings = part.settings
-    weights = part_weights(links, part, fit.scratch(folder))
-    wanted = None if part.wanted is None else part.wanted.ids()
-    walk = links, part.step, settings[LENGTH], settings[SEED], fit.cuts, part.turn
-    if fit.together > 1:
-        group = WalkerGroup(
-            *walk,
-            together=fit.together,
-            threads=fit.threads,
-            folder=folder,
-            weights=weights,
-            in_share=part.in_share,
-        )
-        return [GroupMaker(group, numbers, links.nodes, fit, wanted, _is_packed(part))]
-    walkers = [Walker(*walk, weights=weights, in_share=part.in_share) for _ in range(fit.threads)]
-    packed = _is_packed(part)
-    return [TreeMaker(walker, links.nodes, fit.keep, wanted, packed) for walker in walkers]
+def _walk_of(links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> dict[str, Any]:
+    """What all walkers of a part take, by name."""
+    return {
+        "links": links,
+        "step": part.step,
+        "length": part.settings[LENGTH],
+        "seed": part.settings[SEED],
+        "blocks": fit.cuts,
+        "turn": part.turn,
+        "weights": part_weights(links, part, fit.scratch(folder)),
+        "in_share": part.in_share,
+    }
 
 
 class TreeMaker:
@@ -227,29 +217,16 @@ class TreeMaker:
         from cocite.kernels import trees
 
         found = self._walker(sample)
-        position, member = found.spare
+        (position, member), joined = found.spare, self._joined
         members = int(
-            trees.lay_out(found.parent, found.label, found.extent, position, member, self._joined)
+            trees.lay_out(found.parent, found.label, found.extent, position, member, joined)
         )
         if self._requested is not None:
             position, members = self._selected(position, member[:members])
-        return self._blob(position, member, members, found.live)
-
-    def _blob(
-        self,
-        position: NDArray[np.uint32],
-        member: NDArray[np.uint32],
-        members: int,
-        live: tuple[int, ...],
-    ) -> Blob:
-        """Of what is laid out, labels in ``_joined``."""
+        member, joined = member[:members], joined[:members]
         if self._packed:
-            return packed_blob(member[:members], self._joined[:members], position, live)
-        tail = _packed(self._joined, position.size, members)
-        parts: tuple[NDArray[np.uint32], ...] = (position, member[:members], tail)
-        if self._keep:
-            parts = tuple(part.copy() for part in parts)
-        return Blob.of(parts, members, live)
+            return packed_blob(member, joined, position, found.live)
+        return tree_blob(position, member, joined, found.live, copy=self._keep)
 
     def _selected(
         self, position: NDArray[np.uint32], member: NDArray[np.uint32]
@@ -268,82 +245,30 @@ class TreeMaker:
         return found, members
 
 
-class GroupMaker(TogetherMaker):
-    """Makes blobs of samples that walk together."""
-
-    def __init__(
-        self,
-        group: WalkerGroup,
-        numbers: range,
-        nodes: int,
-        fit: MemoryPlan,
-        wanted: NDArray[np.uint32] | None = None,
-        packed: bool = False,
-    ) -> None:
-        super().__init__(numbers, fit.together)
-        self._group = group
-        self._makers = [
-            TreeMaker(walker, nodes, fit.keep, wanted, packed) for walker in group.walkers
-        ]
-
-    def _make(self, samples: range) -> None:
-        self._group(samples)
-
-    def _layers(self) -> list[TreeMaker]:
-        return self._makers
+def group_maker(
+    group: WalkerGroup, numbers: range, together: int, nodes: int, keep: bool, *how: Any
+) -> BatchMaker:
+    """A maker of samples that walk together; ``how`` as for :class:`TreeMaker`."""
+    makers = [TreeMaker(walker, nodes, keep, *how) for walker in group.walkers]
+    return BatchMaker(numbers, together, group, makers)
 
 
-def _packed(joined: NDArray[np.uint8], nodes: int, members: int) -> NDArray[np.uint32]:
-    """The labels and the padding of a blob."""
+def tree_blob(
+    position: NDArray[np.uint32],
+    member: NDArray[np.uint32],
+    joined: NDArray[np.uint8],
+    live: tuple[int, ...] = (),
+    *,
+    copy: bool = False,
+) -> Blob:
+    """The blob of trees laid out; with ``copy`` in memory of its own."""
     from cocite.kernels import trees
 
+    nodes, members = position.size, member.size
     tail = np.zeros(tree_words(nodes, members) - nodes - members, np.uint32)
-    trees.pack_labels(joined[:members], tail.view(np.uint8))
-    return tail
-
-
-def tree_maker_bytes(nodes: int, keep: bool) -> int:
-    """The memory that one :class:`TreeMaker` takes, with its blob, and one that waits if kept."""
-    blob = 4 * tree_words(nodes, nodes)
-    return walker_bytes(nodes) + nodes + (2 * blob if keep else blob - 8 * nodes)
-
-
-def selecting_bytes(wanted: int, nodes: int, keep: bool) -> int:
-    """The same where so many nodes are wanted; their list is not in it."""
-    blob = 4 * tree_words(wanted, wanted)
-    return walker_bytes(nodes) + nodes + (1 + keep) * blob
-
-
-# -- build -------------------------------------------------------------------------------
-
-
-class PackedBuilder(PackedFormat, TreesBuilder):
-    """Of the layout ``packed``: trees, encoded as runs."""
-
-    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
-        """Unpacked, carried over as trees are, and packed again."""
-        from cocite.kernels import runs as packed
-        from cocite.kernels import trees
-
-        def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
-            row = blob[:WIDTH].astype(np.uint64)
-            row[:3] = row[:3] * np.uint64(4) + np.uint64(words.ctypes.data)
-            old, joined = np.empty(ids.size, np.uint32), np.empty(ids.size, np.uint8)
-            count = int(packed.unpack(row, old, joined))
-            if count == packed.DAMAGED:
-                raise IndexError
-            laid_out = np.zeros(count + -(-count // 8), np.uint32)
-            laid_out[:count] = old[:count]
-            trees.pack_labels(joined[:count], laid_out[count:].view(np.uint8))
-            where = np.array([0, 0, count, count], np.uint64)
-            position, member = np.empty(nodes, np.uint32), np.empty(nodes, np.uint32)
-            joined = np.empty(nodes, np.uint8)
-            members = int(trees.carry_over(laid_out, where, ids, position, member, joined))
-            if members == trees.DAMAGED:
-                raise IndexError
-            return packed_blob(member[:members], joined[:members], position)
-
-        return carry
+    trees.pack_labels(joined, tail.view(np.uint8))
+    parts = (position.copy(), member.copy(), tail) if copy else (position, member, tail)
+    return Blob.of(parts, members, live)
 
 
 def packed_blob(
@@ -370,14 +295,20 @@ def packed_blob(
     return Blob.of((words,), runs, live)
 
 
-def packed_maker_bytes(wanted: int | None, nodes: int, keep: bool) -> int:
-    """Return the memory of a :class:`TreeMaker` of packed trees, with its blob, and one that waits
-    if kept. So many nodes are ``wanted``, None for all; their list is not in it.
+def tree_maker_bytes(
+    nodes: int, keep: bool, *, wanted: int | None = None, packed: bool = False
+) -> int:
+    """The memory that one :class:`TreeMaker` takes, with its blob, and one that waits if kept. So
+    many nodes are ``wanted``, None for all; their list is not in it.
     """
     stored = nodes if wanted is None else wanted
-    blob = 4 * packed_words(stored, stored)
-    selected = 0 if wanted is None else 4 * wanted
-    return walker_bytes(nodes) + nodes + stored + selected + (1 + keep) * blob
+    blob = 4 * (packed_words if packed else tree_words)(stored, stored)
+    walk = walker_bytes(nodes) + nodes
+    if packed:
+        return walk + stored + 4 * (wanted or 0) + (1 + keep) * blob
+    if wanted is None and not keep:
+        return walk + blob - 8 * nodes  # positions and members lie in the walk's scratch
+    return walk + (1 + keep) * blob
 
 
 # -- build -------------------------------------------------------------------------------
@@ -398,14 +329,9 @@ class PathsBuilder(PathsFormat, SampledBuilder):
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
         """A walker and its scratch a thread."""
-        settings = part.settings
-        length, seed = settings[LENGTH], settings[SEED]
-        weights = part_weights(links, part, fit.scratch(folder))
-        walk = links, part.step, length, seed, fit.cuts, part.turn
-        walkers = [
-            Walker(*walk, weights=weights, in_share=part.in_share) for _ in range(fit.threads)
-        ]
-        return [PathMaker(walker, links.nodes, length, fit.keep) for walker in walkers]
+        walk = _walk_of(links, part, fit, folder)
+        own = links.nodes, part.settings[LENGTH], fit.keep
+        return [PathMaker(Walker(**walk), *own) for _ in range(fit.threads)]
 
 
 class PathMaker:

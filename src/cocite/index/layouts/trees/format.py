@@ -1,73 +1,13 @@
-"""The packed layout: the fingerprint trees of a sample as runs of nodes, in few bits.
+"""Where the arrays of a sample of walks lie: trees, packed, paths, compact (``storage/FORMAT.md``).
 
-    directory[3 (n // 64 + 1)]   for 64 nodes each: how many runs begin before them, and two words
-                                 with a bit for each node that begins a run, low first
-    order[ceil(r o / 32)]        for each run, by its first node, its number: o bits each
-    runs[ceil(r (w + 13) / 32)]  the runs in dendrogram order, behind them those that met nobody:
-                                 first node (w bits), places - 1 (5), label of the first place (4),
-                                 label of the others (4)
-    padding                      zeros, two words at least, to a multiple of 16 (a cache line)
+Bytes a node and sample: trees 8.5 at most; packed w + o + 13 bits a run and 1.5 bytes a node, 3.1
+on cnr-2000 and 6.6 with its pages in any order, since a run is up to 32 nodes with ids one behind
+the other; paths 9.5 and 4 for each point, about one a node on webs; compact 12, whatever the length
+of walks. Packed trees are those of the layout trees, so every answer is the same, to the bit. In
+paths a walk that has met a smaller one goes on as that one does, so each point is stored once.
 
-r, the *members* of a sample, is the number of its runs; w are the bits of n - 1, o those of r - 1,
-one at least. Numbers are packed from the lowest bit of the first word on, and go across words.
-
-A run is up to 32 nodes with ids one behind the other that stand next to each other in dendrogram
-order, joined by one label but for the first, which has its own: 0 where a tree begins. The label of
-others is 0 where there are none. Nodes that met nobody are in runs of both labels 0, by ascending
-ids. No run could be joined to the one behind it. Where pages are numbered by their URLs a run has
-two nodes, and five in large trees.
-
-Trees and their order are those of the layout ``trees``, so every answer is the same, to the bit.
-
-Size: w + o + 13 bits a run and 1.5 a node: 3.1 bytes a node and sample of cnr-2000, and 6.6 with
-its pages in any order, where trees have 8.5; up to 10 where there are billions. Memory to make one:
-28 bytes a node, and the sample.
-
-The trees layout: the fingerprint trees of a sample in dendrogram order.
-
-    position[nodes]          where each node stands, 2**32 - 1 if it met nobody
-    member[p]                the nodes in dendrogram order, tree behind tree
-    label[ceil(p / 8)]       the labels, eight half-bytes to a word, low first
-    padding                  zeros, to a multiple of 16 words (a cache line)
-
-p, the members, is the number of nodes that met another one.
-
-Size: 8.5 bytes a node and sample at most. Memory to make one: 26.5 bytes a node, and 8.5 for each
-that waits to be written; ``index/layouts/trees/assemble.py`` makes the same in less.
-
-The paths layout: fingerprint trees, and the points of all walks.
-
-    position[nodes]          where each node stands: those that met one as in the layout trees,
-                             the others behind them
-    member[nodes]            the nodes in that order
-    label[ceil(n / 8)]       the labels, eight half-bytes to a word, low first
-    steps[ceil(n / 8)]       how many points of its walk are the node's own, packed likewise
-    begin[ceil(n / 8)]       where the own points of every eighth place begin
-    point[p]                 the own points, place after place, those of a walk in order of steps
-    padding                  zeros, to a multiple of 16 words (a cache line)
-
-A walk that has met a smaller one goes on as that one does, so only the points before the meeting
-are its own. p, the members, is the number of them all: one for each step of a walk that is still
-alone or the smallest of its group behind that step.
-
-Size: 9.5 bytes a node and sample and 4 for each of p; p is about 1 a node on webs, 2 on dense
-graphs, where whole paths would be ``length`` a node. Memory to make one: 30 bytes a node, and 12
-for each node and step at most, where no walks meet.
-Source: 000, section 2, Algorithm 1; that walks which met need storing once is this project's.
-
-The compact layout: one in-link a node, taken at every step, forwards and backwards.
-
-    forward[nodes]       the node that a walk at each node steps to, 2**32 - 1 if it ends there
-    begin[nodes + 1]     where each node's children, the nodes that step to it, begin
-    child[m]             the children, ascending
-    padding              zeros, to a multiple of 16 words (a cache line)
-
-m, the members, is the number of nodes that have an in-link.
-
-Size: 12 bytes a node and sample, whatever the length of walks, which are all there whole. The trees
-layout holds the same meetings in 8.5, but not where the walks went. Memory to make one: 28 bytes a
-node, with the blob before it.
-Source: 000, section 3 (IndexIn, IndexOut).
+Source: 001, section 2.1; paths: 000, section 2, Algorithm 1; compact: 000, section 3. Runs, and
+that walks which met need storing once, are this project's.
 """
 
 from __future__ import annotations

@@ -1,33 +1,14 @@
-"""Asking fingerprint trees: the range maximum between two places, a walk outwards from one.
+"""Answers from stored walks: trees, packed or not, paths, and the compact form.
 
 Every other member of a node's tree has met it; the largest label on the way to it is the step at
-which it did. A sample's value is what meeting then is worth, 0 where the walks do not meet.
+which it did. Packed trees are the same trees, read by runs instead of places: two kernel modules
+look samples up (``lookup_of``), all else is one reader, and answers agree to the bit. Trees say
+when walks meet; where, is made again (``index/layouts/trees/replay.py``); others hold it.
 
-Cost: a pair reads one access a sample and the labels between; relatives about 3 ns a member of the
-trees read, and their number is what matters.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 and 2.1.4.
-
-Readers of layouts that hold when walks meet and not where: there the walks are made again.
-
-Packed trees are the same trees, to the bit, read by runs instead of places: two kernels' modules
-look samples up, one for each encoding (``lookup_of``), and all else is one reader.
-
-Cost, packed: of a pair two accesses a sample and the runs between; of relatives about 3 ns a run of
-the trees read, where trees take 1.8 ns a place.
-
-Asking stored paths: what trees answer, and where the walks went.
-
-Scores come from the same labels as in the layout trees, by the same kernels: they are the same to
-the bit. The points of the walks say beside them where two walks met, and any walk as a whole.
-
-Cost: as for trees; a walk reads the labels from its place to the beginning of its tree.
-Source: 000, section 2.
-
-Asking compacted walks: a pair follows both walks, relatives are looked for along one of them.
-
-Cost: a pair reads at most 2 * length words a sample. Relatives read the nodes at most k steps below
-the k-th point of the node's walk, each a jump through memory.
-Source: 000, section 3.1 and Algorithm 2, the first meeting alone counted.
+Cost: a pair reads one access a sample and the labels between (packed: two, and the runs between);
+relatives 1.8 ns a member of the trees read (packed: 3 ns a run). Compact: at most 2 * length words
+for a pair, and for relatives the nodes at most k steps below the k-th point of the walk.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1, 2.1.4; 000, sections 2, 3.1.
 """
 
 from __future__ import annotations
@@ -160,21 +141,35 @@ class TreeReader(ReplayedReader):
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all walks that meet the node's."""
-        lookup, weights = lookup_of(self.part), weights_of(self.weight(settings).values)
-        sums, used, count = scratch.sums.reshape(-1), scratch.used, 0
+        weights = weights_of(self.weight(settings).values)
+        if self._packed:
+            return self._gather_runs(node, weights, scratch)
+        from cocite.kernels import trees
+
+        progress = self._progress()
+        while progress[0] < len(self.table):
+            check()
+            sums = scratch.sums, scratch.used, progress
+            bad = int(trees.gather(self.table, np.uint32(node), weights, *sums))
+            if bad != trees.SOUND:
+                raise self._damaged(bad)
+        return int(progress[1])
+
+    def _gather_runs(self, node: int, weights: NDArray[np.uint64], scratch: QueryScratch) -> int:
+        """The same of packed trees."""
+        from cocite.kernels import runs_lookup
+
+        changes, marks = scratch.changes, scratch.bytes
         for some in self.part.slices():
             rows = self.table[some], np.uint32(node), weights
-            if self._packed:
-                bad = int(lookup.spread(*rows, scratch.changes, scratch.bytes))
-                if bad != lookup.SOUND:
-                    raise self._damaged(some.start + bad)
-                continue
-            count = int(lookup.gather(*rows, sums, used, count))
-            if count < 0:
-                raise self._damaged(some.start - 1 - count)
-        if self._packed:
-            return int(lookup.collect(scratch.changes, scratch.bytes, scratch.eights, used))
-        return count
+            bad = int(runs_lookup.spread(*rows, changes, marks))
+            if bad != runs_lookup.SOUND:
+                raise self._damaged(some.start + bad)
+        return int(runs_lookup.collect(changes, marks, scratch.eights, scratch.used))
+
+    def _progress(self) -> NDArray[np.uint64]:
+        """How far a kernel got, and how much it may read between two looks at the clock."""
+        return np.array([0, 0, self.part.at_once * self.part.nodes], np.uint64)
 
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
@@ -189,7 +184,7 @@ class TreeReader(ReplayedReader):
         most = math.ceil(span.most * GRAINS)
         numbers = np.array([floor, level, *span, most, rounding])
         ids, rows = np.empty(k, np.uint32), np.empty((k, 4))
-        progress = np.array([0, 0, part.at_once * part.nodes], np.uint64)
+        progress = self._progress()
         with borrowed(part.nodes) as scratch:
             asked = self.table, np.uint32(node), weights, both_by_time(worth)
             found = UNFINISHED
@@ -215,7 +210,7 @@ class TreeReader(ReplayedReader):
             changes = scratch.changes.reshape(-1)[: self.part.nodes + 1]
             arrays = changes, scratch.bytes, scratch.eights, progress
         else:
-            from cocite.kernels.trees_answer import answer
+            from cocite.kernels.trees import answer
 
             arrays = scratch.sums.reshape(-1)[: self.part.nodes], scratch.used, progress
         found: tuple[int, int, int] = answer(table, node, weights, worth, arrays, *rest)

@@ -1,18 +1,14 @@
 """Walks made again: those of two nodes, in the samples in which they are known to meet.
 
 A step is a function of (seed, sample, step, node) and of the links, so two walks out of millions
-can be made again without the others, by the steps that made them (``engine/walk.py``). The layout
-trees keeps when walks meet and not where; with the graph at hand, this says where.
+can be made again without the others (``engine/walk.py``). The layout trees keeps when walks meet;
+with the graph at hand, this says where. An older graph, or that of an index of some pages, has ids
+of its own: nodes are looked up by name, and pages that are gone get ids behind those of all nodes.
 
-In an index that was refreshed the graph may be an older one, with ids of its own, and so is that of
-an index that keeps some pages only: nodes are looked up by their names, and pages that are gone, or
-are not kept, get ids behind those of all nodes.
-
-The walks must meet at the very steps that the index holds, or graph or index are damaged. Rows of
-links are looked at before a kernel gets them, as nobody has read the graph to check it.
+The walks must meet at the very steps that the index holds, or graph or index are damaged.
 
 Cost: some 30 microseconds a step of a sample, and the rows of links at hubs; for the direction
-``out`` the links are turned round first, once for an open index.
+``out`` the links are turned round once for an open index.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3.
 """
 
@@ -27,7 +23,7 @@ from cocite.errors import Damaged
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
-from cocite.graph.names import open_names
+from cocite.graph.name_files import open_names
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.trees.build import part_weights, step_bytes
 from cocite.index.whole_settings import WANTED

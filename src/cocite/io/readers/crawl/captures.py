@@ -1,5 +1,5 @@
-"""Captures of a crawl and the links on them: which URL is a page, which another name of a page, for
-what archives hold and what is fetched now. All in DuckDB, out of core.
+"""Captures of pages and the links on them: which URL is a page, which another name of a page, for
+folders, archives and what is fetched now. All in DuckDB, out of core.
 
 * Of several captures of a URL the newest counts, of those of one moment the last one. A revisit
   says that nothing has changed; where there is nothing else of its URL, it is the page that it
@@ -7,35 +7,41 @@ what archives hold and what is fetched now. All in DuckDB, out of core.
 * A redirect is the page that it leads to, and so is a page that says that it is a copy of another
   one (a canonical link, or ``refresh``), if that is there. What goes in a circle is itself, if it
   is a page.
-* Links lead to pages that were captured; those to other URLs are counted, or kept.
+* Links lead to pages that were captured; those to other URLs are counted, or stored.
 
 Cost: a few joins over all links.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
-from collections.abc import Iterable
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from cocite.errors import UnrecognizedInput
-from cocite.io.readers.contract import Job, Read, follow, no_report
-from cocite.io.readers.crawl.records import HttpMessage, body_of, is_page, page_type
+from cocite.io.readers.contract import Found, Job, Read, Reported, follow, no_report
+from cocite.io.readers.crawl.message import HttpMessage, body_of, is_page, page_type
 from cocite.io.readers.crawl.sitemap import read_listed
 from cocite.io.readers.html.page import TAGS, joined
-from cocite.io.readers.html.reader import HtmlPage, Pages, PagesFound
+from cocite.io.readers.html.parsers import HtmlPage, Pages
 from cocite.io.readers.sources import Source
 from cocite.io.readers.text import new_clean_file, relation_of
-from cocite.storage import disk
+from cocite.storage import disk, staged_file
+from cocite.storage.atomic import check_file
 
 PAGE, REDIRECT, OTHER, ERROR, REVISIT = range(5)
 """What a capture is."""
+LARGEST = 1 << 25
+"""Bytes of a page, unpacked; a larger one is left out."""
+REDIRECTS = (301, 302, 303, 307, 308)
 
-_EVERYWHERE = 0.9
-_LEAST_PAGES = 10
+_EVERYWHERE, _LEAST_PAGES = 0.9, 10
+"""Navigation links to this fraction of a site's pages, and to so many of them at least."""
 _LONGEST = 65_535
 _HELD = 1 << 20
 _CAPTURES = {
@@ -54,42 +60,83 @@ _LINKS = {
     "written": "VARCHAR",
 }
 _NO_CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], " ")
+_NOTHING: dict[str, Any] = {"title": "", "same": {}, "links": []}
 
 
 @dataclass
-class CrawlFound(PagesFound):
-    """What was found in a crawl: ``files`` were read for it, the first of which is ``file``."""
+class PagesFound(Found):
+    """Summary of pages that were read. ``links`` are those between them, by their tags; ``others``
+    all the other ones, by where they lead; ``left_out`` files or records, by what they are.
+    ``files`` were read for it, the first of which is ``file``; ``site`` is the URL of a folder.
+    """
 
+    pages: int = 0
+    links: dict[str, int] = field(default_factory=dict)
+    others: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+    copies: int = 0
+    site: str = ""
+    what: str = "HTML pages"
     files: int = 1
-    what: str = "in a web archive"
     redirects: int = 0
 
     def describe(self) -> str:
         """Return one line for people."""
         text = self.file + (f" and {self.files - 1:,} more" if self.files > 1 else "")
-        text += f": {self.pages:,} pages {self.what}"
+        text += f": {self.pages:,} {self.what}" + (f" of {self.site}" if self.site else "")
         text += f", {self.redirects:,} redirects" if self.redirects else ""
         text += f", {self.copies:,} copies of pages" if self.copies else ""
-        return text + self.counts()
+        kinds = [f"{count:,} by {tag}" for tag, count in self.links.items() if count]
+        text += f"; {sum(self.links.values()):,} links between them"
+        text += f" ({', '.join(kinds)})" if len(kinds) > 1 else ""
+        text += f"; {_listed(self.others)}" if self.others else ""
+        return text + (f"; left out: {_listed(self.left_out)}" if self.left_out else "")
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items())
+
+
+@dataclass(frozen=True)
+class CrawlRules:
+    """What differs between sites and crawls: ``name`` gives the node of a URL, ``inside`` says
+    whether a URL may be the page that another one is a copy of, and ``external`` describes links to
+    pages that were not captured. Lines of a list of pages are URLs as seen from ``base``;
+    ``advice`` says what to do where none of them is there. Reports leave the beginning ``hidden``
+    of URLs out.
+    """
+
+    name: Callable[[str], str]
+    inside: Callable[[str], bool]
+    external: str = "to pages that were not captured (--keep-external keeps them)"
+    base: str = ""
+    advice: str = ""
+    hidden: str = ""
+
+
+def is_web(url: str | None) -> bool:
+    """Whether a URL is one of http or https."""
+    return url is not None and url.startswith(("http:", "https:"))
 
 
 class Captures:
-    """What a reader pushes captures and links to; a context. ``finish`` makes the relations."""
+    """Takes captures and the links on pages; a context. ``finish`` makes the relations, and
+    ``left_out`` counts what is no page.
+    """
 
-    def __init__(self, job: Job, found: CrawlFound) -> None:
+    def __init__(self, job: Job, found: PagesFound, rules: CrawlRules | None = None) -> None:
         self._job, self._chosen, self.found = job, job.options.pages, found
+        self.rules = rules or CrawlRules(job.options.called, is_web)
         self._open = ExitStack()
         self._out = [self._open.enter_context(new_clean_file(job, n)) for n in ("c.tsv", "l.tsv")]
         self._held: list[list[str]] = [[], []]
         self._size = [0, 0]
         self._count = 0
         self._others: Counter[str] = Counter()
-        self.lost = 0
-        """Pages that are listed, and were not captured."""
+        self.left_out: Counter[str] = Counter()
         self._reported = job.report is not no_report
-        self._called = job.options.called
 
-    def __enter__(self) -> Captures:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -97,23 +144,33 @@ class Captures:
 
     # -- what is met --------------------------------------------------------------------
 
-    def capture(self, kind: int, url: str, at: str, leads: str = "", title: str = "") -> int:
-        """A capture of a URL (clean, without a fragment) at a moment, as text that sorts; it
-        ``leads`` to another URL. Returns its number.
+    def leave_out(self, url: str, why: str) -> None:
+        """Count a page that is left out, and report it."""
+        self.left_out[why] += 1
+        self._job.report(url, why, "", "")
+
+    def add(self, kind: int, name: str, at: str = "", leads: str = "", title: str = "") -> int:
+        """Add a capture of a node at a moment, as text that sorts; it ``leads`` to another node.
+        Returns its number.
         """
         title = " ".join(title.translate(_NO_CONTROLS).split())
-        at = at.translate(_NO_CONTROLS)
         number = self._count = self._count + 1
-        leads = self._called(leads) if len(leads) <= _LONGEST and leads.isascii() else ""
-        url = self._called(url)
-        self._add(0, f"{number}\t{kind}\t{url}\t{at}\t{leads}\t{title}\n")
+        line = f"{number}\t{kind}\t{name}\t{at.translate(_NO_CONTROLS)}\t{leads}\t{title}\n"
+        self._write(0, line)
         return number
 
+    def capture(self, kind: int, url: str, at: str, leads: str = "", title: str = "") -> int:
+        """The same of URLs, which are clean and have no fragments."""
+        fine = leads and len(leads) <= _LONGEST and leads.isascii()
+        name = self.rules.name
+        return self.add(kind, name(url), at, name(leads) if fine else "", title)
+
     def page(self, url: str, at: str, parsed: dict[str, Any]) -> None:
-        """A page, of which ``html/page.links_of`` has told what is on it."""
-        same, leads = parsed["same"], ""
+        """Add a page, of which ``html/page.links_of`` has told what is on it."""
+        leads, same, rules = "", parsed["same"], self.rules
         if self._chosen.canonical:
-            leads = next((same[k] for k in ("refresh", "canonical") if _is_web(same.get(k))), "")
+            named = (same[kind] for kind in ("refresh", "canonical") if kind in same)
+            leads = next(filter(rules.inside, named), "")
         number = self.capture(PAGE, url, at, leads, parsed["title"])
         for tag, main, where, written in parsed["links"]:
             if TAGS[tag] not in self._chosen.tags:
@@ -123,69 +180,117 @@ class Captures:
             elif where is None or len(where) > _LONGEST:
                 self._others["malformed"] += 1
                 self._job.report(url, "malformed", written, "")
-            elif not _is_web(where):
+            elif not is_web(where):
                 self._others["to no web page (mailto: and so on)"] += 1
             else:
                 shown = written.translate(_NO_CONTROLS)[:_LONGEST] if self._reported else ""
-                self._add(1, f"{number}\t{tag}\t{int(main)}\t{self._called(where)}\t{shown}\n")
+                self._write(1, f"{number}\t{tag}\t{int(main)}\t{rules.name(where)}\t{shown}\n")
 
-    def _add(self, which: int, line: str) -> None:
+    def parse(self, pages: Pages, each: Iterable[HtmlPage]) -> None:
+        """Add pages, whose keys are URL and moment, with what is on them."""
+        for parsed in pages.parsed(each):
+            url, at = parsed.key
+            if parsed.found is None:
+                self.leave_out(url, f"page of which {parsed.why}")
+            self.page(url, at, parsed.found or _NOTHING)
+
+    def _write(self, which: int, line: str) -> None:
         self._held[which].append(line)
         self._size[which] += len(line)
-        if self._size[which] >= _HELD:
-            self._write(which)
+        if self._size[which] >= _HELD or not line:
+            disk.write(self._out[which], "".join(self._held[which]).encode("utf-8", "replace"))
+            self._held[which].clear()
+            self._size[which] = 0
 
-    def _write(self, which: int) -> None:
-        text = "".join(self._held[which])
-        disk.write(self._out[which], text.encode("utf-8", "replace"))
-        self._held[which].clear()
-        self._size[which] = 0
+    # -- responses ----------------------------------------------------------------------
+
+    def page_of(
+        self, message: HttpMessage, url: str, at: str, *, long: bool = False, cut: bool = False
+    ) -> HtmlPage | None:
+        """Return the page in a response; all else is added or counted. ``long`` and ``cut`` say
+        that not all of it is there: it is too long, or was cut when it was archived.
+        """
+        type_ = message.header.get("content-type", "")
+        if self.is_no_page(message.status, message.header, url, at):
+            return None
+        if type_ and not page_type(type_):
+            self.other(url, at)
+            return None
+        body = None if long else body_of(message, LARGEST)
+        if body is None:
+            long = long or message.header.get("content-encoding", "") == ""
+            why = f"page of more than {LARGEST >> 20} MiB" if long else "page that is not decoded"
+            self.leave_out(url, why)
+            self.capture(OTHER, url, at)
+            return None
+        if not is_page(type_, body):
+            self.other(url, at)
+            return None
+        if cut:
+            self.left_out["ends of pages that were cut when they were fetched"] += 1
+        return HtmlPage((url, at), url, body, message.charset)
+
+    def other(self, url: str, at: str) -> None:
+        """Add a file that is no page."""
+        self.left_out["file that is no page"] += 1
+        self.capture(OTHER, url, at)
+
+    def is_no_page(self, status: int, header: dict[str, str], url: str, at: str) -> bool:
+        """Whether it is a redirect or an error by its status, which is added then."""
+        if 200 <= status < 300:
+            return False
+        leads = joined(header.get("location", ""), url) if header.get("location") else None
+        if status in REDIRECTS and leads is not None:
+            self.capture(REDIRECT, url, at, leads)
+        elif status == 304:
+            self.capture(REVISIT, url, at)
+        else:
+            self.left_out["error of a server, or no answer to show"] += 1
+            self.capture(ERROR, url, at)
+        return True
 
     # -- what it makes ------------------------------------------------------------------
 
     def finish(self) -> Read:
-        """The relations of links and of pages."""
+        """Make the relations of links and of pages."""
         for which in (0, 1):
-            self._write(which)
+            self._write(which, "")
         self._open.close()
-        self._latest()
+        run, count, found = self._job.run, self._job.count, self.found
+        captures = relation_of(self._job, _CAPTURES, "c.tsv")
+        run(
+            f"CREATE TABLE reading.latest AS SELECT * FROM ({captures}) QUALIFY row_number() OVER "
+            f"(PARTITION BY url ORDER BY kind = {REVISIT}, moment DESC, n DESC) = 1"
+        )
         self._names()
-        run = self._job.run
         run(
             "CREATE TABLE reading.pages AS SELECT url AS a, title FROM reading.latest WHERE kind "
             f"IN ({PAGE}, {REVISIT}) AND url NOT IN (SELECT a FROM reading.same) "
             "AND url NOT IN (SELECT a FROM reading.goes)"
         )
-        found = self.found
         if self._chosen.listed:
             self._restrict()
-        found.pages = self._job.count("SELECT count(*) FROM reading.pages")
-        found.copies = self._job.count("SELECT count(*) FROM reading.same")
-        found.redirects = self._job.count(
-            f"SELECT count(*) FROM reading.latest WHERE kind = {REDIRECT}"
-        )
-        self._titles()
+        found.pages = count("SELECT count(*) FROM reading.pages")
+        found.copies = count("SELECT count(*) FROM reading.same")
+        found.redirects = count(f"SELECT count(*) FROM reading.latest WHERE kind = {REDIRECT}")
+        found.left_out = dict(sorted(self.left_out.items()))
+        for url, title in self._job.streamed("reading.pages", "a, title", "title != ''"):
+            self._job.titles.add(url, title)
         nodes = "SELECT a FROM reading.pages"
         if self._job.wanted == 1:
             found.rows = found.pages
             return Read(nodes, found)
-        self._joined()
-        kept = "what IN ('', 'external')" if self._chosen.external else "what = ''"
-        found.rows = self._job.count(f"SELECT count(*) FROM reading.joined WHERE {kept}")
-        self._counts()
+        self._join()
+        chosen = "what IN ('', 'external')" if self._chosen.external else "what = ''"
+        found.rows = count(f"SELECT count(*) FROM reading.joined WHERE {chosen}")
+        self._count_links()
         self._report()
-        return Read(f"SELECT a, b FROM reading.joined WHERE {kept}", found, nodes)
-
-    def _latest(self) -> None:
-        """The capture of each URL that counts."""
-        captures = relation_of(self._job, _CAPTURES, "c.tsv")
-        self._job.run(
-            f"CREATE TABLE reading.latest AS SELECT * FROM ({captures}) QUALIFY row_number() OVER "
-            f"(PARTITION BY url ORDER BY kind = {REVISIT}, moment DESC, n DESC) = 1"
-        )
+        return Read(f"SELECT a, b FROM reading.joined WHERE {chosen}", found, nodes)
 
     def _names(self) -> None:
-        """``goes``: URLs of redirects, and where these lead; ``same``: copies, and of what."""
+        """Make ``goes``: URLs of redirects, and where these lead; ``same``: copies, and of what;
+        ``real``: both.
+        """
         run, database = self._job.run, self._job.database
         run(
             "CREATE TABLE reading.goes AS SELECT url AS a, leads AS b FROM reading.latest WHERE "
@@ -209,10 +314,38 @@ class Captures:
             "LEFT JOIN reading.same s ON s.a = g.b UNION ALL SELECT a, b FROM reading.same"
         )
 
-    def _joined(self) -> None:
-        """Every link, from page to page, and where it leads: '' to a page."""
-        links = relation_of(self._job, _LINKS, "l.tsv")
-        self._job.run(
+    def _restrict(self) -> None:
+        """Leave only those pages that are listed, also by other names."""
+        source, run = Source(Path(self._chosen.listed)), self._job.run
+        skip = self._job.options.bad_rows != "stop"
+        listed = read_listed(source, base=self.rules.base, skip=skip).pages
+        with new_clean_file(self._job, "listed.tsv") as out:
+            for url in listed:
+                name = self.rules.name(url) if self.rules.inside(url) else url
+                disk.write(out, f"{name}\t{url}\n".encode("utf-8", "replace"))
+        named = relation_of(self._job, {"a": "VARCHAR", "url": "VARCHAR"}, "listed.tsv")
+        run(
+            "CREATE TABLE reading.listed AS SELECT coalesce(r.b, w.a) AS a, min(w.url) AS url "
+            f"FROM ({named}) w LEFT JOIN reading.real r ON r.a = w.a GROUP BY 1"
+        )
+        run(
+            "CREATE TABLE reading.lost AS SELECT url FROM reading.listed "
+            "WHERE a NOT IN (SELECT a FROM reading.pages) ORDER BY url"
+        )
+        run("DELETE FROM reading.pages WHERE a NOT IN (SELECT a FROM reading.listed)")
+        if not self._job.count("SELECT count(*) FROM reading.pages"):
+            raise UnrecognizedInput(
+                f"none of the {len(listed):,} pages that {source.label} names is in "
+                f"{self.found.file}{self.rules.advice}"
+            )
+        for (url,) in self._job.streamed("reading.lost", "url"):
+            self.left_out["listed pages that are not there"] += 1
+            self._job.report(url, "listed, and not there", "", "")
+
+    def _join(self) -> None:
+        """Make ``joined``: every link from page to page, and ``what`` it leads to: '' is a page."""
+        run, links = self._job.run, relation_of(self._job, _LINKS, "l.tsv")
+        run(
             "CREATE TABLE reading.joined AS SELECT coalesce(s.b, c.url) AS a, coalesce(r.b, l.url) "
             "AS b, l.url AS url, written, tag, c.url AS page, l.n AS n, CASE "
             f"WHEN t.kind IS NULL THEN 'external' WHEN t.kind = {OTHER} THEN 'file' "
@@ -223,14 +356,12 @@ class Captures:
         )
         if self._chosen.listed:
             pages = "NOT IN (SELECT a FROM reading.pages)"
-            self._job.run(f"DELETE FROM reading.joined WHERE a {pages}")
-            self._job.run(
-                f"UPDATE reading.joined SET what = 'unlisted' WHERE what = '' AND b {pages}"
-            )
+            run(f"DELETE FROM reading.joined WHERE a {pages}")
+            run(f"UPDATE reading.joined SET what = 'unlisted' WHERE what = '' AND b {pages}")
         if self._chosen.links == "main":
             host = "regexp_extract({}, '^[a-z]+://([^/]*)', 1)"
             of_a = host.format("a")
-            self._job.run(
+            run(
                 f"UPDATE reading.joined SET what = 'everywhere' WHERE what = '' AND (b, {of_a}) IN "
                 f"(SELECT j.b, j.host FROM (SELECT b, {of_a} AS host, count(DISTINCT a) AS often "
                 "FROM reading.joined WHERE what = '' GROUP BY ALL) j JOIN "
@@ -238,31 +369,10 @@ class Captures:
                 f"p.host = j.host WHERE often >= {_LEAST_PAGES} AND often >= {_EVERYWHERE} * pages)"
             )
 
-    def _restrict(self) -> None:
-        """Keep those pages only that are listed, also by other names."""
-        source = Source(Path(self._chosen.listed))
-        listed = read_listed(source, skip=self._job.options.bad_rows != "stop")
-        with new_clean_file(self._job, "listed.tsv") as out:
-            for url in listed.pages:
-                disk.write(out, f"{self._called(url)}\n".encode())
-        named = relation_of(self._job, {"url": "VARCHAR"}, "listed.tsv")
-        self._job.run(
-            "CREATE TABLE reading.listed AS SELECT DISTINCT coalesce(r.b, w.url) AS a "
-            f"FROM ({named}) w LEFT JOIN reading.real r ON r.a = w.url"
-        )
-        strangers = "a NOT IN (SELECT a FROM reading.pages)"
-        self.lost = self._job.count(f"SELECT count(*) FROM reading.listed WHERE {strangers}")
-        self._job.run("DELETE FROM reading.pages WHERE a NOT IN (SELECT a FROM reading.listed)")
-        if not self._job.count("SELECT count(*) FROM reading.pages"):
-            raise UnrecognizedInput(
-                f"none of the {self.lost:,} pages that {source.label} names is in {self.found.file}"
-            )
-
-    def _counts(self) -> None:
-        found, others, chosen = self.found, self._others, self._chosen
+    def _count_links(self) -> None:
+        found, others, external = self.found, self._others, self._chosen.external
         words = {
-            "external": "to pages that were not captured"
-            + ("" if chosen.external else " (--keep-external keeps them)"),
+            "external": self.rules.external.partition(" (")[0] if external else self.rules.external,
             "file": "to files that are no pages",
             "broken": "broken",
             "everywhere": "to pages that all pages link to",
@@ -272,102 +382,47 @@ class Captures:
         for tag, what, count in self._job.run(
             "SELECT tag, what, count(*) FROM reading.joined GROUP BY ALL"
         ):
-            if not what or (what == "external" and chosen.external):
+            if not what or (what == "external" and external):
                 found.links[TAGS[tag]] += count
             if what:
                 others[words[what]] += count
         found.others = dict(sorted(others.items()))
-        if self.lost:
-            found.left_out |= {"listed pages that are not there": self.lost}
 
     def _report(self) -> None:
         if self._reported:
             rows = "SELECT page, written, url FROM reading.joined WHERE what = 'broken' ORDER BY "
-            rows += "n, url, written"
-            self._job.run(f"CREATE TABLE reading.broken AS {rows}")
+            self._job.run(f"CREATE TABLE reading.broken AS {rows} n, url, written")
             for page, written, url in self._job.streamed("reading.broken", "page, written, url"):
-                self._job.report(page, "broken", written, url)
-
-    def _titles(self) -> None:
-        for url, title in self._job.streamed("reading.pages", "a, title"):
-            if title:
-                self._job.titles.add(url, title)
+                self._job.report(page, "broken", written, url.removeprefix(self.rules.hidden))
 
 
-def _is_web(url: str | None) -> bool:
-    return url is not None and url.startswith(("http:", "https:"))
+# -- report ------------------------------------------------------------------------------
 
 
-# -- responses ---------------------------------------------------------------------------
+@contextmanager
+def report_to(path: str, overwrite: bool) -> Iterator[Reported]:
+    """Yield what adds a row to the file at ``path``; nothing is written if that is empty.
 
+    Raises :class:`~cocite.errors.OutputExists` before anything is done.
+    """
+    if not path:
+        yield no_report
+        return
+    where = check_file(Path(path), overwrite)
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, delimiter="," if path.endswith(".csv") else "\t", lineterminator="\n")
+    with staged_file(where) as file:
 
-LARGEST = 1 << 25
-"""Bytes of a page, unpacked; a larger one is left out."""
-REDIRECTS = (301, 302, 303, 307, 308)
+        def write() -> None:
+            disk.write(file, text.getvalue().encode("utf-8", "backslashreplace"))
+            text.seek(0)
+            text.truncate()
 
+        def add(page: str, what: str, written: str, url: str) -> None:
+            rows.writerow([" ".join(field.split()) for field in (page, what, written, url)])
+            if text.tell() > _HELD:
+                write()
 
-class Responses:
-    """Pushes answers to ``captures``; ``left_out`` counts those that are no pages."""
-
-    def __init__(self, job: Job, captures: Captures) -> None:
-        self._job, self.captures = job, captures
-        self.left_out: Counter[str] = Counter()
-
-    def leave_out(self, url: str, why: str) -> None:
-        """Count a page that is left out, and report it."""
-        self.left_out[why] += 1
-        self._job.report(url, why, "", "")
-
-    def parse(self, pages: Pages, each: Iterable[HtmlPage]) -> None:
-        """Push pages, which are called by URL and moment, with what is on them."""
-        for parsed in pages.parsed(each):
-            url, at = parsed.key
-            if parsed.found is None:
-                self.leave_out(url, f"page of which {parsed.why}")
-            nothing = {"title": "", "same": {}, "links": []}
-            self.captures.page(url, at, parsed.found or nothing)
-
-    def page_of(
-        self, message: HttpMessage, url: str, at: str, *, long: bool = False, cut: bool = False
-    ) -> HtmlPage | None:
-        """The page in an answer; all else is pushed or counted. ``long`` and ``cut`` say that not
-        all of it is there, as it is too long, or as it was so when it was kept.
-        """
-        type_ = message.header.get("content-type", "")
-        if self.is_no_page(message.status, message.header, url, at):
-            return None
-        if type_ and not page_type(type_):
-            self.other(url, at)
-            return None
-        body = None if long else body_of(message, LARGEST)
-        if body is None:
-            long = long or message.header.get("content-encoding", "") == ""
-            why = f"page of more than {LARGEST >> 20} MiB" if long else "page that is not decoded"
-            self.leave_out(url, why)
-            self.captures.capture(OTHER, url, at)
-            return None
-        if not is_page(type_, body):
-            self.other(url, at)
-            return None
-        if cut:
-            self.left_out["ends of pages that were cut when they were fetched"] += 1
-        return HtmlPage((url, at), url, body, message.charset)
-
-    def other(self, url: str, at: str) -> None:
-        """A file that is no page."""
-        self.left_out["file that is no page"] += 1
-        self.captures.capture(OTHER, url, at)
-
-    def is_no_page(self, status: int, header: dict[str, str], url: str, at: str) -> bool:
-        """Whether it is a redirect or an error by its status, which is pushed then."""
-        if 200 <= status < 300:
-            return False
-        leads = joined(header.get("location", ""), url) if header.get("location") else None
-        if status in REDIRECTS and leads is not None:
-            self.captures.capture(REDIRECT, url, at, leads)
-        elif status == 304:
-            self.captures.capture(REVISIT, url, at)
-        else:
-            self.left_out["error of a server, or no answer to show"] += 1
-            self.captures.capture(ERROR, url, at)
-        return True
+        rows.writerow(("page", "what", "written", "leads to"))
+        yield add
+        write()

@@ -1,32 +1,22 @@
 """Pages fetched from their servers, politely: httpx, robots.txt (RFC 9309, by Protego), a delay.
 
+    sitemaps and lists of URLs (sitemap.py) -> more sitemaps -> pages -> parsed -> captures.py
+
 * A host gets one request at a time, and the next one not before the delay is over; that of its
   robots.txt, if it is longer (to a minute). Hosts are asked side by side, eight at most.
 * Nothing is asked that robots.txt forbids to "cocite". Where there is none (400 to 499), all is
   allowed; where it cannot be read (500 to 599, no answer), nothing is.
-* Only hosts that were named are asked: redirects to others are noted, and not followed. A redirect
-  is a URL of its own. After ten of them in a row no more are followed.
+* Only hosts that were named are asked. A redirect is a URL of its own; after ten of them in a row
+  no more are followed.
 * A body is cut off at 32 MiB. An answer that does not begin, or stands still, ends after 30
-  seconds, and every answer after two minutes, from finding the host to the last byte. "Too many
-  requests" and "unavailable" (429, 503) are asked once more, after what they say, if that is a
-  minute at most.
+  seconds, and every answer after two minutes, from finding the host to the last byte. Status 429
+  and 503 are asked once more, after what they say, if that is a minute at most.
 * A run takes ten minutes and ten seconds a page at most, beside the delays; what was not fetched by
-  then is lost, and counted.
+  then is counted as lost.
 
-Nothing is sent but the address, what is understood and the name of the program: no cookies, no
-referrer. Proxies are those of the environment.
-
-Requests run in a thread of their own, on one event loop. An interrupt, or an end of the iteration,
-cancels them at once. Pages in memory: eight.
-
-A sitemap or a list of URLs as an input: its pages are fetched, if that is asked for.
-
-    files (sitemap.py) -> more sitemaps -> pages -> parsed (../html/reader.py) -> captures.py
-
-Without ``--fetch`` nothing is asked of any server: such a file names pages, and no links, and what
-to do with it is said. Nodes, redirects, copies and what is counted are as in web archives.
-
-Cost: the delay between two requests to a host; a page in memory for each thread, and the URLs.
+Without ``--fetch`` nothing is asked of any server. No cookies or referrers are sent; proxies are
+those of the environment. Requests run in a thread of their own, on one event loop: an interrupt
+cancels them at once. Memory: eight pages, one for each thread, and the URLs.
 """
 
 from __future__ import annotations
@@ -36,9 +26,9 @@ import io
 import threading
 import time
 import zlib
-from collections import defaultdict, deque
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import suppress
 from http.cookiejar import Cookie, CookieJar
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -53,14 +43,14 @@ from cocite.io.readers.crawl.captures import (
     LARGEST,
     REDIRECTS,
     Captures,
-    CrawlFound,
-    Responses,
+    PagesFound,
+    is_web,
 )
-from cocite.io.readers.crawl.records import HttpMessage, body_of
+from cocite.io.readers.crawl.message import HttpMessage, body_of
 from cocite.io.readers.crawl.sitemap import Listed, listed_in, read_listed
 from cocite.io.readers.crawl.warc import refuse_site
 from cocite.io.readers.html.page import joined
-from cocite.io.readers.html.reader import HtmlPage, Pages
+from cocite.io.readers.html.parsers import HtmlPage, Pages
 from cocite.io.readers.rows import clean_rows
 from cocite.io.readers.sources import Source
 
@@ -89,7 +79,9 @@ class Fetched(NamedTuple):
 
 
 class Fetcher:
-    """``for fetched in Fetcher(delay).fetch(urls)``; ``delay`` is in seconds."""
+    """``for fetched in Fetcher(delay).fetch(urls)``; ``delay`` is in seconds. What robots.txt says,
+    and when a host may be asked again, holds from one call to the next.
+    """
 
     def __init__(self, delay: float) -> None:
         self._httpx = need("httpx", "--fetch", "fetch")
@@ -110,20 +102,20 @@ class Fetcher:
                 if isinstance(fetched, BaseException):
                     raise fetched
                 yield fetched
-                run.taken()
+                run.call(run.room.release)
         finally:
             run.cancel()
             thread.join(1.0)  # a name that is being looked up cannot be cancelled
 
     async def one(self, client: Any, host: str, url: str, run: _FetchRun) -> Fetched:
-        """One page, when its host's turn has come."""
+        """Fetch one page, when its host's turn has come."""
         rules = await self._rules_of(client, host, url, run)
         if rules is None:
             return Fetched(url, _now(), None, "its host has no robots.txt that can be read")
         if not rules.can_fetch(url, "cocite"):
             return Fetched(url, _now(), None, "robots.txt forbids it")
-        told = rules.crawl_delay("cocite") or 0.0
-        delay = max(self._delay, min(float(told), _LONGEST_DELAY))
+        asked = rules.crawl_delay("cocite") or 0.0
+        delay = max(self._delay, min(float(asked), _LONGEST_DELAY))
         fetched = await self._ask(client, host, url, run, delay)
         if fetched.message is not None and fetched.message.status in (429, 503):
             after = fetched.message.header.get("retry-after", "")
@@ -137,24 +129,19 @@ class Fetcher:
         on the same host.
         """
         if host not in self._rules:
+            self._rules[host] = None
             where: str | None = f"{urlsplit(url).scheme}://{host}/robots.txt"
-            found: Any = None
             for _ in range(5):
                 if where is None or _host(where) != host:
                     break
                 fetched = await self._ask(client, host, where, run, self._delay, _ROBOTS)
-                message = fetched.message
-                if message is None:
+                status = fetched.message.status if fetched.message else 0
+                if status not in REDIRECTS:
+                    if fetched.message and 200 <= status < 500:
+                        text = fetched.message.body.decode("utf-8", "replace")
+                        self._rules[host] = self._robots_of.parse(text if status < 300 else "")
                     break
-                if message.status in REDIRECTS:
-                    where = _leads(fetched)
-                    continue
-                if 200 <= message.status < 300:
-                    found = self._robots_of.parse(message.body.decode("utf-8", "replace"))
-                elif 400 <= message.status < 500:
-                    found = self._robots_of.parse("")
-                break
-            self._rules[host] = found
+                where = _leads(fetched)
         return self._rules[host]
 
     async def _ask(
@@ -199,19 +186,21 @@ class Fetcher:
 
 
 class _FetchRun:
-    """The requests of one iteration: they put what they find into ``found``, then None."""
+    """The requests of one iteration: they put what they find into ``found``, then None; ``room`` is
+    for pages that were not taken out of it yet.
+    """
 
     def __init__(self, fetcher: Fetcher, urls: Iterable[str]) -> None:
         self.found: SimpleQueue[Fetched | BaseException | None] = SimpleQueue()
+        self.room = asyncio.Semaphore(_HOSTS)
         self._fetcher = fetcher
         self._waiting: dict[str, deque[tuple[str, int]]] = defaultdict(deque)
         for url in dict.fromkeys(urls):
             self._waiting[_host(url)].append((url, 0))
         self._seen = {url for each in self._waiting.values() for url, _ in each}
-        self._busy: set[str] = set()
-        self._queried: dict[str, str] = {}
+        self._busy: dict[str, str] = {}
+        """The hosts that have a task, and the URL that each asks for now."""
         self._loop = asyncio.new_event_loop()
-        self._room = asyncio.Semaphore(_HOSTS)
         self._task: asyncio.Task[None] | None = None
         self._ended = False
 
@@ -227,16 +216,13 @@ class _FetchRun:
         finally:
             self.found.put(None)
 
-    def taken(self) -> None:
-        """Let another page come: the last one was taken out of ``found``."""
-        self._tell(self._room.release)
-
     def cancel(self) -> None:
         """End all requests; called from another thread."""
         self._ended = True
-        self._tell(lambda: self._task and self._task.cancel())
+        self.call(lambda: self._task and self._task.cancel())
 
-    def _tell(self, what: Any) -> None:
+    def call(self, what: Callable[[], object]) -> None:
+        """Call something on the event loop, from another thread."""
         with suppress(RuntimeError):  # it has ended
             self._loop.call_soon_threadsafe(what)
 
@@ -261,25 +247,22 @@ class _FetchRun:
                     for host in list(self._waiting):
                         self._begin(group, client, host)
         except TimeoutError:
-            late = [
-                *self._queried.values(),
-                *(u for each in self._waiting.values() for u, _ in each),
-            ]
-            for url in late:
+            late = [*self._busy.values(), *(u for e in self._waiting.values() for u, _ in e)]
+            for url in filter(None, late):
                 self.found.put(Fetched(url, _now(), None, "the time of the run was over"))
 
     def _begin(self, group: asyncio.TaskGroup, client: Any, host: str) -> None:
-        self._busy.add(host)
+        self._busy[host] = ""
         group.create_task(self._host(group, client, host))
 
     async def _host(self, group: asyncio.TaskGroup, client: Any, host: str) -> None:
         """All pages of a host, one after another."""
         while self._waiting[host]:
-            await self._room.acquire()
+            await self.room.acquire()
             url, hops = self._waiting[host].popleft()
-            self._queried[host] = url
+            self._busy[host] = url
             fetched = await self._fetcher.one(client, host, url, self)
-            del self._queried[host]
+            self._busy[host] = ""
             to = _leads(fetched)
             if to and to not in self._seen and _host(to) in self._waiting and hops < _HOPS:
                 self._seen.add(to)
@@ -288,7 +271,7 @@ class _FetchRun:
                 if _host(to) not in self._busy:
                     self._begin(group, client, _host(to))
             self.found.put(fetched)
-        self._busy.discard(host)
+        del self._busy[host]
 
 
 class _NoCookies(CookieJar):
@@ -315,7 +298,7 @@ def _leads(fetched: Fetched) -> str | None:
     if message is None or message.status not in REDIRECTS or not message.header.get("location"):
         return None
     to = joined(message.header["location"], fetched.url)
-    return to if to is not None and to.startswith(("http:", "https:")) else None
+    return to if is_web(to) else None
 
 
 def _host(url: str) -> str:
@@ -326,29 +309,35 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
 
 
-# -- listed ------------------------------------------------------------------------------
+# -- reader ------------------------------------------------------------------------------
 
 
 def _read(job: Job) -> Read:
     """The links between the pages, and the pages."""
     refuse_site(job, READER.title)
-    sources = job.inputs
     skip = job.options.bad_rows != "stop"
     if job.wanted == 1:
-        named = (read_listed(source, skip=skip).pages for source in sources)
+        named = (read_listed(source, skip=skip).pages for source in job.inputs)
         return clean_rows(job, READER.title, ((url,) for pages in named for url in pages))
-    every = [read_listed(source, skip=skip, beside=False) for source in sources]
+    every = [read_listed(source, skip=skip, beside=False) for source in job.inputs]
     if not job.options.pages.fetch:
         raise UnrecognizedInput(_advice(job.source, every[0]))
-    found = CrawlFound(job.source.label, integers=False, files=len(sources), what="fetched")
+    found = PagesFound(
+        job.source.label, integers=False, files=len(job.inputs), what="pages fetched"
+    )
+    whole = Listed()
     for each in every:
+        whole.pages |= each.pages
+        whole.sitemaps |= each.sitemaps
         if each.bad:
             found.leave_out("no URL", each.bad, each.examples)
-    with Captures(job, found) as captures, ExitStack() as stack:
-        pages = stack.enter_context(Pages(job.threads, "fetching pages", "fetch"))
-        fetching = _Fetching(job, captures, Fetcher(job.options.pages.delay))
-        fetching.parse(pages, fetching.pages(every))
-        found.left_out = dict(sorted(fetching.left_out.items()))
+    fetcher = Fetcher(job.options.pages.delay)
+    with (
+        Captures(job, found) as captures,
+        Pages(job.threads, "fetching pages", "fetch") as pages,
+    ):
+        _add_sitemaps(job, fetcher, whole, captures.left_out)
+        captures.parse(pages, _pages(job, fetcher, whole.pages, captures))
         return captures.finish()
 
 
@@ -376,72 +365,56 @@ def _advice(source: Source, listed: Listed) -> str:
     )
 
 
-class _Fetching(Responses):
-    """The pages of some lists."""
+def _pages(
+    job: Job, fetcher: Fetcher, urls: Iterable[str], captures: Captures
+) -> Iterator[HtmlPage]:
+    """What is fetched, and HTML."""
+    urls = list(urls)
+    for done, fetched in enumerate(fetcher.fetch(urls), 1):
+        job.progress("fetching pages", min(done, len(urls)), len(urls))
+        url, at, message, why = fetched
+        if message is None:
+            forbidden = why.startswith("robots.txt")
+            what = "page that robots.txt forbids" if forbidden else "page that could not be fetched"
+            captures.left_out[what] += 1
+            job.report(url, why, "", "")
+            captures.capture(ERROR, url, at)
+        elif page := captures.page_of(message, url, at, long=len(message.body) > LARGEST):
+            yield page
 
-    def __init__(self, job: Job, captures: Captures, fetcher: Fetcher) -> None:
-        super().__init__(job, captures)
-        self._fetcher = fetcher
 
-    def pages(self, every: list[Listed]) -> Iterator[HtmlPage]:
-        """What is fetched, and HTML."""
-        whole = Listed()
-        for listed in every:
-            whole.pages |= listed.pages
-            whole.sitemaps |= listed.sitemaps
-        self._sitemaps(whole)
-        total = len(whole.pages)
-        for done, fetched in enumerate(self._fetcher.fetch(whole.pages), 1):
-            self._job.progress("fetching pages", min(done, total), total)
-            message = fetched.message
-            if message is None:
-                self._lose(fetched)
-                continue
-            page = self.page_of(message, fetched.url, fetched.at, long=len(message.body) > LARGEST)
-            if page is not None:
-                yield page
+def _add_sitemaps(job: Job, fetcher: Fetcher, listed: Listed, left_out: Counter[str]) -> None:
+    """Fetch the sitemaps of an index, and theirs; of hosts that the files name."""
+    hosts = {urlsplit(url).netloc for url in (*listed.sitemaps, *listed.pages)}
+    seen: set[str] = set()
+    while waiting := [url for url in listed.sitemaps if url not in seen]:
+        seen.update(waiting)
+        own = [url for url in waiting if urlsplit(url).netloc in hosts]
+        left_out += Counter({"sitemap of another host": len(waiting) - len(own)})
+        for fetched in fetcher.fetch(own):
+            job.progress("fetching sitemaps", 0, 0)
+            _add_sitemap(job, fetched, listed, left_out)
 
-    def _lose(self, fetched: Fetched) -> None:
-        forbidden = fetched.why.startswith("robots.txt")
-        what = "page that robots.txt forbids" if forbidden else "page that could not be fetched"
-        self.left_out[what] += 1
-        self._job.report(fetched.url, fetched.why, "", "")
-        self.captures.capture(ERROR, fetched.url, fetched.at)
 
-    def _sitemaps(self, listed: Listed) -> None:
-        """Fetch the sitemaps of an index, and theirs; of hosts that the files name."""
-        hosts = {urlsplit(url).netloc for url in (*listed.sitemaps, *listed.pages)}
-        seen: set[str] = set()
-        while waiting := [url for url in listed.sitemaps if url not in seen]:
-            seen.update(waiting)
-            strange = [url for url in waiting if urlsplit(url).netloc not in hosts]
-            self.left_out["sitemap of another host"] += len(strange)
-            own = set(waiting) - set(strange)
-            for fetched in self._fetcher.fetch(url for url in waiting if url in own):
-                self._job.progress("fetching sitemaps", 0, 0)
-                self._add(fetched, listed)
-        self.left_out += type(self.left_out)()  # without those that are 0
-
-    def _add(self, fetched: Fetched, listed: Listed) -> None:
-        message, skip = fetched.message, self._job.options.bad_rows != "stop"
-        if message is not None and 300 <= message.status < 400:
+def _add_sitemap(job: Job, fetched: Fetched, listed: Listed, left_out: Counter[str]) -> None:
+    message, why, body = fetched.message, fetched.why, None
+    skip = job.options.bad_rows != "stop"
+    if message is not None:
+        if 300 <= message.status < 400:
             return  # where it leads comes, too
-        body = None
-        if message is not None and 200 <= message.status < 300:
-            body = body_of(message, LARGEST)
-        if body is not None and body.startswith(b"\x1f\x8b"):
-            body = _unpacked(body)
-        if body is None:
-            why = fetched.why or f"status {message.status}" if message is not None else fetched.why
-            if not skip:
-                raise InputError(
-                    f"the sitemap {fetched.url} cannot be read ({why or 'it is damaged'}). "
-                    "--bad-rows few goes on without it"
-                )
-            self.left_out["sitemap that could not be fetched"] += 1
-            return
+        why = f"status {message.status}"
+        if 200 <= message.status < 300:
+            why, body = "it is damaged", body_of(message, LARGEST)
+            body = _unpacked(body) if body and body.startswith(b"\x1f\x8b") else body
+    if body is not None:
         xml = body.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<")
         listed_in(io.BytesIO(body), fetched.url, listed, xml=xml, skip=skip)
+        return
+    if not skip:
+        raise InputError(
+            f"the sitemap {fetched.url} cannot be read ({why}). --bad-rows few goes on without it"
+        )
+    left_out["sitemap that could not be fetched"] += 1
 
 
 def _unpacked(body: bytes) -> bytes | None:

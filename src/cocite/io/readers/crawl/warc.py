@@ -1,41 +1,261 @@
-"""Web archives (WARC), and what Common Crawl tells of them (WAT), as links between their pages.
+"""Web archives (WARC, ISO 28500), and what Common Crawl tells of them (WAT), as links of pages.
 
-    records (records.py) -> HTML pages, parsed (../html/reader.py); WAT -> captures.py
+    records -> HTML pages, parsed (../html/parsers.py); WAT -> captures.py
 
 A node is a URL, as browsers write it (WHATWG, without its fragment), at which a page was captured:
-a response of status 200 to 299 that is HTML. All files that are named are read as one crawl, so
-links lead from one to the other. What is no page is counted: redirects, errors, other files.
+a response of status 200 to 299 that is HTML. All files that are named are read as one crawl. What
+is no page is counted: redirects, errors, other files. WAT has a record of metadata for each page,
+in JSON; where elements stand is not in it, so none is known to be navigation.
 
-WAT has a record of metadata for each page, in JSON. Its links are told apart by their paths, as
-elements and attributes; where elements stand is not told, so none is known to be navigation.
+FastWARC reads the records, packed one by one (gzip, Zstandard, lz4), as a whole, or not at all. It
+takes a record for whole however many bytes of it there are, so they are counted here. Damage is
+refused by its place, a byte of the file (unpacked, if it is packed as a whole or comes through a
+pipe); or it is counted, and reading goes on at the next record that begins as one: of a file, not
+of a pipe.
 
-Cost: some 2 ms a page of 50 KB, on all threads; of WAT 0.2 ms a page, and a microsecond a link.
-https://commoncrawl.org/get-started
+Cost: 5 µs a record, some 2 ms a page of 50 KB, on all threads; of WAT 0.2 ms a page. Memory for one
+record, of 32 MiB at most. https://iipc.github.io/warc-specifications/, https://commoncrawl.org
 """
 
 from __future__ import annotations
 
+import io
 import json
+import re
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 from cocite.errors import InputError, UnrecognizedInput, UsageError
+from cocite.extras import need
 from cocite.io.readers.contract import FormatReader, Job, Read
-from cocite.io.readers.crawl.captures import OTHER, REVISIT, Captures, CrawlFound, Responses
-from cocite.io.readers.crawl.records import (
+from cocite.io.readers.crawl.captures import (
     LARGEST,
-    HttpMessage,
-    Record,
-    message_of,
-    page_type,
-    records,
+    OTHER,
+    REVISIT,
+    Captures,
+    PagesFound,
+    is_web,
 )
-from cocite.io.readers.html.page import TAGS, joined, refresh_of
-from cocite.io.readers.html.reader import HtmlPage, Pages
-from cocite.io.readers.sources import Source
+from cocite.io.readers.crawl.message import HttpMessage, message_of, page_type
+from cocite.io.readers.html.page import LONGEST_TITLE, TAGS, base_of, joined, same_as
+from cocite.io.readers.html.parsers import HtmlPage, Pages
+from cocite.io.readers.sources import Source, unpack_errors
+
+_PIECE = 1 << 20
+_GZIP = b"\x1f\x8b\x08"
+_OWN = (_GZIP, b"\x5d\x2a\x4d\x18", b"\x04\x22\x4d\x18")
+"""What begins a file that FastWARC unpacks: gzip, Zstandard with a dictionary, lz4."""
+_BEGIN = re.compile(rb"(?:\A|\n)(?=WARC/[01]\.)")
+
+Refuse = Callable[[int, str], None]
+"""Called with the place of what is damaged, and what is wrong; may raise."""
+
+
+class Record(NamedTuple):
+    """One record: its ``kind`` (WARC-Type), what its header says, its block; ``long`` if that has
+    more than :data:`LARGEST` bytes and is cut.
+    """
+
+    place: int
+    kind: str
+    header: dict[str, str]
+    block: bytes
+    long: bool
+
+
+def records(
+    source: Source, refuse: Refuse, wanted: tuple[str, ...], progress: Callable[[int], None]
+) -> Iterator[Record]:
+    """The records of the kinds that are ``wanted``; ``progress`` is told how far the file is read.
+
+    Raises what ``refuse`` raises, and :class:`~cocite.extras.MissingLibrary`.
+    """
+    need("fastwarc", "reading WARC", "warc")
+    archive = _Archive(source, refuse, wanted, progress)
+    start: int | None = 0
+    while start is not None:
+        start = yield from archive.records(start)
+
+
+class _Archive:
+    """One file, or a pipe."""
+
+    def __init__(
+        self,
+        source: Source,
+        refuse: Refuse,
+        wanted: tuple[str, ...],
+        progress: Callable[[int], None],
+    ) -> None:
+        self._source, self._refuse = source, refuse
+        self._requested, self._progress = wanted, progress
+        head = b""
+        if not source.is_pipe:
+            with self._file() as file:
+                head = file.read(4)
+        self._gzip = head.startswith(_GZIP)
+        self._native = head.startswith(_OWN)
+        self._seeks = self._gzip or (
+            not source.is_pipe and not self._native and not source.beginning().packed
+        )
+
+    def _file(self) -> BinaryIO:
+        assert self._source.path is not None
+        return self._source.path.open("rb", buffering=0)
+
+    def _open(self, start: int) -> tuple[Any, BinaryIO]:
+        """A stream for FastWARC, and the one below it, which tells how far it is read."""
+        if self._native or self._seeks:
+            file = self._file()
+            file.seek(start)
+            return file, file
+        stream, raw = self._source.open()
+        return _RecordReport(stream), raw
+
+    def records(self, start: int) -> Generator[Record, None, int | None]:
+        """The records from a place on; returns the place where to go on behind damage, if any."""
+        from fastwarc.warc import ArchiveIterator
+
+        stream, raw = self._open(start)
+        last, length = start, 0
+        try:
+            with raw, stream:
+                for record in ArchiveIterator(stream, parse_http=False, fsspec_args=False):
+                    last, length = record.stream_pos, record.content_length
+                    read = self._record(record, last)
+                    if read is None:
+                        return self._next(last, 0)
+                    self._progress(raw.tell())
+                    if read.kind in self._requested:
+                        yield read
+        except unpack_errors() as error:
+            self._refuse(last, f"behind the record that begins there the file is damaged ({error})")
+            return self._next(last, length)
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
+                raise
+            self._refuse(last, f"behind the record that begins there FastWARC failed ({error})")
+            return self._next(last, length)
+        self._see_end(last)
+        return None
+
+    def _record(self, record: Any, place: int) -> Record | None:
+        """One record, whole; None if it is not."""
+        header = {name.lower(): value for name, value in record.headers.items()}
+        if not header.get("content-length", "").strip().isdecimal():
+            self._refuse(place, "a record without Content-Length, or cut in its header")
+            return None
+        kind, block = header.get("warc-type", "").strip().lower(), b""
+        if kind in self._requested:
+            block = record.reader.read(LARGEST)
+        there = len(block) + record.consume()
+        if there != record.content_length:
+            what = f"a record that is cut: {there:,} of its {record.content_length:,} bytes"
+            self._refuse(place, what)
+            return None
+        return Record(place, kind, header, block, there > len(block) > 0)
+
+    def _see_end(self, last: int) -> None:
+        """See that behind the last record no other one begins, and is cut: of gzip, of which
+        FastWARC passes over what it cannot unpack.
+        """
+        if not self._gzip:
+            return
+        with self._file() as file:
+            start = last
+            file.seek(start)
+            if file.read(3) != _GZIP:  # packed as a whole
+                start = 0
+            while True:
+                file.seek(start)
+                end = _end_of_member(file)
+                if end is None:
+                    self._refuse(start, "what is packed there is cut, or damaged")
+                    return
+                file.seek(end)
+                head = file.read(512)
+                if not head.strip(b"\0"):
+                    return
+                start = end
+
+    def _next(self, last: int, length: int) -> int | None:
+        """Where the next record begins behind the one at ``last``, of ``length`` bytes; None if
+        there is none, or that cannot be told.
+        """
+        if not self._seeks:
+            return None
+        with self._file() as file:
+            at = last + 1 + (0 if self._gzip else length)
+            file.seek(at)
+            rest = b""
+            while piece := file.read(_PIECE):
+                window = rest + piece
+                for match in re.finditer(re.escape(_GZIP), window) if self._gzip else ():
+                    if _unpacks(window[match.start() :]):
+                        return at - len(rest) + match.start()
+                found = None if self._gzip else _BEGIN.search(window)
+                if found:
+                    return at - len(rest) + found.end()
+                at += len(piece)
+                rest = window[-2048:]
+        return None
+
+
+class _RecordReport(io.RawIOBase):
+    """A stream that tells its place, as FastWARC asks for that."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._place = stream, 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Some bytes; none at the end."""
+        piece = self._stream.read(len(buffer))
+        buffer[: len(piece)] = piece
+        self._place += len(piece)
+        return len(piece)
+
+    def tell(self) -> int:
+        """Bytes that were read."""
+        return self._place
+
+    def close(self) -> None:
+        """Close the stream below, too."""
+        self._stream.close()
+        super().close()
+
+
+def _end_of_member(file: BinaryIO) -> int | None:
+    """Where what is packed by gzip from here on ends; None if it is cut or damaged."""
+    unpacker = zlib.decompressobj(31)
+    while piece := file.read(1 << 14):
+        try:
+            unpacker.decompress(piece)
+        except zlib.error:
+            return None
+        if unpacker.eof:
+            return file.tell() - len(unpacker.unused_data)
+    return None
+
+
+def _unpacks(packed: bytes) -> bool:
+    """Whether a record begins in what is packed."""
+    try:
+        head = zlib.decompressobj(31).decompress(packed, 16)
+    except zlib.error:
+        return False
+    return head.lstrip(b"\r\n").startswith(b"WARC/")
+
+
+# -- WAT ----------------------------------------------------------------------------------
+
 
 _PATHS = {
     "A@/href": TAGS.index("a"),
@@ -43,11 +263,10 @@ _PATHS = {
     "FRAME@/src": TAGS.index("frame"),
     "IFRAME@/src": TAGS.index("frame"),
 }
-_TITLE = 1000
 
 
 class Described(NamedTuple):
-    """A response that WAT tells of: its URL and status, the header's names in small letters, and
+    """A response that WAT describes: its URL and status, the header's names in small letters, and
     what is on the page, as ``html/page.links_of`` has it; None if that is not told.
     """
 
@@ -59,7 +278,7 @@ class Described(NamedTuple):
 
 
 def described(block: bytes) -> Described | None:
-    """What a record of WAT tells; None if it tells of no response.
+    """Return what a record of WAT describes; None if that is no response.
 
     Raises ValueError for what is no WAT.
     """
@@ -84,35 +303,18 @@ def described(block: bytes) -> Described | None:
 
 def _found(html: dict[str, Any], url: str) -> dict[str, Any]:
     head = _part(html, "Head")
-    base = url
-    if _text(head.get("Base")):
-        base = joined(_text(head.get("Base")), url) or url
-        base = url if base.startswith(("data:", "javascript:")) else base
+    base = base_of([_text(head["Base"])] if _text(head.get("Base")) else [], url)
     links = []
     for link in _list(html.get("Links")):
         tag = _PATHS.get(_text(link.get("path")))
         if tag is not None:
             written = _text(link.get("url"))
             links.append((tag, True, joined(written, base), written))
-    title = " ".join(_text(head.get("Title")).split())[:_TITLE]
-    return {"title": title, "same": _same(head, url, base), "links": links}
-
-
-def _same(head: dict[str, Any], url: str, base: str) -> dict[str, str]:
-    same: dict[str, str] = {}
-    for link in _list(head.get("Link")):
-        if "canonical" in _text(link.get("rel")).lower().split():
-            where = joined(_text(link.get("url")), base)
-            if where is not None:
-                same["canonical"] = where
-                break
-    for meta in _list(head.get("Metas")):
-        if _text(meta.get("http-equiv")).lower() == "refresh":
-            where = refresh_of(_text(meta.get("content")), base)
-            if where is not None and where != url:
-                same["refresh"] = where
-                break
-    return same
+    title = " ".join(_text(head.get("Title")).split())[:LONGEST_TITLE]
+    rel = ((_text(link.get("rel")), _text(link.get("url"))) for link in _list(head.get("Link")))
+    metas = _list(head.get("Metas"))
+    sent = (m.get("content") for m in metas if _text(m.get("http-equiv")).lower() == "refresh")
+    return {"title": title, "same": same_as(rel, map(_text, sent), url, base), "links": links}
 
 
 def _part(value: Any, *names: str) -> dict[str, Any]:
@@ -132,10 +334,10 @@ def _text(value: Any) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-# -- warc --------------------------------------------------------------------------------
+# -- reader -------------------------------------------------------------------------------
 
 
-_WANTED = ("response", "resource", "revisit", "metadata")
+_KINDS = ("response", "resource", "revisit", "metadata")
 _ADVICE = (
     "Fetch or copy the file again, or pass --bad-rows few (bad_rows='few') to leave out what "
     "is damaged and count it"
@@ -151,12 +353,13 @@ def refuse_site(job: Job, what: str) -> None:
 def _read(job: Job) -> Read:
     """The links between pages of all the files, and the pages."""
     refuse_site(job, READER.title)
-    found = CrawlFound(job.source.label, integers=False, files=len(job.inputs))
+    found = PagesFound(
+        job.source.label, integers=False, files=len(job.inputs), what="pages in a web archive"
+    )
     with Captures(job, found) as captures, ExitStack() as stack:
         crawl = _Crawl(job, captures, stack)
         for source in job.inputs:
             crawl.read(source)
-        found.left_out = dict(sorted(crawl.left_out.items()))
         return captures.finish()
 
 
@@ -170,16 +373,15 @@ READER = FormatReader(
 )
 
 
-class _Crawl(Responses):
+class _Crawl:
     """The files of one crawl, read one after the other."""
 
     def __init__(self, job: Job, captures: Captures, stack: ExitStack) -> None:
-        super().__init__(job, captures)
-        self._stack = stack
+        self._job, self._captures, self._stack = job, captures, stack
         self._pages: Pages | None = None
 
     def read(self, source: Source) -> None:
-        """Push what is in a file."""
+        """Add what is in a file."""
         job, stage = self._job, "reading " + source.short
         seen = Counter[str]()
 
@@ -187,11 +389,11 @@ class _Crawl(Responses):
             text = f"{source.label}: at byte {place:,}: {what}"
             if job.options.bad_rows == "stop":
                 raise InputError(f"{text}. {_ADVICE}")
-            self.captures.found.leave_out("damaged record", 1, [text])
+            self._captures.found.leave_out("damaged record", 1, [text])
 
         def html() -> Iterator[HtmlPage]:
             size = source.nbytes
-            every = records(source, refuse, _WANTED, lambda at: job.progress(stage, at, size))
+            every = records(source, refuse, _KINDS, lambda at: job.progress(stage, at, size))
             for record in every:
                 seen[record.kind] += 1
                 try:
@@ -206,21 +408,31 @@ class _Crawl(Responses):
         if first is not None:
             if self._pages is None:
                 self._pages = self._stack.enter_context(Pages(job.threads, "reading WARC", "warc"))
-            self.parse(self._pages, chain((first,), pages))
-        if not seen and not self.captures.found.bad:
+            self._captures.parse(self._pages, chain((first,), pages))
+        if not seen and not self._captures.found.bad:
             raise UnrecognizedInput(f"{source.label} holds no record of a page that was fetched")
 
     def _page(self, record: Record) -> HtmlPage | None:
-        """The page in a record; all else is pushed or counted here."""
-        url = _url(record.header.get("warc-target-uri", ""))
-        at = record.header.get("warc-date", "").strip().rstrip("Zz")
+        """Return the page in a record; all else is added or counted here."""
+        captures, header = self._captures, record.header
+        told = None
         if record.kind == "metadata":
-            self._metadata(record)
-            return None
+            if "json" not in header.get("content-type", "").lower():
+                return None
+            told = described(record.block)
+            if record.long:
+                raise ValueError(f"it has more than {LARGEST >> 20} MiB")
+            if told is None:
+                return None
+        url = _url(told.url if told else header.get("warc-target-uri", ""))
+        at = (told.at if told else header.get("warc-date", "")).strip().rstrip("Zz")
         if url is None:
-            self.left_out["record that is of no web page (dns: and so on)"] += 1
+            captures.left_out["record that is of no web page (dns: and so on)"] += 1
             return None
-        type_ = record.header.get("content-type", "").lower()
+        if told is not None:
+            self._described(told, url, at)
+            return None
+        type_ = header.get("content-type", "").lower()
         if record.kind == "resource" or (record.kind == "response" and "http" not in type_):
             message: HttpMessage | None = HttpMessage(200, {"content-type": type_}, record.block)
         else:
@@ -229,47 +441,34 @@ class _Crawl(Responses):
             self._revisit(record, message, url, at)
             return None
         if message is None:
-            self.left_out["response that is no HTTP"] += 1
+            captures.left_out["response that is no HTTP"] += 1
             return None
-        cut = "warc-truncated" in record.header
-        return self.page_of(message, url, at, long=record.long, cut=cut)
+        cut = "warc-truncated" in header
+        return captures.page_of(message, url, at, long=record.long, cut=cut)
 
     def _revisit(self, record: Record, message: HttpMessage | None, url: str, at: str) -> None:
-        """What is as it was before: at this URL, or at the one that is named."""
-        self.left_out["revisit"] += 1
+        """Add what is as it was before: at this URL, or at the one that is named."""
+        captures = self._captures
+        captures.left_out["revisit"] += 1
         if message is not None:
-            if self.is_no_page(message.status, message.header, url, at):
+            if captures.is_no_page(message.status, message.header, url, at):
                 return
             type_ = message.header.get("content-type", "")
             if type_ and not page_type(type_):
-                self.captures.capture(OTHER, url, at)
+                captures.capture(OTHER, url, at)
                 return
         refers = _url(record.header.get("warc-refers-to-target-uri", ""))
-        self.captures.capture(REVISIT, url, at, refers or "")
+        captures.capture(REVISIT, url, at, refers or "")
 
-    def _metadata(self, record: Record) -> None:
-        """A page that WAT tells of; other metadata is passed over."""
-        if "json" not in record.header.get("content-type", "").lower():
-            return
-        told = described(record.block)
-        if record.long:
-            raise ValueError(f"it has more than {LARGEST >> 20} MiB")
-        if told is None:
-            return
-        url = _url(told.url)
-        if url is None:
-            self.left_out["record that is of no web page (dns: and so on)"] += 1
-            return
-        at = told.at.strip().rstrip("Zz")
-        if not self.is_no_page(told.status, told.header, url, at):
-            self._reported(told, url, at)
-
-    def _reported(self, told: Described, url: str, at: str) -> None:
+    def _described(self, told: Described, url: str, at: str) -> None:
+        """Add a page that WAT describes."""
         type_ = told.header.get("content-type", "")
+        if self._captures.is_no_page(told.status, told.header, url, at):
+            return
         if told.found is None or (type_ and not page_type(type_)):
-            self.other(url, at)
+            self._captures.other(url, at)
         else:
-            self.captures.page(url, at, told.found)
+            self._captures.page(url, at, told.found)
 
 
 def _url(written: str) -> str | None:
@@ -277,4 +476,4 @@ def _url(written: str) -> str | None:
     web. Some versions of wget write it in angle brackets.
     """
     url = joined("", written.strip().removeprefix("<").removesuffix(">"))
-    return url if url is not None and url.startswith(("http:", "https:")) else None
+    return url if is_web(url) else None

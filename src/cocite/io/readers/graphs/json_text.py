@@ -40,7 +40,7 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 
 
 class JSONText:
-    """The text of one input, read from its front; to be used as a context."""
+    """The text of one input, read from its front; a context."""
 
     def __init__(self, job: Job) -> None:
         self._job = job

@@ -1,20 +1,18 @@
 """Graphs in XML, GraphML and GEXF: XML as events, and one walker over the elements of both.
 
-A document that declares entities, or defaults of attributes, is refused, whatever they are for, and
-nothing is fetched. Bounds, beyond which a document is refused: a text that is asked for has 131,072
-characters; a tag, a comment or another part of markup 1 MiB; elements are 200 deep, and have
-100,000 names. Expat before 2.6 reads a part of markup again for every piece that it is given of it,
-so the bound, and large pieces, keep that from growing with its square (CVE-2023-52425); later ones
-wait for twice as much, which is switched off, as it hides how much is read.
+A document that declares entities, or defaults of attributes, is refused, and nothing is fetched.
+Bounds, beyond which a document is refused: a text that is asked for has 131,072 characters; a tag,
+a comment or another part of markup 1 MiB; elements are 200 deep, and have 100,000 names. Expat
+before 2.6 reads a part of markup again for every piece of it, so the bound, and large pieces, keep
+that from growing with its square (CVE-2023-52425); later ones wait for twice as much, which is
+switched off, as it hides how much is read.
 
 GraphML: a node's label is its ``label``, ``name`` or ``title``, the first of these that is declared
-for nodes, or the label that yEd draws. Links have a direction as ``edgedefault`` says, or as they
-themselves do. ``--weight-column`` is the ``attr.name`` (or the id) of a key for links; its default
-holds for links without it. Hyperedges are refused.
-
-GEXF, of Gephi: a link is without direction unless its ``type``, or ``defaultedgetype``, says
-``directed``; a ``mutual`` one is both ways, too. ``--weight-column weight`` takes the weights that
-Gephi draws, 1 where none is given; any other is the title (or the id) of an attribute of links.
+for nodes, or the label that yEd draws. ``--weight-column`` is the ``attr.name`` (or the id) of a
+key for links; its default holds for links without it. Hyperedges are refused. GEXF, of Gephi: a
+link is without direction unless its ``type``, or ``defaultedgetype``, says ``directed``.
+``--weight-column weight`` takes the weights that Gephi draws, 1 where none is given; any other is
+the title (or the id) of an attribute of links.
 
 Cost: a microsecond an element, and that of :mod:`~cocite.io.readers.graphs.document`.
 http://graphml.graphdrawing.org/specification.html, https://gexf.net/schema.html
@@ -24,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, Any, Protocol
 from xml.parsers import expat
 
@@ -40,7 +39,7 @@ _MOST_NAMES = 100_000
 
 
 class Handler(Protocol):
-    """Who is told of elements. ``wants_text`` is looked at for every text."""
+    """Takes elements. ``wants_text`` is looked at for every text."""
 
     wants_text: bool
 
@@ -51,22 +50,12 @@ class Handler(Protocol):
         """An element ends; ``text`` is what was wanted since the last begin or end."""
 
 
-def parse_xml(job: Job, handler: Handler) -> None:
-    """Tell ``handler`` of all elements. Raises :class:`InputError` with the line."""
-    source = job.source
-    with source.reading() as (stream, raw):
-        parse_stream(
-            stream,
-            source.label,
-            handler,
-            lambda: job.progress("reading " + source.short, raw.tell(), source.nbytes),
-        )
-
-
 def parse_stream(
     stream: IO[bytes], label: str, handler: Handler, read: Callable[[], None] = lambda: None
 ) -> None:
-    """The same of a stream that messages call ``label``; ``read`` is called now and then."""
+    """Report all elements of a stream, which messages call ``label``, to ``handler``; ``read`` is
+    called now and then. Raises :class:`InputError` with the line.
+    """
     names: dict[str, str] = {}
     parser = expat.ParserCreate(intern=names)
     if hasattr(parser, "SetReparseDeferralEnabled"):
@@ -122,7 +111,7 @@ class _Events:
         return InputError(f"{self._label}:{self._parser.CurrentLineNumber}: {what}")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._clear()
+        self._text, self._length = [], 0
         self._depth += 1
         if self._depth > _DEEPEST:
             raise self.wrong(f"elements in elements, more than {_DEEPEST} deep")
@@ -133,7 +122,7 @@ class _Events:
     def _end(self, name: str) -> None:
         self._depth -= 1
         self._handler.end(name.rpartition(":")[2], "".join(self._text))
-        self._clear()
+        self._text, self._length = [], 0
 
     def _characters(self, text: str) -> None:
         if self._handler.wants_text:
@@ -144,10 +133,6 @@ class _Events:
                     f"a text of more than {_LONGEST_TEXT:,} characters; labels and weights are "
                     "short"
                 )
-
-    def _clear(self) -> None:
-        self._text.clear()
-        self._length = 0
 
     def _refuse(self, *what: object) -> int:
         raise self.wrong(
@@ -173,18 +158,16 @@ _WEIGHT = "weight"
 """What Gephi draws links by, without a declaration."""
 
 
-def _read_graphml(job: Job) -> Read:
-    return _read(job, READER.title, gephi=False)
-
-
-def _read_gexf(job: Job) -> Read:
-    return _read(job, GEXF_READER.title, gephi=True)
-
-
 def _read(job: Job, title: str, *, gephi: bool) -> Read:
     """All links, and all nodes."""
-    with GraphWriter(job, title) as out:
-        parse_xml(job, _Graph(job, out, gephi))
+    source = job.source
+    with GraphWriter(job, title) as out, source.reading() as (stream, raw):
+        parse_stream(
+            stream,
+            source.label,
+            _Graph(job, out, gephi),
+            lambda: job.progress("reading " + source.short, raw.tell(), source.nbytes),
+        )
         return out.finish()
 
 
@@ -192,12 +175,12 @@ READER = FormatReader(
     "GraphML",
     "GraphML; nodes are named by their labels (label, name or title) if all have one of their "
     "own, else by their ids",
-    _read_graphml,
+    partial(_read, title="GraphML", gephi=False),
 )
 GEXF_READER = FormatReader(
     "GEXF",
     "GEXF (Gephi); nodes are named by their labels if all have one of their own, else by their ids",
-    _read_gexf,
+    partial(_read, title="GEXF", gephi=True),
 )
 
 

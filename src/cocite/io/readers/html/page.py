@@ -16,7 +16,7 @@ footer of the whole page (or elements with their roles); where there is a ``main
 beside it.
 
 Parsers written in C have crashed on hostile input, so pages are parsed in a process that may die
-(``io/readers/html/reader.py``). It is this file as a script: it imports nothing of cocite, reads
+(``io/readers/html/parsers.py``). It is this file as a script: it imports nothing of cocite, reads
 requests from standard input and writes answers to standard output, each its length (8 bytes,
 little-endian) and then its bytes. A request is a line of JSON and the page; an answer is JSON.
 """
@@ -39,7 +39,8 @@ _NAVIGATION = (
     "[role=complementary i], [role=search i]"
 )
 _MAIN = "main, [role=main i]"
-_TITLE = 1000
+_SENT = "meta[http-equiv=refresh i]"
+LONGEST_TITLE = 1000
 _LONGEST_URL = 1 << 13
 """Characters of a URL; servers take fewer, and a long <base> would be in each link of its page."""
 _MOST_URLS = 1 << 26
@@ -138,14 +139,35 @@ def links_of(content: bytes, url: str, charset: str = "") -> dict[str, Any]:
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(decoded(content, charset))
-    base = url
-    for node in tree.css("base[href]")[:1]:
-        found: str | None = joined(node.attributes.get("href") or "", url)
-        if found is not None and not found.startswith(("data:", "javascript:")):
-            base = found
+    base = base_of((node.attributes.get("href") or "" for node in tree.css("base[href]")[:1]), url)
     titles = (node for node in tree.css("title") if node.parent and node.parent.tag != "svg")
-    title = next((" ".join(node.text().split())[:_TITLE] for node in titles), "")
-    return {"title": title, "same": _same(tree, url, base), "links": _links(tree, base)}
+    title = next((" ".join(node.text().split())[:LONGEST_TITLE] for node in titles), "")
+    links = (node.attributes for node in tree.css("link[href]"))
+    rel = ((each.get("rel") or "", each.get("href") or "") for each in links)
+    sent = (node.attributes.get("content") or "" for node in tree.css(_SENT))
+    return {"title": title, "same": same_as(rel, sent, url, base), "links": _links(tree, base)}
+
+
+def base_of(written: Iterable[str], url: str) -> str:
+    """The URL against which those of the page at ``url`` are resolved: by the first ``base``."""
+    first = next(iter(written), None)
+    found = None if first is None else joined(first, url)
+    return url if found is None or found.startswith(("data:", "javascript:")) else found
+
+
+def same_as(
+    links: Iterable[tuple[str, str]], refreshes: Iterable[str], url: str, base: str
+) -> dict[str, str]:
+    """The URLs that say what the page at ``url`` is the same as: of its ``links`` (rel and href)
+    the first canonical one, and of contents of ``refreshes`` the first that leads elsewhere.
+    """
+    named = (joined(href, base) for rel, href in links if "canonical" in rel.lower().split())
+    sent = (_refresh_of(content, base) for content in refreshes)
+    found = {
+        "canonical": next((each for each in named if each is not None), None),
+        "refresh": next((each for each in sent if each is not None and each != url), None),
+    }
+    return {kind: where for kind, where in found.items() if where is not None}
 
 
 def _links(tree: Any, base: str) -> list[tuple[int, bool, str | None, str]]:
@@ -185,23 +207,7 @@ def _of_a_part(node: Any) -> bool:
     return above is not None
 
 
-def _same(tree: Any, url: str, base: str) -> dict[str, str]:
-    same = {}
-    for node in tree.css("link[href]"):
-        if "canonical" in (node.attributes.get("rel") or "").lower().split():
-            found = joined(node.attributes.get("href") or "", base)
-            if found is not None:
-                same["canonical"] = found
-                break
-    for node in tree.css("meta[http-equiv=refresh i]"):
-        where = refresh_of(node.attributes.get("content") or "", base)
-        if where is not None and where != url:
-            same["refresh"] = where
-            break
-    return same
-
-
-def refresh_of(content: str, base: str) -> str | None:
+def _refresh_of(content: str, base: str) -> str | None:
     """Where ``<meta http-equiv=refresh>`` sends a browser; None if nowhere."""
     match = _REFRESH.match(content)
     return joined(next(filter(None, match.groups()), ""), base) if match else None

@@ -232,6 +232,11 @@ class Site:
         except OSError:
             return False
 
+    def remove(self, pages: Iterable[str]) -> None:
+        """Take some files for no pages."""
+        self._pages.difference_update(pages)
+        self.pages = [page for page in self.pages if page in self._pages]
+
     # -- its URLs -----------------------------------------------------------------------
 
     def url_of(self, path: str) -> str:
