@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite import Graph, Hit, Index
+from cocite import Graph, Index
 from cocite.errors import Damaged
 from cocite.index.layouts.trees.meetings import MeetingReader, WalkReader
 from cocite.search.batch.question import Question
@@ -196,20 +196,6 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], I
         (m, layout): make(graph, m, layout, samples=50, length=8, seed=2, shard=7)
         for m, layout in WITH_WALKS
     }
-
-
-@pytest.mark.parametrize("kind", WITH_WALKS, ids="-".join)
-@pytest.mark.parametrize("decay", [0.1, 0.9])
-def test_related_is_similarity_sorted(
-    indexes: dict[tuple[str, str], Index], kind: tuple[str, str], decay: float
-) -> None:
-    index = indexes[kind]
-    for node in ("n3", "n77", "n250", "n399"):
-        everyone = [Hit(v, *index.similarity(node, v, decay=decay)) for v in index.nodes]
-        ranked = sorted(enumerate(everyone), key=lambda pair: (-pair[1].score, pair[0]))
-        expected = [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
-        assert index.related(node, 10**6, decay=decay) == expected
-        assert index.related(node, 7, decay=decay) == expected[:7]
 
 
 def test_a_cycle_is_walked_round_and_round(make_graph: MakeGraph) -> None:

@@ -20,9 +20,6 @@ DEFAULT_REASONS = 10
 DEFAULT_CONFIDENCE = 0.95
 
 
-FILTERS = ("min_score", "min_confidence", "prefix", "exclude_prefix", "only", "exclude_same_site")
-
-
 class RanksFile:
     """Kind of an option that is a file of PageRanks, or in Python an array of them."""
 
@@ -78,7 +75,7 @@ class ScoreOptions(Options):
 
 @dataclass(frozen=True)
 class FilterOptions(Options):
-    """Which nodes may be hits, and what comes first."""
+    """Which nodes may be hits: every field is a filter."""
 
     min_score: float = option(0.0, "Leave out hits with a lower score.", low=0)
     min_confidence: float | None = option(
@@ -109,6 +106,17 @@ class FilterOptions(Options):
         "List no pages of the same site as the node, the host in its URL.",
         flag="--exclude-same-site",
     )
+
+    @property
+    def filters(self) -> bool:
+        """Whether something decides which nodes may be hits."""
+        return not self.changed().keys().isdisjoint(FilterOptions.declared())
+
+
+@dataclass(frozen=True)
+class OrderOptions(Options):
+    """What comes first."""
+
     order: str = option(
         "score",
         "What comes first. The orders by PageRank take the best by score, see --candidates.",
@@ -131,11 +139,6 @@ class FilterOptions(Options):
         unset="computed from the graph, which takes seconds for some million links",
         fronts=frozenset({"cli", "python"}),
     )
-
-    @property
-    def filters(self) -> bool:
-        """Whether something decides which nodes may be hits."""
-        return not self.changed().keys().isdisjoint(FILTERS)
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,7 @@ class ListOptions(Options):
 
 
 @dataclass(frozen=True)
-class QueryOptions(ScoreOptions, FilterOptions, ListOptions):
+class QueryOptions(ScoreOptions, OrderOptions, FilterOptions, ListOptions):
     """What a question for the nodes most related to one, or to several, takes."""
 
 

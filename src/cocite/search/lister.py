@@ -70,6 +70,8 @@ class Query:
         For an order by PageRank max(100, 4 * (k + offset)) are candidates by default.
         """
         k = checked_option("k", k)
+        if not options.min_score < float("inf"):
+            raise UsageError(f"min_score is {options.min_score!r}; it is a number, 0 or more")
         end = options.offset + k
         if options.order == DEFAULT_ORDER:
             for name in ("candidates", "ranks"):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh3_128_hexdigest
 
-from cocite.options.query import DEFAULT_ORDER, QueryOptions
+from cocite.options.query import DEFAULT_ORDER, FilterOptions, QueryOptions
 from cocite.search.filters import Filter, pages_of, site_of
 from cocite.search.lister import Query
 from cocite.search.searcher import Searcher, Searching
@@ -59,32 +59,25 @@ class Question:
             index.refiner.check(self._settings)
         self.intervals = level is not None or not index.sampled if intervals is None else intervals
         """Whether the ends of intervals are said."""
-        self.facts = self._facts(asked)
         self._levels = [options.confidence] * self.intervals
         if options.min_confidence is not None:
             self._levels.append(options.min_confidence)
+        self.facts = self._facts(asked)
         self._latest: tuple[tuple[str, str], tuple[Ids, ...]] = ("", ""), ()
 
     def _facts(self, k: int) -> dict[str, object]:
         """What answers depend on beside the index."""
         options, level = self._query.options, self._query.level
-        facts: dict[str, object] = {
-            "k": k,
-            "min_score": float(options.min_score),
-            "settings": self._settings.to_json(),
-            "prefix": options.prefix,
-            "exclude_prefix": options.exclude_prefix,
-        }
-        if level is not None:
-            facts["target_error"] = level.target
+        facts: dict[str, object] = {"k": k, "settings": self._settings.to_json()}
+        facts |= {name: getattr(options, name) for name in FilterOptions.declared()}
         if options.only is not None:
             facts["only"] = xxh3_128_hexdigest(self._filter.only[-1].data)
-        if options.exclude_same_site:
-            facts["exclude_same_site"] = True
-        if options.min_confidence is not None:
-            facts["min_confidence"] = [options.min_confidence, options.bound]
+        if level is not None:
+            facts["target_error"] = level.target
         if self.intervals or level is not None:
-            facts["intervals"] = [options.confidence, options.bound]
+            facts["intervals"] = options.confidence
+        if self._levels:
+            facts["bound"] = options.bound
         if options.order != DEFAULT_ORDER:
             # Computed now, and once: threads would each do so.
             ranks = np.ascontiguousarray(self.index.ranks.all(options.ranks))

@@ -119,21 +119,13 @@ class Batch:
     index, output, k
         As for :func:`related_all`.
     kind
-        What the output is, whatever its name: ``parquet``, ``csv``, ``tsv``, ``jsonl``, ``arrow``,
-        ``graphml``, ``gexf``, ``dot``, ``folder`` or ``site``.
+        What the output is, whatever its name (``search/batch/outputs.py``).
     to, append
         In the place of an output, the address of a table of a database, such as
-        ``"sqlite:///site.db#related"`` (``io/writers/databases.py``); and whether rows are added
-        to those that it has.
-    nodes
-        Names of the nodes to ask for, by default all. Each is asked for once, in this order.
-    side
-        Of a bipartite graph the side whose nodes are asked for, by its title, such as ``"user"``;
-        by default the right one. Names in ``nodes`` are those of this side.
-    ids
-        Write the numbers of nodes instead of their names.
-    threads
-        How many questions at a time; by default as many as the index was opened with.
+        ``"sqlite:///site.db#related"``; and whether rows are added to those that it has.
+    nodes, side, ids, threads
+        As for :class:`~cocite.search.batch.estimate.Work`: each node is asked for once, in this
+        order.
     overwrite
         Replace ``output``, or the table, when the new one is whole.
     safe
@@ -142,17 +134,12 @@ class Batch:
     restart
         Throw away an unfinished batch with other settings.
     machines
-        Those of a cluster that ask, instead of this one (``search/batch/run.py``).
+        Those of a cluster that ask, instead of this one.
     intervals
-        Write the ends of the intervals, too, ``low`` and ``high``, with the ``confidence`` and by
-        the ``bound`` that :meth:`Index.related` takes. By default where that takes no samples: of
-        measures without any, and of refined answers. Samples are read once more for them.
+        Write the ends of the intervals, too. By default where that takes no samples: of measures
+        without any, and of refined answers. Samples are read once more for them.
     options
-        As for :meth:`Index.related`: ``min_score``, ``min_confidence`` with its ``bound``,
-        ``prefix``, ``exclude_prefix``, ``only``, ``exclude_same_site``, ``order`` with its
-        ``candidates`` and ``ranks``, ``refine`` and ``target_error`` (a question takes milliseconds
-        then), and what the measure takes when asking, such as ``decay=0.6`` or
-        ``meeting_weight="t <= 3"``.
+        As for :meth:`Index.related`, all but ``offset`` and ``aggregate``.
 
     Raises
     ------
