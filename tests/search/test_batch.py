@@ -315,7 +315,7 @@ def interrupted(index: Index, output: Path, **options: Any) -> None:
         ({"prefix": "http"}, "prefix: none, here http"),
         ({"nodes": ["alone 1"]}, "nodes: not the same"),
         ({"only": ["alone 1"]}, "only: not the same"),
-        ({"min_confidence": 0.5}, "min confidence: none, here 0.5; bound: none, here betting"),
+        ({"min_confidence": 0.5}, "min confidence: none, here 0.5; interval: none, here betting"),
         ({"order": "pagerank"}, "order: .*"),
     ],
 )

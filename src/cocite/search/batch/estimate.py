@@ -34,7 +34,7 @@ from cocite.index.layouts.part import DamagedShard
 from cocite.options.query import QueryOptions
 from cocite.resources import checked_threads, own_memory
 from cocite.results import Document
-from cocite.search.batch.outputs import Output, OutputPages, timed_trial
+from cocite.search.batch.pages import Output, OutputPages, timed_trial
 from cocite.search.batch.pieces import (
     Piece,
     PieceRecord,

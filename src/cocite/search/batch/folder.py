@@ -33,7 +33,7 @@ from typing import Any
 from urllib.parse import quote
 
 from cocite.errors import OutputExists, StoreError
-from cocite.search.batch.outputs import Output, OutputPages, Pages, json_of
+from cocite.search.batch.pages import Output, OutputPages, Pages, json_of
 from cocite.storage import disk, publishing, staged_file
 
 MANIFEST, SCRIPT, _FILES, _PAGES = "manifest.json", "related.js", "files.csv", "pages"

@@ -34,7 +34,8 @@ from cocite.index.layouts.part import DamagedShard
 from cocite.options.query import DEFAULT_K
 from cocite.resources import Resources
 from cocite.search.batch.estimate import BatchPlan, Progress, Work, estimate, plan_of
-from cocite.search.batch.outputs import OUTPUTS, OutputPages, chosen_output, output_of
+from cocite.search.batch.outputs import OUTPUTS, chosen_output, output_of
+from cocite.search.batch.pages import OutputPages
 from cocite.search.batch.pieces import Piece, PieceRecord, rows_of
 from cocite.search.searcher import Searcher, Searching
 from cocite.storage import Building
