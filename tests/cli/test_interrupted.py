@@ -66,4 +66,3 @@ def test_a_file_is_no_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shel
     told = "'my links.tsv' is a file and no command. Ask it so: cocite related 'my links.tsv'"
     assert f"{told} a\n" in shell(["my links.tsv", "a"], 2).err
     assert f"{told} PAGE\n" in shell(["my links.tsv"], 2).err
-    assert "Did you mean related" in shell(["relate", "a"], 2).err

@@ -66,7 +66,6 @@ def test_every_line_is_json(shell: Shell, before: bool) -> None:
         (["related", "links.tsv", "nobody"], 2, "no node is named 'nobody'"),
         (["related", "links.tsv", "x", "--sample", "3"], 2, "'--samples'"),
         (["related", "links.tsv"], 2, "no node is named"),
-        (["relate"], 2, "There is no command 'relate'"),
     ],
 )
 def test_errors_are_json_with_their_code(

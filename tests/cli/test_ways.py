@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -34,31 +31,6 @@ def test_names_are_taken_in_any_case(make_graph: MakeGraph, tmp_path: Path, shel
     index = str(tmp_path / "x.index")
     given = ["index", graph, "-o", index, "--measure", "SimRank", "--samples", "3"]
     assert '"measure": "simrank"' in shell([*given, "--format", "JSON"]).out
-
-
-def complete(words: str, shell: str = "bash") -> list[str]:
-    """What the shell is told, the last word being the one that is typed."""
-    variables = {
-        "_COCITE_COMPLETE": f"{shell}_complete",
-        "COMP_LINE": words,
-    }
-    command = [sys.executable, "-c", "from cocite.cli.main import run; run()"]
-    done = subprocess.run(
-        command, env=os.environ | variables, capture_output=True, text=True, check=True
-    )
-    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
-
-
-@pytest.mark.process
-def test_the_tab_key_completes_verbs_options_and_nodes(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
-    graph = str(make_graph([("apple", "pear"), ("apple", "plum"), ("apricot", "plum")]).path)
-    assert complete("cocite rela") == ["related", "related-all"]
-    assert "--confidence" in complete("cocite related --con")
-    assert complete(f"cocite related {graph} ap") == ["apple", "apricot"]
-    assert complete(f"cocite similarity {graph} pear pl") == ["plum"]
-    assert complete(f"cocite related {tmp_path}/none ap") == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
