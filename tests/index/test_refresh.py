@@ -234,7 +234,7 @@ def test_a_measure_without_samples_is_computed_anew(
 def test_many_small_shards_are_written_anew_fuller(
     graphs: list[Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cocite.index.refresh._MOST_LINKED", 5)
+    monkeypatch.setattr("cocite.index.parts._MOST_LINKED", 5)
     build(graphs[0], tmp_path / "x", 40, shard=10)
     for _ in range(7):
         cocite.refresh(tmp_path / "x", graphs[0], fraction=1 / 40, force=True)
@@ -575,8 +575,7 @@ def test_names_are_matched_wherever_they_went(make_graph: MakeGraph, old: str, n
 def test_names_with_equal_hashes_are_told_apart(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for room in ("names", "name_files"):
-        monkeypatch.setattr(f"cocite.graph.{room}.name_hash", len)
+    monkeypatch.setattr("cocite.graph.name_files.name_hash", len)
     one = make_graph([("p1", "p2")], [f"p{i}" for i in range(30)]).names
     other = make_graph([("p1", "q2")], [f"p{i}" for i in range(10, 40)]).names
     names = list(other)

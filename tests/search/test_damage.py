@@ -19,7 +19,7 @@ from cocite import Graph
 from cocite.errors import Damaged
 from cocite.graph.name_files import match_names
 from cocite.index import StoredIndex
-from cocite.kernels.trees import gather
+from cocite.kernels.trees import SOUND, gather
 from cocite.search.source import find_graph
 from tests.conftest import MakeGraph, by_walks
 from tests.storage.enemy import change_facts, change_file
@@ -149,9 +149,11 @@ def test_a_list_of_sums_that_is_full_is_damage() -> None:
     table = np.array([[0, 8, 16, 0]], np.uint64) + np.uint64(words.ctypes.data)
     table[0, 3], weights = 2, np.ones((16, 2), np.uint64)
     table.flags.writeable = weights.flags.writeable = False  # as those of an index are
-    for count, result in ((0, 1), (2, 3), (3, -1)):
-        sums, used = np.zeros(4, np.uint64), np.zeros(5, np.uint32)
-        assert gather(table, np.uint32(0), weights, sums, used, count) == result
+    for count, found, status in ((0, 1, SOUND), (2, 3, SOUND), (3, 3, 0)):
+        sums, used = np.zeros((2, 2), np.uint64), np.zeros(5, np.uint32)
+        progress = np.array([0, count, 1 << 20], np.uint64)
+        assert gather(table, np.uint32(0), weights, sums, used, progress) == status
+        assert progress[1] == found
 
 
 def test_more_members_than_nodes_are_damage(make_graph: MakeGraph, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, Progress
 from cocite.index.layouts.reader import is_sampled
 from cocite.index.layouts.rows.texts import TextFiles, Texts
-from cocite.index.manifest import PASSED_OVER, diagonal_bytes, index_facts, write_diagonal
+from cocite.index.manifest import EXCLUDED, diagonal_bytes, index_facts, write_diagonal
 from cocite.index.parts import CarriedShards, PartBuild, ShardedPart, WholePart, shard_samples
 from cocite.index.plan import ASKS, BuildOptions, PageFilter
 from cocite.index.reports import BuildReport, IndexEstimate, too_wide
@@ -409,8 +409,8 @@ class IndexBuild:
     def _facts(self, names: str) -> dict[str, Any]:
         """``names`` is the kind of names."""
         options, graph = self._options, self._graph
-        passed_over, _ = too_wide(graph, options)
-        return ({PASSED_OVER: passed_over} if passed_over else {}) | index_facts(
+        excluded, _ = too_wide(graph, options)
+        return ({EXCLUDED: excluded} if excluded else {}) | index_facts(
             self.nodes,
             names,
             options,

@@ -113,7 +113,7 @@ def read_diagonal(table: Any, facts: dict[str, Any]) -> Diagonal:
 # -- facts -------------------------------------------------------------------------------
 
 
-PASSED_OVER = "passed_over"
+EXCLUDED = "excluded"
 """The fact of an index that counts them, if there are any."""
 _LARGEST_RESIDUAL = 1e9
 
@@ -124,7 +124,7 @@ class IndexFacts:
     ``settings``; what is told of its ``graph``; its ``parts``, their ``snapshots``; what is
     ``refined``, by the name of the file; of the pages that are ``kept``, if not all are; the
     ``meeting_weight`` of questions that do not say, and ``query_defaults``, what else they take;
-    how many pages are ``passed_over``, as they have more links than tell something.
+    how many pages are ``excluded``, as they have more links than tell something.
     """
 
     nodes: int
@@ -139,7 +139,7 @@ class IndexFacts:
     kept: PageFilter | None
     meeting_weight: str | None
     query_defaults: dict[str, Value]
-    passed_over: int
+    excluded: int
 
     @classmethod
     def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
@@ -185,7 +185,7 @@ def _read(facts: Facts) -> IndexFacts:
         kept,
         _by(facts, measure, parts),
         _asks(facts, measure, parts),
-        facts.whole(PASSED_OVER) if PASSED_OVER in facts else 0,
+        facts.whole(EXCLUDED) if EXCLUDED in facts else 0,
     )
 
 

@@ -76,14 +76,14 @@ _PIECE = 1 << 16
 class GraphReport:
     """The ``hubs`` of a graph of so many ``pages``, and how many pages are ``without`` answers in
     an index, as they have no links in its ``way``: ``in``, ``out``, or ``any`` for either; and how
-    many are ``passed_over``, as they have more links than ``max_degree`` (None: there is no such).
+    many are ``excluded``, as they have more links than ``max_degree`` (None: there is no such).
     """
 
     hubs: tuple[Hub, ...]
     pages: int
     without: int
     way: str
-    passed_over: int
+    excluded: int
     max_degree: int | None
 
     @classmethod
@@ -97,7 +97,7 @@ class GraphReport:
         """Both in words, each with what to do; nothing of what there is none of."""
         return [
             *self._of_hubs(graph, options),
-            *self._of_those_passed_over(options),
+            *self._of_excluded(options),
             *self._of_those_without(options),
         ]
 
@@ -122,10 +122,10 @@ class GraphReport:
             f"any. {'; '.join(ways)}"
         ]
 
-    def _of_those_passed_over(self, options: BuildOptions) -> list[str]:
-        if not self.passed_over or self.max_degree is None:
+    def _of_excluded(self, options: BuildOptions) -> list[str]:
+        if not self.excluded or self.max_degree is None:
             return []
-        count, has = self.passed_over, "page has" if self.passed_over == 1 else "pages have"
+        count, has = self.excluded, "page has" if self.excluded == 1 else "pages have"
         return [
             f"{count:,} of the {self.pages:,} {has} more than {self.max_degree:,} links, and what "
             f"they link is left aside by {options.measure.name}: --max-degree chooses another "

@@ -207,7 +207,7 @@ class BuildDocument(Document):
         kept = {"nodes": self.nodes, "kept": self.kept} if self.kept else {}
         texts = {"texts": self.texts} if self.texts else {}
         told: dict[str, Any] = {"hubs": list(self.told.hubs), "without_links": self.told.without}
-        told |= {"excluded": self.told.passed_over} if self.told.passed_over else {}
+        told |= {"excluded": self.told.excluded} if self.told.excluded else {}
         if self.traffic is not None:
             told["sent"] = self.traffic.facts()
         return facts | first | kept | texts | told

@@ -129,7 +129,7 @@ class StoredIndex:
     """uint32[nodes], ascending: the ids of the pages in the graph, if some are kept only."""
     drafted = False
     """Whether a page was added to it that is not in its graph (``index/virtual.py``)."""
-    passed_over = 0
+    excluded = 0
     """How many pages have more links than tell something, and are left aside."""
     _only: int | None = None
 
@@ -142,7 +142,7 @@ class StoredIndex:
         self.graph: dict[str, Any] = facts.graph
         self.refined: dict[str, Any] = facts.refined
         self.meeting_weight, self.query_defaults = facts.meeting_weight, facts.query_defaults
-        self.passed_over = facts.passed_over
+        self.excluded = facts.excluded
         self.kept = facts.kept
         self.wanted = None if facts.kept is None else store.array(WANTED)
         since = store.array(SINCE) if store.has(SINCE) else None

@@ -386,8 +386,8 @@ def loss_of(index: Index) -> dict[str, Any]:
     if answered is not None and answered.shards < answered.of:
         shards = {"answered": answered.shards, "of": answered.of}
         found |= {"samples": answered.samples, "shards": shards}
-    passed_over = index.stored.passed_over
-    return found | ({"excluded": passed_over} if passed_over else {})
+    excluded = index.stored.excluded
+    return found | ({"excluded": excluded} if excluded else {})
 
 
 def reached(

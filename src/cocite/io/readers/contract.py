@@ -181,8 +181,9 @@ class ReadOptions:
             shown = ",".join(namespaces)
             raise UsageError(f"namespaces is {shown!r}; it is numbers from 0 on, such as 0,14")
         tags = split(chosen.link_tags)
-        if not tags or set(tags) - {"a", "area", "frame"}:
-            raise UsageError(f"link_tags is {','.join(tags)!r}; it is some of a, area, frame")
+        wrong = [tag for tag in tags if tag not in ("a", "area", "frame")]
+        if wrong or not tags:
+            raise UsageError(f"link_tags is {','.join(wrong)!r}; it is some of a, area, frame")
         site = chosen.site or ""
         if site and not site.startswith(("http://", "https://")):
             raise UsageError(

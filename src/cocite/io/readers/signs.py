@@ -241,7 +241,10 @@ def json_rows(beginning: Beginning) -> bool:
     called = beginning.path is not None and set(beginning.path.suffixes) & {".jsonl", ".ndjson"}
     if called:
         return True
-    value = json.loads(beginning.text)
+    try:
+        value = json.loads(beginning.text)
+    except ValueError:
+        return False
     return isinstance(value, dict) and ends_of(list(value)) is not None
 
 

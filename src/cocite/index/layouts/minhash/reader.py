@@ -113,6 +113,7 @@ def match_weights(weights: tuple[float, ...]) -> NDArray[np.uint64]:
 
 
 _DAMAGED = -1
+_SAMPLES_AT_ONCE = 256
 
 
 class MinhashReader(MatchReader, SummingReader):
@@ -246,8 +247,9 @@ class SketchReader(MatchReader):
     ) -> NDArray[np.float64]:
         """float64[h, 2]: the scores of ``node`` with others, in grains, and their variances."""
         table, sums = self.table(settings), np.zeros((others.size, 2), np.uint64)
-        for row in self.masks_with(node, others):
-            sums += table[row]
+        masks = self.masks_with(node, others)
+        for begin in range(0, len(masks), _SAMPLES_AT_ONCE):
+            sums += table[masks[begin : begin + _SAMPLES_AT_ONCE]].sum(axis=0)
         return self._unbiased(sums, settings)
 
     def _unbiased(self, sums: NDArray[np.uint64], settings: PartSettings) -> NDArray[np.float64]:
