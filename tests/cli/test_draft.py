@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cocite
-from tests.conftest import Ask, MakeGraph
+from tests.conftest import Ask, MakeGraph, listed
 
 LINKS = [(a, b) for a in "abcdef" for b in "uvwxyz" if (ord(a) * ord(b)) % 5 != 1]
 
@@ -30,7 +30,7 @@ def test_a_draft_from_a_file_and_from_standard_input(
     expected = cocite.open(index).related_to(["u", "w"], ["v"], 4)
     assert code == 0
     assert found["node"] == "draft"
-    assert found["hits"] == [hit._asdict() for hit in expected]
+    assert listed(found) == expected
     stdin = io.TextIOWrapper(io.BytesIO(file.read_bytes()))
     monkeypatch.setattr("sys.stdin", stdin)
     again = ask("related", index, "--draft", "-", "--format", "json", "-k", "4")

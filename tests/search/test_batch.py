@@ -25,6 +25,7 @@ from cocite import Index, UnknownNode
 from cocite.errors import Busy, Damaged, OutputExists, ResourceError, UsageError
 from cocite.index.layouts.trees.reader import TreeReader
 from cocite.measures import PartSettings
+from cocite.options.query import DEFAULT_K
 from cocite.search.batch import estimate as batches
 from cocite.search.batch import pieces
 from cocite.search.batch.run import Batch, related_all
@@ -362,7 +363,7 @@ def interrupted(index: Index, output: Path, **options: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"k": 6}, "k: 20, here 6"),
+        ({"k": 6}, f"k: {DEFAULT_K}, here 6"),
         ({"decay": 0.5}, "decay: 0.6, here 0.5"),
         ({"min_score": 0.5}, "min score: 0.0, here 0.5"),
         ({"prefix": "http"}, "prefix: none, here http"),
