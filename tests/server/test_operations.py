@@ -171,7 +171,7 @@ def test_a_damaged_index_is_refused_and_the_old_one_stays(
     server.until(lambda: sum("the old one stays" in line for line in server.log[said:]) == 2)
     assert all(generation(server) == before for _ in range(10))
     shutil.rmtree(folder / "served.index")
-    assert generation(server) == before  # however often it is looked at: test_holder.py
+    assert generation(server) == before  # however often it is looked at: test_load.py
     shutil.copytree(others[0], folder / "served.index")
     server.until(lambda: all(generation(server) != before for _ in range(10)))
 

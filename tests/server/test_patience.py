@@ -61,7 +61,7 @@ def test_a_long_question_is_given_up_and_said_to_be(server: Server) -> None:
 @pytest.mark.process
 def test_others_are_answered_meanwhile(server: Server) -> None:
     """As many long questions as there are threads, again and again: others wait until a thread is
-    free, and not for the long ones that come after them (``test_pool.py``).
+    free, and not for the long ones that come after them (``test_load.py``).
     """
     stop, given_up = threading.Event(), list[int]()
 
