@@ -139,7 +139,7 @@ def test_the_top_is_printed_and_how_it_ended_is_said(star: Graph, shell: Shell) 
     assert value["top"] == [{"node": "hub", "rank": ranks.top(1)[0][1]}]
     assert value["converged"] is True
     assert "L1 error at most" in printed.err
-    assert "of memory, which holds the star and the ranks" in printed.err
+    assert "of memory, which holds the graph and the ranks" in printed.err
 
 
 def test_not_converged_is_said(star: Graph, shell: Shell) -> None:

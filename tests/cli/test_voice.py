@@ -1,5 +1,5 @@
-"""``--quiet`` and ``--log-json``, before the verb and behind it; on a terminal, too; and Ctrl-C, which
-ends with 130 and one line, whenever it comes.
+"""``--quiet`` and ``--log-json``, before the verb and behind it; on a terminal, too; and Ctrl-C,
+which ends with 130 and one line, whenever it comes.
 """
 
 from __future__ import annotations
