@@ -123,7 +123,7 @@ def test_a_confidence_that_is_none_is_called_by_its_name(
     code, _, err = ask("related", index, "one", "--min-confidence", "9", *refine)
     assert (code, err) == (
         2,
-        "Error: --min-confidence is 9.0; it is a number between 0 and 1, such as 0.95\n",
+        "Error: --min-confidence is 9.0; it is a number between 0 and 1, both excluded\n",
     )
 
 

@@ -49,7 +49,7 @@ from cocite.graph.name_files import (
     take_name_files,
     take_title_files,
 )
-from cocite.graph.names import Names, checked_id
+from cocite.graph.names import MAX_NODES, Names, checked_id
 from cocite.storage import Access, DeclaredFiles, Facts, Scratch, Store, evict
 
 if TYPE_CHECKING:
@@ -60,8 +60,6 @@ _PIECE = 1 << 17
 """Nodes or links that are looked at, and in memory, at a time."""
 _LARGEST_SUM = 1e300
 _FILES = {OFFSETS: "<u8[n + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[n]", WEIGHTS: "<f4[m]"}
-MAX_NODES = 2**32 - 1
-"""Ids are uint32, and the last of those means none."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from cocite.graph.sides import Sides
 
 
+MAX_NODES = 2**32 - 1
+"""Ids are uint32, and the last of those means none."""
 Ids = NDArray[np.uint32]
 _PIECE = 1 << 12
 """Names that are looked through at a time."""

@@ -28,7 +28,7 @@ from starlette.routing import Route
 from cocite.errors import CociteError, UnknownNode
 from cocite.graph.links import NO_LINKS
 from cocite.graph.sides import Sides
-from cocite.options.query import DEFAULT_K, FILTERS
+from cocite.options.query import DEFAULT_K, FilterOptions
 from cocite.results import Document, write_csv
 from cocite.search.batch.folder import script
 from cocite.search.explainer import Reason
@@ -333,7 +333,7 @@ def _render(
             "csv": state.safely().href("/related.csv", reasons=False),
             "further": state.at(first + k).href() if further else None,
             "before": state.at(max(0, first - k)).href() if first else None,
-            "filtered": any(state.get(name) for name in FILTERS),
+            "filtered": any(state.get(name) for name in FilterOptions.declared()),
         },
     )
 
