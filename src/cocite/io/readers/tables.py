@@ -321,6 +321,9 @@ class NameTable:
             return
         self.width = len(cells[0])
         self.places, named = places_of(form, self.file, cells[0], options.columns)
+        if named and options.header == "no":
+            titles = ",".join(options.columns)
+            raise UsageError(f"columns {titles} are titles, but header is no; number them from 1")
         first = tuple(cell.strip() for cell in cells[0])
         guessed = not form.titled and has_label_header(cells, self.places)
         if options.header == "auto":
