@@ -129,12 +129,12 @@ def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
 
 def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
     """See that some input does what is asked for."""
-    if options.pages.listed and not any(each.restricts for each in readers):
+    if options.pages and not any(each.restricts for each in readers):
         raise UsageError(
             "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
             "is none in the input"
         )
-    if options.pages.fetch and not any(each.fetches for each in readers):
+    if options.fetch and not any(each.fetches for each in readers):
         raise UsageError(
             "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs, and there is "
             "none in the input"

@@ -1,14 +1,12 @@
 """The tables that ingest works on, in DuckDB: out of core, in a private directory.
 
     part(a, b)      what readers found, names or integers; a alone of inputs that name nodes
-    raw(a, b)       links as read, names or integers         dropped once numbered; w if weighted
+    raw(a, b)       links as read, names or integers, w if weighted; dropped once numbered
     names(name)     distinct names in the order of numbering; the row number is the id
-    titles(title)   of the names, in their order
-    excluded(name)  names that are left out, with their links
     links(key)      destination * 2**32 + source, ascending, duplicates included; with weights w,
                     ascending among duplicates, so that their sum is always the same
 
-Names are numbered by their sort key, then by name (bytes). The key of a URL is its SURT form: the
+Names are numbered by their sort key, then by name (bytes). That of a URL is its SURT form: the
 host's labels reversed, the port, ")", and the rest, so that a site's pages stand side by side; any
 other name is its own key. Of two sides (``graph/sides.py``) the left one comes first.
 """
@@ -395,13 +393,9 @@ class Tables:
             return ((key, None) for key in self._stream("links", "key", _PIECE))
         return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
 
-    def integer_names(self) -> Iterator[NDArray[np.uint64]]:
-        """The names in order of id, as integers."""
-        return self._stream("names", "name", _PIECE)
-
-    def text_names(self) -> Iterator[list[str]]:
-        """The names in order of id, as text, in pieces whose length a block of names divides."""
-        return (piece.tolist() for piece in self._stream("names", "name", NAMES_PIECE))
+    def names(self) -> Iterator[NDArray[Any]]:
+        """The names in order of id, in pieces whose length a block of names divides."""
+        return self._stream("names", "name", NAMES_PIECE)
 
     def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
         """The ids in the order of their names' bytes."""
