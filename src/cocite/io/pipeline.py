@@ -232,7 +232,7 @@ def _store_inputs(
         if options.normalize_urls:
             progress("normalizing URLs", 0, 0)
             which = f"regexp_matches(name, {literal(IS_WEB)})"
-            more["normalized_urls"] = tables.rename(options.called, which).names
+            more["normalized_urls"], _ = tables.rename(options.called, which)
         if request.excluded is not None:
             tables.leave_out(list(map(options.called, request.excluded)))
         facts, files = store_links(directory, tables, options, progress)

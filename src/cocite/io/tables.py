@@ -76,13 +76,6 @@ SORT_KEY = (
 IS_URL = f"regexp_matches(name, '{_SCHEME}')"
 
 
-class Renamed(NamedTuple):
-    """How many names became others; and how many fewer names there are for that."""
-
-    names: int
-    merged: int
-
-
 class TitleTable(NamedTuple):
     """What came of titles: of how many ``names`` there are some; how many of these are ``unknown``,
     the first of them in ``strangers``; and how many titles were one more of a node, and another.
@@ -213,13 +206,15 @@ class Tables:
             self._insert("excluded", name=np.array(list(map(trimmed, names)), object))
         self._left_out = True
 
-    def rename(self, normal: Callable[[str], str], which: str) -> Renamed:
-        """Call nodes as ``normal`` says, of the names for which ``which`` is true, a condition."""
+    def rename(self, normal: Callable[[str], str], which: str) -> tuple[int, int]:
+        """Call nodes as ``normal`` says, of the names for which ``which`` is true, a condition;
+        returns how many names became others, and how many fewer names there are for that.
+        """
         columns = [(part, "ab") for part in self._parts] + [(p, "a") for p in self._node_parts]
         columns = [(part, ends) for part, ends in columns if part.endswith("_text")]
         every = " UNION ".join(f"SELECT {c} AS name FROM {p}" for p, ends in columns for c in ends)
         if not every:
-            return Renamed(0, 0)
+            return 0, 0
         self._run(f"CREATE TABLE looked_at AS SELECT name FROM ({every}) WHERE {which}")
         self._run("CREATE TABLE renamed (name VARCHAR, other VARCHAR)")
         for piece in self._stream("looked_at", "name", NAMES_PIECE):
@@ -239,13 +234,13 @@ class Tables:
             joins = " ".join(f"LEFT JOIN renamed {c}_ ON {c}_.name = p.{c}" for c in ends)
             self._rewrite(part, f"SELECT {other}{weight} FROM {part} p {joins}")
         self._run("DROP TABLE renamed")
-        return Renamed(int(count), int(merged))
+        return int(count), int(merged)
 
     def trim(self) -> int:
         """Leave out blanks at the ends of names, which are no part of them; returns how many names
         become others that way that are there, too.
         """
-        merged = self.rename(trimmed, PADDED).merged
+        _, merged = self.rename(trimmed, PADDED)
         if merged:
             _log.warning(
                 f"{merged:,} name{'s' * (merged > 1)} differed from others by blanks at the ends "

@@ -21,7 +21,7 @@ import zlib
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
-from http.cookiejar import Cookie, CookieJar
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -171,7 +171,7 @@ class Fetcher:
         httpx = self._httpx
         return httpx.AsyncClient(
             headers=_HEADER,
-            cookies=_NoCookies(),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             timeout=httpx.Timeout(_TIMEOUT, pool=None),
             limits=httpx.Limits(max_keepalive_connections=0),
         )
@@ -264,13 +264,6 @@ class _FetchRun:
                     self._begin(group, client, _host(to))
             self.found.put(fetched)
         del self._busy[host]
-
-
-class _NoCookies(CookieJar):
-    """Answers set none."""
-
-    def set_cookie(self, cookie: Cookie) -> None:
-        """Nothing."""
 
 
 async def _body(answer: Any, most: int) -> bytes:
