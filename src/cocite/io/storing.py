@@ -188,12 +188,13 @@ def _write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict
     files: dict[str, Entry] = {}
     if kind == "integers":
         with ArrayWriter(directory / VALUES, np.uint64) as values:
-            for piece in tables.names():
+            for piece in tables.integer_names():
                 values.write(piece)
         files[VALUES] = values.finished
     elif kind == "text":
-        pieces = (joined_names(piece.tolist()) for piece in tables.names())
-        files |= write_text_names(directory, tables.sort_hashes, pieces)
+        files |= write_text_names(
+            directory, tables.sort_hashes, map(joined_names, tables.text_names())
+        )
         if tables.has_urls():
             with ArrayWriter(directory / BY_NAME, np.uint32) as by_name:
                 for ids in tables.ids_by_name():

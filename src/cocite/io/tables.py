@@ -388,9 +388,13 @@ class Tables:
             return ((key, None) for key in self._stream("links", "key", _PIECE))
         return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
 
-    def names(self) -> Iterator[NDArray[Any]]:
-        """The names in order of id, in pieces whose length a block of names divides."""
-        return self._stream("names", "name", NAMES_PIECE)
+    def integer_names(self) -> Iterator[NDArray[np.uint64]]:
+        """The names in order of id, as integers."""
+        return self._stream("names", "name", _PIECE)
+
+    def text_names(self) -> Iterator[list[str]]:
+        """The names in order of id, as text, in pieces whose length a block of names divides."""
+        return (piece.tolist() for piece in self._stream("names", "name", NAMES_PIECE))
 
     def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
         """The ids in the order of their names' bytes."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
 from cocite.errors import SKIP_ADVICE, InputError, UsageError
 from cocite.extras import need
@@ -391,10 +391,13 @@ class Found:
     bad_rows: dict[str, int] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
     integers: bool = True
+    first_keys: ClassVar[tuple[str, ...]] = ()
+    """What an entry of a manifest begins with, where that is not the order of the fields."""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a manifest holds it."""
-        return asdict(self)
+        values = asdict(self)
+        return {key: values[key] for key in (*self.first_keys, *values)}
 
     @property
     def bad(self) -> int:

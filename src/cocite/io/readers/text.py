@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +123,11 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 @dataclass
 class TextInput(Found):
     """How one text was read and what was found: goes into the manifest."""
+
+    first_keys: ClassVar[tuple[str, ...]] = (
+        *("file", "delimiter", "header", "columns", "taken", "weight"),
+        *("rows", "comments", "blank_lines"),
+    )
 
     delimiter: str = "tab"
     header: bool = False
