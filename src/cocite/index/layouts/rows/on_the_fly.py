@@ -130,27 +130,15 @@ class OnTheFlyNeighborReader(Reader):
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Make the lists of all that may share any page with that of the node; compare."""
-        from cocite.kernels import totals
-
         listed, _ = self._lists(np.array([node], np.uint32)).of(node)
         others = self._reaching(listed, self._floors)
         others = np.setdiff1d(np.union1d(others, listed), [node]).astype(np.uint32)
-        values, used = scratch.sums.view(np.float64), scratch.used
+        values, used = scratch.grains, scratch.used
         for begin in range(0, others.size, size := max(1, _MOST_ENTRIES // (self._k + 1))):
             piece = others[begin : begin + size]
             values[piece, 0] = self._scores(node, piece, settings)
         used[: others.size] = others
-        scratch.have = int(
-            totals.settle_exact(
-                values,
-                used,
-                others.size,
-                self.part.weight,
-                scratch.totals,
-                scratch.touched,
-                scratch.have,
-            )
-        )
+        self.settle_exact(scratch, others.size)
 
     def _scores(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
         """float64[h]: the scores of a node with others, none of them itself, in grains."""
@@ -371,20 +359,21 @@ class OnTheFlyPageSimReader(FeatureReader):
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)
-        super().__init__(_OnTheFlyRows(part))
+        super().__init__(_MadePart(part, _mapped_arrays(part)))
 
 
-class _OnTheFlyRows(StoredPart):
-    """A part whose arrays were made just now."""
+class _MadePart(StoredPart):
+    """A part some of whose arrays were ``made`` just now; the others are those that were built."""
 
-    def __init__(self, part: DraftPart) -> None:
+    def __init__(self, part: DraftPart, made: dict[str, NDArray[Any]]) -> None:
         names = list(StoredPart.__dataclass_fields__)
         super().__init__(**{name: getattr(part, name) for name in names})
-        self.__dict__["made"] = _mapped_arrays(part)
+        self.__dict__["made"], self.__dict__["built"] = made, part.built
 
     def array(self, name: str) -> NDArray[Any]:
         """The array ``name``."""
-        found: NDArray[Any] = self.__dict__["made"][name]
+        made: dict[str, NDArray[Any]] = self.__dict__["made"]
+        found: NDArray[Any] = made[name] if name in made else self.__dict__["built"].array(name)
         return found
 
 
@@ -421,8 +410,8 @@ def _mapped_arrays(part: DraftPart) -> dict[str, NDArray[np.generic]]:
 class OnTheFlyWordsReader(WordsReader):
     """In the place of the layout ``text``."""
 
-    def array(self, name: str) -> NDArray[Any]:
-        """That of the part as it was built, with a row more."""
-        assert isinstance(self.part, DraftPart)
-        found = self.part.built.array(name)
-        return np.append(found, found[-1:]) if name == "texts.offsets" else found
+    def __init__(self, part: StoredPart) -> None:
+        assert isinstance(part, DraftPart)
+        offsets = part.built.array("texts.offsets")
+        made = {"texts.offsets": np.append(offsets, offsets[-1:])}  # a row more
+        super().__init__(_MadePart(part, made))
