@@ -271,7 +271,7 @@ class ArrayFiles:
     """The arrays of a part, written into a directory under its prefix, with their ``entries``."""
 
     def __init__(self, directory: Path, prefix: str) -> None:
-        self._directory, self._prefix = directory, prefix
+        self.directory, self._prefix = directory, prefix
         self.entries: dict[str, Entry] = {}
 
     @contextmanager
@@ -280,7 +280,7 @@ class ArrayFiles:
     ) -> Iterator[ArrayWriter]:
         """A stream into the file ``name``, whose entry is there when it ends."""
         file = self._prefix + name
-        with ArrayWriter(self._directory / file, dtype, tail) as writer:
+        with ArrayWriter(self.directory / file, dtype, tail) as writer:
             yield writer
         self.entries[file] = writer.finished
 
@@ -308,10 +308,14 @@ class ArrayFiles:
         self.write(f"{kind}.{members}", np.uint32, rows.neighbors)
         self.write(f"{kind}.values", np.float32, rows.weights)
 
+    def read(self, name: str) -> NDArray[Any]:
+        """An array written before, as a view of its file."""
+        file = self._prefix + name
+        return map_array(self.directory / file, self.entries[file])
+
     def rows(self, kind: str) -> Links:
-        """Rows written before, as views of their files."""
-        names = [f"{self._prefix}{kind}.{name}" for name in ("offsets", "nodes", "values")]
-        return Links(*(map_array(self._directory / name, self.entries[name]) for name in names))
+        """Rows written before."""
+        return Links(*(self.read(f"{kind}.{name}") for name in ("offsets", "nodes", "values")))
 
 
 def pieces_of(array: NDArray[Any], nbytes: int) -> Iterator[NDArray[Any]]:
