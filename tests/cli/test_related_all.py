@@ -267,9 +267,9 @@ def drawn(self, *given):
     if self._bars is not None:
         self._bars.refresh()
 
-def answer(self, nodes):
-    clock.sleep(30 * nodes.size)
-    return real(self, nodes)
+def answer(self, node):
+    clock.sleep(30)
+    return real(self, node)
 
 progress._bars, progress.Stages.__call__, Question.answer = by_the_clock, drawn, answer
 sys.exit(main(sys.argv[1:]))

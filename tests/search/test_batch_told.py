@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,10 +18,8 @@ from cocite.errors import ResourceError
 from cocite.options.query import DEFAULT_K
 from cocite.search.batch import estimate, outputs, pieces
 from cocite.search.batch.estimate import strata
-from cocite.search.batch.pieces import Ids
 from cocite.search.batch.question import BatchHits, Question
-from cocite.search.batch.run import Batch
-from cocite.search.plan.related_all import plan_related_all
+from cocite.search.batch.run import Batch, plan_related_all
 from tests.clock import ThreadClock
 
 
@@ -105,42 +102,21 @@ def test_time_is_told_within_half_as_much_again(
     threads: int,
 ) -> None:
     """The last third of the nodes takes nine times as long as the others."""
-    monkeypatch.setattr(estimate, "_SINGLE", (60, 2))
+    monkeypatch.setattr(estimate, "_STRATA", 60)
     monkeypatch.setattr(estimate, "_SECONDS", 60.0)
-    real = Question._one
+    real = Question.answer
 
-    def slow(self: Question, node: int) -> Any:
+    def slow(self: Question, node: int) -> BatchHits:
         clock.sleep(0.036 if node >= 2000 else 0.004)
         return real(self, node)
 
-    monkeypatch.setattr(Question, "_one", slow)
-    monkeypatch.setattr(Question, "together", None)
+    monkeypatch.setattr(Question, "answer", slow)
     with Batch(index, tmp_path / "x.csv", threads=threads) as batch:
         plan = batch.estimate()
     assert plan is not None
     expected = (2000 * 0.004 + 1000 * 0.036) / threads
     assert expected / 1.5 < plan.seconds < expected * 1.5
     assert plan.threads == threads
-
-
-def test_the_time_of_nodes_that_are_answered_together(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ThreadClock
-) -> None:
-    """The first of a slice takes long, the others do not."""
-    real = Question.answer
-
-    def slow(self: Question, nodes: Ids) -> BatchHits:
-        clock.sleep(0.02 + 0.002 * nodes.size)
-        return real(self, nodes)
-
-    monkeypatch.setattr(Question, "answer", slow)
-    monkeypatch.setattr(estimate, "_TOGETHER", (10, 48))
-    monkeypatch.setattr(estimate, "_SECONDS", 60.0)
-    with Batch(index, tmp_path / "x.csv", threads=1) as batch:
-        plan = batch.estimate()
-        left = batch.nodes - batch.done
-    assert plan is not None
-    assert 0.002 * left / 1.5 < plan.seconds < 0.002 * left * 1.5
 
 
 def test_nothing_is_told_of_what_is_done(index: Index, tmp_path: Path) -> None:

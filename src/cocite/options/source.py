@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cocite.options.common import CLI
-from cocite.options.core import Options, option
+from cocite.options.core import CLI, Options, option
 
 DIRECTION_NAMES = ("in", "out", "both", "any")
 

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from cocite.constants import ONE
 from cocite.errors import Damaged
-from cocite.graph import Graph
 from cocite.graph.names import Names
 from cocite.index.layouts.contract import PartFormat, SampledFormat
 from cocite.index.layouts.part import StoredPart
@@ -35,6 +34,7 @@ from cocite.measures import PartSettings
 from cocite.resources import Resources, available, cores
 
 if TYPE_CHECKING:
+    from cocite.graph import Graph
     from cocite.index.layouts.batch_maker import SampledBuilder, WholeBuilder
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import GRAINS, NOWHERE, UNFINISHED
+from cocite.constants import GRAINS, UNFINISHED
 from cocite.deadline import check
 from cocite.errors import Damaged
 from cocite.index.layouts.part import Shard, StoredPart
@@ -222,20 +222,6 @@ class TreeReader(MeetingReader):
         """What to raise for the sample of a place."""
         return self.part.damaged(max(s.first for s in self.part.shards if s.first <= sample))
 
-    def places(self) -> NDArray[np.uint32]:
-        """uint32[nodes]: where each node stands in the first sample, 2**32 - 1 for nowhere.
-
-        Nodes next to each other there are mostly near each other in other samples, too.
-        """
-        if self._packed:
-            member, _ = self._unpacked(0)
-            found = np.full(self.part.nodes, NOWHERE, np.uint32)
-            found[member] = np.arange(member.size, dtype=np.uint32)
-            return found
-        shard = self.part.shards[0]
-        begin = int(shard.blobs[0, 0])
-        return shard.words[begin : begin + self.part.nodes]
-
     def labels(self) -> Iterator[NDArray[np.uint8]]:
         """uint8[members] of each sample: the labels in dendrogram order."""
         if self._packed:
@@ -257,44 +243,10 @@ class TreeReader(MeetingReader):
             raise self._damaged(sample)
         return member[:members], joined[:members]
 
-    def related_many(
-        self,
-        nodes: NDArray[np.uint32],
-        floor: float,
-        allowed: NDArray[np.bool_],
-        settings: PartSettings,
-        out: tuple[NDArray[np.uint32], NDArray[np.float64]],
-    ) -> None:
-        """The best k of each of ``nodes``, all different, as ``gather`` finds them one by one.
-
-        ``floor`` is the least score in grains; ``allowed`` bool[nodes of the graph] says who may be
-        a hit, all if it is empty. ``out`` is uint32[len(nodes), k], filled with 2**32 - 1 behind
-        the last hit, and float64[len(nodes), k, 2]: grains and variances. The part's weight is not
-        heeded. Fastest for nodes in the order of ``places``.
-        """
-        from cocite.kernels import trees_batch
-
-        weights = weights_of(self.weight(settings).values)
-        weights = np.concatenate((weights, np.zeros((1, 2), np.uint64)))  # for those never met
-        with borrowed(self.part.nodes) as scratch:
-            arrays = scratch.sums, scratch.used, scratch.totals, scratch.touched
-            who = allowed, self._since
-            bad = int(
-                trees_batch.related_many(self.table, weights, nodes, floor, who, arrays, *out)
-            )
-            if bad != trees_batch.SOUND:
-                raise self._damaged(bad)
-            scratch.wear += self.part.nodes
-
     @cached_property
     def table(self) -> NDArray[np.uint64]:
         """The samples as kernels take them: see ``table_of``."""
         return table_of(self.part)
-
-    @cached_property
-    def _since(self) -> NDArray[np.uint32]:
-        """uint32[nodes]: how many samples, the first ones, do not know each node, or empty."""
-        return self.part.freshness.unknowing()
 
 
 def lookup_of(part: StoredPart) -> Any:
