@@ -475,15 +475,11 @@ def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
     """Return what to type for narrower intervals of a measure without samples; empty if nothing
     does it. ``settings`` are those of the answer.
     """
-    asked = {setting.name for setting in measure.ask}
-    for name, times in (("max_edges", 10), ("tolerance", 0.1)):
-        value = settings.get(name)
-        if name in asked and isinstance(value, int | float):
-            return (
-                f"{flag_of(name)} {value * times:g}"
-                if times < 1
-                else (f"{flag_of(name)} {value * times}")
-            )
+    for setting in measure.ask:
+        value = settings.get(setting.name)
+        if setting.narrower and isinstance(value, int | float):
+            more = value * setting.narrower
+            return f"{flag_of(setting.name)} {more if setting.narrower > 1 else f'{more:g}'}"
     return ""
 
 
@@ -495,12 +491,12 @@ def preparing(index: Index, refine: bool) -> Iterator[None]:
     if refine and index.refiner is None:
         option = "--refine" if is_set("refine") else "--target-error"
         measure = index.stored.measure
-        asked = {setting.name for setting in measure.ask}
         why = f"the scores of {measure.name} are computed, and not estimated"
-        for name, change in (("tolerance", "smaller"), ("max_edges", "larger")):
-            if name in asked:
-                why = f"{measure.name} has no samples; a {change} {flag_of(name)} narrows its "
-                why += "intervals"
+        for setting in measure.ask:
+            if setting.narrower:
+                change = "larger" if setting.narrower > 1 else "smaller"
+                why = f"{measure.name} has no samples; a {change} {flag_of(setting.name)} narrows "
+                why += "its intervals"
         say(f"{option} changes nothing: {why}")
     if not refine or index.refiner is None:
         yield
