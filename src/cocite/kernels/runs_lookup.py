@@ -445,11 +445,10 @@ def answers(
     worth: F64s2,
     scratch: tuple[OutU64s, OutU8s, U64s, OutU64s],
     numbers: F64s,
-    ids: OutU32s2,
-    out: OutF64s3,
-    counts: OutI64s2,
+    rows: tuple[OutU32s2, OutF64s3, OutI64s2],
 ) -> I64:
     """As ``trees.answers``."""
+    ids, out, counts = rows
     for row in range(nodes.size):
         scratch[3][:2] = _ZERO64
         found, _, touched = _answer(

@@ -478,15 +478,15 @@ def answers(
     worth: F64s2,
     scratch: tuple[OutU64s, OutU32s, OutU64s],
     numbers: F64s,
-    ids: OutU32s2,
-    out: OutF64s3,
-    counts: OutI64s2,
+    rows: tuple[OutU32s2, OutF64s3, OutI64s2],
 ) -> I64:
-    """``answer`` for each of some nodes, into a row of ``ids`` and ``out`` each.
+    """``answer`` for each of some nodes.
 
-    ``counts`` int64[nodes, 2] receives how many hits each has, and how many nodes were touched.
-    Returns SOUND, or the number of a sample that points outside of itself.
+    ``rows`` have for each node its ids and hits, as of ``answer``, and int64[nodes, 2], how many
+    hits it has and how many nodes were touched. Returns SOUND, or the number of a sample that
+    points outside of itself.
     """
+    ids, out, counts = rows
     for row in range(nodes.size):
         scratch[2][:2] = _ZERO64
         found, _, touched = _answer(

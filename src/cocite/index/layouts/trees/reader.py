@@ -201,7 +201,7 @@ class TreeReader(ReplayedReader):
         with borrowed(self.part.nodes) as scratch:
             asked = self._asked(scratch, progress, nodes, floor, bets, settings)
             kernels = lookup_of(self.part)
-            bad = int(kernels.answers(*asked, ids, rows, counts))
+            bad = int(kernels.answers(*asked, (ids, rows, counts)))
             if bad != kernels.SOUND:
                 raise self._damaged(bad)
             scratch.wear += int(counts[:, 1].sum())
