@@ -312,6 +312,12 @@ class Reader(ABC):
         """
         return None
 
+    def many_at_once(
+        self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> list[ListedHits] | None:
+        """The same of some nodes, if one kernel finds all of it: for batches, without deadlines."""
+        return None
+
     def variances(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
         """float64[h]: what ``gather`` left out of the variances of the best hits.
 

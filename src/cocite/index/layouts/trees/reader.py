@@ -166,46 +166,65 @@ class TreeReader(MeetingReader):
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
         """By one kernel, unless samples are of several graphs, or there are very many hits."""
-        part = self.part
-        one = part.weight == 1 and len(part.freshness.snapshots) == 1
-        if not one or k > _MOST_HITS:
+        if not self._in_one_pass(k):
             return None
-        worth, span = self.weight(settings), self.span(settings)
-        weights, (level, rounding) = weights_of(worth.values), bets
-        most = math.ceil(span.most * GRAINS)
-        numbers = np.array([floor, level, *span, most, rounding])
         ids, rows = np.empty(k, np.uint32), np.empty((k, 4))
         progress = self._progress()
-        with borrowed(part.nodes) as scratch:
-            asked = self.table, np.uint32(node), weights, both_by_time(worth)
+        with borrowed(self.part.nodes) as scratch:
+            asked = self._asked(scratch, progress, np.uint32(node), floor, bets, settings)
             found = UNFINISHED
             while found == UNFINISHED:
                 check()
-                found, certain, touched = self._answer(
-                    scratch, progress, *asked, numbers, ids, rows
-                )
+                found, certain, touched = lookup_of(self.part).answer(*asked, ids, rows)
             if found < 0:
                 raise self._damaged(-1 - found)
             self._note(scratch, touched)
         return ListedHits(ids[:found], rows[:found], certain)
 
-    def _answer(
-        self, scratch: QueryScratch, progress: NDArray[np.uint64], *asked: Any
-    ) -> tuple[int, int, int]:
-        """What the kernel tells that answers at once: hits, how many are certain, nodes touched."""
-        table, node, weights, worth, *rest = asked
+    def many_at_once(
+        self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> list[ListedHits] | None:
+        """The lists of some nodes by one kernel."""
+        if not self._in_one_pass(k):
+            return None
+        ids, rows = np.empty((nodes.size, k), np.uint32), np.empty((nodes.size, k, 4))
+        counts, progress = np.empty((nodes.size, 2), np.int64), np.array([0, 0, 1 << 62], np.uint64)
+        with borrowed(self.part.nodes) as scratch:
+            asked = self._asked(scratch, progress, nodes, floor, bets, settings)
+            kernels = lookup_of(self.part)
+            bad = int(kernels.answers(*asked, (ids, rows, counts)))
+            if bad != kernels.SOUND:
+                raise self._damaged(bad)
+            scratch.wear += int(counts[:, 1].sum())
+        found = zip(counts[:, 0].tolist(), ids, rows, strict=True)
+        return [ListedHits(own[:count], numbers[:count], 0) for count, own, numbers in found]
+
+    def _in_one_pass(self, k: int) -> bool:
+        """Whether a kernel answers by itself."""
+        return self.part.weight == 1 and len(self.part.freshness.snapshots) == 1 and k <= _MOST_HITS
+
+    def _asked(
+        self,
+        scratch: QueryScratch,
+        progress: NDArray[np.uint64],
+        nodes: np.uint32 | Ids,
+        floor: float,
+        bets: tuple[float, float],
+        settings: PartSettings,
+    ) -> tuple[Any, ...]:
+        """What both kernels take in front."""
+        worth, span = self.weight(settings), self.span(settings)
+        level, rounding = bets
+        most = math.ceil(span.most * GRAINS)
+        numbers = np.array([floor, level, *span, most, rounding])
         arrays: tuple[Any, ...]
         if self._packed:
-            from cocite.kernels.runs_lookup import answer
-
             changes = scratch.changes.reshape(-1)[: self.part.nodes + 1]
             arrays = changes, scratch.bytes, scratch.eights, progress
         else:
-            from cocite.kernels.trees import answer
-
             arrays = scratch.sums.reshape(-1)[: self.part.nodes], scratch.used, progress
-        found: tuple[int, int, int] = answer(table, node, weights, worth, arrays, *rest)
-        return found
+        weights = weights_of(worth.values)
+        return self.table, nodes, weights, both_by_time(worth), arrays, numbers
 
     def _note(self, scratch: QueryScratch, touched: int) -> None:
         """Record in the scratch what ``_answer`` touched: of packed trees whole blocks of nodes,
