@@ -1,19 +1,15 @@
-"""Files and folders that are whole or not there, journals, and locks.
+"""Files that are whole or not there, journals, and locks.
 
 A file is written beside its place under a name that nobody can foresee (``O_EXCL``,
-``O_NOFOLLOW``), synced, renamed, and the directory is synced. It is locked meanwhile: who next
-writes a file of that name removes what killed processes left, which is not locked
-(:func:`check_file`). An output that is a link is refused.
-
-    .ranks.csv.9f86d081884c7d65.new         is to be ranks.csv
-    .ranks.csv.9f86d081884c7d65.new.rows    what another library writes on the way to it
+``O_NOFOLLOW``), such as ``.ranks.csv.9f86d081884c7d65.new``, synced, renamed, and the directory is
+synced. It is locked meanwhile: who next writes a file of that name removes what killed processes
+left, which is not locked (:func:`check_file`). An output that is a link is refused.
 
 A *journal* grows by pieces, with a line for each, its size and checksum, in another file. Opened
 again, it holds the longest beginning whose checksums are right; nothing needs to be synced.
 
 A lock (``flock``) is on what is open and not on its name, and goes with its process. Who has locked
-something looks whether it still has its name (:func:`is_still`): another may have taken it for left
-behind.
+something looks whether it still has its name: another may have taken it for left behind.
 """
 
 from __future__ import annotations

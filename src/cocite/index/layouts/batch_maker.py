@@ -315,7 +315,8 @@ class ArrayFiles:
 
     def rows(self, kind: str) -> Links:
         """Rows written before."""
-        return Links(*(self.read(f"{kind}.{name}") for name in ("offsets", "nodes", "values")))
+        offsets, nodes, values = (self.read(f"{kind}.{n}") for n in ("offsets", "nodes", "values"))
+        return Links(offsets, nodes, values)
 
 
 def pieces_of(array: NDArray[Any], nbytes: int) -> Iterator[NDArray[Any]]:
