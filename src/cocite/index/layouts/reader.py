@@ -158,7 +158,7 @@ class QueryScratch:
         self.touched, self.used = touched[: 2 * nodes + 1], used[: 2 * nodes + 1]
 
     @property
-    def grains(self) -> NDArray[np.float64]:
+    def scores(self) -> NDArray[np.float64]:
         """The sums as float64[nodes, 2]: of exact scores, and beside them what a push has left."""
         return self.sums.view(np.float64)
 
@@ -326,12 +326,12 @@ class Reader(ABC):
         return np.zeros(others.size)
 
     def settle_exact(self, scratch: QueryScratch, count: int) -> None:
-        """Add the exact scores of ``scratch.used[:count]``, whole grains in ``scratch.grains``, to
+        """Add the exact scores of ``scratch.used[:count]``, whole grains in ``scratch.scores``, to
         the totals, times the part's weight.
         """
         from cocite.kernels import totals
 
-        found, own = (scratch.grains, scratch.used, count), (scratch.totals, scratch.touched)
+        found, own = (scratch.scores, scratch.used, count), (scratch.totals, scratch.touched)
         scratch.have = int(totals.settle_exact(*found, self.part.weight, *own, scratch.have))
 
     @abstractmethod

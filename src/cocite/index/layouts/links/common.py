@@ -141,7 +141,7 @@ class CommonReader(Reader):
 
         power, form = _chosen(settings)
         rows, columns, me = self._rows, self._columns, np.int64(node)
-        values, used = scratch.grains, scratch.used
+        values, used = scratch.scores, scratch.used
         links = rows.offsets, rows.neighbors, columns.offsets, columns.neighbors
         count = int(neighbors.gather(*links, me, power, values, used))
         if count == neighbors.DAMAGED:
@@ -198,7 +198,7 @@ class CompanionReader(Reader):
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """The authorities of all others around ``node``."""
         found = self._around(node, settings)
-        scratch.grains[found.nodes, 0] = np.where(found.nodes == node, 0.0, found.grains)
+        scratch.scores[found.nodes, 0] = np.where(found.nodes == node, 0.0, found.grains)
         scratch.used[: found.nodes.size] = found.nodes
         self.settle_exact(scratch, found.nodes.size)
 

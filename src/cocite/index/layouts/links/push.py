@@ -57,7 +57,7 @@ class Pushed(Reader):
         """The share of ``second`` in a walk from ``first``."""
         with borrowed(self.part.nodes) as scratch:
             count, _ = self._push(first, settings, scratch)
-            grains = float(scratch.grains[second, 0])
+            grains = float(scratch.scores[second, 0])
             _clear(scratch, scratch.used[:count])
         return Estimate(grains, 0.0)
 
@@ -75,9 +75,9 @@ class Pushed(Reader):
         degrees = self._links.offsets[before + np.int64(1)] - self._links.offsets[before]
         with borrowed(self.part.nodes) as scratch:
             state = self._pushed(first, settings, scratch)
-            worths = times * scratch.grains[before, 0] / degrees
+            worths = times * scratch.scores[before, 0] / degrees
             count, _ = self._finished(scratch, state, settings)
-            score = float(scratch.grains[second, 0]) / GRAINS
+            score = float(scratch.scores[second, 0]) / GRAINS
             _clear(scratch, scratch.used[:count])
 
         def path(node: int) -> Paths:
@@ -88,11 +88,11 @@ class Pushed(Reader):
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Push from ``node``, settle all shares but its own."""
         count, _ = self._push(node, settings, scratch)
-        scratch.grains[node, 0] = 0.0
+        scratch.scores[node, 0] = 0.0
         self.settle_exact(scratch, count)
 
     def _push(self, node: int, settings: PartSettings, scratch: QueryScratch) -> tuple[int, float]:
-        """Leave shares in ``scratch.grains[:, 0]``, of the nodes ``scratch.used[:count]``.
+        """Leave shares in ``scratch.scores[:, 0]``, of the nodes ``scratch.used[:count]``.
 
         Returns (count, bound of the error).
         """
@@ -102,7 +102,7 @@ class Pushed(Reader):
     def _pushed(
         self, node: int, settings: PartSettings, scratch: QueryScratch
     ) -> NDArray[np.float64]:
-        """Push from ``node`` as far as the settings say: estimates in ``scratch.grains[:, 0]``,
+        """Push from ``node`` as far as the settings say: estimates in ``scratch.scores[:, 0]``,
         residuals beside them. Returns the state of ``kernels/push.py``.
         """
 
@@ -124,7 +124,7 @@ class Pushed(Reader):
         from cocite.kernels import push
 
         state = np.zeros(push.STATE)
-        links, found = self._links, (scratch.grains, scratch.used, state)
+        links, found = self._links, (scratch.scores, scratch.used, state)
         push.start(np.int64(node), damping, tolerance, *found)
         result, read = push.MORE, 0
         while result == push.MORE and (max_edges is None or read < max_edges):
@@ -145,7 +145,7 @@ class Pushed(Reader):
 
 def _clear(scratch: QueryScratch, used: NDArray[np.uint32]) -> None:
     """Make what a push has filled 0 again."""
-    scratch.grains[used] = 0.0
+    scratch.scores[used] = 0.0
     scratch.wear += used.size
 
 
@@ -179,7 +179,7 @@ class PushReader(Pushed):
         """Turn estimates into grains; returns (count, bound of the error)."""
         from cocite.kernels import push
 
-        bound = float(push.finish(scratch.grains, scratch.used, state))
+        bound = float(push.finish(scratch.scores, scratch.used, state))
         return int(state[push.REACHED]), bound
 
 
@@ -226,7 +226,7 @@ class ProximityReader(Pushed):
         if self._degrees[node] == 0:
             return slack
         with borrowed(self.part.nodes) as scratch:
-            values, latest = scratch.grains, self._latest
+            values, latest = scratch.scores, self._latest
             if latest.asked == (node, *_chosen(settings)):
                 used, bound = latest.used, latest.bound
                 values[used, 0] = latest.grains
@@ -245,7 +245,7 @@ class ProximityReader(Pushed):
         latest = self._latest
         latest.asked = ()  # until it is whole
         latest.used = scratch.used[:count].copy()
-        latest.grains, latest.bound = scratch.grains[latest.used, 0], bound
+        latest.grains, latest.bound = scratch.scores[latest.used, 0], bound
         latest.asked = (node, *_chosen(settings))
         return count, bound
 
@@ -257,7 +257,7 @@ class ProximityReader(Pushed):
 
         links, reach = self._links, np.int64(settings[MIN_RESULTS])
         state = self._begun(node, settings[FARTHER], _EXACT, settings[MAX_EDGES], scratch)
-        found = scratch.grains, scratch.used, state
+        found = scratch.scores, scratch.used, state
         self._check(push.spread(links.offsets, links.neighbors, self._weights, reach, *found))
         return state
 
@@ -267,7 +267,7 @@ class ProximityReader(Pushed):
         """Turn estimates into grains; returns (count, the bound of the error over sqrt(d))."""
         from cocite.kernels import push
 
-        values, used, count = scratch.grains, scratch.used, int(state[push.REACHED])
+        values, used, count = scratch.scores, scratch.used, int(state[push.REACHED])
         if self._degrees[used[0]] == 0:  # linked with nothing
             values[used[:count]] = 0.0
             return count, 0.0

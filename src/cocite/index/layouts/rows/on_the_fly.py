@@ -119,7 +119,7 @@ class OnTheFlyNeighborReader(Reader):
         listed, _ = self._lists(np.array([node], np.uint32)).of(node)
         others = self._reaching(listed, self._floors)
         others = np.setdiff1d(np.union1d(others, listed), [node]).astype(np.uint32)
-        values, used = scratch.grains, scratch.used
+        values, used = scratch.scores, scratch.used
         for begin in range(0, others.size, size := max(1, _MOST_ENTRIES // (self._k + 1))):
             piece = others[begin : begin + size]
             values[piece, 0] = self._scores(node, piece, settings)
@@ -345,10 +345,10 @@ class OnTheFlyPageSimReader(FeatureReader):
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)
-        super().__init__(_MadePart(part, _mapped_arrays(part)))
+        super().__init__(_PartInMemory(part, _mapped_arrays(part)))
 
 
-class _MadePart(StoredPart):
+class _PartInMemory(StoredPart):
     """A part some of whose arrays were ``made`` just now; the others are those that were built."""
 
     def __init__(self, part: DraftPart, made: dict[str, NDArray[Any]]) -> None:
@@ -400,4 +400,4 @@ class OnTheFlyWordsReader(WordsReader):
         assert isinstance(part, DraftPart)
         offsets = part.built.array("texts.offsets")
         made = {"texts.offsets": np.append(offsets, offsets[-1:])}  # a row more
-        super().__init__(_MadePart(part, made))
+        super().__init__(_PartInMemory(part, made))

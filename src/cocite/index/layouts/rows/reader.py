@@ -99,7 +99,7 @@ class NearestReader(Reader):
         from cocite.kernels import features, neighbors
 
         form, power, mutual = chosen_form(settings)
-        values, used = scratch.grains, scratch.used
+        values, used = scratch.scores, scratch.used
         holders = self._holders.arrays
         count = int(features.gather_rows(*self.listed(node), holders, form, mutual, values, used))
         if count == features.DAMAGED:
@@ -253,7 +253,7 @@ class FeatureReader(Reader):
         """Follow each feature, ascending, to all who hold it."""
         from cocite.kernels import features
 
-        sums = scratch.grains.reshape(-1)
+        sums = scratch.scores.reshape(-1)
         holders = self._holders.arrays
         count = int(features.gather(*self.features(node), *holders, sums, scratch.used))
         if count == features.DAMAGED:
@@ -296,7 +296,7 @@ class WordsReader(Reader):
         """Follow each word, in order, to all pages that have it."""
         from cocite.kernels import features
 
-        sums, used, holders = scratch.grains, scratch.used, self._holders.arrays
+        sums, used, holders = scratch.scores, scratch.used, self._holders.arrays
         count = int(features.gather_rows(*self.words(node), holders, _PRODUCT, False, sums, used))
         if count == features.DAMAGED:
             raise self.part.damaged_file("holders.nodes")

@@ -171,11 +171,11 @@ class TreeReader(MeetingReader):
         ids, rows = np.empty(k, np.uint32), np.empty((k, 4))
         progress = self._progress()
         with borrowed(self.part.nodes) as scratch:
-            asked = self._asked(scratch, progress, np.uint32(node), floor, bets, settings)
+            given = self._arguments(scratch, progress, np.uint32(node), floor, bets, settings)
             found = UNFINISHED
             while found == UNFINISHED:
                 check()
-                found, certain, touched = lookup_of(self.part).answer(*asked, ids, rows)
+                found, certain, touched = lookup_of(self.part).answer(*given, ids, rows)
             if found < 0:
                 raise self._damaged(-1 - found)
             self._note(scratch, touched)
@@ -190,9 +190,9 @@ class TreeReader(MeetingReader):
         ids, rows = np.empty((nodes.size, k), np.uint32), np.empty((nodes.size, k, 4))
         counts, progress = np.empty((nodes.size, 2), np.int64), np.array([0, 0, 1 << 62], np.uint64)
         with borrowed(self.part.nodes) as scratch:
-            asked = self._asked(scratch, progress, nodes, floor, bets, settings)
+            given = self._arguments(scratch, progress, nodes, floor, bets, settings)
             kernels = lookup_of(self.part)
-            bad = int(kernels.answers(*asked, (ids, rows, counts)))
+            bad = int(kernels.answers(*given, (ids, rows, counts)))
             if bad != kernels.SOUND:
                 raise self._damaged(bad)
             scratch.wear += int(counts[:, 1].sum())
@@ -203,7 +203,7 @@ class TreeReader(MeetingReader):
         """Whether a kernel answers by itself."""
         return self.part.weight == 1 and len(self.part.freshness.snapshots) == 1 and k <= _MOST_HITS
 
-    def _asked(
+    def _arguments(
         self,
         scratch: QueryScratch,
         progress: NDArray[np.uint64],
