@@ -38,7 +38,6 @@ from cocite.index.layouts.reader import (
 from cocite.index.layouts.trees.format import WIDTH, labels_at
 from cocite.index.layouts.trees.meetings import (
     MeetingReader,
-    ShardReader,
     Times,
     WalkReader,
     Ways,
@@ -50,12 +49,31 @@ if TYPE_CHECKING:
     from cocite.index.layouts.trees.replay import Replay
 
 
-class ReplayedReader(MeetingReader):
-    """A part that knows when walks meet and not where: there they are made again."""
+_SOUND = -1
+_MOST_HITS = 256
+"""Of an answer that is made at once."""
+
+
+class TreeReader(MeetingReader):
+    """The layout ``trees``, and ``packed``, which stores the same trees as runs of nodes. They say
+    when walks meet, and not where: there walks are made again.
+    """
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
+        self._packed = part.layout == "packed"
         self._replays: dict[str, Replay] = {}
+
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        lookup = lookup_of(self.part)
+        times = np.empty((self.part.samples, others.size), np.uint8)
+        for some in self.part.slices():
+            rows = self.table[some], np.uint32(node), others, times[some]
+            bad = int(lookup.meeting_times(*rows))
+            if bad != _SOUND:
+                raise self._damaged(some.start + bad)
+        return times
 
     def _ways(
         self,
@@ -84,33 +102,6 @@ class ReplayedReader(MeetingReader):
             found.one[rows], found.other[rows] = ways
             found.placed[rows] = True
         return found._replace(gone=tuple(gone))
-
-
-# -- reader ------------------------------------------------------------------------------
-
-
-_SOUND = -1
-_MOST_HITS = 256
-"""Of an answer that is made at once."""
-
-
-class TreeReader(ReplayedReader):
-    """The layout ``trees``, and ``packed``, which stores the same trees as runs of nodes."""
-
-    def __init__(self, part: StoredPart) -> None:
-        super().__init__(part)
-        self._packed = part.layout == "packed"
-
-    def times_with(self, node: int, others: Ids) -> Times:
-        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
-        lookup = lookup_of(self.part)
-        times = np.empty((self.part.samples, others.size), np.uint8)
-        for some in self.part.slices():
-            rows = self.table[some], np.uint32(node), others, times[some]
-            bad = int(lookup.meeting_times(*rows))
-            if bad != _SOUND:
-                raise self._damaged(some.start + bad)
-        return times
 
     @property
     def pairs_from(self) -> int | None:
@@ -321,19 +312,32 @@ class PathReader(WalkReader, TreeReader):
 # -- reader ------------------------------------------------------------------------------
 
 
-class CompactReader(WalkReader, ShardReader):
+class CompactReader(WalkReader):
     """The layout ``compact``."""
 
-    def _read_times(self, shard: Shard, node: int, others: Ids, out: Times) -> bool:
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
         from cocite.kernels import paths
 
+        times = np.empty((self.part.samples, others.size), np.uint8)
         nodes = np.uint32(self.part.nodes), np.uint32(node)
-        return bool(paths.meeting_times(shard.words, shard.blobs, *nodes, others, out))
+        for shard in self.part.pieces():
+            out = times[shard.first : shard.first + shard.samples]
+            if not paths.meeting_times(shard.words, shard.blobs, *nodes, others, out):
+                raise self.part.damaged(shard.first)
+        return times
 
-    def _gather(self) -> Any:
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
+        """Add up over all walks that meet the node's."""
         from cocite.kernels import paths
 
-        return paths.gather
+        asked, count = (np.uint32(node), weights_of(self.weight(settings).values)), 0
+        sums = scratch.sums, scratch.used
+        for shard in self.part.pieces():
+            count = int(paths.gather(shard.words, shard.blobs, *asked, *sums, count))
+            if count == paths.DAMAGED:
+                raise self.part.damaged(shard.first)
+        return count
 
     def _read_walks(self, shard: Shard, node: int, out: NDArray[np.uint32]) -> bool:
         from cocite.kernels import paths
