@@ -2,7 +2,7 @@
 
     python -m benchmarks.related_all [--write]
 
-Of pages at equal distances in the order of work, by the processor time of one thread: cores of a
+Of pages at equal distances, by the processor time of one thread: cores of a
 quiet machine multiply it.
 
     pages       a second, asked, k = 20
@@ -34,7 +34,7 @@ from cocite import Graph, Index
 from cocite.index.layouts.reader import borrowed
 from cocite.search.batch.estimate import Work, strata
 from cocite.search.batch.outputs import output_of
-from cocite.search.batch.pieces import rows_in
+from cocite.search.batch.pieces import rows_of
 
 GRAPHS = {
     "wikispeedia": "wikispeedia/links.tsv",
@@ -66,28 +66,24 @@ def social(path: Path) -> Path:
 def row(name: str, graph: Graph, index: Index) -> Row:
     """The figures of one index."""
     work = Work(index, K, threads=1)
-    order = work.order()
     runs = strata([range(work.nodes)], RUNS, SIZE)
-    with closing(work.pieces(order, runs[:1])) as first:
+    with closing(work.pieces(runs[:1])) as first:
         list(first)  # compiles, and reads what all questions read
     begin = time.process_time()
-    with closing(work.pieces(order, runs)) as found:
+    with closing(work.pieces(runs)) as found:
         pieces = list(found)
     asking = time.process_time() - begin
-    starts = np.cumsum([0] + [len(piece.content) // 4 for piece in pieces]).tolist()
-    words = np.frombuffer(b"".join(piece.content for piece in pieces), np.uint32)
-    where = [(start, piece[:2]) for start, piece in zip(starts, pieces, strict=False)]
-    rows = rows_in(words, where, order, work.question.words)
-    asked = np.sort(np.concatenate([order[p.begin : p.begin + p.size] for p in pieces]))
+    rows = rows_of(pieces, work.nodes, work.words)
+    asked = np.sort(np.concatenate([np.arange(p.begin, p.begin + p.size) for p in pieces]))
     with tempfile.TemporaryDirectory() as folder:
         written = []
         for some in (asked[:1], asked):
             begin = time.process_time()
-            output_of("all.parquet").trial([work.pages_of(rows, some)], Path(folder))
+            output_of("all.parquet").trial([work.pages(rows, some)], Path(folder))
             written.append(time.process_time() - begin)
     related = []
     settings = index.stored.ask_settings({})
-    for node in asked[:: max(1, asked.size // LOOKED)].tolist():
+    for node in work.asked[asked][:: max(1, asked.size // LOOKED)].tolist():
         with borrowed(index.stored.nodes) as scratch:
             index.scorer._gather(node, settings, scratch)
             related.append(scratch.have)

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from cocite.search.explainer import Reason as Reason
     from cocite.search.explainer import Why as Why
     from cocite.search.explainer import WhyTogether as WhyTogether
-    from cocite.search.plan.plan import Plan as Plan
-    from cocite.search.plan.plan import plan_index as plan_index
+    from cocite.search.plan import Plan as Plan
+    from cocite.search.plan import plan_index as plan_index
 
 __version__ = "0.1.0"
 
@@ -51,7 +51,7 @@ _HOMES = {
     "Graph": ("cocite.graph", "Graph"),
     "Hit": ("cocite.search", "Hit"),
     "Index": ("cocite.search", "Index"),
-    "Plan": ("cocite.search.plan.plan", "Plan"),
+    "Plan": ("cocite.search.plan", "Plan"),
     "Reason": ("cocite.search.explainer", "Reason"),
     "Score": ("cocite.search", "Score"),
     "Scores": ("cocite.allpairs", "Scores"),
@@ -69,7 +69,7 @@ _HOMES = {
     "open": ("cocite.search", "open_index"),
     "open_graph": ("cocite.io.opening", "open_graph"),
     "pagerank": ("cocite.ranking", "pagerank"),
-    "plan_index": ("cocite.search.plan.plan", "plan_index"),
+    "plan_index": ("cocite.search.plan", "plan_index"),
     "refresh": ("cocite.search", "refresh"),
     "related": ("cocite.integrations.api", "related"),
     "similarity": ("cocite.integrations.api", "similarity"),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cocite.index.layouts.trees.build import packed_blob
 from cocite.index.layouts.trees.format import PackedFormat, bits_of, parts_of
-from cocite.kernels import runs, runs_lookup, trees_batch
+from cocite.kernels import runs, runs_lookup
 from cocite.measures import PartSettings
 from tests.torture.fuzz import TARGETS
 
@@ -158,49 +158,6 @@ def test_sums_and_times_are_those_of_the_labels_between(trees: Trees, data: st.D
         found = runs_lookup.meeting_times(table, np.uint32(node), others, out)
         assert found == runs_lookup.SOUND
         assert np.where(out[0] == 255, 0, out[0]).tolist() == expected[node, others].tolist()
-
-
-@settings(max_examples=25)
-@given(forests(), forests(), st.integers(0, 2**32))
-def test_a_batch_is_that_of_the_labels_between(first: Trees, second: Trees, seed: int) -> None:
-    """Two samples, all nodes in any order."""
-    nodes = min(first.nodes, second.nodes)
-    both = [cut(each, nodes) for each in (first, second)]
-    kept = [packed_of(each) for each in both]
-    table = np.concatenate([row for _, row in kept])
-    weights = np.array([[2**40 >> t, 1] for t in range(16)] + [[0, 0]], np.uint64)
-    total = sum(weights[tau(each), 0] * (tau(each) > 0) for each in both)
-    asked = np.random.default_rng(seed).permutation(nodes).astype(np.uint32)
-    k = min(7, nodes)
-    ids, best = np.empty((nodes, k), np.uint32), np.empty((nodes, k, 2))
-    sums, totals = np.zeros((nodes, 2), np.uint64), np.zeros((nodes, 2))
-    used, touched = (np.zeros(2 * nodes + 1, np.uint32) for _ in range(2))
-    who = np.empty(0, np.bool_), np.empty(0, np.uint32)
-    scratch = sums, used, totals, touched
-    bad = trees_batch.related_many(table, weights, asked, 1.0, who, scratch, ids, best)
-    assert bad == trees_batch.SOUND
-    assert not sums.any()
-    for row, node in enumerate(asked.tolist()):
-        mine = np.asarray(total)[node].astype(np.int64)
-        ranked = sorted(np.flatnonzero(mine).tolist(), key=lambda v: (-mine[v], v))[:k]
-        assert ids[row, : len(ranked)].tolist() == ranked
-        assert (ids[row, len(ranked) :] == 2**32 - 1).all()
-
-
-def cut(trees: Trees, nodes: int) -> Trees:
-    """The trees of the first nodes only, as if the others had met nobody: each tree is closed."""
-    member, joined, size = list[int](), list[int](), 0
-    for node, label in zip(trees.member.tolist(), trees.joined.tolist(), strict=True):
-        if label == 0:
-            if len(member) - size == 1:
-                del member[size:], joined[size:]
-            size = len(member)
-        if node < nodes:
-            joined.append(0 if len(member) == size else max(label, 1))
-            member.append(node)
-    if len(member) - size == 1:
-        del member[size:], joined[size:]
-    return Trees(nodes, np.array(member, np.uint32), np.array(joined, np.uint8))
 
 
 @pytest.mark.parametrize("seed", range(150))

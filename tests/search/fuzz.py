@@ -23,7 +23,6 @@ import cocite
 from cocite import Index
 from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.index.layouts.reader import is_sampled, sampled_builder
-from cocite.index.layouts.trees.reader import TreeReader
 from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
 from cocite.storage import kind_of
 
@@ -121,16 +120,6 @@ def carried(index: Index, a: str, b: str) -> None:
                         raise part.damaged(shard.first) from None
 
 
-def all_related(index: Index, a: str, b: str) -> None:
-    """The kernel of batches."""
-    for reader in index.scorer.readers:
-        if isinstance(reader, TreeReader):
-            everybody = np.argsort(reader.places()).astype(np.uint32)
-            out = np.empty((everybody.size, 3), np.uint32), np.empty((everybody.size, 3, 2))
-            own = reader.part.ask_settings(index.stored.measure.ask_settings({}))
-            reader.related_many(everybody, 1.0, np.empty(0, bool), own, out)
-
-
 QUESTIONS: list[Callable[[Index, str, str], Any]] = [
     lambda index, a, b: RelatedDocument.of(index, a, 5).to_json(),
     lambda index, a, b: SimilarityDocument.of(index, a, b).to_json(),
@@ -139,11 +128,11 @@ QUESTIONS: list[Callable[[Index, str, str], Any]] = [
     lambda index, a, b: index.related(b, 3, prefix=a[:1]) and None,
     lambda index, a, b: index.related(b, 3, exclude_same_site=True) and None,
     lambda index, a, b: list(index.nodes),
-    lambda index, a, b: index.nodes.complete(a[:2]),
+    lambda index, a, b: index.nodes.with_prefix(a[:2]).tolist(),
     lambda index, a, b: index.nodes.suggest(b + "x"),
     lambda index, a, b: [index.nodes.id(name) for name in (a, b)],
 ]
-INNER: list[Callable[[Index, str, str], Any]] = [carried, all_related]
+INNER: list[Callable[[Index, str, str], Any]] = [carried]
 
 
 if __name__ == "__main__":

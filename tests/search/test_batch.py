@@ -17,20 +17,16 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import cocite
 from cocite import Index, UnknownNode
 from cocite.errors import Busy, Damaged, OutputExists, ResourceError, UsageError
-from cocite.index.layouts.trees.reader import TreeReader
-from cocite.measures import PartSettings
+from cocite.options.query import DEFAULT_K
 from cocite.search.batch import estimate as batches
 from cocite.search.batch import pieces
 from cocite.search.batch.run import Batch, related_all
 from cocite.storage import disk
 from tests.conftest import MakeGraph
-from tests.oracles.graphs import Edges, graphs
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +68,9 @@ def read(path: Path) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of 16 nodes, slices of 5, output pieces of 3."""
+    """Pieces of 16 nodes, output pieces of 3."""
     monkeypatch.setattr(pieces, "_MOST", 16)
     monkeypatch.setattr(pieces, "_LEAST", 16)
-    monkeypatch.setattr(batches, "_SLICE_ROWS", 100)
     monkeypatch.setattr(batches, "_OUT_ROWS", 60)
 
 
@@ -127,53 +122,6 @@ def test_pages_of_other_sites_and_ranks_of_a_file(index: Index, tmp_path: Path) 
     by: dict[str, Any] = {"order": "pagerank", "ranks": tmp_path / "ranks.npy"}
     related_all(index, tmp_path / "by.parquet", 7, **by)
     assert read(tmp_path / "by.parquet") == by_asking(index, 7, **by)
-
-
-@settings(max_examples=20)
-@given(drawn=graphs(), samples=st.sampled_from([1, 2, 5]), k=st.integers(1, 6), data=st.data())
-def test_rows_are_what_related_says_on_any_graph(
-    make_graph: MakeGraph, drawn: tuple[int, Edges], samples: int, k: int, data: st.DataObject
-) -> None:
-    """Any graph, any order of the nodes: moves of every kind."""
-    n, edges = drawn
-    graph = make_graph(edges, range(n))
-    measure = data.draw(st.sampled_from(["psimrank", "simrank"]))
-    index = cocite.build(
-        graph, graph.path.with_suffix(".i"), samples=samples, measure=measure, seed=n
-    )
-    nodes = np.array(data.draw(st.permutations(range(n))), np.uint32)
-    out = np.empty((n, k), np.uint32), np.empty((n, k, 2))
-    reader = index.scorer.readers[0]
-    assert isinstance(reader, TreeReader)
-    allowed = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)
-    some = index.nodes.names(np.flatnonzero(allowed).astype(np.uint32)) if n % 2 else None
-    who = allowed if n % 2 else np.empty(0, bool)
-    reader.related_many(nodes, 1.0, who, PartSettings({"decay": 0.6}), out)
-    for i, node in enumerate(nodes.tolist()):
-        hits = index.related(index.nodes.name(node), k, only=some)
-        there = out[0][i] != 2**32 - 1
-        assert index.nodes.names(out[0][i][there]) == [hit.node for hit in hits]
-        assert (out[1][i, there, 0] / 1e12).tolist() == [hit.score for hit in hits]
-        errors = np.sqrt(out[1][i, there, 1]).round(12)
-        np.testing.assert_array_equal(errors, [hit.stderr for hit in hits])
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_order_of_the_nodes_does_not_matter(index: Index, seed: int) -> None:
-    """In a bad one most moves are longer than beginning anew, in that of a tree few are."""
-    reader = index.scorer.readers[0]
-    assert isinstance(reader, TreeReader)
-    order = np.random.default_rng(seed).permutation(len(index.nodes)).astype(np.uint32)
-    if seed == 0:
-        order = np.argsort(reader.places(), kind="stable").astype(np.uint32)
-    out = np.empty((order.size, 9), np.uint32), np.empty((order.size, 9, 2))
-    reader.related_many(order, 1.0, np.empty(0, bool), PartSettings({"decay": 0.6}), out)
-    for node, ids, best in zip(order.tolist(), *out, strict=True):
-        hits = index.related(index.nodes.name(node), 9)
-        there = ids != 2**32 - 1
-        assert index.nodes.names(ids[there]) == [hit.node for hit in hits]
-        assert (best[there, 0] / 1e12).tolist() == [hit.score for hit in hits]
-        assert np.sqrt(best[there, 1]).round(12).tolist() == [hit.stderr for hit in hits]
 
 
 def test_ids_are_numbers(index: Index, tmp_path: Path) -> None:
@@ -362,13 +310,13 @@ def interrupted(index: Index, output: Path, **options: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"k": 6}, "k: 20, here 6"),
+        ({"k": 6}, f"k: {DEFAULT_K}, here 6"),
         ({"decay": 0.5}, "decay: 0.6, here 0.5"),
         ({"min_score": 0.5}, "min score: 0.0, here 0.5"),
         ({"prefix": "http"}, "prefix: none, here http"),
         ({"nodes": ["alone 1"]}, "nodes: not the same"),
         ({"only": ["alone 1"]}, "only: not the same"),
-        ({"min_confidence": 0.5}, "min confidence: none, here 0.5, betting"),
+        ({"min_confidence": 0.5}, "min confidence: none, here 0.5; interval: none, here betting"),
         ({"order": "pagerank"}, "order: .*"),
     ],
 )

@@ -21,11 +21,10 @@ from tests.clock import HOLD, Clock
 from tests.conftest import MakeGraph
 
 
-def hits_of(run: range) -> BatchHits:
+def hits_of(node: int) -> BatchHits:
     """Node i has i % 3 hits, whose ids and numbers tell whose they are."""
-    counts = np.array([place % 3 for place in run], np.uint32)
-    ids = np.repeat(np.array(run, np.uint32), counts)
-    return BatchHits(counts, ids, np.column_stack((ids / 7, ids / 11)))
+    ids = np.full(node % 3, node, np.uint32)
+    return BatchHits(ids, np.column_stack((ids / 7, ids / 11)))
 
 
 def test_a_worker_hands_over_what_it_has_after_some_seconds(
@@ -33,38 +32,24 @@ def test_a_worker_hands_over_what_it_has_after_some_seconds(
 ) -> None:
     clock = Clock()
 
-    def slow(run: range) -> BatchHits:
-        clock.sleep(0.7 * len(run))
-        return hits_of(run)
+    def slow(node: int) -> BatchHits:
+        clock.sleep(0.7)
+        return hits_of(node)
 
     monkeypatch.setattr(pieces, "time", clock)
     begin = clock.now
-    found = piece_of(range(10, 1000), slow, 64, Event())
+    found = piece_of(range(10, 1000), slow, Event())
     assert (found.begin, found.size) == (10, 5)
     assert clock.now - begin == pytest.approx(3.5)
-    one = piece_of(range(3), lambda run: slow(range(100)) and hits_of(run), 64, Event())
-    assert one.size == 1
-
-
-def test_slices_grow_while_they_are_soon_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "time", Clock())
-    asked: list[int] = []
-
-    def quick(run: range) -> BatchHits:
-        asked.append(len(run))
-        return hits_of(run)
-
-    assert piece_of(range(1000), quick, 64, Event()).size == 1000
-    assert asked[:7] == [1, 2, 4, 8, 16, 32, 64]
-    assert max(asked) == 64
-    assert sum(asked) == 1000
+    monkeypatch.setattr(pieces, "_SECONDS", 0.1)
+    assert piece_of(range(3), slow, Event()).size == 1
 
 
 def test_one_that_is_stopped_ends() -> None:
     stopped = Event()
     stopped.set()
     with pytest.raises(KeyboardInterrupt):
-        piece_of(range(9), hits_of, 4, stopped)
+        piece_of(range(9), hits_of, stopped)
 
 
 @given(
@@ -80,16 +65,16 @@ def test_all_nodes_are_answered_once_whatever_is_left_of_runs(
     todo = [range(a, b) for a, b in pairwise(ends)]
 
     def work(run: range) -> Piece:
-        return piece_of(run[:most], hits_of, 8, Event())
+        return piece_of(run[:most], hits_of, Event())
 
     found = sorted(answered(todo, work, threads))
     places = [place for p in found for place in range(p.begin, p.begin + p.size)]
     assert places == list(range(nodes))
 
 
-@given(order=st.permutations(range(60)), ends=st.lists(st.integers(1, 59), max_size=6))
+@given(ends=st.lists(st.integers(1, 59), max_size=6))
 def test_rows_are_found_whatever_piece_they_came_in(
-    tmp_path_factory: pytest.TempPathFactory, order: list[int], ends: list[int]
+    tmp_path_factory: pytest.TempPathFactory, ends: list[int]
 ) -> None:
     path = tmp_path_factory.mktemp("pieces") / "pieces"
     cuts = sorted({0, 60, *ends})
@@ -99,20 +84,20 @@ def test_rows_are_found_whatever_piece_they_came_in(
     half = len(runs) // 2
     with PieceRecord(path, 60, 5) as kept:
         for run in runs[:half]:
-            kept.add(piece_of(run, hits_of, 8, Event()))
+            kept.add(piece_of(run, hits_of, Event()))
         missing = kept.missing
     covered = {place for run in runs[:half] for place in run}
     assert {place for run in missing for place in run} == set(range(60)) - covered
     with PieceRecord(path, 60, 5) as kept:
         assert (kept.done, kept.missing) == (len(covered), missing)
         for run in missing:
-            kept.add(piece_of(run, hits_of, 8, Event()))
+            kept.add(piece_of(run, hits_of, Event()))
         assert (kept.done, kept.missing) == (60, [])
-        rows = kept.rows(np.array(order, np.uint32))
-    for place, node in enumerate(order):
+        rows = kept.rows()
+    for node in range(60):
         counts, found = rows.of(slice(node, node + 1))
-        assert counts.tolist() == [place % 3]
-        assert found[:, 0].tolist() == [place] * (place % 3)
+        assert counts.tolist() == [node % 3]
+        assert found[:, 0].tolist() == [node] * (node % 3)
 
 
 _SLOW = f"""
@@ -123,15 +108,16 @@ from cocite.search.batch.question import Question
 from tests.clock import ThreadClock
 {HOLD}
 pieces.time = clock = ThreadClock()
-real, journal = Question.answer, sys.argv[3]
+real, journal = Question.each, sys.argv[3]
 
-def answer(self, nodes):
-    if os.path.exists(journal) and os.path.getsize(journal) > 2000:
-        hold()
-    clock.sleep(1.0 * nodes.size)
-    return real(self, nodes)
+def each(self, nodes):
+    for hits in real(self, nodes):
+        if os.path.exists(journal) and os.path.getsize(journal) > 2000:
+            hold()
+        clock.sleep(1.0)
+        yield hits
 
-Question.answer = answer
+Question.each = each
 cocite.open(sys.argv[1]).related_all(sys.argv[2], 5, threads=1)
 """
 

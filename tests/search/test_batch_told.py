@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,12 +17,10 @@ from cocite import Index
 from cocite.cli.main import main
 from cocite.errors import ResourceError
 from cocite.options.query import DEFAULT_K
-from cocite.search.batch import estimate, outputs, pieces
+from cocite.search.batch import estimate, pages, pieces
 from cocite.search.batch.estimate import strata
-from cocite.search.batch.pieces import Ids
-from cocite.search.batch.question import BatchHits, Question
-from cocite.search.batch.run import Batch
-from cocite.search.plan.related_all import plan_related_all
+from cocite.search.batch.question import BatchHits, Ids, Question
+from cocite.search.batch.run import Batch, plan_related_all
 from tests.clock import ThreadClock
 
 
@@ -91,7 +89,7 @@ def test_rows_and_size_are_told_and_the_answers_are_kept(
 def clock(monkeypatch: pytest.MonkeyPatch) -> ThreadClock:
     """The time that answers take; writing them takes none."""
     found = ThreadClock()
-    for module in (pieces, outputs, estimate):
+    for module in (pieces, pages, estimate):
         monkeypatch.setattr(module, "time", found)
     return found
 
@@ -105,42 +103,22 @@ def test_time_is_told_within_half_as_much_again(
     threads: int,
 ) -> None:
     """The last third of the nodes takes nine times as long as the others."""
-    monkeypatch.setattr(estimate, "_SINGLE", (60, 2))
+    monkeypatch.setattr(estimate, "_STRATA", 60)
     monkeypatch.setattr(estimate, "_SECONDS", 60.0)
-    real = Question._one
+    real = Question.each
 
-    def slow(self: Question, node: int) -> Any:
-        clock.sleep(0.036 if node >= 2000 else 0.004)
-        return real(self, node)
+    def slow(self: Question, nodes: Ids) -> Iterator[BatchHits]:
+        for node, hits in zip(nodes.tolist(), real(self, nodes), strict=True):
+            clock.sleep(0.036 if node >= 2000 else 0.004)
+            yield hits
 
-    monkeypatch.setattr(Question, "_one", slow)
-    monkeypatch.setattr(Question, "together", None)
+    monkeypatch.setattr(Question, "each", slow)
     with Batch(index, tmp_path / "x.csv", threads=threads) as batch:
         plan = batch.estimate()
     assert plan is not None
     expected = (2000 * 0.004 + 1000 * 0.036) / threads
     assert expected / 1.5 < plan.seconds < expected * 1.5
     assert plan.threads == threads
-
-
-def test_the_time_of_nodes_that_are_answered_together(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ThreadClock
-) -> None:
-    """The first of a slice takes long, the others do not."""
-    real = Question.answer
-
-    def slow(self: Question, nodes: Ids) -> BatchHits:
-        clock.sleep(0.02 + 0.002 * nodes.size)
-        return real(self, nodes)
-
-    monkeypatch.setattr(Question, "answer", slow)
-    monkeypatch.setattr(estimate, "_TOGETHER", (10, 48))
-    monkeypatch.setattr(estimate, "_SECONDS", 60.0)
-    with Batch(index, tmp_path / "x.csv", threads=1) as batch:
-        plan = batch.estimate()
-        left = batch.nodes - batch.done
-    assert plan is not None
-    assert 0.002 * left / 1.5 < plan.seconds < 0.002 * left * 1.5
 
 
 def test_nothing_is_told_of_what_is_done(index: Index, tmp_path: Path) -> None:

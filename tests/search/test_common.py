@@ -90,20 +90,6 @@ def test_closed_forms(make_graph: MakeGraph, tmp_path: Path) -> None:
         assert abs(index.similarity("u", "v", form=form, idf=True).score - score) < ROUNDING
 
 
-def test_a_node_is_wholly_similar_to_itself_and_no_hit_of_its_own(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
-    graph = make_graph([("h", "a"), ("h", "b"), ("g", "b")], ["alone"])
-    index = cocite.build(graph, tmp_path / "i", measure="cocitation")
-    for node, count in (("b", 2), ("h", 0), ("alone", 0)):
-        assert index.similarity(node, node).score == 1
-        assert index.similarity(node, node, form="jaccard").score == 1
-        assert index.similarity(node, node, form="count").score == count
-    assert index.similarity("h", "alone").score == 0
-    assert index.related("alone") == index.related("h") == []
-    assert [tuple(hit) for hit in index.related("a", form="jaccard")] == [("b", 0.5, 0, 0.5, 0.5)]
-
-
 def test_a_page_that_links_to_everything_weighs_nothing(
     make_graph: MakeGraph, tmp_path: Path
 ) -> None:

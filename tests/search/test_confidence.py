@@ -215,7 +215,7 @@ def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph, tmp_path: P
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"confidence": 0}, "confidence is 0.0; it is a number between 0 and 1"),
+        ({"confidence": 0}, "confidence is 0; it is a number between 0 and 1"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"confidence": "high"}, "confidence is 'high'"),
         (

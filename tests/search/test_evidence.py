@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -135,12 +134,6 @@ def test_errors_and_values_of_samples_are_scaled(graph: Graph, tmp_path: Path) -
     assert index.similarity(str(a), str(b), evidence="geometric")[:3] == (0, 0, 0)
 
 
-def test_a_page_and_itself_score_1(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
-    for form in FORMS:
-        assert {index.similarity(v, v, evidence=form).score for v in index.nodes} == {1.0}
-
-
 def test_none_is_the_default_and_is_not_named(graph: Graph, tmp_path: Path) -> None:
     index = cocite.build(graph, tmp_path / "i", samples=30, measure="psimrank")
     assert index.related(LINKED, evidence="none") == index.related(LINKED)
@@ -152,25 +145,6 @@ def test_none_is_the_default_and_is_not_named(graph: Graph, tmp_path: Path) -> N
     other = cocite.build(graph, tmp_path / "c", measure="cocitation")
     with pytest.raises(UsageError, match="cocitation has no setting 'evidence'"):
         other.related(LINKED, evidence="geometric")
-
-
-@pytest.mark.parametrize("direction", ["in", "both"])
-def test_a_file_of_all_and_several_together_are_the_single_questions(
-    graph: Graph, tmp_path: Path, direction: str
-) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=50, direction=direction, measure="psimrank")
-    index.related_all(tmp_path / "all.parquet", 5, threads=2, evidence="exponential")
-    rows = duckdb.execute(f"SELECT * FROM '{tmp_path / 'all.parquet'}'").fetchall()
-    assert rows == [
-        (node, rank, hit.node, hit.score, hit.stderr)
-        for node in index.nodes
-        for rank, hit in enumerate(index.related(node, 5, evidence="exponential"), 1)
-    ]
-    assert rows
-    pages = ["10", "1"]
-    for hit in index.related(pages, 12, evidence="exponential"):
-        each = [index.similarity(a, hit.node, evidence="exponential").score for a in pages]
-        assert hit.score == pytest.approx(np.mean(each), abs=2e-12)
 
 
 def test_a_component_of_a_blend_may_have_its_own(graph: Graph, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite import Hit, Index, UnknownNode
+from cocite import Hit, Index
 from cocite.errors import Damaged, UsageError
 from tests.conftest import MakeGraph
 from tests.oracles import walks
@@ -85,15 +85,6 @@ def by_similarity(index: Index, node: str, decay: float = 0.6) -> list[Hit]:
     return [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
 
 
-@pytest.mark.parametrize("decay", [0.1, 0.6, 0.9])
-def test_related_is_similarity_sorted(index: Index, decay: float) -> None:
-    for node in ("n3", "n77", "n250", "n499"):
-        expected = by_similarity(index, node, decay)
-        assert index.related(node, 10**6, decay=decay) == expected
-        for k in (1, 2, 7, 20):
-            assert index.related(node, k, decay=decay) == expected[:k]
-
-
 def test_equal_scores_are_ordered_by_id_and_cut_there(
     make_graph: MakeGraph, tmp_path: Path
 ) -> None:
@@ -123,17 +114,6 @@ def test_min_score_is_a_floor_that_includes_itself(index: Index) -> None:
     found = index.related("n77", 1000, min_score=floor)
     assert found == [h for h in hits if h.score >= floor]
     assert index.related("n77", 1000, min_score=1) == []
-
-
-def test_a_node_is_wholly_similar_to_itself_and_no_hit_of_its_own(index: Index) -> None:
-    assert tuple(index.similarity("n77", "n77")) == (1, 0, 1, 1)
-    assert "n77" not in [h.node for h in index.related("n77", 1000)]
-
-
-def test_a_larger_decay_never_lowers_a_score(index: Index) -> None:
-    scores = [index.similarity("n77", "n78", decay=d).score for d in (0.2, 0.4, 0.6, 0.8)]
-    assert scores == sorted(scores)
-    assert scores[0] < scores[-1]
 
 
 def test_nodes_without_in_links_or_links_are_related_to_nobody(
@@ -224,15 +204,6 @@ def test_scratch_of_a_large_index_serves_a_small_one_and_back(
     )
     assert [h.node for h in small.related("b")] == ["c"]
     assert index.related("n77") == before
-
-
-def test_an_unknown_node_is_an_error_with_the_nearest_names(index: Index) -> None:
-    with pytest.raises(UnknownNode, match=r"no node is named .n7777.; the nearest") as e:
-        index.related("n7777")
-    assert isinstance(e.value, KeyError)
-    assert "n77" in e.value.suggestions
-    with pytest.raises(UnknownNode):
-        index.similarity("n1", "nobody")
 
 
 @pytest.mark.parametrize("decay", [0, 1, -0.1, 1.5, math.nan, "x"])

@@ -22,7 +22,7 @@ from cocite.options.query import INTERVALS
 from cocite.search.results import RelatedDocument
 from cocite.storage import Store
 from tests.batches import all_rows
-from tests.conftest import MakeGraph, by_walks
+from tests.conftest import MakeGraph, by_walks, listed
 from tests.oracles import compact as compacted
 from tests.oracles import meeting, walks
 from tests.oracles.bounds import bernstein
@@ -257,36 +257,6 @@ def test_reasons_add_up(opened: Callable[[str, str | None, str], Index], name: s
         assert min(shares) > 0
 
 
-@settings(max_examples=20)
-@given(
-    drawn=graphs(),
-    weight=st.lists(st.sampled_from([0, 0, 0.1, 0.5, 1.0]), min_size=4, max_size=4).filter(any),
-    k=st.integers(1, 5),
-    data=st.data(),
-)
-def test_a_batch_is_right_where_steps_are_worth_nothing_or_more_and_more(
-    make_graph: MakeGraph,
-    drawn: tuple[int, Edges],
-    weight: list[float],
-    k: int,
-    data: st.DataObject,
-) -> None:
-    n, edges = drawn
-    graph = make_graph(edges, range(n))
-    index = cocite.build(
-        graph, graph.path.with_suffix(".i"), samples=3, length=4, seed=n, measure="psimrank"
-    )
-    nodes = data.draw(st.permutations([str(i) for i in range(n)]))
-    rows = all_rows(
-        index, graph.path.with_suffix(".all"), k, nodes=nodes, meeting_weight=weight, overwrite=True
-    )
-    assert [(node, related, score) for node, _, related, score, _ in rows] == [
-        (node, hit.node, hit.score)
-        for node in nodes
-        for hit in index.related(node, k, meeting_weight=weight)
-    ]
-
-
 def test_intervals_leave_room_for_what_walks_may_still_meet(
     make_graph: MakeGraph, tmp_path: Path
 ) -> None:
@@ -453,9 +423,7 @@ def test_the_command_line_takes_files_names_and_expressions(
     ):
         assert main(["related", index, LINKED, "--format", "json", *more]) == 0
         told = json.loads(capsys.readouterr().out)
-        assert [tuple(hit.values()) for hit in told["hits"]] == [
-            *map(tuple, found.related(LINKED, meeting_weight=by))
-        ]
+        assert listed(told) == found.related(LINKED, meeting_weight=by)
     assert main(["similarity", index, LINKED, "4", "--meeting-weight", "hitting"]) == 0
     said = capsys.readouterr().out
     mean = (1 - found.similarity(LINKED, "4", meeting_weight="hitting").score) * 4

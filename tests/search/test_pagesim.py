@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import cocite
-from cocite import Graph, Hit, Index
+from cocite import Graph, Index
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, transpose
@@ -398,20 +398,6 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return cocite.ingest(folder / "l.tsv", folder / "g", **options)
 
 
-@pytest.mark.parametrize("direction", ["in", "out", "both"])
-def test_related_is_similarity_sorted(graph: Graph, tmp_path: Path, direction: str) -> None:
-    index = build(graph, tmp_path / "i", direction=direction)
-    for node in ("n3", "n77", "n250", "n399", "alone"):
-        everyone = [Hit(name, *index.similarity(node, name)) for name in index.nodes]
-        ranked = sorted(enumerate(everyone), key=lambda pair: (-pair[1].score, pair[0]))
-        expected = [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
-        assert index.related(node, 10**6) == expected
-        assert index.related(node, 7) == expected[:7]
-        for hit in expected[:40]:
-            assert index.similarity(hit.node, node)[:2] == (hit.score, hit.stderr)
-            assert hit in index.related(node, 100, min_score=hit.score)
-
-
 def test_a_node_without_links_holds_its_own_score_only(graph: Graph, tmp_path: Path) -> None:
     index = build(graph, tmp_path / "i")
     scores = power_scores(scan_of(in_links(graph)), graph.out_degrees, 0.85)
@@ -520,18 +506,6 @@ def test_with_little_memory_links_are_streamed(make_graph: MakeGraph) -> None:
         Large(100 * nodes + (25 << 20) - 1).fit  # noqa: B018
 
 
-def test_an_interrupted_build_begins_again(graph: Graph, tmp_path: Path) -> None:
-    def stop(done: int, total: int) -> None:
-        if done > 0:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        build(graph, tmp_path / "x", progress=stop)
-    build(graph, tmp_path / "x")
-    build(graph, tmp_path / "y")
-    assert content(tmp_path / "x") == content(tmp_path / "y")
-
-
 def test_progress_counts_nodes_up_to_all(graph: Graph, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     build(graph, tmp_path / "i", direction="both", progress=lambda *at: seen.append(at))
@@ -551,14 +525,6 @@ def test_the_size_is_known_beforehand(make_graph: MakeGraph, tmp_path: Path) -> 
     assert estimate.seconds > 0
 
 
-def test_an_opened_index_answers_as_the_one_that_was_built(graph: Graph, tmp_path: Path) -> None:
-    built = build(graph, tmp_path / "i", radius=2, decay=0.7, threshold=0.001, damping=0.5)
-    again = cocite.open(tmp_path / "i")
-    assert again.settings == {"radius": 2, "decay": 0.7, "threshold": 0.001, "damping": 0.5}
-    assert again.samples is None
-    assert again.related("n77") == built.related("n77") != []
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -576,11 +542,6 @@ def test_wrong_options_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         build(graph, tmp_path / "x", **options)
-
-
-def test_a_decay_cannot_be_chosen_when_asking(graph: Graph, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="takes decay when building its index"):
-        build(graph, tmp_path / "i").related("n77", decay=0.3)
 
 
 def test_too_little_memory_names_what_is_needed(graph: Graph, tmp_path: Path) -> None:

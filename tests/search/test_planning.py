@@ -21,7 +21,7 @@ from cocite.index.parts import ShardedPart
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
 from cocite.search.intervals import half_width
-from cocite.search.plan.plan import (
+from cocite.search.plan import (
     PROMISES,
     Costs,
     expected_error,

@@ -149,7 +149,7 @@ def _packed(content: bytes) -> None:
     from cocite.constants import UNFINISHED
     from cocite.index.layouts.trees.build import packed_blob
     from cocite.index.layouts.trees.format import PackedFormat
-    from cocite.kernels import runs, runs_lookup, trees_batch
+    from cocite.kernels import runs, runs_lookup
 
     chance, nodes = random.Random(content), 70
     member = np.roll(np.arange(nodes, dtype=np.uint32), chance.randrange(nodes))[:66]
@@ -179,12 +179,6 @@ def _packed(content: bytes) -> None:
         while runs_lookup.answer(*asked)[0] == UNFINISHED:
             pass
         changes[:], marks[:], flat[:] = 0, 0, 0
-    sums, totals = np.zeros((nodes, 2), np.uint64), np.zeros((nodes, 2))
-    best = np.empty((nodes, 5), np.uint32), np.empty((nodes, 5, 2))
-    who = np.empty(0, np.bool_), np.empty(0, np.uint32)
-    room = sums, used, totals, np.zeros(2 * nodes + 1, np.uint32)
-    every = np.arange(nodes, dtype=np.uint32)
-    trees_batch.related_many(table, weights, every, 1.0, who, room, *best)
 
 
 @cache

@@ -67,7 +67,7 @@ from cocite.io.readers.contract import split
 from cocite.options.core import accepts
 from cocite.options.evaluate import TuneOptions
 from cocite.resources import format_time
-from cocite.search.plan.plan import parse_time
+from cocite.search.plan import parse_time
 from cocite.storage import Building, check_file, disk
 
 if TYPE_CHECKING:

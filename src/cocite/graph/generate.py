@@ -36,8 +36,9 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES
-from cocite.graph.graph import MAX_NODES, Graph
+from cocite.graph.graph import Graph
 from cocite.graph.name_files import TextPiece, write_text_names
+from cocite.graph.names import MAX_NODES
 from cocite.io.readers.contract import Progress, no_progress
 from cocite.storage import (
     ArrayWriter,

@@ -49,7 +49,7 @@ from cocite.graph.name_files import (
     take_name_files,
     take_title_files,
 )
-from cocite.graph.names import Names, checked_id
+from cocite.graph.names import MAX_NODES, Names, checked_id
 from cocite.storage import Access, DeclaredFiles, Facts, Scratch, Store, evict
 
 if TYPE_CHECKING:
@@ -60,8 +60,6 @@ _PIECE = 1 << 17
 """Nodes or links that are looked at, and in memory, at a time."""
 _LARGEST_SUM = 1e300
 _FILES = {OFFSETS: "<u8[n + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[n]", WEIGHTS: "<f4[m]"}
-MAX_NODES = 2**32 - 1
-"""Ids are uint32, and the last of those means none."""
 
 
 @dataclass(frozen=True)
@@ -497,20 +495,12 @@ class NamesAndOne(Names):
         """The same, with the names as they are stored."""
         return NamesAndOne(self._names.stored, self._own)
 
-    def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
-        """The ids of all nodes of the graph whose names begin with ``prefix``, ascending."""
-        return self._names.with_prefix(prefix)
-
-    def complete(self, prefix: str, limit: int = 10, but: str | None = None) -> list[str]:
-        """The first ``limit`` names of the graph that begin with ``prefix``, in their order."""
-        return self._names.complete(prefix, limit, but)
-
     def evict(self) -> None:
         """Give back the memory of the files."""
         self._names.evict()
 
-    def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
-        return self._names._first_with_prefix(prefix, limit, but)
+    def _with_prefix(self, prefix: str) -> NDArray[Any]:
+        return self._names._with_prefix(prefix)
 
     def similar(self, name: str, limit: int) -> list[str]:
         """Names of the graph that are spelt most like one."""

@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links, rows_fault
-from cocite.graph.graph import MAX_NODES, Graph, GraphInfo, Hub
+from cocite.graph.graph import Graph, GraphInfo, Hub
 from cocite.graph.name_files import NAME_KINDS, sides_text, take_name_files, take_title_files
+from cocite.graph.names import MAX_NODES
 from cocite.graph.sides import Sides
 from cocite.results import Document
 from cocite.storage import DeclaredFiles, Facts, Manifest, Store, evict, kind_of

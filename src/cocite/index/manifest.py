@@ -21,8 +21,8 @@ import numpy as np
 from cocite.engine.diagonal import LIMITS, Diagonal, SweepReport
 from cocite.errors import Damaged, UsageError
 from cocite.graph.blocks import Links
-from cocite.graph.graph import MAX_NODES
 from cocite.graph.name_files import NAME_KINDS, sides_text, take_name_files, take_title_files
+from cocite.graph.names import MAX_NODES
 from cocite.index.layouts.contract import SHARD, PartPlan, shard_number
 from cocite.index.layouts.reader import format_of, is_sampled, sampled_format
 from cocite.index.layouts.snapshots import SINCE, Snapshot, snapshots_of
@@ -46,7 +46,7 @@ from cocite.measures import (
     WholeSettings,
     find_measure,
 )
-from cocite.measures.blend import overall_direction
+from cocite.measures.measure import overall_direction
 from cocite.resources import Resources
 from cocite.storage import ArrayWriter, DeclaredFiles, Entry, Facts, Journal, Manifest
 

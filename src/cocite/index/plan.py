@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS, NO_LINKS, checked_direction
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.part import StoredPart
@@ -41,12 +40,12 @@ from cocite.measures import (
     WholeSettings,
     find_measure,
 )
-from cocite.measures.blend import PREFIX, overall_direction
+from cocite.measures.measure import PREFIX, overall_direction
 from cocite.measures.meeting_weight import heeds_decay, numbers_in, sampled, weights_of
-from cocite.measures.tfidf import SHARE, TFIDF
 from cocite.storage import Facts
 
 if TYPE_CHECKING:
+    from cocite.graph import Graph
     from cocite.options.build import MeasureOptions
 
 ASKS = "asks"
@@ -350,6 +349,8 @@ def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
                 "with --texts (texts=...)"
             )
         return measure
+    from cocite.measures.tfidf import SHARE, TFIDF
+
     if measure.name.startswith(PREFIX):
         raise UsageError(
             f"{measure.name} has no share of text: write it down there, such as "

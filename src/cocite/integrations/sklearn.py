@@ -43,7 +43,6 @@ else:
 
 
 MODES = ("distance", "connectivity", "similarity")
-_PIECE = 256
 _SLACK = 1e-9
 """Scores are rounded to 12 decimals; what is above 1 by more than this is no rounding."""
 
@@ -256,18 +255,10 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 yield (-1, *self._of_new(index, rows[[row]], count))
             return
         question = Question(index, count)
-        step = _PIECE if question.together else 1
-        pieces = [
-            np.arange(low, min(low + step, self.n_samples_fit_), dtype=np.uint32)
-            for low in range(0, self.n_samples_fit_, step)
-        ]
-        node = 0
-        for found in in_order([question.answer] * min(index.means.threads, len(pieces)), pieces):
-            ends = np.cumsum(found.counts)
-            for begin, end in zip(ends - found.counts, ends, strict=True):
-                scores = np.ascontiguousarray(found.numbers[begin:end, 0])
-                yield node, found.ids[begin:end].astype(np.int64), scores
-                node += 1
+        nodes = range(self.n_samples_fit_)
+        workers = [question.answer] * min(index.means.threads, len(nodes))
+        for node, found in enumerate(in_order(workers, nodes)):
+            yield node, found.ids.astype(np.int64), np.ascontiguousarray(found.numbers[:, 0])
 
     def _of_new(
         self, index: Index, row: Any, count: int
@@ -277,7 +268,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             return np.empty(0, np.int64), np.empty(0)
         weights = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
         draft = index.with_draft(weights if index.stored.weighted else list(weights))
-        found = Question(draft, count).answer(np.array([self.n_samples_fit_], np.uint32))
+        found = Question(draft, count).answer(self.n_samples_fit_)
         return found.ids.astype(np.int64), np.ascontiguousarray(found.numbers[:, 0])
 
     def _separate(self, near: NDArray[np.int64], own: int, count: int) -> NDArray[np.int64]:

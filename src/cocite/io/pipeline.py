@@ -129,12 +129,12 @@ def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
 
 def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
     """See that some input does what is asked for."""
-    if options.pages.listed and not any(each.restricts for each in readers):
+    if options.pages and not any(each.restricts for each in readers):
         raise UsageError(
             "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
             "is none in the input"
         )
-    if options.pages.fetch and not any(each.fetches for each in readers):
+    if options.fetch and not any(each.fetches for each in readers):
         raise UsageError(
             "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs, and there is "
             "none in the input"
@@ -232,7 +232,7 @@ def _store_inputs(
         if options.normalize_urls:
             progress("normalizing URLs", 0, 0)
             which = f"regexp_matches(name, {literal(IS_WEB)})"
-            more["normalized_urls"] = tables.rename(options.called, which).names
+            more["normalized_urls"], _ = tables.rename(options.called, which)
         if request.excluded is not None:
             tables.leave_out(list(map(options.called, request.excluded)))
         facts, files = store_links(directory, tables, options, progress)

@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 
 from cocite.errors import ResourceError
-from cocite.extras import install_command
 from cocite.kernels._signature import (
     NUMBERS,
     Array,
@@ -103,6 +102,8 @@ def library() -> ctypes.CDLL:
         note_own_memory()
         found = ctypes.CDLL(str(path))
     except OSError as error:
+        from cocite.extras import install_command
+
         raise ResourceError(
             f"the compiled kernels cannot be loaded: {error}. Install a wheel, or build them in "
             "a clone: pip install . ; or have Numba compile them when they are called: "

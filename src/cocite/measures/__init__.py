@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from importlib import import_module
 
 from cocite.errors import UsageError
-from cocite.measures.blend import PREFIX, parse_blend
-from cocite.measures.cocitation import COCITATION, COUPLING
-from cocite.measures.companion import COMPANION
-from cocite.measures.default import NEIGHBOURHOOD
-from cocite.measures.measure import Component, Measure
+from cocite.measures.measure import PREFIX, Component, Measure
 from cocite.measures.meeting_weight import MEETING_WEIGHT, AskValue, By
-from cocite.measures.pagesim import PAGESIM
-from cocite.measures.ppr import PPR, PPR_SYMMETRIC
-from cocite.measures.prank import PRANK
-from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.settings import (
     DECAY,
     HUBS,
@@ -26,10 +20,6 @@ from cocite.measures.settings import (
     Setting,
     WholeSettings,
 )
-from cocite.measures.simrank import COMPACT_SIMRANK, SIMRANK
-from cocite.measures.snn import SNN
-from cocite.measures.tfidf import TFIDF
-from cocite.measures.xjaccard import XJACCARD
 from cocite.options.core import Value
 
 __all__ = [
@@ -53,28 +43,44 @@ __all__ = [
     "find_measure",
 ]
 
-DEFAULT = NEIGHBOURHOOD.name
+DEFAULT = "neighbourhood"
 """The measure of an index for which none is chosen."""
 
-MEASURES: dict[str, Measure] = {
-    measure.name: measure
-    for measure in (
-        NEIGHBOURHOOD,
-        PSIMRANK,
-        SIMRANK,
-        PRANK,
-        COMPACT_SIMRANK,
-        XJACCARD,
-        PAGESIM,
-        COCITATION,
-        COUPLING,
-        SNN,
-        PPR_SYMMETRIC,
-        PPR,
-        COMPANION,
-        TFIDF,
-    )
+_HOMES = {
+    DEFAULT: "default:NEIGHBOURHOOD",
+    "psimrank": "psimrank:PSIMRANK",
+    "simrank": "simrank:SIMRANK",
+    "prank": "prank:PRANK",
+    "compact-simrank": "simrank:COMPACT_SIMRANK",
+    "xjaccard": "xjaccard:XJACCARD",
+    "pagesim": "pagesim:PAGESIM",
+    "cocitation": "cocitation:COCITATION",
+    "coupling": "cocitation:COUPLING",
+    "snn": "snn:SNN",
+    "ppr-symmetric": "ppr:PPR_SYMMETRIC",
+    "ppr": "ppr:PPR",
+    "companion": "companion:COMPANION",
+    "tfidf": "tfidf:TFIDF",
 }
+"""The file of each measure, and what it is called there."""
+
+
+class _Measures(Mapping[str, Measure]):
+    """The measures by name. Each file is imported when its measure is first used."""
+
+    def __getitem__(self, name: str) -> Measure:
+        module, _, called = _HOMES[name].partition(":")
+        found: Measure = getattr(import_module(f"{__name__}.{module}"), called)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HOMES)
+
+    def __len__(self) -> int:
+        return len(_HOMES)
+
+
+MEASURES: Mapping[str, Measure] = _Measures()
 
 
 def find_measure(name: str) -> Measure:
@@ -83,6 +89,8 @@ def find_measure(name: str) -> Measure:
     Raises :class:`~cocite.errors.UsageError`.
     """
     if name.startswith(PREFIX):
+        from cocite.measures.blend import parse_blend
+
         return parse_blend(name, MEASURES)
     called = name.strip().lower().replace("_", "-")
     try:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -29,11 +29,16 @@ import numpy as np
 from cocite.constants import added
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS, NO_LINKS
-from cocite.measures.measure import Component, Measure, Takes
+from cocite.measures.measure import (
+    PREFIX,
+    Component,
+    Measure,
+    Takes,
+    overall_direction,
+)
 from cocite.measures.settings import PartSettings, Setting
 from cocite.options.core import Value
 
-PREFIX = "blend:"
 _TERM = re.compile(
     r"(?:(?P<share>\d+(?:\.\d*)?|\.\d+)\*)?(?P<name>[a-z][a-z-]*)(?:\((?P<own>[^()]*)\))?"
 )
@@ -71,14 +76,6 @@ def parse_blend(text: str, measures: Mapping[str, Measure]) -> Measure:
     blend = _blend(PREFIX + "+".join(written), tuple(parts))
     lenient = all(measure.weighted or measure.lenient or measure.texts for measure in tops)
     return replace(blend, lenient=lenient and any(measure.lenient for measure in tops))
-
-
-def overall_direction(ways: Set[str]) -> str:
-    """The direction of a whole whose components have these: theirs, if they agree, and ``mixed`` if
-    not. One that takes links either way has nothing to agree on, and one that looks at none either.
-    """
-    found = ways - {"any", NO_LINKS} or ways - {NO_LINKS} or ways
-    return next(iter(found)) if len(found) == 1 else "mixed"
 
 
 def _blend(name: str, parts: tuple[Component, ...]) -> Measure:

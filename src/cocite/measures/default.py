@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cocite.measures.blend import PREFIX, parse_blend
+from cocite.measures.blend import parse_blend
+from cocite.measures.measure import PREFIX
 from cocite.measures.ppr import PPR_SYMMETRIC
 from cocite.measures.snn import SNN
 

@@ -7,7 +7,7 @@ the business of the layout that holds a measure's index.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,6 +20,9 @@ from cocite.options.core import Value
 
 Takes = tuple[Setting[Value], ...]
 """The settings that a measure takes at one time."""
+
+PREFIX = "blend:"
+"""How the name of a blend begins (``measures/blend.py``)."""
 
 
 class Choice(Protocol):
@@ -207,3 +210,11 @@ class Component:
     def free(self, settings: Takes) -> Takes:
         """Those of its ``settings`` that are not fixed."""
         return tuple(setting for setting in settings if setting not in self.fixed)
+
+
+def overall_direction(ways: Set[str]) -> str:
+    """The direction of a whole whose components have these: theirs, if they agree, and ``mixed`` if
+    not. One that takes links either way has nothing to agree on, and one that looks at none either.
+    """
+    found = ways - {"any", NO_LINKS} or ways - {NO_LINKS} or ways
+    return next(iter(found)) if len(found) == 1 else "mixed"

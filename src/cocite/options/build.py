@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cocite.options.common import CLI, PYTHON
-from cocite.options.core import NodeNames, Options, option
+from cocite.options.core import CLI, PYTHON, NodeNames, Options, option
 from cocite.options.query import DEFAULT_K
 from cocite.options.source import DIRECTION_NAMES
 

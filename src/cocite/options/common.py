@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 from cocite.options.core import Options, option
 
-CLI = frozenset({"cli"})
-PYTHON = frozenset({"python"})
-
 
 @dataclass(frozen=True)
 class OutputOptions(Options):

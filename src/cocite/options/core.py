@@ -29,6 +29,8 @@ from typing import Any, Generic, Self, TypeVar
 from cocite.errors import UsageError
 
 Value = bool | int | float | str
+CLI = frozenset({"cli"})
+PYTHON = frozenset({"python"})
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 

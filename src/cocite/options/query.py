@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cocite.options.common import CLI
-from cocite.options.core import NodeNames, Options, option
+from cocite.options.core import CLI, NodeNames, Options, option
 
 AGGREGATES = ("mean", "min")
 ORDERS = ("score", "score*pagerank", "pagerank")
 INTERVALS = ("betting", "bernstein", "hoeffding")
-_ORDERING = ("order", "candidates", "ranks")
 DEFAULT_ORDER = "score"
 DEFAULT_AGGREGATE = "mean"
 DEFAULT_INTERVAL = "betting"
@@ -51,6 +49,9 @@ class ScoreOptions(Options):
         DEFAULT_CONFIDENCE,
         "How surely low to high holds the true score: the probability of it.",
         label="confidence of intervals",
+        low=0,
+        high=1,
+        open=True,
     )
     interval: str = option(
         "betting",
@@ -76,11 +77,15 @@ class ScoreOptions(Options):
 
 @dataclass(frozen=True)
 class FilterOptions(Options):
-    """Which nodes may be hits, and what comes first."""
+    """Which nodes may be hits: every field is a filter."""
 
     min_score: float = option(0.0, "Leave out hits with a lower score.", low=0, label="least score")
     min_confidence: float | None = option(
-        None, "List only hits above --min-score, with this probability, such as 0.95."
+        None,
+        "List only hits above --min-score, with this probability, such as 0.95.",
+        low=0,
+        high=1,
+        open=True,
     )
     prefix: str | None = option(
         None,
@@ -109,6 +114,17 @@ class FilterOptions(Options):
         flag="--exclude-same-site",
         label="other sites only",
     )
+
+    @property
+    def filters(self) -> bool:
+        """Whether something decides which nodes may be hits."""
+        return not self.changed().keys().isdisjoint(FilterOptions.declared())
+
+
+@dataclass(frozen=True)
+class OrderOptions(Options):
+    """What comes first."""
+
     order: str = option(
         "score",
         "What comes first. The orders by PageRank take the best by score, see --candidates.",
@@ -130,15 +146,6 @@ class FilterOptions(Options):
         unset="computed from the graph, which takes seconds for some million links",
         fronts=frozenset({"cli", "python"}),
     )
-
-    @property
-    def filters(self) -> bool:
-        """Whether something decides which nodes may be hits."""
-        return not self.changed().keys().isdisjoint(FILTERS)
-
-
-FILTERS = tuple(each for each in FilterOptions.declared() if each not in _ORDERING)
-"""What decides which nodes may be hits."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +171,7 @@ class ListOptions(Options):
 
 
 @dataclass(frozen=True)
-class QueryOptions(ScoreOptions, FilterOptions, ListOptions):
+class QueryOptions(ScoreOptions, OrderOptions, FilterOptions, ListOptions):
     """What a question for the nodes most related to one, or to several, takes."""
 
 

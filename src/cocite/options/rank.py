@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cocite.options.common import CLI
-from cocite.options.core import Options, option
+from cocite.options.core import CLI, Options, option
 
 PRECISIONS = ("double", "single")
 DANGLING = ("spread", "uniform", "remove")

@@ -1,26 +1,16 @@
 """The cache of links: what is made of files of links, and indexes of stored graphs.
 
-    ~/.cache/cocite/links/        or $XDG_CACHE_HOME/cocite/links; cocite-UID/links in the
-                                  temporary directory if there is neither
+    ~/.cache/cocite/links/        or $XDG_CACHE_HOME/cocite/links, or in the temporary directory
         links.tsv-0f3a.../        an *entry*: one source, read in one way
             entry.json            the source, its fingerprint, which indexes are complete
             graph/                as ``ingest`` makes it; a stored graph is not copied
-            index/                as ``build`` makes it, of the default measure
-            index-9c1d.../        of another measure, or with other settings
+            index/, index-9c1d.../    as ``build`` makes them: the default, and others
 
-An entry is used only if this user made it for this very content:
-
-* This user owns the folder, and nobody else can write to it or to the folders that lead to it.
-* The fingerprint is equal: xxhash of the content (all of it up to 64 MB, sampled blocks beyond),
-  and size, times of change and inode of every file.
-
-The cache is the user's own, and never beside the source: a folder that came with a file is no
-entry. ``entry.json`` names nothing that is read. Paths come from the command alone; a changed file
-is read again, and titles named earlier are then to be named again.
-
-Graph and index are published by one rename each, and ``entry.json`` is cleared before they change,
-so an interruption leaves nothing half-written. Missing and truncated files are made again. The
-process that reads a changed byte evicts the entry (:func:`evict`).
+An entry is used only if this user owns it, nobody else can write to it or to the folders that lead
+to it, and the fingerprint of the source is equal: size, times of change and inode of every file,
+and the first 64 MB of their content. ``entry.json`` names nothing that is read. Graph and index are
+published by one rename each, and ``entry.json`` is cleared before they change, so an interruption
+leaves nothing half-written.
 
 Cost: reading up to 64 MB of the source per question, at some GB/s.
 """
@@ -38,6 +28,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,9 +49,8 @@ if TYPE_CHECKING:
 
 
 INDEX, ENTRY = "index", "entry.json"
-_ALL, _BLOCKS, _BLOCK = 64 << 20, 64, 1 << 16
-"""Bytes of content that are hashed whole; beyond that so many blocks of so many bytes."""
-_READ = 1 << 20
+_HASHED, _READ = 64 << 20, 1 << 20
+"""Bytes of content that are hashed, the first ones of all files; and read at a time."""
 _log = logging.getLogger("cocite")
 
 Progress = Callable[[str, int, int], None]
@@ -122,18 +112,18 @@ def find_or_make(
     Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
     the source changes while it is read.
     """
-    work = _Work(source, dict(reading or {}), tuple(titles), options, index, threads, memory)
+    means = {"threads": threads, "memory": memory}
+    work = _Work(source, dict(reading or {}), tuple(titles), options, index, means)
     folder, why = work.place() if cache else (None, "")
-    if folder is not None:
-        if not why and work.is_complete(folder):
+    if folder is not None and not why:
+        if work.is_complete(folder):
             return work.entry(folder)
-        if not why:
-            with _claimed(folder, progress) as why:
-                if not why:
-                    made = not work.is_complete(folder)  # another process may have made it
-                    if made:
-                        work.make(folder, progress)
-                    return work.entry(folder, made)
+        with _claimed(folder, progress) as why:
+            if not why:
+                made = not work.is_complete(folder)  # another process may have made it
+                if made:
+                    work.make(folder, progress)
+                return work.entry(folder, made)
     temporary = tempfile.TemporaryDirectory(prefix="cocite-")
     try:
         work.make(Path(temporary.name), progress)
@@ -194,24 +184,31 @@ def clear_cache() -> list[tuple[str, int]]:
 # -- one source, read in one way --------------------------------------------------------------
 
 
+@dataclass
 class _Work:
     """What is to be found or made, and of what."""
 
-    def __init__(
-        self,
-        source: str,
-        reading: dict[str, Any],
-        titles: tuple[str, ...],
-        options: BuildOptions | None,
-        index: bool,
-        threads: int | None,
-        memory: str | int | None,
-    ) -> None:
-        self.source, self.reading, self.titles = source, reading, titles
-        self.stored = kind_of(source) == "graph"
-        self.options, self.name = options, (INDEX if options is None else _name_of(options))
-        self.index, self.means = index, {"threads": threads, "memory": memory}
-        self.files = _files_of(source)
+    source: str
+    reading: dict[str, Any]
+    titles: tuple[str, ...]
+    options: BuildOptions | None
+    index: bool
+    means: dict[str, Any]
+
+    @cached_property
+    def stored(self) -> bool:
+        """Whether the source is a stored graph."""
+        return kind_of(self.source) == "graph"
+
+    @cached_property
+    def files(self) -> list[str]:
+        """What the source is read from."""
+        return _files_of(self.source)
+
+    @cached_property
+    def name(self) -> str:
+        """What the index is called in its entry."""
+        return INDEX if self.options is None else _name_of(self.options)
 
     def place(self) -> tuple[Path | None, str]:
         """The folder of the entry, None if there can be none; why it is not safe, in words."""
@@ -242,15 +239,17 @@ class _Work:
     def is_complete(self, folder: Path) -> bool:
         """Whether the graph is of the source as it is now, and the index is there."""
         found = _read(folder)
-        return (
-            self._is_current(found, folder)
-            and not (self.titles and found.get("titles") != _titles(self.titles))
-            and (not self.index or self.name in _complete(found))
-            and (not self.index or _opens(folder / self.name, "index"))
+        if not self._is_current(found, folder):
+            return False
+        return not self.index or (
+            self.name in _complete(found) and _opens(folder / self.name, "index")
         )
 
     def _is_current(self, found: Mapping[str, Any], folder: Path) -> bool:
+        """Whether the graph is of the source, and of the titles that are named, as they are now."""
         if not found or (not self.stored and not _opens(folder / "graph", "graph")):
+            return False
+        if self.titles and found.get("titles") != _titles(self.titles):
             return False
         return all(found.get(key) == value for key, value in self.state().items())
 
@@ -265,8 +264,7 @@ class _Work:
         """Make what is missing in a folder of this user's alone."""
         found, now = _read(folder), self.state() if self.files else {}
         anew = not (self.files and self._is_current(found, folder))
-        if anew or (self.titles and found.get("titles") != _titles(self.titles)):
-            anew = True
+        if anew:
             self._ingest(folder, found, now, progress)
             found = _read(folder)
         if self.index:
@@ -318,7 +316,7 @@ class _Work:
         options = self.options or BuildOptions.checked(DEFAULT)
         graph = Graph.open(self.entry(folder).graph)
         graph.check()
-        means = Resources.checked(**self.means)  # type: ignore[arg-type]
+        means = Resources.checked(**self.means)
         place = folder / self.name
         with IndexBuild(graph, place, options, means, overwrite=True, restart=restart) as work:
             stage = "indexing" if options.samples is None else "sampling"
@@ -401,45 +399,23 @@ def _with_wal(file: str) -> list[str]:
 
 
 def _fingerprint(files: Sequence[str]) -> str:
-    """A digest of the content of files, and of what their folders say of them."""
-    files = [os.path.abspath(name) for name in files]
-    digest, sizes = xxhash.xxh3_128(), []
-    for name in files:
+    """A digest of what the folders of some files say of them, and of their first bytes."""
+    digest, left = xxhash.xxh3_128(), _HASHED
+    for name in map(os.path.abspath, files):
         try:
             found = os.stat(name)
         except OSError as error:
             digest.update(f"{name}\0{error.errno}\0".encode(errors="surrogateescape"))
-            sizes.append(0)
             continue
         facts = found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev
         digest.update(f"{name}\0{facts}\0".encode(errors="surrogateescape"))
-        sizes.append(found.st_size if stat.S_ISREG(found.st_mode) else 0)
-    total = sum(sizes)
-    if total <= _ALL:
-        parts = [(name, 0, size) for name, size in zip(files, sizes, strict=True) if size]
-    else:
-        parts = list(_sampled(files, sizes, total))
-    for name, begin, size in parts:
+        if not stat.S_ISREG(found.st_mode):
+            continue
         with suppress(OSError), open(name, "rb") as file:
-            file.seek(begin)
-            left = size
             while left > 0 and (block := file.read(min(left, _READ))):
                 digest.update(block)
                 left -= len(block)
     return digest.hexdigest()
-
-
-def _sampled(
-    files: Sequence[str], sizes: Sequence[int], total: int
-) -> Iterator[tuple[str, int, int]]:
-    """Blocks at equal distances of all files one behind the other: file, begin, size."""
-    wanted = [number * (total - _BLOCK) // (_BLOCKS - 1) for number in range(_BLOCKS)]
-    ends = list(itertools.accumulate(sizes))
-    at = 0
-    for place in wanted:
-        while ends[at] <= place:
-            at += 1
-        yield files[at], place - ends[at] + sizes[at], _BLOCK
 
 
 def _titles(named: Sequence[str]) -> list[list[str]]:

@@ -40,7 +40,7 @@ class Explainer:
     ) -> Why:
         """Return the best ``k`` reasons of a pair."""
         scorer, given = self._scorer, self._graph if graph is None else graph
-        (score,), _ = scorer.pair(*pair, settings)
+        score, _ = scorer.pair(*pair, settings)
         graphs = find_graphs(scorer.stored, self._resources, given)
         return explained(
             scorer.stored, scorer.reading(settings), pair, score, int(k), settings, graphs

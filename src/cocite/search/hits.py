@@ -1,21 +1,12 @@
 """Answers as lists that are also tables: for pandas, polars, Arrow, files, databases and notebooks.
 
-A list of hits has the columns rank, from 1 on, and the fields of a hit. It knows how many of its
-first ranks are certain, and finds that out when it is asked. In a notebook it is shown
-with a bar a score, and a line across its end for the interval, if there is one. All bars have one
-scale, from 0 to the largest upper end.
-
-Scores as users see them, and how they are made of a part's estimates.
-
     score  = sum over parts of weight * score of the part
     stderr = sqrt(sum over parts of weight**2 * variance of the part's mean)
 
 Parts are estimated from independent samples, so their variances add. A score is rounded to 12
-decimals, and what is rounded is what is sorted and compared. The standard error is that of the mean
-over samples: 0 for an exact score, nan where there is a single sample. It says nothing of what a
-definition leaves out, such as cutting walks at ``length`` steps, at most decay**(length + 1); the
-interval has room for that. Where meetings are rare it is no basis of a z-test either: few samples
-decide it, and it is small or 0 just where none of them met. Take the interval.
+decimals, and what is rounded is what is sorted and compared. The standard error is 0 for an exact
+score and nan for a single sample. Where meetings are rare it is no basis of a z-test: few samples
+decide it. It leaves out walks longer than ``length``; the interval has room for them.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (Definition 4).
 """
@@ -85,10 +76,9 @@ class Hit(_Hit):
         return hit
 
 
-def scores_of(best: NDArray[np.float64]) -> tuple[list[float], list[float]]:
-    """Scores and standard errors from float64[h, 2]: grains, rounded, and variances."""
-    errors: list[float] = np.sqrt(best[:, 1]).round(12).tolist()
-    return (best[:, 0] / GRAINS).tolist(), errors
+def scores_of(best: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return scores and standard errors from float64[h, 2]: grains, rounded, and variances."""
+    return best[:, 0] / GRAINS, np.sqrt(best[:, 1]).round(12)
 
 
 # -- tables ------------------------------------------------------------------------------

@@ -34,21 +34,21 @@ from cocite.options.query import (
     ScoreOptions,
 )
 from cocite.resources import Resources, checked_threads
-from cocite.search.explainer import Why, WhyTogether
 from cocite.search.filters import Filter
 from cocite.search.hits import Hit, HitLists, Hits, Score
-from cocite.search.intervals import ListDraws, checked_confidence
-from cocite.search.query import Query, RanksLike, check_number, checked_aggregate
+from cocite.search.intervals import ListDraws
+from cocite.search.lister import Query, RanksLike, checked_option
 from cocite.search.scorer import Scorer
 from cocite.search.searcher import Searcher
-from cocite.search.source import GivenGraph
 
 if TYPE_CHECKING:
     from cocite.search.batch.run import BatchReport
+    from cocite.search.explainer import Why, WhyTogether
     from cocite.search.pairs import Progress, Similarities
     from cocite.search.refine.candidates import Refiner
     from cocite.search.related_graph import RelatedGraph
     from cocite.search.remote.index import Answered, RemoteShards
+    from cocite.search.source import GivenGraph
     from cocite.search.unseen import LinksLike, UnseenNode
 
 
@@ -233,27 +233,13 @@ class Index:
             takes when asking, such as ``decay=0.6`` or ``meeting_weight="t <= 3"``, as for
             :meth:`similarity`.
         {options}
-
-        Returns
-        -------
-        Hits
-            A list of :class:`Hit`, by score descending, then by node id ascending, or in the
-            ``order`` given; nodes whose score is 0 are never hits. And a table: ``to_pandas()``,
-            ``to_polars()``, ``to_arrow()``.
-
-        Raises
-        ------
-        UnknownNode
-            If no node has the name.
-        UsageError
-            For a value that is not allowed.
         """
         options = QueryOptions.of(options, given)
-        query = Query.checked(k, options)
         searcher = self.now
-        checked, nodes = searcher.stored.ask_settings(options.settings), searcher.ids_of(node)
+        checked = searcher.stored.ask_settings(options.settings)
+        level = searcher.level(checked, options, options.min_confidence)
+        query, nodes = Query.checked(k, options, level), searcher.ids_of(node)
         chosen = Filter.checked(self.nodes, nodes, options)
-        query.level = searcher.level(checked, options, options.min_confidence)
         if self.remote is not None:
             searcher = self.for_related(node)._searcher
 
@@ -261,7 +247,7 @@ class Index:
             return searcher.attempt(lambda s: s.intervals.certain_ranks(draws, confidence, bound))
 
         def question(now: Searcher) -> Hits:
-            refiner = now.refiner if query.level else None
+            refiner = now.refiner if level else None
             return now.lister.hits(nodes, query, chosen, checked, refiner, certain)
 
         return searcher.attempt(question)
@@ -358,28 +344,13 @@ class Index:
             scores by the evidence of the neighbors that nodes share (``measures/evidence.py``); it
             reads the graph.
         {options}
-
-        Returns
-        -------
-        Score
-            ``score``, its ``stderr``, and its interval from ``low`` to ``high``.
-
-        Raises
-        ------
-        UnknownNode
-            If no node has the name.
-        UsageError
-            For a setting that the measure does not have, or a value that is not allowed.
         """
         options = ScoreOptions.of(options, given)
         searcher = self.now
         checked = searcher.stored.ask_settings(options.settings)
-        confidence, bound = options.confidence, options.interval
-        checked_confidence(confidence, bound)
-        pair = searcher.pair_of(a, b)
-        level = searcher.level(checked, options)
+        pair, level = searcher.pair_of(a, b), searcher.level(checked, options)
         searcher = self.for_similarity(a, b)._searcher
-        return searcher.attempt(lambda now: now.score(pair, checked, level, confidence, bound))
+        return searcher.attempt(lambda now: now.score(pair, checked, level, options))
 
     def similarities(
         self,
@@ -413,21 +384,21 @@ class Index:
         count = self.means.threads if threads is None else checked_threads(threads)
         searcher, options = self.now, ScoreOptions.of(options, given)
         checked = searcher.stored.ask_settings(options.settings)
-        confidence, bound = options.confidence, options.interval
-        checked_confidence(confidence, bound)
         level = searcher.level(checked, options)
 
         def question(now: Searcher) -> Any:
             def one(first: int, second: int) -> Score:
-                return now.score((first, second), checked, level, confidence, bound)
+                return now.score((first, second), checked, level, options)
 
-            by_samples = None
-            if not (level and now.refiner):
-                by_samples = partial(
-                    now.intervals.of_pairs, settings=checked, confidence=confidence, bound=bound
-                )
-            blocks = now.scorer.pair_blocks(pairs[0].size, checked, count) if by_samples else 0
-            return many.scores_of_pairs(*pairs, one, by_samples, blocks, count, progress)
+            block = partial(
+                now.intervals.of_pairs,
+                settings=checked,
+                confidence=options.confidence,
+                bound=options.interval,
+            )
+            single = level and now.refiner
+            blocks = 0 if single else now.scorer.pair_blocks(pairs[0].size, checked, count)
+            return many.scores_of_pairs(*pairs, one, block, blocks, count, progress)
 
         return many.Similarities(*columns, *searcher.attempt(question))
 
@@ -456,7 +427,7 @@ class Index:
         :class:`UsageError` also for a graph that is not the index's, :class:`NotAStore` if the
         graph is needed and not found, and :class:`Damaged` if graph and index do not fit.
         """
-        check_number("k", k, 1)
+        k = checked_option("k", k)
         checked = self.now.stored.ask_settings(settings)
         pair = self.now.pair_of(a, b)
         searcher = self.for_why([a], b)._searcher
@@ -482,8 +453,7 @@ class Index:
         scores; with ``least`` the node that scores least has all. Raises as :meth:`why`, and
         :class:`UsageError` if ``b`` is one of ``nodes``.
         """
-        check_number("k", k, 1)
-        checked_aggregate(aggregate)
+        k, aggregate = checked_option("k", k), checked_option("aggregate", aggregate)
         searcher = self.now
         checked, ids = searcher.stored.ask_settings(settings), searcher.ids_of(list(nodes))
         other = self.nodes.id(b)

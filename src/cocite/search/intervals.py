@@ -1,41 +1,15 @@
 """How far an estimate may be from the truth, and whether the order of two hits is certain.
 
-A score is the mean of N independent samples whose values lie in a range of width R. With
-probability ``confidence`` = 1 - failure the truth is in the interval, whatever the distribution:
+A score is the mean of N independent samples in a range of width R. With probability 1 - failure:
 
-    betting      the means against which nobody gets rich by betting on the samples, one after
-                 another (``kernels/totals.py``); by default
-    bernstein    +- sqrt(2 V log(4 / failure) / N) + 7 R log(4 / failure) / (3 (N - 1)), V being
-                 the samples' variance
-    hoeffding     +- max(1, R) sqrt(7 log(2 / failure) / (6 N)), the papers' bound, for R <= 1
+    betting      the means against which no bets on the samples, one after another, get rich
+    bernstein    +- sqrt(2 V log(4 / failure) / N) + 7 R log(4 / failure) / (3 (N - 1))
+    hoeffding    +- max(1, R) sqrt(7 log(2 / failure) / (6 N)), the papers' bound, for R <= 1
 
-All hold for any N, unlike a multiple of the standard error. For hits of wikispeedia by PSimRank,
-betting intervals are 0.46 times as wide as Bernstein's at 100 samples, and a tenth wider than 1.96
-standard errors at 1,000. They depend on the order of the samples, so
-equal scores may have slightly different ones; that of a higher confidence holds that of a lower
-one, and the score. The papers' bound is uniform over all pairs, graphs and measures, and wide.
-
-Walks are cut at ``length`` steps, SimRank and PSimRank are not: a walk that has not met by then
-may still be worth decay**(length + 1). So ``high`` is found from samples that count that much where
-walks did not meet, and the interval holds both the score as it is computed and that of walks
-without end.
-
-Samples of an index that was refreshed are of several graphs, and what is estimated is the mean of
-their means. Bets that change on the way would be wrong there: such samples are bet on with stakes
-that are all alike, whatever their order. Bernstein's inequality holds as it is.
-
-The order of two hits v and w is certain if the mean of their differences, sample by sample, is
-above 0 by the same bounds: they share their samples, so the difference often varies less than
-either. It is made of the least that v's samples may be worth and the most that w's may. Hits are
-compared from the first on and the first comparison that fails ends it, so a wrong claim needs the
-first wrong one to be made, and no failure has to be shared among them. Which hits stand next to
-each other is what the samples say, too; the failure is that of two nodes chosen beforehand.
-
-Of several query nodes combined by ``mean`` the values of each sample are averaged over the nodes:
-samples say more of a mean than of each of its scores. For ``least`` intervals come from those of
-the pairs: the least of their lower ends, and the least of their upper ends. The lower end is wrong
-only if that of the truly least pair is; the upper end if any upper end is, so these hold with a
-failure of 1 / nodes of the one allowed. The standard error is that of the pair that scores least.
+V is the variance of the samples. At 100 samples betting intervals are 0.46 times as wide as
+Bernstein's. Walks are cut at ``length`` steps; one that has not met by then may still be worth
+decay**(length + 1), which ``high`` counts, so the interval also holds the score of walks without
+end. Samples of a refreshed index have several distributions: they are bet on by equal stakes.
 
 Source: Waudby-Smith, Ramdas 2024; Maurer, Pontil 2009, theorem 4; Fogaras, Racz, *Scaling
 link-based similarity search*, 4, theorems 5 and 6.
@@ -53,10 +27,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from cocite.constants import GRAINS
 from cocite.deadline import check
-from cocite.errors import UsageError
 from cocite.index.layouts.reader import PairEvidence, SampledReader, Span
 from cocite.measures import WholeSettings
-from cocite.options.query import DEFAULT_INTERVAL, INTERVALS
+from cocite.options.query import DEFAULT_INTERVAL
 from cocite.search.hits import Score, scores_of
 from cocite.search.scorer import Ids, Nodes, Scorer
 
@@ -70,8 +43,8 @@ _ROUNDING = 4e-12
 """What sums of values may be off by, and scores, which are whole grains of 1e-12."""
 
 Floats = NDArray[np.float64]
-Ends = list[tuple[list[float], list[float]]]
-"""The lower and the upper ends of some intervals, for each confidence."""
+Ends = list[tuple[Floats, Floats]]
+"""The lower and the upper ends of some intervals, float64[h] both, for each confidence."""
 
 
 @dataclass(frozen=True)
@@ -183,40 +156,44 @@ class Intervals:
     ) -> Score:
         """Return the score of a pair, or of a node and itself, with its interval."""
         first, second = pair
-        scores, errors = self.scorer.pair(first, second, settings)
-        room, others = np.zeros((1, 2, 1)), np.array([second], np.uint32)
-        if first != second:
-            room = self._room(ListDraws((first,), others, settings), [confidence], bound)
-        room += self.scorer.certified((first,), others, settings).T
+        score, error = self.scorer.pair(first, second, settings)
+        draws = ListDraws((first,), np.array([second], np.uint32), settings)
         same = np.array([first == second])
-        low, high = self.rounded(room, np.array(scores), same, settings)
-        return Score(scores[0], errors[0], float(low[0, 0]), float(high[0, 0]))
+        ((low, high),) = self.of_list(draws, np.array([score]), [confidence], bound, same)
+        return Score(score, error, float(low[0]), float(high[0]))
 
     def of_list(
-        self, draws: ListDraws, scores: list[float], confidences: Sequence[float], bound: str
+        self,
+        draws: ListDraws,
+        scores: Floats,
+        confidences: Sequence[float],
+        bound: str,
+        same: NDArray[np.bool_] | None = None,
     ) -> Ends:
-        """Return the ends of the intervals of a list, for each confidence; none of its hits is a
-        query node.
+        """Return the ends of the intervals of a list, for each confidence. ``same`` marks the query
+        node itself, by default none.
         """
-        room = self._room(draws, confidences, bound)
+        if same is None:
+            same = np.zeros(draws.ids.size, bool)
+        room = np.zeros((len(confidences), 2, draws.ids.size))
+        if not same.all():
+            room = self._room(draws, confidences, bound)
         room += self.scorer.certified(draws.nodes, draws.ids, draws.settings).T
-        same = np.zeros(draws.ids.size, bool)
-        low, high = self.rounded(room, np.array(scores), same, draws.settings)
-        return list(zip(low.tolist(), high.tolist(), strict=True))
+        return list(zip(*self.rounded(room, scores, same, draws.settings), strict=True))
 
     def of_mean(
-        self, draws: ListDraws, scores: list[float], confidences: Sequence[float], bound: str
-    ) -> tuple[list[float], Ends]:
+        self, draws: ListDraws, scores: Floats, confidences: Sequence[float], bound: str
+    ) -> tuple[Floats, Ends]:
         """Return the standard errors of the hits of several nodes, and the ends of intervals."""
         errors, size = np.zeros(draws.ids.size), draws.ids.size
         for begin in range(0, size if self.scorer.sampled else 0, _AT_ONCE):
             part = slice(begin, begin + _AT_ONCE)
             errors[part] = errors_of(draws.of(self, begin, begin + _AT_ONCE))
-        return errors.tolist(), self.of_list(draws, scores, confidences, bound)
+        return errors, self.of_list(draws, scores, confidences, bound)
 
     def of_least(
         self, draws: ListDraws, confidences: Sequence[float], bound: str
-    ) -> tuple[list[float], Ends]:
+    ) -> tuple[Floats, Ends]:
         """Return the same of hits that score the least of their scores with several nodes."""
         nodes, ids, settings = draws.nodes, draws.ids, draws.settings
         pairs = np.array(
@@ -226,14 +203,13 @@ class Intervals:
         levels = [*confidences, *shared]
         ends = np.array(
             [
-                self.of_list(ListDraws((node,), ids, settings), row.tolist(), levels, bound)
+                self.of_list(ListDraws((node,), ids, settings), row, levels, bound)
                 for node, row in zip(nodes, pairs[:, :, 0], strict=True)
             ]
         )
         low, high = ends[:, : len(shared), 0].min(axis=0), ends[:, len(shared) :, 1].min(axis=0)
         least = pairs[:, :, 0].argmin(axis=0)
-        errors = pairs[least, np.arange(ids.size), 1].tolist()
-        return errors, list(zip(low.tolist(), high.tolist(), strict=True))
+        return pairs[least, np.arange(ids.size), 1], list(zip(low, high, strict=True))
 
     def of_pairs(
         self, first: Ids, second: Ids, settings: WholeSettings, confidence: float, bound: str
@@ -257,7 +233,7 @@ class Intervals:
             own = sampled.part.ask_settings(settings)
             span = span.plus(sampled.span(own), sampled.part.weight)
         scorer.check(grains.tolist())
-        scores, errors = map(np.array, scores_of(np.column_stack((np.rint(grains), variances))))
+        scores, errors = scores_of(np.column_stack((np.rint(grains), variances)))
         freshness, room = scorer.stored.freshness, np.zeros((1, 2, first.size))
         known = None if freshness.since is None else freshness.knowing(first, second)
         for begin in range(0, first.size, _PAIRS_AT_ONCE):
@@ -365,14 +341,6 @@ class Intervals:
 def _weighed(weight: float, values: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     least, most = values
     return (least, most) if weight == 1 else (weight * least, weight * most)
-
-
-def checked_confidence(confidence: float, bound: str, name: str = "confidence") -> None:
-    """Raises :class:`UsageError` for a level, called ``name``, or a bound that there is not."""
-    if not isinstance(confidence, int | float) or not 0 < confidence < 1:
-        raise UsageError(f"{name} is {confidence!r}; it is a number between 0 and 1, such as 0.95")
-    if bound not in INTERVALS:
-        raise UsageError(f"interval is {bound!r}; it is " + " or ".join(INTERVALS))
 
 
 def half_width(
@@ -500,6 +468,10 @@ def certain_prefix(lows: Floats, highs: Floats) -> int:
 def bets_of(confidence: float) -> tuple[float, float]:
     """The wealth that gives up a mean, from either side, and what sums of values may be off by."""
     return _level(confidence), _ROUNDING
+
+
+NO_BETS = math.inf, _ROUNDING
+"""As of :func:`bets_of`, where no intervals are asked for."""
 
 
 def _level(confidence: float) -> float:

@@ -6,10 +6,9 @@ A list takes one of three ways, the first that fits:
 * a single kernel call that finds hits, intervals and certain ranks, for a plain query;
 * the scorer's best, put in order, and intervals for those that are left.
 
-Other orders go by PageRank, or by the score times it. The PageRanks are those of the index's graph,
-computed by ``ranking/pagerank.py`` with its defaults when they are first needed and cached with the
-index: seconds for some million links, 8 bytes a node. Or they are read from what ``cocite rank -o``
-wrote: an array by id (``.npy``), which is mapped, or a table of names, some microseconds a node.
+Orders are by score, by the product of score and PageRank, and by PageRank, of the candidates that
+score best; ties keep the order of scores. PageRanks are computed from the graph when they are first
+needed, or read from what ``cocite rank -o`` wrote: an array by id (``.npy``), or a table of names.
 """
 
 from __future__ import annotations
@@ -17,9 +16,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,17 +28,69 @@ from cocite.constants import GRAINS
 from cocite.errors import InputError, UsageError
 from cocite.index import StoredIndex
 from cocite.measures import WholeSettings
-from cocite.options.query import DEFAULT_INTERVAL, DEFAULT_ORDER
+from cocite.options.query import DEFAULT_INTERVAL, DEFAULT_ORDER, ORDERS, QueryOptions
 from cocite.resources import Resources
 from cocite.search.filters import Filter, Ids
 from cocite.search.hits import Hit, Hits, scores_of
-from cocite.search.intervals import Ends, Intervals, ListDraws, bets_of, certain_prefix
-from cocite.search.query import Order, Query, RanksLike
+from cocite.search.intervals import NO_BETS, Ends, Intervals, ListDraws, bets_of, certain_prefix
 from cocite.search.scorer import Nodes, ScoreQuery, Scorer
-from cocite.search.source import GivenGraph, find_graph
 
 if TYPE_CHECKING:
-    from cocite.search.refine.candidates import Refiner
+    from cocite.search.refine.candidates import Level, Refiner
+    from cocite.search.source import GivenGraph
+
+
+_LEAST, _TIMES = 100, 4
+RanksLike = str | os.PathLike[str] | NDArray[np.float64] | None
+
+
+def checked_option(name: str, value: Any) -> Any:
+    """Return the value of an option of questions; raise :class:`UsageError` if there is no such."""
+    return QueryOptions.declared()[name].checked(value)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A checked question for related nodes. Its filter depends on the nodes and is apart.
+
+    Of the best ``candidates`` by score those ``looked`` at are the ``k`` that are shown, and what
+    may belong among them. ``level`` says how far to refine; None for not at all.
+    """
+
+    k: int
+    options: QueryOptions
+    candidates: int
+    looked: slice
+    level: Level | None = None
+
+    @classmethod
+    def checked(cls, k: int, options: QueryOptions, level: Level | None = None) -> Query:
+        """Raise :class:`UsageError` for a value that is not allowed.
+
+        For an order by PageRank max(100, 4 * (k + offset)) are candidates by default.
+        """
+        k = checked_option("k", k)
+        if not options.min_score < float("inf"):
+            raise UsageError(f"min_score is {options.min_score!r}; it is a number, 0 or more")
+        end = options.offset + k
+        if options.order == DEFAULT_ORDER:
+            for name in ("candidates", "ranks"):
+                if getattr(options, name) is not None:
+                    raise UsageError(
+                        f"{name} go with an order by PageRank: choose {' or '.join(ORDERS[1:])}, "
+                        f"or leave {name} out"
+                    )
+            return cls(k, options, end + 1, slice(options.offset, end + 1), level)
+        # A candidate that is not shown may have the larger product.
+        last = end if options.order == "pagerank" else None
+        candidates = options.candidates or max(_LEAST, _TIMES * end)
+        return cls(k, options, candidates, slice(options.offset, last), level)
+
+    @property
+    def levels(self) -> list[float]:
+        """The confidences of the intervals of an answer: its own, then that of the filter."""
+        least = self.options.min_confidence
+        return [self.options.confidence, *([] if least is None else [least])]
 
 
 class RankedList(NamedTuple):
@@ -50,8 +102,8 @@ class RankedList(NamedTuple):
     """
 
     ids: Ids
-    scores: list[float]
-    errors: list[float]
+    scores: NDArray[np.float64]
+    errors: NDArray[np.float64]
     ends: Ends
     certain: int | None = None
     draws: ListDraws | None = None
@@ -75,22 +127,21 @@ class Lister:
         """Return the hits that are shown, with the first intervals; without those that may not be
         better by the others. ``certain_by_samples`` finds certain ranks when they are needed.
         """
-        found, k = self.listed(nodes, query, chosen, settings, refiner), query.order.k
-        (low, high), *others = found.ends
+        found, k = self.listed(nodes, query, chosen, settings, refiner), query.k
         stored, shown = self._scorer.stored, found.ids[:k]
-        hits = list(map(Hit, stored.names.names(shown), found.scores, found.errors, low, high))
+        columns = (each.tolist() for each in (found.scores, found.errors, *found.ends[0]))
+        hits = list(map(Hit, stored.names.names(shown), *columns))
         if stored.titles is not None:
             titles = stored.titles.of(shown)
             hits = [hit.titled(title) for hit, title in zip(hits, titles, strict=True)]
-
         release = None if found.draws is None else found.draws.release
 
         def certain() -> int:
             return self._certain_ranks(found, query, chosen.floor, certain_by_samples)
 
-        if not others:
+        if len(found.ends) == 1:
             return Hits(hits, lambda: min(certain(), len(hits)), release)
-        ((least, _),) = others
+        least, _ = found.ends[1]
         clear = [place for place in range(len(hits)) if least[place] > chosen.min_score]
         certainly = lambda: sum(i < certain() for i in clear)  # noqa: E731
         return Hits((hits[i] for i in clear), certainly, release)
@@ -102,22 +153,21 @@ class Lister:
         floor: float,
         by_samples: Callable[[ListDraws, float, str], int],
     ) -> int:
-        order, ids, (low, high) = query.order, found.ids, found.ends[0]
-        if order.by == "pagerank":
-            return order.k
-        lows, highs = np.array(low), np.array(high)
-        if order.by != DEFAULT_ORDER:
-            rank = self._ranks.of(ids, query.ranks)
+        options, ids, (lows, highs) = query.options, found.ids, found.ends[0]
+        if options.order == "pagerank":
+            return query.k
+        if options.order != DEFAULT_ORDER:
+            rank = self._ranks.of(ids, options.ranks)
             count = certain_prefix(lows * rank, highs * rank)
         elif found.certain is not None:
             count = found.certain
         elif found.draws is not None:
-            count = by_samples(found.draws, query.confidence, query.interval)
+            count = by_samples(found.draws, options.confidence, options.interval)
         else:
             count = certain_prefix(lows, highs)
         # The last hit of all has no next one.
-        whole = 0 < ids.size <= order.k and count == ids.size - 1
-        return count + (whole and round(low[-1] * GRAINS) >= floor)
+        whole = 0 < ids.size <= query.k and count == ids.size - 1
+        return count + (whole and round(lows[-1] * GRAINS) >= floor)
 
     def listed(
         self,
@@ -134,69 +184,77 @@ class Lister:
         ``refiner`` refines it, if the query has a level. ``levels`` are the confidences of
         intervals, by default those of the query.
         """
+        options = query.options
+        best = ScoreQuery(query.candidates, chosen, settings)
         if query.level and refiner:
-            return self._refined(nodes, query, chosen, settings, refiner)
+            return self._refined(nodes, query, best, refiner)
         levels = query.levels if levels is None else levels
-        order, most = query.order, query.order.candidates
-        plain = chosen.empty and len(levels) == 1 and query.min_confidence is None
-        first = order.by == DEFAULT_ORDER and not order.looked.start
-        if plain and first and query.interval == DEFAULT_INTERVAL:
-            bets = bets_of(levels[0])
-            found = self._scorer.single_pass(nodes[0], most, chosen.floor, bets, settings)
+        plain = chosen.empty and len(levels) < 2 and options.min_confidence is None
+        first = options.order == DEFAULT_ORDER and not options.offset
+        if plain and first and options.interval == DEFAULT_INTERVAL:
+            bets = bets_of(options.confidence) if levels else NO_BETS
+            found = self._scorer.single_pass(
+                nodes[0], query.candidates, chosen.floor, bets, settings
+            )
             if found is not None:
-                scores, errors, low, high = found.rows.T.tolist()
-                return RankedList(found.ids, scores, errors, [(low, high)], found.certain)
+                scores, errors, low, high = found.rows.T
+                ends = [(low, high)] if levels else []
+                return RankedList(found.ids, scores, errors, ends, found.certain)
         if len(nodes) > 1:
-            return self._together(nodes, query, chosen, settings, levels)
-        ids, best = self._scorer.top(nodes[0], ScoreQuery(most, chosen, settings))
+            return self._together(nodes, query, best, levels)
+        ids, values = self._scorer.top(nodes[0], best)
         if not levels:
-            self._scorer.check(best[:, 0])
-        places = self._ranks.places(order, ids, best[:, 0], query.ranks)
-        ids, (scores, errors) = ids[places], scores_of(best[places])
+            self._scorer.check(values[:, 0])
+        places = self._places(query, ids, values[:, 0])
+        ids, (scores, errors) = ids[places], scores_of(values[places])
         draws, ends = ListDraws(nodes, ids, settings), []
         if levels:
-            ends = self._intervals.of_list(draws, scores, levels, query.interval)
-        sampled = draws if self._scorer.sampled else None
-        return RankedList(ids, scores, errors, ends, draws=sampled)
+            ends = self._intervals.of_list(draws, scores, levels, options.interval)
+        return RankedList(ids, scores, errors, ends, draws=self._sampled(draws))
+
+    def _sampled(self, draws: ListDraws) -> ListDraws | None:
+        return draws if self._scorer.sampled else None
 
     def _together(
-        self,
-        nodes: Nodes,
-        query: Query,
-        chosen: Filter,
-        settings: WholeSettings,
-        levels: Sequence[float],
+        self, nodes: Nodes, query: Query, best: ScoreQuery, levels: Sequence[float]
     ) -> RankedList:
-        order, most, intervals = query.order, query.order.candidates, self._intervals
-        best = ScoreQuery(most, chosen, settings)
-        ids, grains = self._scorer.top_together(nodes, query.aggregate, best)
-        places = self._ranks.places(order, ids, grains, query.ranks)
-        ids, scores = ids[places], (grains[places] / GRAINS).tolist()
-        draws = ListDraws(nodes, ids, settings)
-        if query.aggregate == "min":
-            errors, ends = intervals.of_least(draws, levels, query.interval)
+        intervals, options = self._intervals, query.options
+        ids, grains = self._scorer.top_together(nodes, options.aggregate, best)
+        places = self._places(query, ids, grains)
+        ids, scores = ids[places], grains[places] / GRAINS
+        draws = ListDraws(nodes, ids, best.settings)
+        if options.aggregate == "min":
+            errors, ends = intervals.of_least(draws, levels, options.interval)
             return RankedList(ids, scores, errors, ends)
-        errors, ends = intervals.of_mean(draws, scores, levels, query.interval)
-        sampled = draws if self._scorer.sampled else None
-        return RankedList(ids, scores, errors, ends, draws=sampled)
+        errors, ends = intervals.of_mean(draws, scores, levels, options.interval)
+        return RankedList(ids, scores, errors, ends, draws=self._sampled(draws))
 
     def _refined(
-        self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings, refiner: Refiner
+        self, nodes: Nodes, query: Query, best: ScoreQuery, refiner: Refiner
     ) -> RankedList:
         if len(nodes) > 1:
             raise UsageError(
                 "refined answers are of one node; ask for each of several, or leave refine out"
             )
         assert query.level is not None
-        most = query.order.candidates
-        best = ScoreQuery(most, chosen, settings)
         found = refiner.top(nodes[0], best, query.level)
-        found = found.taken(self._ranks.places(query.order, found.ids, found.scores, query.ranks))
-        scores, errors, low, high = found.columns()
+        found = found.taken(self._places(query, found.ids, found.scores))
+        low, high = found.low.round(12), found.high.round(12)
         ends = [(low, high)]
-        if query.min_confidence is not None:
-            ends.append(((found.low if found.least is None else found.least).tolist(), high))
-        return RankedList(found.ids, scores, errors, ends)
+        if query.options.min_confidence is not None:
+            ends.append((found.low if found.least is None else found.least, high))
+        return RankedList(found.ids, found.scores, found.errors, ends)
+
+    def _places(self, query: Query, ids: Ids, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the places of the candidates that are looked at, in the query's order. ``ids``
+        come in the order of their scores.
+        """
+        order = query.options.order
+        if order == DEFAULT_ORDER:
+            return np.arange(ids.size)[query.looked]
+        values = self._ranks.of(ids, query.options.ranks)
+        values = values if order == "pagerank" else values * scores
+        return np.argsort(-values, kind="stable")[query.looked]
 
 
 # -- PageRanks ---------------------------------------------------------------------------
@@ -236,24 +294,11 @@ class PageRanks:
 
     def _computed(self) -> Ranks:
         from cocite.ranking import pagerank
+        from cocite.search.source import find_graph
 
         graph = find_graph(self._stored, self._graph)
         graph.check()
         return pagerank(graph, memory=self._resources.memory).values
-
-    def places(
-        self, order: Order, ids: Ids, scores: ArrayLike, ranks: RanksLike
-    ) -> NDArray[np.intp]:
-        """Return the places of the candidates that are looked at, in the query's order.
-
-        ``ids`` come in the order of their scores.
-        """
-        if order.by == DEFAULT_ORDER:
-            return np.arange(ids.size)[order.looked]
-        values = self.of(ids, ranks)
-        if order.by != "pagerank":
-            values = values * np.asarray(scores, np.float64)
-        return np.argsort(-values, kind="stable")[order.looked]
 
 
 def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:

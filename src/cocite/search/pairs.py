@@ -1,22 +1,14 @@
 """Scores of many pairs: arrays, and a table. And the pairs themselves, however they are given.
 
 Pairs are two columns: lists, arrays, columns of pandas, polars or Arrow; or one value that has
-both, a table of two columns, an array (pairs, 2), or rows of two.
+both, a table of two columns, an array (pairs, 2), or rows of two. Scores and intervals are those of
+single questions. Where samples are trees, blocks of pairs are scored together, sample by sample
+(``kernels/pairs.py``). Threads take a block each, or a pair. Blocks share nothing, so no score
+depends on them.
 
-Many pairs at once have the very scores and intervals of single questions. Where samples are trees,
-blocks of pairs are scored together, sample by sample (``kernels/pairs.py``), and their intervals
-some hundred at a time. One pair is scored after another where there are few, of a node and itself,
-of refined answers, and where parts have lost different samples. Threads take a block each, or a
-pair. Blocks share nothing, so no score depends on them.
-
-Many nodes are queried on all cores likewise: questions share no state but what is read, and kernels
-release the interpreter's lock. The first is answered before the others begin, as it makes what all
-need. If a question finds a shard of samples to be damaged, all run again without it, so that
-all answers are of the same samples.
-
-Cost: pairs together some 40 ns of the processor a pair and sample, intervals included; one by one
-some 0.1 ms a pair. Memory: 32 bytes a pair, and for each thread 2 to 11 bytes a node and 8 MiB of
-meeting times; for nodes what a question takes, times the threads, and the answers.
+Cost: in blocks some 40 ns of the processor a pair and sample, intervals included; one by one some
+0.1 ms a pair. Memory: 32 bytes a pair, and for each thread 2 to 11 bytes a node and 8 MiB of
+meeting times.
 """
 
 from __future__ import annotations
@@ -225,7 +217,7 @@ def scores_of_pairs(
     first: Ids,
     second: Ids,
     one: Callable[[int, int], Score],
-    block: Callable[[Ids, Ids], Floats] | None,
+    block: Callable[[Ids, Ids], Floats],
     blocks: int,
     threads: int,
     progress: Progress,
@@ -238,7 +230,7 @@ def scores_of_pairs(
     found, done = np.empty((4, first.size)), 0
     progress("scoring", 0, first.size)
     apart = np.arange(first.size)
-    if block is not None and blocks:
+    if blocks:
         apart, others = np.flatnonzero(first == second), np.flatnonzero(first != second)
         ask = partial(_block, first, second, block)
         pieces = np.array_split(others, blocks)

@@ -1,22 +1,15 @@
-"""Finding nodes by a part of their names, and what they are linked with.
+"""Finding nodes by a part of their names, what they are linked with, and pages to begin with.
 
 Nodes are found by their names and titles, best matches first (``graph/names.py``); without a
-text all are, those that most nodes link to first.
+text all are, those that most nodes link to first. Links are those of the stored graph, which an
+index is asked for (``search/source.py``); without it nodes are found by name alone.
 
-Links are those of the stored graph: an index is asked for its own graph (``search/source.py``).
-Without it nodes are found by name alone.
+Prominent pages are those that most others link to, each of another kind: one in the list of one
+before it is left out, and so is one without related pages. In an index of samples alone, pages that
+are in many lists of others stand for them.
 
-Cost: a pass over the names; over the links, for those of some nodes (in-links lie together,
-out-links do not).
-
-Prominent pages, to begin with: those that most others link to, each of another kind. Pages with
-titles come first where the graph has any, then those with more in-links, then smaller ids. A page
-that is in the list of one before it is left out, and so is one that has no related pages. In-links
-are counted in the graph where that is at hand, else in the index where it holds links; in an index
-of samples alone, pages that are in many lists of others stand for them.
-
-Cost: a pass over the offsets of the links, 8 bytes a node, and a question for each page that is
-looked at, some twenty.
+Cost: a pass over the names; over the links, for those of some nodes; for prominent pages a pass
+over the offsets of the links, and some twenty questions.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """Answers to questions as documents: the question as it was understood, and what came of it.
 
 Each is made by ``of``, which asks the index. Measure, direction and settings are those that the
-answer went by, those of the index and those of the question in one.
-
-Of an index that has lost samples (``index/stored.py``) an answer has two facts more: ``samples``,
-how many answered, and ``missing_samples``. A refined answer has ``target_error``, and
-``error_bound``, how far off a score may be: it is larger where the target would have cost too much.
-
-Reasons have the fields of :class:`~cocite.search.explainer.Why`, with titles where the graph has
-any.
+answer went by. Of an index that has lost samples (``index/stored.py``) an answer has two facts
+more: ``samples``, how many answered, and ``missing_samples``. A refined answer has
+``target_error``, and ``error_bound``, which is larger where the target would have cost too much.
 
 Cost: that of the questions; of ``related`` also that of its order (:attr:`Hits.certain_ranks`).
 """

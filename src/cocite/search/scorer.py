@@ -3,13 +3,9 @@
     score = sum over parts of weight * score of the part         in grains, rounded once
     variance likewise, with weights squared; what is certain of parts adds up, too
 
-Several nodes may be combined in one query:
-
-    mean     score(v) = mean over the query nodes a of s(a, v): near to all of them on the whole
-    least    score(v) = min over a of s(a, v): near to each of them
-
-Scores of pairs are those of ``similarity``; query nodes are no hits, and each counts once. In an
-index that was refreshed a pair's score is the mean over the samples that know both.
+Several nodes are combined by the mean of their scores with another node, or by the least of these.
+Query nodes are no hits, and each counts once. In an index that was refreshed a pair's score is the
+mean over the samples that know both.
 
 Cost: that of the readers, times the query nodes, and 20 bytes for each node that one of several
 touches.
@@ -41,10 +37,10 @@ from cocite.measures.evidence import EVIDENCE
 from cocite.resources import Resources
 from cocite.search.filters import Filter
 from cocite.search.hits import scores_of
-from cocite.search.source import GivenGraph
 
 if TYPE_CHECKING:
     from cocite.search.evidence import Evidence
+    from cocite.search.source import GivenGraph
 
 
 _BLOCK_TIMES, _LEAST_BLOCK = 1 << 23, 1024
@@ -134,11 +130,21 @@ class Scorer:
 
         ``floor`` is in grains (:attr:`Filter.floor`), ``bets`` are those of ``intervals.bets_of``.
         """
-        readers = self.reading(settings)
-        if len(readers) != 1:
+        if (reader := self._only_reader(settings)) is None:
             return None
-        (reader,) = readers
         return reader.at_once(node, k, floor, bets, reader.part.ask_settings(settings))
+
+    def single_pass_of_many(
+        self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
+    ) -> list[ListedHits] | None:
+        """Return the lists of some nodes, each as by :meth:`single_pass`."""
+        if (reader := self._only_reader(settings)) is None:
+            return None
+        return reader.many_at_once(nodes, k, floor, bets, reader.part.ask_settings(settings))
+
+    def _only_reader(self, settings: WholeSettings) -> Reader | None:
+        readers = self.reading(settings)
+        return readers[0] if len(readers) == 1 else None
 
     def top(self, node: int, query: ScoreQuery) -> tuple[Ids, NDArray[np.float64]]:
         """Return the ids of the best k, and float64[h, 2]: scores in grains, and variances."""
@@ -194,10 +200,8 @@ class Scorer:
 
     # -- pairs ---------------------------------------------------------------------------
 
-    def pair(
-        self, first: int, second: int, settings: WholeSettings
-    ) -> tuple[list[float], list[float]]:
-        """Return the score of a pair and its standard error, each as a list of one."""
+    def pair(self, first: int, second: int, settings: WholeSettings) -> tuple[float, float]:
+        """Return the score of a pair and its standard error."""
         grains = variance = 0.0
         for reader in self.reading(settings):
             check()
@@ -206,7 +210,8 @@ class Scorer:
             grains += weight * found.grains
             variance += weight * weight * found.variance
         self.check([grains])
-        return scores_of(np.array([[np.rint(grains), variance]]))
+        scores, errors = scores_of(np.array([[np.rint(grains), variance]]))
+        return float(scores[0]), float(errors[0])
 
     def shares(
         self, nodes: Nodes, other: int, aggregate: str, settings: WholeSettings
@@ -215,7 +220,7 @@ class Scorer:
 
         With ``least``, the first node that scores least has the whole share.
         """
-        grains = [round(self.pair(node, other, settings)[0][0] * GRAINS) for node in nodes]
+        grains = [round(self.pair(node, other, settings)[0] * GRAINS) for node in nodes]
         scores = [each / GRAINS for each in grains]
         if aggregate == "min":
             least = grains.index(min(grains))

@@ -10,8 +10,11 @@ import logging
 import threading
 from collections.abc import Callable
 from copy import copy
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph.names import Names
@@ -20,15 +23,15 @@ from cocite.index.layouts.part import DamagedShard
 from cocite.measures import WholeSettings
 from cocite.options.query import DEFAULT_INTERVAL, ScoreOptions
 from cocite.resources import Resources
-from cocite.search.explainer import Explainer
 from cocite.search.hits import Score
 from cocite.search.intervals import Intervals
 from cocite.search.lister import Lister, PageRanks
-from cocite.search.scorer import Nodes, Scorer
-from cocite.search.source import GivenGraph, in_links_of
+from cocite.search.scorer import Ids, Nodes, Scorer
 
 if TYPE_CHECKING:
+    from cocite.search.explainer import Explainer
     from cocite.search.refine.candidates import Level, Refiner
+    from cocite.search.source import GivenGraph
     from cocite.search.unseen import UnseenNodes
 
 
@@ -57,7 +60,6 @@ class Searcher:
         self.ranks: PageRanks = PageRanks(stored, means, given) if whole is None else whole.ranks
         self.intervals = Intervals(self.scorer)
         self.lister = Lister(self.scorer, self.intervals, self.ranks)
-        self.explainer = Explainer(self.scorer, means, given)
         self._whole = whole
         self._successor: Searcher | None = None
         self._lock = threading.Lock()
@@ -72,8 +74,13 @@ class Searcher:
     def nodes(self) -> Names:
         """The names of the nodes."""
         found = copy(self.stored.names)
-        found.in_links = partial(in_links_of, self.stored, self.given)
+        found.in_links = self._in_links
         return found
+
+    def _in_links(self, ids: Ids) -> NDArray[np.int64]:
+        from cocite.search.source import in_links_of
+
+        return in_links_of(self.stored, self.given, ids)
 
     def ids_of(self, node: object) -> Nodes:
         """Return the ids of a name, or of a list of names, each once.
@@ -111,9 +118,16 @@ class Searcher:
 
     @cached_property
     def _refiner(self) -> Refiner | None:
-        from cocite.search.refine.local import refiner_for
+        from cocite.search.refine.linear import refiner_for
 
         return refiner_for(self.scorer, self.given, self.means)
+
+    @cached_property
+    def explainer(self) -> Explainer:
+        """The reasons of scores."""
+        from cocite.search.explainer import Explainer
+
+        return Explainer(self.scorer, self.means, self.given)
 
     @cached_property
     def unseen(self) -> UnseenNodes:
@@ -154,13 +168,13 @@ class Searcher:
         pair: tuple[int, int],
         settings: WholeSettings,
         level: Level | None,
-        confidence: float,
-        bound: str,
+        options: ScoreOptions,
     ) -> Score:
         """Return the score of a pair; refined, if there is a ``level`` and a refiner."""
         if level and self.refiner and pair[0] != pair[1]:
-            return Score(*next(self.refiner.pair(*pair, settings, level).rows()))
-        return self.intervals.of_pair(pair, settings, confidence, bound)
+            _, scores, errors, low, high, _ = self.refiner.pair(*pair, settings, level)
+            return Score(*np.concatenate((scores, errors, low.round(12), high.round(12))).tolist())
+        return self.intervals.of_pair(pair, settings, options.confidence, options.interval)
 
     def level(
         self, settings: WholeSettings, options: ScoreOptions, above: float | None = None

@@ -104,7 +104,7 @@ def evaluate(
     from cocite.evaluation import evaluate as run
     from cocite.evaluation.report import figures_target
     from cocite.io.writers import Target
-    from cocite.search.open import BUILD_LOG
+    from cocite.search.builds import BUILD_LOG
 
     kind, show = output.output_format, where["show"]
     target = figures_target(output, safe=safe_csv())

@@ -88,7 +88,7 @@ def index(
     from cocite.index.settings import chosen_options
     from cocite.io.publish import Sending
     from cocite.io.remote import copied, is_url
-    from cocite.search.plan.plan import expected_error, standard_errors
+    from cocite.search.plan import expected_error, standard_errors
 
     built = chosen_options(options.settings_file, options)
     give_back_at_once()

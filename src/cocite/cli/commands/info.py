@@ -29,7 +29,7 @@ from cocite.graph.graph import hubs_in_words
 from cocite.graph.partitions import BlockedGraph, GraphDocument, is_blocked
 from cocite.io.remote import Copy, clear_remote_cache, list_remote_cache
 from cocite.measures import find_measure
-from cocite.measures.blend import PREFIX
+from cocite.measures.measure import PREFIX
 from cocite.options.source import SourceOptions
 from cocite.resources import format_size
 from cocite.results import Document

@@ -19,7 +19,7 @@ from cocite.resources import format_size, format_time
 from cocite.storage import kind_of
 
 if TYPE_CHECKING:
-    from cocite.search.plan.plan import Figures, Plan
+    from cocite.search.plan import Figures, Plan
 
 
 _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
@@ -48,7 +48,7 @@ def plan(
 
     For an INDEX it estimates the time, memory and output size of related-all.
     """
-    from cocite.search.plan.plan import plan_index
+    from cocite.search.plan import plan_index
 
     if kind_of(graph) == "index":
         _refuse_building(graph)
@@ -86,7 +86,7 @@ def _plan_batch(
     show: Show,
 ) -> None:
     from cocite.search import open_index
-    from cocite.search.plan.related_all import plan_related_all
+    from cocite.search.batch.run import plan_related_all
 
     k, scratch = options.k, options.scratch
     index = open_index(path, threads=threads, memory=memory)
@@ -136,7 +136,7 @@ def _title(figures: Figures) -> str:
 
 def _column(figures: Figures, failure: float) -> dict[str, str]:
     """What a row says -> its figure."""
-    from cocite.search.plan.plan import PROMISES
+    from cocite.search.plan import PROMISES
 
     rows = {
         "on disk": format_size(figures.bytes),

@@ -64,7 +64,7 @@ def tune(
     labeled pages choose.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation.tune import tune as run
-    from cocite.search.open import BUILD_LOG
+    from cocite.search.builds import BUILD_LOG
 
     means: dict[str, Any] = {"memory": memory, "threads": threads}
     stored = graph_of(graph, source, **means)

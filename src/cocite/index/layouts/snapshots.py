@@ -133,19 +133,6 @@ class Freshness:
         self._check(found)
         return found
 
-    def unknowing(self) -> NDArray[np.uint32]:
-        """uint32[nodes]: how many samples, the oldest ones, do not know each node; empty if all
-        samples know all. Raises :class:`Damaged` if none knows some node. Of an index that has lost
-        none.
-        """
-        if self.since is None:
-            return np.empty(0, np.uint32)
-        assert not self.there
-        first, samples = self.numbers.start, len(self.numbers)
-        found: NDArray[np.uint32] = np.maximum(self.since, first) - np.uint32(first)
-        self._check(samples - found.max(initial=0).astype(np.int64))
-        return found
-
     def _check(self, known: NDArray[np.int64]) -> None:
         if known.size and int(known.min()) < 1:
             lost = " that is left" if self.there else ""

@@ -27,15 +27,13 @@ import hashlib
 import io
 import json
 import os
-import time
-from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from cocite.errors import OutputExists, StoreError
-from cocite.search.batch.output import Output, OutputPages, json_of
+from cocite.search.batch.pages import Output, OutputPages, Pages, json_of
 from cocite.storage import disk, publishing, staged_file
 
 MANIFEST, SCRIPT, _FILES, _PAGES = "manifest.json", "related.js", "files.csv", "pages"
@@ -63,7 +61,9 @@ def file_name(node: object, levels: int = 0) -> str:
     return "/".join([_PAGES, *folders, f"{name}.json"])
 
 
-class _Folder(Output):
+class FolderOutput(Output):
+    """A folder of JSON, with the script (``site``) or without."""
+
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
@@ -86,13 +86,9 @@ class _Folder(Output):
         return path
 
     def write(
-        self,
-        path: Path,
-        pages: Iterable[OutputPages],
-        empty: OutputPages,
-        scratch: Path,
-        facts: dict[str, Any],
+        self, path: Path, pages: Pages, empty: OutputPages, scratch: Path, facts: dict[str, Any]
     ) -> int:
+        """A file after another; the manifest is last."""
         levels = levels_of(facts["nodes"])
         ids = empty.nodes.dtype != object
         work = scratch / f"{_KIND}-{'ids' if ids else 'names'}"
@@ -141,14 +137,15 @@ class _Folder(Output):
         disk.sync_directory(path.parent)
         return size + len(content)
 
-    def trial(self, pages: Iterable[OutputPages], scratch: Path) -> tuple[int, float]:
-        began, size, made = time.perf_counter(), 0, set[str]()
+    def trial(self, pages: list[OutputPages], scratch: Path) -> int:
+        """Of files that are not synced, with the lines of the table that lists them."""
+        size, made = 0, set[str]()
         for some in pages:
             for page in some.each():
                 name, text = file_name(page["node"]), json_of(page)
                 _write(scratch, name, text, made)
                 size += len(text.encode(errors="surrogateescape")) + len(name) + 20
-        return size, time.perf_counter() - began
+        return size
 
 
 def _write(folder: Path, name: str, text: str, made: set[str]) -> None:
@@ -188,8 +185,3 @@ def _is_ours(path: Path) -> bool:
 def script() -> bytes:
     """What puts a list into a page; it says itself what it takes."""
     return (files(__package__) / SCRIPT).read_bytes()
-
-
-def output(kind: str) -> Output:
-    """The folder, with the script or without."""
-    return _Folder(kind)

@@ -1,36 +1,20 @@
-"""What a batch writes: a file each, and the table that finds them by name.
+"""What a batch writes: one table finds each output by its name.
 
-A new kind is a file in this folder with an :class:`~.output.Output`, and a line of ``OUTPUTS``.
+    tables        node, rank, related, score, stderr, low, high: Parquet, CSV, TSV, Arrow, databases
+    JSON lines    a line a node: {"node": ..., "hits": [{"node": ..., "score": ...}, ...]}
+    graphs        every page and a link to each of its hits, with weight (the score), rank, stderr
+    folders       a JSON file a node (``search/batch/folder.py``)
 
-Tables of node, rank, related, score, stderr, low, high: Parquet, CSV, TSV, Arrow IPC.
-
-JSON lines: a line a node.
-
-    {"node": ..., "hits": [{"node": ..., "score": ..., "stderr": ...}, ...]}
-
-With intervals hits have their ends, ``low`` and ``high``. A node without hits has a line, too.
-
-The k-nearest graph: every page, and a link to each of its hits, for Gephi and the like.
-
-    node    label (the name), title               link    weight (the score), rank, stderr
-
-Links have a direction: that a page is among the nearest to another does not say that this is among
-the nearest to it. Pages without hits are there, too.
-
-A table of a database: node, rank, related, score, stderr, a row a hit.
-
-SQLite, DuckDB or PostgreSQL, all in one transaction (``io/writers/databases.py``). What was
-found so far lies beside the file of the database, or beside the index if a server has it.
+Only JSON lines, graphs and folders have nodes without hits. Links have a direction: that a page is
+among the nearest to another does not say that this is among the nearest to it.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterable
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -39,27 +23,14 @@ from cocite.io.database import is_address
 from cocite.io.writers import GRAPHS, WRITERS, TableFile
 from cocite.io.writers.databases import DatabaseTarget, database_target
 from cocite.io.writers.graphs import GraphPiece, GraphShape
-from cocite.search.batch.output import Output, OutputPages, json_of
+from cocite.search.batch.folder import FolderOutput
+from cocite.search.batch.pages import Output, OutputPages, Pages, json_of
 from cocite.storage import check_file, disk, written_from
 
-OUTPUTS = {
-    "parquet": "cocite.search.batch.outputs:table_output",
-    "csv": "cocite.search.batch.outputs:table_output",
-    "tsv": "cocite.search.batch.outputs:table_output",
-    "jsonl": "cocite.search.batch.outputs:lines_output",
-    "arrow": "cocite.search.batch.outputs:table_output",
-    "graphml": "cocite.search.batch.outputs:graph_output",
-    "gexf": "cocite.search.batch.outputs:graph_output",
-    "dot": "cocite.search.batch.outputs:graph_output",
-    "folder": "cocite.search.batch.folder:output",
-    "site": "cocite.search.batch.folder:output",
-}
-"""What the output may be -> the function of a kind that makes it. A table of a database, which has
-an address and no path, is in ``io/database.py``.
-"""
+_TABLES = ("parquet", "csv", "tsv", "arrow")
 _FOLDERS = ("folder", "site")
-_SHEETS = ("csv", "tsv")
-"""What a spreadsheet opens."""
+OUTPUTS = ("parquet", "csv", "tsv", "jsonl", "arrow", "graphml", "gexf", "dot", *_FOLDERS)
+"""What the output may be. A table of a database has an address and no path (``io/database.py``)."""
 
 
 def chosen_output(
@@ -72,8 +43,9 @@ def chosen_output(
     append: bool = False,
     safe: bool = False,
 ) -> tuple[Output, Path]:
-    """What writes to ``output``, or to a table of a database, and where that is; what is unfinished
-    lies beside it, or, if it is on a server, beside the ``index``. Raises :class:`UsageError`.
+    """Return what writes to ``output``, or to a table of a database, and where that is. What is
+    unfinished lies beside it, or, if it is on a server, beside the ``index``. Raises
+    :class:`UsageError`.
     """
     if to is None:
         if output is None:
@@ -85,14 +57,14 @@ def chosen_output(
         raise UsageError(
             "hits go to a file or to a database: leave out --to, or --output and --output-format"
         )
-
-    found = database(to, overwrite=overwrite, append=append)
+    found = DatabaseOutput(database_target(to, overwrite=overwrite, append=append))
     return found, found.place(index)
 
 
 def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool = False) -> Output:
-    """What writes ``path``: of the kind that is named, or by the end of its name, of which ``/``
-    is that of a folder; CSV and TSV ``safe`` for spreadsheets or not. Raises :class:`UsageError`.
+    """Return what writes ``path``: of the kind that is named, or by the end of its name, of which
+    ``/`` is that of a folder; CSV and TSV ``safe`` for spreadsheets or not. Raises
+    :class:`UsageError`.
     """
     name = os.fspath(path)
     if is_address(name):
@@ -108,158 +80,137 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool 
             )
     if kind not in OUTPUTS:
         raise UsageError(f"kind is {kind!r}; it is one of {', '.join(OUTPUTS)}")
-    module, _, called = OUTPUTS[kind].partition(":")
-    make = getattr(import_module(module), called)
-    return cast(Output, make(kind, safe) if kind in _SHEETS else make(kind))
+    if kind in _FOLDERS:
+        return FolderOutput(kind)
+    if kind in _TABLES:
+        return _table_output(kind, safe)
+    return _lines_output() if kind == "jsonl" else _graph_output(kind)
 
 
-# -- table -------------------------------------------------------------------------------
+# -- files -------------------------------------------------------------------------------
 
 
-class _Table(Output):
-    def __init__(self, kind: str, safe: bool) -> None:
-        writer = WRITERS[f".{kind}"]
-        assert isinstance(writer, TableFile)
-        writer = writer.safe or writer if safe else writer
-        self.kind, self._writer = kind, writer
-        self.memory, self.streams = writer.memory, writer.text is not None
-        self.twice = writer.twice
+Save = Callable[[Path, Pages, OutputPages, dict[str, Any]], None]
+Text = Callable[[OutputPages, bool], bytes]
+
+
+class FileOutput(Output):
+    """A file, which ``save`` writes; ``text`` is what a pipe gets, None if it is no output for
+    pipes.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        save: Save,
+        text: Text | None = None,
+        *,
+        memory: int = 0,
+        twice: bool = False,
+        ready: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.kind, self.memory, self.twice, self.streams = kind, memory, twice, text is not None
+        self._save, self._text, self._ready = save, text, ready
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        self._writer.ready()
+        """A file is replaced by a file only."""
+        self._ready()
         return check_file(path, overwrite)
 
     def write(
-        self,
-        path: Path,
-        pages: Iterable[OutputPages],
-        empty: OutputPages,
-        scratch: Path,
-        facts: dict[str, Any],
+        self, path: Path, pages: Pages, empty: OutputPages, scratch: Path, facts: dict[str, Any]
     ) -> int:
+        """Write beside, then rename."""
         with written_from(scratch, path) as file:
-            columns = (some.columns for some in pages)
-            self._writer.write(Path(file.name), columns, empty.types)
+            self._save(Path(file.name), pages, empty, facts)
             return Path(file.name).stat().st_size
 
-    def trial(self, pages: Iterable[OutputPages], scratch: Path) -> tuple[int, float]:
-        began = time.perf_counter()
-        path, found = scratch / f"trial.{self.kind}", list(pages)
-        self._writer.write(path, [some.columns for some in found], found[0].types)
-        return path.stat().st_size, time.perf_counter() - began
+    def trial(self, pages: list[OutputPages], scratch: Path) -> int:
+        """Of a file that is not synced."""
+        path = scratch / f"trial.{self.kind}"
+        self._save(path, pages, pages[0], {})
+        return path.stat().st_size
 
-    def text(self, pages: OutputPages, first: bool, scratch: Path) -> bytes:
-        assert self._writer.text is not None
-        return self._writer.text(pages.columns, pages.types, first)
-
-
-def table_output(kind: str, safe: bool = False) -> Output:
-    """The table of that kind, ``safe`` for spreadsheets or not."""
-    return _Table(kind, safe)
+    def text(self, pages: OutputPages, first: bool) -> bytes:
+        """As a pipe gets it."""
+        assert self._text is not None
+        return self._text(pages, first)
 
 
-# -- lines -------------------------------------------------------------------------------
+def _table_output(kind: str, safe: bool) -> FileOutput:
+    """A table, ``safe`` for spreadsheets or not."""
+    writer = WRITERS[f".{kind}"]
+    assert isinstance(writer, TableFile)
+    table = writer.safe or writer if safe else writer
 
+    def save(path: Path, pages: Pages, empty: OutputPages, facts: dict[str, Any]) -> None:
+        table.write(path, (some.columns for some in pages), empty.types)
 
-class _Lines(Output):
-    kind, streams = "jsonl", True
+    def text(pages: OutputPages, first: bool) -> bytes:
+        assert table.text is not None
+        return table.text(pages.columns, pages.types, first)
 
-    def check(self, path: Path, overwrite: bool) -> Path:
-        return check_file(path, overwrite)
-
-    def write(
-        self,
-        path: Path,
-        pages: Iterable[OutputPages],
-        empty: OutputPages,
-        scratch: Path,
-        facts: dict[str, Any],
-    ) -> int:
-        size = 0
-        with written_from(scratch, path) as file:
-            for some in pages:
-                content = self.text(some, False, scratch)
-                disk.write(file, content)
-                size += len(content)
-        return size
-
-    def text(self, pages: OutputPages, first: bool, scratch: Path) -> bytes:
-        return "".join(map(json_of, pages.each())).encode(errors="surrogateescape")
-
-
-def lines_output(kind: str) -> Output:
-    """The one kind that there is."""
-    return _Lines()
-
-
-# -- graph -------------------------------------------------------------------------------
-
-
-_LINK = {"rank": "int", "stderr": "double"}
-_TITLE = {"title": "string"}
-
-
-def _piece(pages: OutputPages) -> GraphPiece:
-    columns = pages.columns
-    facts = {}
-    if pages.titles is not None and pages.node_titles is not None:
-        facts["title"] = np.concatenate([pages.node_titles, pages.titles])
-    return GraphPiece(
-        np.concatenate([pages.ids, pages.related_ids]),
-        np.concatenate([pages.nodes, pages.related]),
-        facts,
-        np.repeat(pages.ids, pages.counts),
-        pages.related_ids,
-        pages.scores,
-        {title: columns[title] for title in _LINK},
+    return FileOutput(
+        kind,
+        save,
+        text if table.text is not None else None,
+        memory=table.memory,
+        twice=table.twice,
+        ready=table.ready,
     )
 
 
-class _GraphOutput(Output):
-    twice = True
+def _lines_output() -> FileOutput:
+    """JSON, a line a node."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind, self._writer = kind, GRAPHS[f".{kind}"]
+    def text(pages: OutputPages, first: bool) -> bytes:
+        return "".join(map(json_of, pages.each())).encode(errors="surrogateescape")
 
-    def check(self, path: Path, overwrite: bool) -> Path:
-        return check_file(path, overwrite)
+    def save(path: Path, pages: Pages, empty: OutputPages, facts: dict[str, Any]) -> None:
+        with disk.rewrite(path) as file:
+            for some in pages:
+                disk.write(file, text(some, False))
 
-    def write(
-        self,
-        path: Path,
-        pages: Iterable[OutputPages],
-        empty: OutputPages,
-        scratch: Path,
-        facts: dict[str, Any],
-    ) -> int:
-        shape = GraphShape(_TITLE if empty.titles is not None else {}, _LINK, _about(facts))
-        with written_from(scratch, path) as file:
-            self._writer.write(Path(file.name), map(_piece, pages), shape)
-            return Path(file.name).stat().st_size
-
-    def trial(self, pages: Iterable[OutputPages], scratch: Path) -> tuple[int, float]:
-        began, found = time.perf_counter(), list(pages)
-        path = scratch / f"trial.{self.kind}"
-        shape = GraphShape(_TITLE if found[0].titles is not None else {}, _LINK)
-        self._writer.write(path, map(_piece, found), shape)
-        return path.stat().st_size, time.perf_counter() - began
+    return FileOutput("jsonl", save, text)
 
 
-def _about(facts: dict[str, Any]) -> str:
-    made = facts.get("made", {})
-    return f"the {facts['k']} pages nearest to each of {facts['nodes']:,}, by {made.get('measure')}"
+_LINK = {"rank": "int", "stderr": "double"}
 
 
-def graph_output(kind: str) -> Output:
-    """The graph of that kind."""
-    return _GraphOutput(kind)
+def _graph_output(kind: str) -> FileOutput:
+    """The k-nearest graph, for Gephi and the like."""
+    writer = GRAPHS[f".{kind}"]
+
+    def piece(pages: OutputPages) -> GraphPiece:
+        columns, titles = pages.columns, {}
+        if pages.titles is not None and pages.node_titles is not None:
+            titles["title"] = np.concatenate([pages.node_titles, pages.titles])
+        return GraphPiece(
+            np.concatenate([pages.ids, pages.related_ids]),
+            np.concatenate([pages.nodes, pages.related]),
+            titles,
+            np.repeat(pages.ids, pages.counts),
+            pages.related_ids,
+            pages.numbers["score"],
+            {title: columns[title] for title in _LINK},
+        )
+
+    def save(path: Path, pages: Pages, empty: OutputPages, facts: dict[str, Any]) -> None:
+        about = ""
+        if facts:
+            measure = facts.get("made", {}).get("measure")
+            about = f"the {facts['k']} pages nearest to each of {facts['nodes']:,}, by {measure}"
+        titles = {"title": "string"} if empty.titles is not None else {}
+        writer.write(path, map(piece, pages), GraphShape(titles, _LINK, about))
+
+    return FileOutput(kind, save, twice=True)
 
 
-# -- database ----------------------------------------------------------------------------
+# -- databases ---------------------------------------------------------------------------
 
 
-class Database(Output):
-    """A table of a database, whatever the path that stands for it."""
+class DatabaseOutput(Output):
+    """A table of SQLite, DuckDB or PostgreSQL, in one transaction (``io/writers/databases.py``)."""
 
     kind = "database"
 
@@ -268,14 +219,14 @@ class Database(Output):
         self.twice = target.address.kind == "duckdb"
 
     def place(self, index: Path) -> Path:
-        """What the path is, of an index at ``index``: what is unfinished lies beside it."""
+        """Return what the path is, of an index at ``index``: what is unfinished lies beside it."""
         address = self.target.address
         if address.is_file:
             return Path(address.place).with_name(self.target.plain)
         return index.with_name(f"{index.name}.{self.target.plain}")
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        """The address was seen to."""
+        """The address was checked."""
         return path
 
     def expect(self, pages: OutputPages) -> None:
@@ -283,24 +234,12 @@ class Database(Output):
         self.target.expect(pages.types)
 
     def write(
-        self,
-        path: Path,
-        pages: Iterable[OutputPages],
-        empty: OutputPages,
-        scratch: Path,
-        facts: dict[str, Any],
+        self, path: Path, pages: Pages, empty: OutputPages, scratch: Path, facts: dict[str, Any]
     ) -> int | None:
         """All rows at once."""
         return self.target.write_table((some.columns for some in pages), empty.types)
 
-    def trial(self, pages: Iterable[OutputPages], scratch: Path) -> tuple[int, float]:
+    def trial(self, pages: list[OutputPages], scratch: Path) -> int:
         """Of rows that are taken back."""
-        began, found = time.perf_counter(), list(pages)
-        columns = [some.columns for some in found]
-        size = self.target.trial(columns, found[0].types, scratch)
-        return size or 0, time.perf_counter() - began
-
-
-def database(to: str, *, overwrite: bool, append: bool) -> Database:
-    """The output for an address; raises as :func:`database_target` does."""
-    return Database(database_target(to, overwrite=overwrite, append=append))
+        columns = [some.columns for some in pages]
+        return self.target.trial(columns, pages[0].types, scratch) or 0

@@ -1,13 +1,13 @@
 """Pieces of a batch: the hits of a run of nodes each, in any order, kept in a journal.
 
-    begin      which run: the place of its first node in the order of work, uint32
+    begin      which run: the number of its first node among those asked for, uint32
     size       how many nodes, uint32
     counts     how many hits each has, uint32[size]
-    rows       all of them, node after node (``search/batch/output.py``)
+    rows       all of them, node after node: the id, then as float64 the score, its standard error,
+               and with intervals low and high; 5 words of 32 bits, or 9
 
 A run may end anywhere, so that a worker that has been at it for long hands over what it has. What
-is to be done is what no piece covers. The rows of a node are found by its place, whatever piece it
-came in: pieces never change a byte of an output.
+is to be done is what no piece covers: pieces never change a byte of an output.
 
 Cost: opening reads the journal once; 12 bytes a node asked while rows are read.
 """
@@ -15,8 +15,9 @@ Cost: opening reads the journal once; 12 bytes a node asked while rows are read.
 from __future__ import annotations
 
 import time
+from array import array
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from threading import Event
@@ -27,34 +28,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.cluster import in_order
-from cocite.search.batch.output import packed, rows_of
-from cocite.search.batch.question import BatchHits
+from cocite.search.batch.question import BatchHits, Ids
 from cocite.storage import Journal
 
 _SECONDS = 3.0
-"""How long a worker is at a piece, but for its last slice: what is lost at most by a kill is this
+"""How long a worker is at a piece, but for its last node: what is lost at most by a kill is this
 and what waits for its turn, as long again.
 """
-_SLICE_SECONDS = 0.25
-"""How long a slice takes, about, whose nodes are answered together."""
 _LEAST, _MOST = 8, 8192
 _SHARES = 2
-Ids = NDArray[np.uint32]
 
 
 class Piece(NamedTuple):
-    """The hits of ``size`` nodes from the place ``begin`` on; ``slices`` are how many nodes were
-    answered in which time, in seconds by the clock, one after another.
-    """
+    """The hits of ``size`` nodes from number ``begin`` on, and the seconds that they took."""
 
     begin: int
     size: int
     content: bytes
-    slices: list[tuple[int, float]]
+    seconds: float
 
 
 class PieceRows(NamedTuple):
-    """Rows by the places of nodes: those of the i-th begin at the word ``begins[i]``, each of so
+    """Rows by the numbers of nodes: those of the i-th begin at the word ``begins[i]``, each of so
     many words, ``width``.
     """
 
@@ -64,14 +59,33 @@ class PieceRows(NamedTuple):
     width: int
 
     def of(self, places: Ids | slice) -> tuple[Ids, Ids]:
-        """How many rows some nodes have, and the rows, uint32[rows, width]."""
+        """Return how many rows some nodes have, and the rows, uint32[rows, width]."""
         counts = self.counts[places]
-        return counts, rows_of(self.words, self.begins[places], counts, self.width)
+        first = np.repeat(self.begins[places].astype(np.int64), counts) + self.width * ranks(counts)
+        return counts, self.words[first[:, None] + np.arange(self.width)]
+
+
+def words_of(intervals: bool) -> int:
+    """Return the words of a row."""
+    return 9 if intervals else 5
+
+
+def packed(ids: Ids, numbers: NDArray[np.float64]) -> bytes:
+    """Return rows from uint32[h] and float64[h, 2 or 4]."""
+    words = np.ascontiguousarray(numbers).view(np.uint32)
+    return np.column_stack((ids, words.reshape(ids.size, 2 * numbers.shape[1]))).tobytes()
+
+
+def ranks(counts: Ids) -> NDArray[np.int64]:
+    """Return 0, 1, ... for the rows of each node."""
+    ends = np.cumsum(counts, dtype=np.int64)
+    found: NDArray[np.int64] = np.arange(ends[-1] if ends.size else 0)
+    return found - np.repeat(ends - counts, counts)
 
 
 class PieceRecord:
-    """``with Kept(path, nodes, width) as kept: kept.add(piece)``: the pieces in a journal, whose
-    rows have ``width`` words.
+    """``with PieceRecord(path, nodes, width) as kept: kept.add(piece)``: the pieces in a journal,
+    whose rows have ``width`` words.
     """
 
     def __init__(self, path: Path, nodes: int, width: int) -> None:
@@ -112,7 +126,7 @@ class PieceRecord:
 
     @property
     def missing(self) -> list[range]:
-        """The runs of places that no piece covers, ascending."""
+        """The runs of nodes that no piece covers, ascending."""
         found, at = [], 0
         for begin, size in sorted(self._runs):
             if begin > at:
@@ -120,57 +134,51 @@ class PieceRecord:
             at = begin + size
         return [*found, range(at, self._nodes)] if at < self._nodes else found
 
-    def rows(self, order: Ids) -> PieceRows:
-        """All rows, by the numbers of nodes; the i-th place is that of the node ``order[i]``."""
+    def rows(self) -> PieceRows:
+        """Return all rows, by the numbers of nodes."""
         there = sum(self._journal.sizes)
         words = np.memmap(self._journal.path, np.uint32, "r") if there else np.empty(0, np.uint32)
         starts = [begin // 4 for begin in self._journal.begins]
-        return rows_in(words, list(zip(starts, self._runs, strict=True)), order, self._width)
+        return rows_in(words, zip(starts, self._runs, strict=True), self._nodes, self._width)
 
 
 def rows_in(
-    words: Ids, pieces: Iterable[tuple[int, tuple[int, int]]], order: Ids, width: int
+    words: Ids, pieces: Iterable[tuple[int, tuple[int, int]]], nodes: int, width: int
 ) -> PieceRows:
-    """The rows of pieces, each given by its first word, its first place and its size."""
-    begins, counts = np.zeros(order.size, np.uint64), np.zeros(order.size, np.uint32)
+    """Return the rows of pieces, each given by its first word, its first node and its size."""
+    begins, counts = np.zeros(nodes, np.uint64), np.zeros(nodes, np.uint32)
     for start, (begin, size) in pieces:
-        who = order[begin : begin + size]
-        first = start + 2
-        found = words[first : first + size]
-        counts[who] = found
-        ends = np.cumsum(found, dtype=np.uint64) * np.uint64(width)
-        begins[who] = ends - found * np.uint64(width) + np.uint64(first + size)
+        counts[begin : begin + size] = found = words[start + 2 : start + 2 + size]
+        rows = np.cumsum(found, dtype=np.uint64) - found
+        begins[begin : begin + size] = rows * np.uint64(width) + np.uint64(start + 2 + size)
     return PieceRows(words, begins, counts, width)
 
 
-def piece_of(
-    run: range,
-    answer: Callable[[range], BatchHits],
-    most: int,
-    stopped: Event,
-) -> Piece:
-    """The hits of the first nodes of a run: all, or as many as are answered in some seconds.
+def rows_of(pieces: Sequence[Piece], nodes: int, width: int) -> PieceRows:
+    """Return the rows of pieces in memory."""
+    words = np.frombuffer(b"".join(piece.content for piece in pieces), np.uint32)
+    starts = np.cumsum([0] + [len(piece.content) // 4 for piece in pieces]).tolist()
+    runs = [piece[:2] for piece in pieces]
+    return rows_in(words, zip(starts, runs, strict=False), nodes, width)
 
-    ``answer`` is asked for ``most`` nodes at once at most: for one first, then for twice as many
-    each time while that is soon done.
+
+def piece_of(run: range, answer: Callable[[int], BatchHits], stopped: Event) -> Piece:
+    """Return the hits of the first nodes of a run: all, or as many as are answered in some
+    seconds.
     """
     began = at = time.monotonic()
-    size, step = 0, 1
-    counts, rows, slices = [], [], []
-    while size < len(run) and (size == 0 or at - began < _SECONDS):
+    counts, rows = array("I"), []
+    for place in run:
         if stopped.is_set():
             raise KeyboardInterrupt
-        part = run[size : size + step]
-        found = answer(part)
-        before, at = at, time.monotonic()
-        counts.append(found.counts.tobytes())
+        found = answer(place)
+        counts.append(found.ids.size)
         rows.append(packed(found.ids, found.numbers))
-        slices.append((len(part), at - before))
-        size += len(part)
-        if at - before < _SLICE_SECONDS / 2:
-            step = min(2 * step, most)
-    head = np.array([run.start, size], np.uint32).tobytes()
-    return Piece(run.start, size, head + b"".join(counts) + b"".join(rows), slices)
+        at = time.monotonic()
+        if at - began >= _SECONDS:
+            break
+    head = np.array([run.start, len(counts)], np.uint32).tobytes()
+    return Piece(run.start, len(counts), head + counts.tobytes() + b"".join(rows), at - began)
 
 
 def answered(

@@ -1,44 +1,15 @@
 """The nodes related to every node, written to a file: on all cores, in constant memory, resumable.
 
-    node, rank, related, score, stderr, low, high     by node, then by rank from 1 on; no row for
-                                                      no hit; low and high only with intervals
-
-A standard error that does not exist, with a single sample, is null. There are other outputs, too
-(``search/batch/outputs.py``): JSON lines, and a folder with a file a node, which have nodes without
-hits as well.
-
-What is said is what ``Index.related`` says of its node, refined or not, to the bit
-(``search/batch/question.py``). Nodes that are answered together are taken in the order of their
-places in a tree, where only what changes from one to the next is added up.
-
 Workers hand over pieces, after some seconds at the latest (``search/batch/pieces.py``); these are
 appended to a journal in ``<output>.building``, beside a plan of everything that they depend on. A
 run that finds the same plan asks for what is missing. When all are there they are written in the
 order of the nodes, by one thread, so that equal rows are equal bytes. A batch that finds a shard to
-be damaged begins again without it.
+be damaged begins again without it. On a cluster each machine opens the index by the path that all
+see, and answers runs of nodes; what a lost machine had is asked elsewhere.
 
 Memory: for each thread 40 bytes a node at most, of which only what is touched exists, and a piece;
 some 20 bytes a node asked. Disk: 20 bytes a row, 36 with intervals, and the output twice while it
 is made.
-
-The nodes of a batch, asked by the machines of a cluster: a run of them is a piece of work.
-
-Each machine opens the index for itself, by the path that all see, sees that it is the very one, and
-answers runs of places in the order of work, as ``search/batch/estimate.py`` does here; rows come
-back as pieces of the journal. So the output is that of one machine, and what a lost machine had is
-asked elsewhere.
-
-Cost: a machine reads the index as this one would; some 20 bytes a row are sent.
-
-The nodes related to every node, page after page to a pipe: nothing is kept, nothing goes on.
-
-Nodes come in the order in which they are asked for. A few thousand are answered at a time, in the
-order of their places in a tree if they are answered together, and written before the next: so the
-first are there soon, and there is never more than those in memory. What is written is what a file
-would hold, to the byte.
-
-Cost: that of ``search/batch/run.py``; between the nodes of a window more changes than between
-neighbors in a tree.
 """
 
 from __future__ import annotations
@@ -46,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -53,19 +25,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-import numpy as np
 import xxhash
 
-from cocite.errors import ClusterError, UsageError
+from cocite.errors import ClusterError, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.index.layouts.part import DamagedShard
 from cocite.options.query import DEFAULT_K
 from cocite.resources import Resources
-from cocite.search.batch.estimate import BatchPlan, Progress, Work, tell
-from cocite.search.batch.output import Output, OutputPages
+from cocite.search.batch.estimate import BatchPlan, Progress, Work, estimate, plan_of
 from cocite.search.batch.outputs import OUTPUTS, chosen_output, output_of
-from cocite.search.batch.pieces import Piece, PieceRecord, PieceRows, rows_in
+from cocite.search.batch.pages import OutputPages
+from cocite.search.batch.pieces import Piece, PieceRecord, rows_of
 from cocite.search.searcher import Searcher, Searching
 from cocite.storage import Building
 
@@ -76,6 +47,10 @@ if TYPE_CHECKING:
 _FORMAT = 4
 """Of the journal: with another one an unfinished batch is not gone on with."""
 _PIECES = "pieces"
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Report no progress."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +71,7 @@ def related_all(
     k: int = DEFAULT_K,
     *,
     cluster: str | None = None,
-    progress: Progress = lambda stage, done, total: None,
+    progress: Progress = _silent,
     **options: Any,
 ) -> BatchReport:
     """Write the ``k`` nodes most related to every node of ``index`` to ``output``.
@@ -145,21 +120,13 @@ class Batch:
     index, output, k
         As for :func:`related_all`.
     kind
-        What the output is, whatever its name: ``parquet``, ``csv``, ``tsv``, ``jsonl``, ``arrow``,
-        ``graphml``, ``gexf``, ``dot``, ``folder`` or ``site``.
+        What the output is, whatever its name (``search/batch/outputs.py``).
     to, append
         In the place of an output, the address of a table of a database, such as
-        ``"sqlite:///site.db#related"`` (``io/writers/databases.py``); and whether rows are added
-        to those that it has.
-    nodes
-        Names of the nodes to ask for, by default all. Each is asked for once, in this order.
-    side
-        Of a bipartite graph the side whose nodes are asked for, by its title, such as ``"user"``;
-        by default the right one. Names in ``nodes`` are those of this side.
-    ids
-        Write the numbers of nodes instead of their names.
-    threads
-        How many questions at a time; by default as many as the index was opened with.
+        ``"sqlite:///site.db#related"``; and whether rows are added to those that it has.
+    nodes, side, ids, threads
+        As for :class:`~cocite.search.batch.estimate.Work`: each node is asked for once, in this
+        order.
     overwrite
         Replace ``output``, or the table, when the new one is whole.
     safe
@@ -168,15 +135,12 @@ class Batch:
     restart
         Throw away an unfinished batch with other settings.
     machines
-        Those of a cluster that ask, instead of this one (``search/batch/run.py``).
+        Those of a cluster that ask, instead of this one.
     intervals
-        Write the ends of the intervals, too, ``low`` and ``high``, with the ``confidence`` and by
-        the ``interval`` that :meth:`Index.related` takes. By default where that takes no
-        samples: of measures without any, and of refined answers. Samples are read once more for
-        them.
+        Write the ends of the intervals, too. By default where that takes no samples: of measures
+        without any, and of refined answers. Samples are read once more for them.
     options
-        As for :meth:`Index.related`, without ``offset`` and ``aggregate``; and what the measure
-        takes when asking, such as ``decay=0.6``. With ``refine`` a question takes milliseconds.
+        As for :meth:`Index.related`, all but ``offset`` and ``aggregate``.
 
     Raises
     ------
@@ -219,7 +183,6 @@ class Batch:
         self._facts = self.work.question.facts | {"made": made}
         if stored.lost:
             self._facts["lost"] = [each.file for each in stored.lost]
-        self.order = self.work.order()
         self._building = Building(self._path, resumable=True)
 
     @property
@@ -238,12 +201,6 @@ class Batch:
         return self.work.question.intervals
 
     @property
-    def _words(self) -> int:
-        return self.work.question.words
-
-    # -- what is there, what is to do -------------------------------------------------
-
-    @property
     def nodes(self) -> int:
         """How many nodes are asked for."""
         return self.work.nodes
@@ -253,13 +210,13 @@ class Batch:
         """For how many the hits are there."""
         return self.kept.done
 
-    def estimate(self, progress: Progress = lambda stage, done, total: None) -> BatchPlan | None:
+    def estimate(self, progress: Progress = _silent) -> BatchPlan | None:
         """What it will take, from a sample of the nodes, whose hits are kept; None if these are all
         that there were.
         """
         while True:
             try:
-                return tell(self.work, self.output, self.kept, self.order, progress)
+                return estimate(self.work, self.output, self.kept, progress)
             except DamagedShard as found:
                 self._begin_again(found)
 
@@ -277,9 +234,7 @@ class Batch:
         try:
             self._leave_out_as_before()
             self._building.goes_on(self._plan, "batch", restart=self._restart)
-            self.kept = PieceRecord(
-                self._building.path / _PIECES, self.nodes, self._words
-            ).__enter__()
+            self.kept = self._record()
             self._before = self.done
         except BaseException as error:
             self._building.__exit__(type(error), error, None)
@@ -300,9 +255,13 @@ class Batch:
             )
         self._building.__exit__(kind, error, trace)
 
+    def _record(self) -> PieceRecord:
+        path = self._building.path / _PIECES
+        return PieceRecord(path, self.nodes, self.work.words).__enter__()
+
     # -- the work ----------------------------------------------------------------------
 
-    def run(self, progress: Progress = lambda stage, done, total: None) -> BatchReport:
+    def run(self, progress: Progress = _silent) -> BatchReport:
         """Ask for what is missing, write the output; ``progress`` as for :func:`related_all`."""
         while True:
             try:
@@ -325,7 +284,7 @@ class Batch:
     def _pieces(self) -> Generator[Piece]:
         missing = self.kept.missing
         if self._machines is None:
-            yield from self.work.pieces(self.order, missing)
+            yield from self.work.pieces(missing)
         elif missing:
             key = json.dumps(self._plan, sort_keys=True)
             yield from spread_pieces(self._machines, self.work, self._options, missing, key)
@@ -335,7 +294,7 @@ class Batch:
         self._leave_out(found)
         self.kept.__exit__(None, None, None)
         self._building.goes_on(self._plan, "batch", restart=True)
-        self.kept = PieceRecord(self._building.path / _PIECES, self.nodes, self._words).__enter__()
+        self.kept = self._record()
         self._before = 0
 
     def _leave_out(self, found: DamagedShard) -> None:
@@ -343,7 +302,6 @@ class Batch:
         index.leave_out(found)
         self.work.question.of(index.now)
         self._facts["lost"] = [each.file for each in self.work.index.stored.lost]
-        self.order = self.work.order()
 
     def _leave_out_as_before(self) -> None:
         """What an earlier run of the same batch found to be damaged."""
@@ -362,7 +320,7 @@ class Batch:
         """Write all rows in the order of the nodes; returns how many there are, how many nodes have
         none, and the bytes.
         """
-        rows = self.kept.rows(self.order)
+        rows = self.kept.rows()
         total, done = int(rows.counts.sum()), 0
 
         def pages() -> Iterator[OutputPages]:
@@ -384,7 +342,7 @@ class Batch:
 
 
 _LEAST, _MOST, _SHARES = 64, 8192, 4
-"""Nodes of a piece of work; there are so many for each that runs at a time, or more."""
+"""Nodes of a piece of work; there are so many pieces for each that runs at a time, or more."""
 _opened: dict[tuple[object, ...], Work] = {}
 """In a process of a cluster: the batch that it works for."""
 
@@ -406,7 +364,7 @@ class RangeWork:
     def __call__(self, run: range) -> list[Piece]:
         """The hits of the run."""
         work = self._work()
-        with closing(work.pieces(work.order(), [run])) as found:
+        with closing(work.pieces([run])) as found:
             return list(found)
 
     def _work(self) -> Work:
@@ -492,16 +450,61 @@ def _sent(given: Any) -> Any:
     return [_sent(each) for each in given]
 
 
+# -- plan --------------------------------------------------------------------------------
+
+
+def plan_related_all(
+    index: Searching,
+    k: int = DEFAULT_K,
+    *,
+    kind: str = "parquet",
+    scratch: str | os.PathLike[str] | None = None,
+    progress: Progress = _silent,
+    **options: Any,
+) -> BatchPlan:
+    """Return time, memory and size of :func:`related_all` with these options, in three seconds.
+
+    It asks the sample with which a batch begins (``search/batch/estimate.py``) in a directory in
+    ``scratch``, by default the system's for temporary files, which is removed afterwards. Writing
+    counts, so choose the disk that the output will be on. If the sample is all nodes, the figures
+    are those of the whole batch. Other arguments are those of :func:`related_all`.
+
+    Raises
+    ------
+    UnknownNode, UsageError
+        For options that are not allowed.
+    ResourceError
+        If there is no room for the sample.
+    """
+    try:
+        made = tempfile.TemporaryDirectory(prefix="cocite-plan-", dir=scratch)
+    except OSError as error:
+        raise ResourceError(
+            f"the sample cannot be made: {error}. Choose another directory with --scratch "
+            "(scratch=)"
+        ) from error
+    with made as folder:
+        began = time.perf_counter()
+        with Batch(index, Path(folder) / "all", k, kind=kind, **options) as batch:
+            found = batch.estimate(progress)
+            if found is not None:
+                return found
+            report = batch.run()
+            took = time.perf_counter() - began
+            return plan_of(batch.work, batch.output, report.rows, took, report.bytes or 0)
+
+
 # -- stream ------------------------------------------------------------------------------
 
 
 DEFAULT_STREAM = "jsonl"
-_WINDOW, _SINGLE = 16384, 256
-"""Nodes that are answered before any is written, and by how many fewer if each takes its time."""
+_WINDOW = 256
+"""Nodes that are answered before any is written."""
 
 
 class HitStream:
-    """``HitStream(index, k, kind="csv").run(file)``; options as for :class:`~.run.Batch`.
+    """``HitStream(index, k, kind="csv").run(file)``; options as for :class:`Batch`. Nodes come in
+    the order in which they are asked for, some at a time; nothing is kept, nothing goes on.
 
     Raises
     ------
@@ -518,7 +521,7 @@ class HitStream:
         safe: bool = False,
         **options: Any,
     ) -> None:
-        self.output: Output = output_of("-", kind or DEFAULT_STREAM, safe)
+        self.output = output_of("-", kind or DEFAULT_STREAM, safe)
         if not self.output.streams:
             kinds = ", ".join(kind for kind in OUTPUTS if output_of("-", kind).streams)
             raise UsageError(
@@ -532,40 +535,29 @@ class HitStream:
         """How many nodes are asked for."""
         return self.work.nodes
 
-    def run(
-        self, file: BinaryIO, progress: Progress = lambda stage, done, total: None
-    ) -> BatchReport:
-        """Write all pages to an open file; ``progress`` as for :func:`~.run.related_all`."""
+    def run(self, file: BinaryIO, progress: Progress = _silent) -> BatchReport:
+        """Write all pages to an open file; ``progress`` as for :func:`related_all`."""
         self.work.advise()
         rows = without = size = 0
         progress("relating", 0, self.nodes)
-        window = _WINDOW if self.work.question.together is not None else _SINGLE
-        with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
-            for low in range(0, max(1, self.nodes), window):
-                places = slice(low, min(low + window, self.nodes))
-                pages = self.work.pages(self._answered(places), places, places.start)
-                content = self.output.text(pages, low == 0, Path(folder))
-                file.write(content)
-                file.flush()
-                rows, size = rows + pages.related.size, size + len(content)
-                without += int((pages.counts == 0).sum())
-                progress("relating", places.stop, self.nodes)
+        for first in range(0, max(1, self.nodes), _WINDOW):
+            pages = self._answered(first, min(_WINDOW, self.nodes - first))
+            content = self.output.text(pages, first == 0)
+            file.write(content)
+            file.flush()
+            rows, size = rows + pages.related.size, size + len(content)
+            without += int((pages.counts == 0).sum())
+            progress("relating", first + pages.counts.size, self.nodes)
         return BatchReport(self.nodes, rows, without, size)
 
-    def _answered(self, places: slice) -> PieceRows:
-        """The rows of a window, by the numbers of nodes from its first on. What is written already
-        is of all samples: a shard that is found to be damaged ends it.
+    def _answered(self, first: int, nodes: int) -> OutputPages:
+        """The pages of some nodes. What is written already is of all samples: a shard that is
+        found to be damaged ends it.
         """
-        order = self.work.order(places)
-        contents, found, words = [], [], 0
         try:
-            with closing(self.work.pieces(order, [range(order.size)])) as pieces:
-                for piece in pieces:
-                    contents.append(np.frombuffer(piece.content, np.uint32))
-                    found.append((words, (piece.begin, piece.size)))
-                    words += contents[-1].size
+            with closing(self.work.pieces([range(nodes)], first)) as found:
+                pieces = list(found)
         except DamagedShard as damaged:
             damaged.add_note("Or name a file as output, which is made without it")
             raise
-        joined = np.concatenate([np.empty(0, np.uint32), *contents])
-        return rows_in(joined, found, order - np.uint32(places.start), self.work.question.words)
+        return self.work.pages(rows_of(pieces, nodes, self.work.words), slice(nodes), first)

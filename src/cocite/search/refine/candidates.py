@@ -1,40 +1,16 @@
-"""Refined answers by more samples, for a few candidates: walks replayed from the stored graph.
+"""Refined answers: what samples rank roughly, settled by reading the graph again.
 
-A sample is a function of its number, so walks of samples that an index does not hold can be made
-for some nodes alone. The index's best are the candidates; in rounds, each of which doubles the
-samples, the query's walk and theirs are followed until they meet. A candidate is dropped when it is
-clearly out: its interval lies below those of k others. Rounds end when k are left, when
-all intervals are as narrow as asked for, or at ``MOST_SAMPLES``. Parts of an index that are not
-sampled add what they always do.
+* SimRank is computed by its linearized form, with walks of any length, and an interval that holds
+  for certain (``search/refine/linear.py``).
+* For other measures of walks, and blends with them, the index's best max(100, 4 k) are candidates.
+  In rounds that double the samples, their walks are made for samples that the index does not hold
+  (a sample is a function of its number), until k candidates are left, all intervals are narrow
+  enough, or ``MOST_SAMPLES`` are drawn. A candidate is dropped when its interval lies below those
+  of k others. Intervals come from equal bets and hold together, over all nodes and rounds.
+* For XJaccard the candidates' neighborhoods are compared (``search/refine/linear.py``).
 
-Scores are those of an index with as many samples, to the bit. Intervals come from bets that are all
-alike (``kernels/totals.py``), all of them together holding with the probability asked for, over
-all nodes that could have been candidates and all rounds; as in any answer from samples, ``high``
-has room for what walks without end may still meet.
-
-Convention: what is not among the index's best max(100, 4 k) is no candidate, and no hit. Of an
-index that was refreshed the newest samples are gone on with, so answers are of the newest graph.
-Cost: a step of each candidate still in, each step of each sample; some 0.1 ms a sample.
+Parts that are not sampled add what they always do. Cost: some 0.1 ms a sample.
 Source: Waudby-Smith, Ramdas 2024, as in ``search/intervals.py``.
-
-Refined answers: what samples rank roughly, settled. What all kinds of them have in common.
-
-* SimRank is computed by its linearized form (``search/refine/linear.py``):
-  no samples, and an interval that holds for certain. It is SimRank itself, with walks of any
-  length, and not cut at the index's.
-* Other measures of walks, and blends with them, take the index's best as candidates, and more
-  samples for them (``search/refine/candidates.py``): exactly the samples that a larger index would
-  hold.
-* XJaccard takes the index's best and compares their neighborhoods (``search/refine/linear.py``).
-
-All read the stored graph again (``search/source.py``). Where no part of an index is sampled, its
-scores are as exact as they get, and nothing is left to refine.
-
-Refined answers for the index's best: they are looked at again, each by itself.
-
-What kinds of this have in common (``search/refine/candidates.py``, ``search/refine/linear.py``):
-the candidates are the index's best max(100, 4 k), what is not among them is no hit; parts that are
-not sampled add what they always do.
 """
 
 from __future__ import annotations
@@ -42,15 +18,15 @@ from __future__ import annotations
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import added
+from cocite.constants import GRAINS, added
 from cocite.deadline import check
 from cocite.engine.walk import Mover, follow
 from cocite.errors import UsageError
@@ -108,8 +84,7 @@ class Level:
         return cls(float(target), confidence, above)
 
 
-@dataclass(frozen=True)
-class Refined:
+class Refined(NamedTuple):
     """Hits: ``ids`` uint32[h], ``scores``, standard ``errors``, ``low`` and ``high`` float64[h].
 
     ``least`` is ``low`` at the confidence :attr:`Level.above`; None where that is ``low`` itself.
@@ -122,25 +97,10 @@ class Refined:
     high: NDArray[np.float64]
     least: NDArray[np.float64] | None = None
 
-    def columns(self) -> tuple[list[float], ...]:
-        """Scores, standard errors, lower and upper ends."""
-        columns = self.scores, self.errors, self.low.round(12), self.high.round(12)
-        return tuple(column.tolist() for column in columns)
-
-    def rows(self) -> Iterator[tuple[float, float, float, float]]:
-        """(score, standard error, low, high) of each."""
-        yield from zip(*self.columns(), strict=True)
-
     def taken(self, places: NDArray[np.intp]) -> Refined:
-        """The hits at some places, in their order."""
-        return Refined(
-            self.ids[places],
-            self.scores[places],
-            self.errors[places],
-            self.low[places],
-            self.high[places],
-            None if self.least is None else self.least[places],
-        )
+        """Return the hits at some places, in their order."""
+        columns: Any = (None if each is None else each[places] for each in self)
+        return Refined(*columns)
 
 
 class Refiner(ABC):
@@ -338,7 +298,7 @@ class SampleRefiner(CandidateRefiner):
             if level.above is None:
                 return found
             above = shared_confidence(level.above, tests)
-            return replace(found, least=self._estimated(still, samples, settings, above).low)
+            return found._replace(least=self._estimated(still, samples, settings, above).low)
 
         while True:
             found = self._estimated(still, samples, settings, confidence)
@@ -388,13 +348,12 @@ class SampleRefiner(CandidateRefiner):
                 grains, variance = totals.estimate(sums[row, 0], sums[row, 1], float(samples))
                 best[row, 0] += weight * grains
                 best[row, 1] += weight * weight * variance
-        scores, errors = map(np.array, scores_of(best))
+        _, errors = scores_of(best)
         low, high = self._held(still, samples, settings, confidence)
-        fixed = scores_of(np.column_stack((np.rint(still.exact[:, 0]), np.zeros(still.ids.size))))
-        best[:, 0] = np.rint(best[:, 0] + still.exact[:, 0])
-        low += np.array(fixed[0]) - still.exact[:, 1]
-        high += np.array(fixed[0]) + still.exact[:, 2]
-        scores = np.array(scores_of(best)[0])
+        fixed = np.rint(still.exact[:, 0]) / GRAINS
+        low += fixed - still.exact[:, 1]
+        high += fixed + still.exact[:, 2]
+        scores = np.rint(best[:, 0] + still.exact[:, 0]) / GRAINS
         low = np.minimum(scores, np.maximum(0.0, low))
         return Refined(still.ids, scores, errors, low, np.maximum(high, scores))
 

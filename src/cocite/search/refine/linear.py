@@ -1,45 +1,17 @@
-"""Refined answers for XJaccard: the index's best, compared by their neighborhoods themselves.
+"""Refined answers that are computed: rows of linearized SimRank, and neighborhoods of XJaccard.
 
+    s(u, v)   = sum over l of c**l sum over w of (Q**l)(u, w) D(w) (Q**l)(v, w)
     J_k(u, v) = |I_k(u) & I_k(v)| / |I_k(u) | I_k(v)|,      k = 1, ..., length
 
-A search backwards from the node and one from each candidate count the coefficients exactly
-(``kernels/push.py``): no samples are left in a score. Candidates come in the order of the index;
-where the links to be read are more than allowed, those left keep what the index says of them, with
-its interval. Parts of an index that are not sampled add what they always do.
+Two runs from u along the links (``kernels/linear.py``) leave out at most ``bound`` of a score of
+SimRank, and the diagonal D is off by a factor between 1 + low and 1 + high
+(``engine/diagonal.py``): found / (1 + high) <= s(u, v) <= (found + bound) / (1 + low), for certain.
+Thresholds fall until the bound is what was asked for, or the next run would read too many links.
+The diagonal is in an index built with ``refine``, or made when the first question needs it.
+Neighborhoods are counted exactly (``kernels/push.py``), candidate after candidate while links last.
 
-Convention: what is not among the index's best max(100, 4 k) is no candidate, and no hit. All
-intervals that are not exact hold together.
-Cost: the links of the neighborhoods, some 2 ns each.
+Cost: the links read, some 4 ns each for SimRank, 2 ns for XJaccard.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (``measures/xjaccard.py``).
-
-One row of SimRank, by its linearized form, between two bounds.
-
-    s(u, v) = sum over l of c**l sum over w of (Q**l)(u, w) D(w) (Q**l)(v, w)
-
-Two runs from u along the stored links (``kernels/linear.py``) leave a score out of which some is
-missing, at most ``bound``; the diagonal is off by a factor between 1 + low and 1 + high
-(``engine/diagonal.py``). So for v != u, all of it deterministic,
-
-    found / (1 + high)  <=  s(u, v)  <=  (found + bound) / (1 + low)
-
-Thresholds fall until the bound is what was asked for, or the next run would read more links than
-allowed, or all that is missing lies behind the last level (where the decay is near 1); that is what
-a bounded cost means here, and the bound says what came of it. A run depends
-on the question alone, and not on the ones before.
-
-Cost: the links read, some 4 ns each; a few hundred thousand a question on dense graphs.
-
-Refined answers for SimRank: rows of its linearized form, for each part of an index.
-
-The diagonal they need is in an index built with ``refine``, for the default decay; else, and for
-any other decay, it is made when the first question needs it and kept while the index is open.
-An index of both directions has the mean of two rows, and the sum of what they may be off by.
-
-An interval holds for certain: what a run left out, the extremes of the diagonal's residuals, and
-room for rounding. The error aimed at is that of what runs leave out; it is not reached where that
-would read more than twenty million links.
-
-Cost: as ``search/refine/linear.py``; the diagonal as ``engine/diagonal.py``.
 """
 
 from __future__ import annotations
@@ -57,13 +29,16 @@ from numpy.typing import NDArray
 from cocite.constants import GRAINS
 from cocite.deadline import check
 from cocite.engine.diagonal import Diagonal, diagonal_room, make_diagonal, make_space
+from cocite.errors import UsageError
 from cocite.graph.blocks import Links
 from cocite.index import StoredIndex
 from cocite.index.layouts.minhash.reader import MatchReader
 from cocite.index.layouts.reader import QueryScratch, borrowed
+from cocite.index.layouts.trees.meetings import MeetingReader
 from cocite.measures import WholeSettings
 from cocite.measures.xjaccard import ring_weights
 from cocite.resources import Resources
+from cocite.search.filters import Filter
 from cocite.search.hits import scores_of
 from cocite.search.intervals import Draws, around
 from cocite.search.refine.candidates import (
@@ -71,11 +46,12 @@ from cocite.search.refine.candidates import (
     Level,
     Refined,
     Refiner,
+    SampleRefiner,
     decay_of,
     most_of,
     shared_confidence,
 )
-from cocite.search.scorer import ScoreQuery
+from cocite.search.scorer import ScoreQuery, Scorer
 from cocite.search.source import GivenGraph
 
 if TYPE_CHECKING:
@@ -264,6 +240,39 @@ class LinearRefiner(Refiner):
         return Refined(ids, scores, np.zeros(ids.size), low, high)
 
 
+class SelectedRefiner(LinearRefiner):
+    """Of SimRank, for the pages of ``stored`` alone: a row is computed over the whole graph, as
+    paths lead through all of it. Ids are those of the index outside, and of the graph inside.
+    """
+
+    def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
+        super().__init__(stored.of_graph(), graph, means)
+        self._outside = stored
+        everybody = np.arange(stored.nodes, dtype=np.uint32)
+        self._requested = stored.in_graph(everybody)
+
+    def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
+        """The best k that are kept; equal scores by ascending node."""
+        chosen = query.chosen
+        only = (self._requested, *(self._requested[ids] for ids in chosen.only))
+        if chosen.within is not None:
+            only = (*only, self._requested[chosen.within.start : chosen.within.stop])
+        never = tuple(self._requested[ids] for ids in chosen.never)
+        inside = query._replace(chosen=Filter(only, never))
+        return self._named(super().top(self._in(node), inside, level))
+
+    def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
+        """The score of ``other`` in the row of ``node``, which is another node."""
+        return self._named(super().pair(self._in(node), self._in(other), settings, level))
+
+    def _in(self, node: int) -> int:
+        return int(self._requested[node])
+
+    def _named(self, found: Refined) -> Refined:
+        ids = np.searchsorted(self._requested, found.ids).astype(np.uint32)
+        return found._replace(ids=ids)
+
+
 # -- rings -------------------------------------------------------------------------------
 
 
@@ -314,7 +323,7 @@ class NeighborhoodRefiner(CandidateRefiner):
                 for at, confidence in enumerate(confidences):
                     spread[at][:, left] += weight * np.array(around(draws, confidence)[1:])
         sums = np.column_stack((np.rint(grains[:, 0]), variances))
-        scores, errors = map(np.array, scores_of(sums))
+        scores, errors = scores_of(sums)
         low = scores - spread[:, 0] - grains[:, 1] - _ROUNDING
         low = np.clip(low, 0.0, np.maximum(scores, 0.0))
         high = scores + spread[0, 1] + grains[:, 2] + _ROUNDING
@@ -358,3 +367,27 @@ class NeighborhoodRefiner(CandidateRefiner):
             common = other[:, 1]
             found[row] = common / (own[:, 0] + other[:, 0] - common)
         return found
+
+
+# -- which way -----------------------------------------------------------------------------
+
+
+def refiner_for(scorer: Scorer, graph: GivenGraph, means: Resources) -> Refiner | None:
+    """What refines the answers of an index; None if no part of it is sampled.
+
+    Raises :class:`UsageError` if parts would be refined in different ways.
+    """
+    stored, sampled = scorer.stored, scorer.sampled
+    if all(part.plan.linearized for part in stored.parts):
+        kind = LinearRefiner if stored.wanted is None else SelectedRefiner
+        return kind(stored, graph, means)
+    if not sampled:
+        return None
+    if all(isinstance(reader, MeetingReader) for reader in sampled):
+        return SampleRefiner(scorer, graph, means)
+    if all(isinstance(reader, MatchReader) for reader in sampled):
+        return NeighborhoodRefiner(scorer, graph, means)
+    raise UsageError(
+        f"{stored.measure.name} has no refined answers: measures of walks and xjaccard are refined "
+        "in different ways. Build an index of more samples (--samples) instead"
+    )

@@ -1,16 +1,12 @@
 """Shards of samples on other machines: the server of one, and the scorer of what they report.
 
-Names, titles, the graph, filters, and parts that have no samples stay here; of the samples only
-what they report comes in. A question asks all shards once (``search/remote/replicas.py``), and a
-shard that has not reported anything by the deadline is left out. The question is then answered by
-an index over a :class:`~cocite.search.scorer.Scorer` of the samples that did report: with intervals
-of their number, and saying how many they were. If all of them did, the answer is that of the whole
-index, to the bit.
+Names, titles, the graph, filters, and parts without samples stay here; of the samples only what
+they report comes in. A question asks all shards once (``search/remote/replicas.py``), and is then
+answered by a :class:`~cocite.search.scorer.Scorer` of the samples that did report. If all of them
+did, the answer is that of the whole index, to the bit.
 
-A shard is a stretch of the samples of every part, one of ``shards`` that are as even as can be. Of
-a refreshed index it has every so many of them instead, so that each shard knows all nodes as well
-as the whole does. Its server maps the files, and reads only those pages that its samples lie in.
-If a question finds samples to be damaged, the server leaves them out and goes on with the others.
+A shard is one of ``shards`` stretches of the samples of every part; of a refreshed index every so
+many of them, so that each shard knows all nodes as well as the whole does.
 
 Cost: one round of calls, and for each candidate and sample a look-up in what is reported.
 """

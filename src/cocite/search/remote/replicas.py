@@ -1,32 +1,13 @@
 """A question to all shards: which servers get it, what comes back in time, who is left alone.
 
-Each shard has servers on as many nodes as there are replicas. A question goes to one of them, the
-one with least to do; if that fails, or has not answered when half of the time is over, to the next.
-What has come by the deadline is the answer. A shard all of whose servers are left alone is not
-asked (``search/remote/replicas.py``), so that a lost machine holds nobody up; a thread asks those
-servers what they hold, several times a second, until they say so.
-
-One shard at least has to answer: where none has by the deadline, the question waits for the first.
-Servers are not blamed for what all of them let pass, as then it is not them.
-
-Servers hold an index by its mark: what one tells of another index is no answer.
+A question goes to the replica of each shard that has least to do; if that fails, or has not
+answered when half of the time is over, to the next. What has come by the deadline is the answer; if
+nothing has, the question waits for the first shard. A server that fails, or lets two questions in a
+row pass that others answered, is left alone (its breaker opens), so that a lost machine holds
+nobody up; a thread asks it what it holds, several times a second, until it says so. Servers hold an
+index by its mark: what one tells of another index is no answer.
 
 Cost: a call to each shard, some milliseconds by Ray, side by side.
-
-Which servers are asked: one that fails, or stays silent twice in a row, is left alone.
-
-    closed ──► an error, or two questions in a row that it let pass ──► open
-       ▲                                                                 │
-       └────────────── it says what it holds ◄── asked now and then ─────┘
-
-Calls to a server that is being started again wait for it instead of failing, and so would
-questions. So an open breaker keeps questions away from it, and whoever watches
-(``search/remote/replicas.py``) asks it what it holds: when it says so, it is asked like the others
-again.
-
-Cost: none to speak of.
-
-Opening an index whose samples answer from a cluster: who is started, and where.
 """
 
 from __future__ import annotations

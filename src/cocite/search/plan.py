@@ -1,41 +1,17 @@
 """What an index will take and give, before it is built: size, memory, time, errors.
 
-Everything is estimated on the very graph, in a scratch directory that is removed afterwards. A
-layout of samples makes one round of its own first samples; size and time grow with their number in
-a straight line. A layout without samples gives its own estimate. Memory is what the build will
-plan (``index/layouts/memory_plan.py``); the error follows from the number of samples alone
-(``search/plan/plan.py``). Times are of this machine as it is now.
+A layout of samples makes two samples a thread of the very graph in a scratch directory; size and
+time grow with their number in a straight line. A layout without samples gives its own estimate.
+With N samples, but for a probability of ``failure``, for every graph, measure and pair:
 
-Cost: two samples a thread.
+    error      |estimate - score| <= delta              failure = 2 exp(-6/7 N delta**2)  Theorem 5
+    order      scores delta apart keep their order                exp(-0.3 N delta**2)    Theorem 6
+    recall     a list above a threshold misses at most this share
+               of nodes delta above it, in expectation            exp(-6/7 N delta**2)    Theorem 7
+    precision  at most this share of the list is delta below      r / (exp(6/7 N delta**2) - 1)
 
-How exact so many samples are, before any is made.
-
-For every graph, measure and pair, with N samples and but for a probability of ``failure``:
-
-    error     |estimate - score| <= delta                    2 exp(-6/7 N delta**2)     Theorem 5
-    order     two nodes whose scores differ by delta
-              stand in their order                             exp(-0.3 N delta**2)     Theorem 6
-    recall    a list of all who score above a threshold
-              misses no more than this share of those who
-              are delta above it, in expectation               exp(-6/7 N delta**2)     Theorem 7
-    precision so does of such a list no more than this
-              share stand delta below the threshold, in
-              expectation                              r / (exp(6/7 N delta**2) - 1)    Theorem 7
-
-with r how many nodes are delta below the threshold for one that is delta above it. At most that is
-all others but those, divided by those; so precision, other than the rest, depends on how many the
-list is to find, and grows with the graph: by its logarithm.
-
-What stands on the right is at most ``failure``. These hold for values in [0, 1] that are drawn
-independently, sample by sample, whatever depends on what within a sample; also for the mean of two
-directions, which share the numbers of their samples and nothing else.
-
-The standard error is that of one score s. A sample's value z lies in [0, R], R being the decay, or
-the most that a meeting is worth (``measures/meeting_weight.py``), so
-
-    V = E z**2 - s**2 <= R * s - s**2,      stderr <= sqrt(V / N)
-
-with equality if walks meet when that is worth R, or never. Four times the samples halve it.
+r is how many nodes are delta below the threshold for one that is delta above it. The standard error
+of a score s from samples in [0, R] is at most sqrt((R s - s**2) / N).
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 4.
 """
@@ -207,7 +183,7 @@ class Figures:
     """Of an index with so many ``samples`` (None for a layout without).
 
     ``bytes`` on disk and ``seconds`` to build it; for samples, the ``delta`` of each promise of
-    ``search/plan/plan.py``, and an upper bound on the standard error of each of ``SCORES``.
+    ``search/plan.py``, and an upper bound on the standard error of each of ``SCORES``.
     """
 
     samples: int | None

@@ -1,0 +1,252 @@
+"""Building, joining and refreshing an index from Python."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cocite.graph import Graph
+from cocite.index import StoredIndex
+from cocite.options.build import IndexOptions, RefreshOptions
+from cocite.options.core import accepts
+from cocite.resources import Resources
+from cocite.search.index import Index
+
+if TYPE_CHECKING:
+    from cocite.cluster.ray import Cluster
+    from cocite.index.settings import SettingsLike
+    from cocite.storage.spool import Temporary
+
+
+BUILD_LOG = "cocite.build"
+"""The logger that says what a graph is like to be indexed."""
+_log = logging.getLogger(BUILD_LOG)
+_NODE_BYTES, _SAMPLE_BYTES, _LINK_BYTES = 1000, 16, 48
+
+
+@accepts(IndexOptions)
+def build(
+    graph: Any,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    settings: SettingsLike | None = None,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    cluster: str | Cluster | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    options: IndexOptions | None = None,
+    **given: Any,
+) -> Index:
+    """Build an index of ``graph`` in the directory ``output``, and open it.
+
+    Parameters
+    ----------
+    graph
+        A stored graph, opened, as a path, or as a URL that fsspec reads, of which a copy is kept;
+        or anything else that holds links (:func:`open_graph`). Its files are compared with their
+        checksums first, unless it was opened with ``verify=False``.
+    output
+        The directory to make, or a URL that fsspec writes, where the index comes when it is whole
+        (``io/publish.py``). A build that was interrupted is resumed. By default a temporary
+        one, which goes with the last object that was made of it.
+    settings
+        A file that says what the index is made of, such as :func:`tune` writes
+        (``index/settings.py``), or the ``settings`` of its result. What is given beside it
+        goes before it, but for another measure.
+    threads, memory
+        By default all cores, and half of the memory that is available. The index is opened with
+        the same.
+    cluster
+        Draw the samples on the nodes of a cluster: ``"local:4"`` (so many nodes on this machine),
+        ``"HOST:PORT"`` of its head node, ``"auto"``, or one that is connected. ``threads`` and
+        ``memory`` are then those of a piece of work, a shard, on a node; by default all cores of
+        the smallest node, and half of its memory. Nodes see graph and output by their paths, or
+        ``graph`` is a URL that fsspec reads, of which each node keeps a copy. The extra
+        ``cluster``.
+    progress
+        Called with (done, total), in samples for measures that have them.
+    options, given
+        The options below, as one value or by name. Other keyword arguments are settings of the
+        measure, such as ``samples``, ``length`` and ``seed`` (``cocite measures``). Equal seeds
+        give equal samples, whatever the threads, memory, blocks and shards.
+    {options}
+
+    Raises
+    ------
+    UsageError, OutputExists, Busy, ResourceError
+    """
+    from cocite.index.build import IndexBuild
+    from cocite.index.cluster import of_nodes, spread_on
+    from cocite.index.reports import GraphReport
+    from cocite.index.settings import chosen_options
+    from cocite.io.publish import Sending
+    from cocite.io.remote import is_url
+    from cocite.storage.spool import Temporary
+
+    url, graph = _graph_of(graph, memory=memory, threads=threads)
+    chosen = IndexOptions.of(options, given)
+    built = chosen_options(settings, chosen)
+    means = Resources.checked(threads, memory, chosen.shard, chosen.blocks, chosen.external)
+    home = Temporary(_size(graph, built.samples), means.memory) if output is None else None
+    place = home.path / "index" if home else Path(os.fspath(output or ""))
+    sending = Sending(output, "index", chosen.overwrite) if is_url(output) else None
+    again: dict[str, Any] = {"overwrite": chosen.overwrite, "restart": chosen.restart}
+    via = chosen.staging_url
+    if sending is not None:
+        place, again["overwrite"], again["elsewhere"] = sending.path, True, True
+        via = via or (f"{sending.url}.building" if cluster is not None else None)
+    with spread_on(cluster, url, via) as spread:
+        each = of_nodes(spread, means, threads, memory)
+        with IndexBuild(graph, place, built, each, **again, spread=spread) as work:
+            work.run(progress)
+            built = work.options
+    place = place if sending is None else sending.send()
+    for said in GraphReport.of(graph, built).lines(graph, built):
+        _log.info(said)
+    return Index(_opened(place, graph, home), means)
+
+
+def _graph_of(links: Any, **options: Any) -> tuple[str | None, Graph]:
+    """The URL of a stored graph, if it is given by one, and the graph (:func:`open_graph`)."""
+    from cocite.io.opening import open_graph
+    from cocite.io.remote import is_url, origin
+
+    graph = open_graph(links, **options)
+    return str(links) if is_url(links) else origin(graph.path), graph
+
+
+def _size(graph: Graph, samples: int | None) -> int:
+    """What an index takes at most, roughly: samples, lists of nearest pages, links both ways."""
+    node = _NODE_BYTES + _SAMPLE_BYTES * (samples or 0)
+    return 2 * graph.store.nbytes + node * graph.nodes + _LINK_BYTES * graph.edges
+
+
+def _opened(
+    index: str | os.PathLike[str], graph: Graph, home: Temporary | None = None
+) -> StoredIndex:
+    """The index of a graph, which stays as long, with what its names were."""
+    found = StoredIndex.open(index)
+    if home is None and graph.store.home is None and graph.store.labels is None:
+        return found
+    held = [each for each in (home, graph.store.home) if each is not None]
+    return type(found)(replace(found.store, home=held, labels=graph.store.labels))
+
+
+def merge(
+    indexes: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    shard: int | None = None,
+    overwrite: bool = False,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    verify: bool = True,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Index:
+    """Join indexes of different samples of one graph into the index ``output``, and open it.
+
+    It is the index that one build of all these samples makes, to the byte. The numbers of the
+    samples must follow each other, none twice and none missing: ``build(..., numbers=range(100,
+    200))`` draws such, on any machine. An index that has lost files of samples becomes whole with
+    one of just those numbers.
+
+    Parameters
+    ----------
+    indexes
+        The directories of two or more, of the same graph, measure and settings; none that was
+        refreshed.
+    output
+        The directory to make, or a URL, as for :func:`build`. A merge that is interrupted leaves
+        nothing.
+    shard, overwrite, threads, memory
+        As for :func:`build`; ``output`` may be one of the indexes if ``overwrite`` is true.
+    verify
+        Compare what is read with its checksums.
+    progress
+        Called with (done, total), in samples.
+
+    Raises
+    ------
+    UsageError
+        If they do not fit together.
+    OutputExists, Busy, ResourceError, StoreError
+    """
+    from cocite.index.merge import Merge
+    from cocite.io.publish import Sending
+    from cocite.io.remote import is_url
+
+    means = Resources.checked(threads, memory, shard)
+    sending = Sending(output, "index", overwrite) if is_url(output) else None
+    how: dict[str, Any] = {"shard": shard, "overwrite": overwrite, "verify": verify}
+    how |= {"overwrite": True, "elsewhere": True} if sending else {}
+    place = sending.path if sending else output
+    with Merge(indexes, place, **how) as work:
+        work.run(progress)
+    return Index(StoredIndex.open(place if sending is None else sending.send()), means)
+
+
+@accepts(RefreshOptions)
+def refresh(
+    index: str | os.PathLike[str],
+    graph: Any,
+    *,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    verify: bool = True,
+    cluster: str | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    options: RefreshOptions | None = None,
+    **given: Any,
+) -> Index:
+    """Draw some samples of an index anew, from ``graph`` as it is now; open what comes of it.
+
+    The oldest samples retire; the others stay, without the nodes that are gone. A score is the mean
+    over the samples that know both nodes, each of the graph that it was drawn from, and its
+    interval holds the mean of what it was in those. Measure and settings stay as they are; parts
+    without samples are computed anew. The index answers all the while.
+
+    Parameters
+    ----------
+    index
+        The directory of an index. Samples in the layouts ``paths`` and ``compact`` cannot stay:
+        such an index takes a share of 1.
+    graph
+        A stored graph, or anything else that holds links (:func:`open_graph`), with weights if the
+        index's has some.
+    threads, memory
+        As for :func:`build`.
+    verify
+        Compare what is read of the index, and of a graph that is given as a path, with its
+        checksums.
+    cluster
+        As for :func:`build`: nodes draw what is drawn anew, this machine carries over what stays.
+    progress
+        Called with (done, total), as for :func:`build`.
+    options, given
+        The options below, as one value or by name.
+    {options}
+
+    Raises
+    ------
+    UsageError, Busy, ResourceError, StoreError
+
+    Notes
+    -----
+    A refresh that was killed can be repeated, however far it came: an index stays as it is where
+    its newest samples are of ``graph`` already.
+    """
+    from cocite.index.cluster import of_nodes, spread_on
+    from cocite.index.refresh import RefreshBuild
+
+    url, graph = _graph_of(graph, verify=verify, memory=memory, threads=threads)
+    means = Resources.checked(threads, memory)
+    chosen = RefreshOptions.of(options, given)
+    with spread_on(cluster, url, chosen.staging_url) as spread:
+        each = of_nodes(spread, means, threads, memory)
+        with RefreshBuild(index, graph, each, chosen, verify=verify, spread=spread) as work:
+            work.run(progress)
+    return Index(_opened(index, graph), means)

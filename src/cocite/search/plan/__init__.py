@@ -1,1 +1,0 @@
-"""What an index will take and how exact it will be, told before it is built."""
