@@ -177,7 +177,7 @@ class ReadOptions:
                 f"site is {site!r}; it is the URL of the folder, such as "
                 "https://www.example.org/docs/"
             )
-        same = {each.name: getattr(chosen, each.name, None) for each in fields(cls)}
+        same: dict[str, Any] = {each.name: getattr(chosen, each.name, None) for each in fields(cls)}
         checked: dict[str, Any] = {
             "columns": columns,
             "weight": weight,
