@@ -208,21 +208,21 @@ class Copy:
 
 def list_remote_cache() -> list[Copy]:
     """The copies that are there, the one used last first. Raises as :func:`cache_folder`."""
-    found = [copy for _, copy in _copies()]
+    found = [copy for _, copy in _cached_files()]
     return sorted(found, key=lambda copy: (-copy.used, copy.url))
 
 
 def clear_remote_cache() -> list[Copy]:
     """Remove the copies that nobody reads; returns them."""
     gone = []
-    for path, copy in _copies():
+    for path, copy in _cached_files():
         if not copy.read:
             gone.append(copy)
             shutil.rmtree(path, ignore_errors=True)
     return gone
 
 
-def _copies() -> Iterator[tuple[Path, Copy]]:
+def _cached_files() -> Iterator[tuple[Path, Copy]]:
     """Each copy with its folder; nobody else can begin to read it until the next is asked for."""
     for path in _held(cache_folder()):
         with unread(_lock_of(path)) as free:

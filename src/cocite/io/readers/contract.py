@@ -177,7 +177,7 @@ class ReadOptions:
                 f"site is {site!r}; it is the URL of the folder, such as "
                 "https://www.example.org/docs/"
             )
-        same = {each.name: getattr(chosen, each.name, None) for each in fields(cls)}
+        same: dict[str, Any] = {each.name: getattr(chosen, each.name, None) for each in fields(cls)}
         checked: dict[str, Any] = {
             "columns": columns,
             "weight": weight,
@@ -424,7 +424,7 @@ class Read(NamedTuple):
     nodes: str = ""
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """What is loaded at once: one relation of the rows of several inputs, what was found in each,
     and the relation of nodes.
     """
@@ -456,7 +456,7 @@ class FormatReader:
     described: str
     read: Callable[[Job], Read]
     streams: bool = True
-    read_many: Callable[[Job, Sequence[Source]], Iterator[Batch]] | None = None
+    read_many: Callable[[Job, Sequence[Source]], Iterator[RowBatch]] | None = None
     together: bool = False
     restricts: bool = False
     fetches: bool = False

@@ -30,13 +30,13 @@ from cocite.io.database import csv_relation
 from cocite.io.readers.contract import (
     DELIMITERS,
     EXAMPLES,
-    Batch,
     FormatReader,
     Found,
     Job,
     Progress,
     Read,
     ReadOptions,
+    RowBatch,
     Together,
     bad_row_advice,
 )
@@ -171,7 +171,7 @@ def _read(job: Job) -> Read:
     return Read(clean_relation(job, found.integers), found)
 
 
-def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[Batch]:
+def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
     """One file of clean rows for many texts."""
     shown = Together(job.progress, sources)
     at = 0
@@ -184,7 +184,7 @@ def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[Batch]:
                     found.append(clean_text(sources[at], job.wanted, job.options, out, progress))
                 at += 1
         rows = clean_relation(job, all(each.integers for each in found))
-        yield Batch(rows, list(sources[first:at]), found)
+        yield RowBatch(rows, list(sources[first:at]), found)
 
 
 READER = FormatReader(

@@ -76,7 +76,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Counted:
+class WordCounts:
     """What was counted. Text i is that of node ``nodes[i]``, and has the pairs uint32[:, 2] (word,
     how often) from ``begins[i]`` up to ``begins[i + 1]`` of the ``file``; ``numbers`` turns what
     words are called there into their places in ``words``, and ``held`` is how many texts have each
@@ -104,7 +104,7 @@ class Counted:
             yield range(low, high), self.numbers[pairs[:, 0]], pairs[:, 1]
 
 
-def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Counted:
+def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> WordCounts:
     """Count the words of the texts of nodes, with a scratch file in ``directory``.
 
     ``allow`` is called with how many different words and texts there are, now and then and at the
@@ -155,12 +155,12 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Coun
 
 def _in_order(
     file: ScratchFile, ids: dict[str, int], nodes: list[int], begins: list[int], start: float
-) -> Counted:
+) -> WordCounts:
     """What was counted since ``start``, its words in order."""
     words = sorted(ids, key=str.encode)
     numbers = np.empty(len(words), np.uint32)
     numbers[[ids[word] for word in words]] = np.arange(len(words), dtype=np.uint32)
-    found = Counted(
+    found = WordCounts(
         np.array(nodes, np.int64),
         np.array(begins, np.int64),
         file,
@@ -211,13 +211,13 @@ class TextBuilder(TextFormat, WholeBuilder):
                 f"of memory; {short_of(self.means.memory)}{floor_text('text')}"
             )
 
-    def _counted(self, files: TextFiles) -> Counted:
+    def _counted(self, files: TextFiles) -> WordCounts:
         """What was counted of the texts, once for all parts that are made of them."""
         if files.counted is None:
             folder = Scratch.near(self.graph.path).directory
             assert folder is not None
             files.counted = count_words(files.path, self.graph.names, folder, self._allow)
-        found: Counted = files.counted
+        found: WordCounts = files.counted
         self._allow(found.words.offsets.size - 1, found.nodes.size)
         return found
 
@@ -272,7 +272,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         progress(nodes, nodes)
         return files.entries
 
-    def _cached(self, counted: Counted) -> NDArray[np.bool_]:
+    def _cached(self, counted: WordCounts) -> NDArray[np.bool_]:
         """bool[words]: which are in texts that are neither too few nor too many."""
         settings, texts = self.plan.settings, counted.nodes.size
         kept = (counted.held >= settings[MIN_DF]) & (counted.held <= settings[MAX_DF] * texts)
@@ -284,7 +284,7 @@ class TextBuilder(TextFormat, WholeBuilder):
             )
         return kept
 
-    def _entries(self, counted: Counted, kept: NDArray[np.bool_]) -> int:
+    def _entries(self, counted: WordCounts, kept: NDArray[np.bool_]) -> int:
         """How many words all pages have together."""
         most = self.plan.settings[WORDS]
         each = (
@@ -293,7 +293,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         )
         return sum(int(np.minimum(sizes, most).sum()) for sizes in each)
 
-    def _weighed(self, counted: Counted, directory: Path, progress: Progress) -> _Weighed:
+    def _weighed(self, counted: WordCounts, directory: Path, progress: Progress) -> _Weighed:
         """The rows of all texts, in their order: the words that count most, of length 1."""
         kept, most = self._cached(counted), self.plan.settings[WORDS]
         number = np.cumsum(kept) - 1
@@ -355,7 +355,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return Scratch(None) if fits else Scratch.near(directory)
 
 
-def _rows_of(counted: Counted, batch: range) -> NDArray[np.int64]:
+def _rows_of(counted: WordCounts, batch: range) -> NDArray[np.int64]:
     """Of all pairs of a batch, which text of it they are of."""
     sizes = np.diff(counted.begins[batch.start : batch.stop + 1])
     return np.repeat(np.arange(len(batch)), sizes)
