@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import cocite
-from cocite import Graph
+from cocite import Graph, Hit
 from cocite.kernels._kernel import JIT, library
 from cocite.measures import find_measure
 from tests.postgres import as_user, programs, server
@@ -113,6 +113,11 @@ def shell(ask: Ask) -> Shell:
         return Printed(out, err)
 
     return run
+
+
+def listed(answer: Mapping[str, Any]) -> list[Hit]:
+    """The hits in an answer of JSON, as Python has them."""
+    return [Hit(*(each[name] for name in Hit._fields)) for each in answer["hits"]]
 
 
 INGESTED = False

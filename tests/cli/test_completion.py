@@ -17,7 +17,9 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from tests.conftest import Shell
+from cocite.errors import UsageError
+from cocite.measures import find_measure
+from tests.conftest import MakeGraph, Shell
 
 LINKS = "New York\tLos Angeles\nNew Yorker\tLos Angeles\nhttp://a.org/x\thttp://a.org/o'b\n"
 
@@ -39,9 +41,7 @@ def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def offered(line: str) -> list[str]:
-    """What bash is told for a line, the cursor at its end; below, and in ``test_ways.py``, it asks
-    itself.
-    """
+    """What bash is told for a line, the cursor at its end; below, it asks itself."""
     given = {"_COCITE_COMPLETE": "bash_complete", "COMP_LINE": line}
     given |= {"COMP_WORDBREAKS": " \t\n\"'><=;|&(:", "COMP_WORD": line.rpartition(" ")[2]}
     out = io.TextIOWrapper(held := io.BytesIO(), encoding="utf-8")
@@ -135,3 +135,34 @@ def test_bash_inserts_what_can_be_run(here: Path, shell: Shell, begun: str, whol
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m cocite "$@"\n')
     program.chmod(0o755)
     assert f"cocite {whole}" in typed(here, f"cocite {begun}\t#")
+
+
+# -- what people type ------------------------------------------------------------------
+
+
+def test_the_version_and_the_help_of_a_verb(shell: Shell) -> None:
+    assert shell(["-V"]).out == f"cocite, version {cocite.__version__}\n"
+    for words in (["related"], ["generate", "web"], []):
+        wanted = shell([*words, "--help"]).out
+        assert shell(["help", *words]).out == wanted
+    assert "Did you mean related" in shell(["help", "relate"], 2).err
+    assert "has no commands of its own" in shell(["help", "related", "all"], 2).err
+
+
+def test_names_are_taken_in_any_case(make_graph: MakeGraph, tmp_path: Path, shell: Shell) -> None:
+    assert find_measure("PSimRank") is find_measure("psimrank")
+    assert find_measure("PPR_Symmetric") is find_measure("ppr-symmetric")
+    with pytest.raises(UsageError, match=r"'simranc'\. Did you mean simrank\? There are"):
+        find_measure("simranc")
+    graph = str(make_graph([("a", "b"), ("a", "c"), ("b", "c")]).path)
+    index = str(tmp_path / "x.index")
+    given = ["index", graph, "-o", index, "--measure", "SimRank", "--samples", "3"]
+    assert '"measure": "simrank"' in shell([*given, "--format", "JSON"]).out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_given_what_it_runs(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if shell == "bash" and not Path("/bin/bash").exists():
+        pytest.skip("there is no bash here, whose version is asked")
+    assert main(["completion", shell]) == 0
+    assert f"_COCITE_COMPLETE={shell}_complete" in capsys.readouterr().out

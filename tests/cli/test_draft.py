@@ -1,15 +1,20 @@
-"""``cocite related --draft`` and ``cocite why --draft``: what they print, and what they refuse."""
+"""``cocite related --draft`` and ``cocite why --draft``: what they print, and what they refuse; and
+``cocite related INDEX -``: names from standard input, a line of JSON each.
+"""
 
 from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import cocite
-from tests.conftest import Ask, MakeGraph
+from cocite.cli.main import main
+from tests.conftest import Ask, MakeGraph, Shell, listed
 
 LINKS = [(a, b) for a in "abcdef" for b in "uvwxyz" if (ord(a) * ord(b)) % 5 != 1]
 
@@ -30,7 +35,7 @@ def test_a_draft_from_a_file_and_from_standard_input(
     expected = cocite.open(index).related_to(["u", "w"], ["v"], 4)
     assert code == 0
     assert found["node"] == "draft"
-    assert found["hits"] == [hit._asdict() for hit in expected]
+    assert listed(found) == expected
     stdin = io.TextIOWrapper(io.BytesIO(file.read_bytes()))
     monkeypatch.setattr("sys.stdin", stdin)
     again = ask("related", index, "--draft", "-", "--format", "json", "-k", "4")
@@ -89,3 +94,62 @@ def test_a_draft_without_the_links_that_are_looked_at_is_told_so(
     file.write_text("<- a\n")
     code, told, _ = ask("related", str(tmp_path / "i"), "--draft", str(file))
     assert "which the index looks at" not in told
+
+
+# -- names from standard input ---------------------------------------------------------
+
+
+EACH_LINKS = [("a", "b"), ("a", "c"), ("d", "b"), ("d", "c"), ("e", "été")]
+
+
+@pytest.fixture
+def web(make_graph: MakeGraph, tmp_path: Path) -> str:
+    cocite.build(make_graph(EACH_LINKS), tmp_path / "web.index")
+    return str(tmp_path / "web.index")
+
+
+def test_each_name_is_answered_as_by_itself(
+    web: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = []
+    for name in ("b", "été", "a"):
+        assert main(["related", web, name, "-k", "2", "--format", "json"]) == 0
+        alone.append(json.loads(capsys.readouterr().out))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("b\r\n\nété\na"))
+    assert main(["related", web, "-", "-k", "2"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == alone
+
+
+def test_a_name_that_is_no_node_has_its_error_and_the_others_are_answered(
+    web: str, monkeypatch: pytest.MonkeyPatch, shell: Shell
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("b\nnobody\nc\n"))
+    printed = shell(["related", web, "-"], 2)
+    first, second, third = map(json.loads, printed.out.splitlines())
+    assert first["node"] == "b"
+    assert second["node"] == "nobody"
+    assert "no node is named 'nobody'" in second["error"]
+    assert third["hits"]
+    assert "1 of the names are no nodes" in printed.err
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_an_answer_comes_before_the_next_name(web: str) -> None:
+    """As a program talks with it: it waits for the answer and then writes the next name."""
+    command = [sys.executable, "-m", "cocite", "related", web, "-"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as asked:
+        assert asked.stdin is not None
+        assert asked.stdout is not None
+        for name in ("b", "c"):
+            asked.stdin.write(f"{name}\n")
+            asked.stdin.flush()
+            assert json.loads(asked.stdout.readline())["node"] == name
+        asked.stdin.close()
+        assert asked.wait() == 0
+
+
+def test_links_and_names_are_not_both_read_from_standard_input(shell: Shell) -> None:
+    assert "cannot hold both links and names" in shell(["related", "-", "-"], 2).err

@@ -1,4 +1,4 @@
-"""The command line of exact, and the files it writes."""
+"""The command lines of all-pairs and rank, and the files that they write."""
 
 from __future__ import annotations
 
@@ -122,3 +122,52 @@ def test_what_diverges_exits_with_1_and_leaves_no_file(
     reply = shell(["all-pairs", str(web.path), "-o", str(path), "--decay", "0.9", *options], 1)
     assert message in reply.err
     assert list(path.parent.iterdir()) == []
+
+
+# -- ranks -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def star(make_graph: MakeGraph) -> Graph:
+    return make_graph([("a", "hub"), ("b", "hub"), ("c", "hub"), ("hub", "a"), ("hub", "ü\"'x")])
+
+
+def test_the_top_is_printed_and_how_it_ended_is_said(star: Graph, shell: Shell) -> None:
+    printed = shell(["rank", str(star.path), "-k", "1", "--format", "json"])
+    value = json.loads(printed.out)
+    ranks = cocite.pagerank(star)
+    assert value["top"] == [{"node": "hub", "rank": ranks.top(1)[0][1]}]
+    assert value["converged"] is True
+    assert "L1 error at most" in printed.err
+    assert "of memory, which holds the graph and the ranks" in printed.err
+
+
+def test_not_converged_is_said(star: Graph, shell: Shell) -> None:
+    assert "not converged" in shell(["rank", str(star.path), "--max-sweeps", "1"]).err
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
+def test_all_ranks_go_to_a_table(star: Graph, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "out" / f"ranks.{ending}"
+    assert main(["rank", str(star.path), "-o", str(path)]) == 0
+    rows = duckdb.execute(f"SELECT node, rank FROM '{path}'").fetchall()
+    ranks = cocite.pagerank(star)
+    assert [row[0] for row in rows] == list(star.names)
+    assert np.allclose([row[1] for row in rows], ranks.values, rtol=1e-15)
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_ranks_by_id_go_to_an_array(star: Graph, tmp_path: Path) -> None:
+    path = tmp_path / "ranks.npy"
+    assert main(["rank", str(star.path), "-o", str(path)]) == 0
+    assert (np.load(path) == cocite.pagerank(star).values).all()
+
+
+def test_rank_refuses_an_output_before_any_work(star: Graph, tmp_path: Path, shell: Shell) -> None:
+    reply = shell(["rank", str(star.path), "-o", str(tmp_path / "r.xlsx")], 2)
+    assert "ends in '.xlsx'; it ends in one of .parquet" in reply.err
+    (tmp_path / "r.npy").write_bytes(b"mine")
+    assert main(["rank", str(star.path), "-o", str(tmp_path / "r.npy")]) == 1
+    assert (tmp_path / "r.npy").read_bytes() == b"mine"
+    assert main(["rank", str(star.path), "-o", str(tmp_path / "r.npy"), "--overwrite"]) == 0
+    assert np.load(tmp_path / "r.npy").size == star.nodes

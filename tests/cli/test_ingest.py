@@ -209,7 +209,6 @@ def test_an_error_is_one_line_and_a_code(
         ("ingest links.tsv -o h --memory x", "'x' is not a size; write it like 600MB"),
         ("ingest links.tsv -o h --threads 0", "Invalid value for '--threads'"),
         ("info g --format xml", "Invalid value for '--format'"),
-        ("infos", "There is no command 'infos'. Did you mean info"),
     ],
 )
 def test_wrong_use_is_code_2(graph: Path, shell: Shell, arguments: str, message: str) -> None:

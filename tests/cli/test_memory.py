@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import re
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.memory import measured
 
+import cocite
+from cocite import resources
 from cocite.cli.main import main
 from cocite.graph import Graph
 from cocite.graph.generate import generate_web
 from tests.conftest import Shell
+from tests.storage.enemy import change_file, rewrite
 
 _SHARE, _PIECES = 0.05, 2 << 20
 """How far what is taken may be from what was told; beside that, one piece of a mapped file, of
@@ -109,3 +120,162 @@ def test_a_ranking_takes_the_memory_that_was_told(sparse: Path, personal: bool) 
     name = Graph.open(sparse).names[7]
     command = ["rank", str(sparse), *(["--toward", name] * personal)]
     assert_takes_what_it_told(command, None)
+
+
+# -- a process that may take little ----------------------------------------------------
+
+
+LINKS = 60_000
+ROOMS = 2_000_000_000, 1_200_000_000, 300_000_000
+"""Bytes of addresses: enough for all; too few for an ingest; too few to begin."""
+CHILD = """
+import sys
+from pathlib import Path
+from cocite.cli.main import main
+
+code = main(sys.argv[1:])
+status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+print(int(status["VmHWM"].split()[0]) // 1024, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.fixture(scope="module")
+def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with links, their graph and an index; kernels are compiled with it."""
+    folder = tmp_path_factory.mktemp("limits")
+    pairs = np.random.default_rng(1).integers(0, 20_000, (LINKS, 2)).tolist()
+    (folder / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs))
+    for verb in verbs(folder):
+        assert done(verb).returncode == 0
+    return folder
+
+
+def verbs(folder: Path) -> list[list[str]]:
+    """What reads, builds, and asks links themselves."""
+    file, graph, index = (str(folder / name) for name in ("l.tsv", "g", "i"))
+    return [
+        ["ingest", file, "-o", graph, "--overwrite"],
+        ["index", graph, "-o", index, "--overwrite"],
+        ["related", graph, "7"],
+    ]
+
+
+def done(
+    verb: list[str], before: Callable[[], object] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", CHILD, *verb],
+        check=False,
+        capture_output=True,
+        text=True,
+        preexec_fn=before,
+        timeout=120,  # some libraries wait for ever for memory that there is not
+    )
+
+
+def few_addresses(most: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def test_the_budget_heeds_a_limit_of_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "_addresses", lambda: [10**9])
+    monkeypatch.setattr(resources, "_status", lambda name: 100_000_000)
+    monkeypatch.setattr(resources._own, "before", 0)
+    assert resources.available() == 900_000_000 - resources._MAPPED
+    monkeypatch.setattr(resources._own, "before", 1)  # libraries are loaded
+    assert resources.available() == 900_000_000
+    with pytest.raises(cocite.errors.ResourceError, match=r"ulimit -v\) leaves 900 MB"):
+        resources.budget("1GB")
+    assert resources.budget("900MB") == resources.available()
+
+
+@pytest.mark.process
+def test_verbs_work_within_a_limit_of_addresses_or_say_that_it_is_too_low(links: Path) -> None:
+    """An ingest hung for ever at 1.2 GB, and ended with a traceback at others."""
+    ingest, index, related = verbs(links)
+    assert done(ingest, partial(few_addresses, ROOMS[0])).returncode == 0
+    refused = done(ingest, partial(few_addresses, ROOMS[1]))
+    assert refused.returncode == 1
+    assert "Error: ingest needs at least 336 MB" in refused.stderr
+    for verb in (index, related):
+        assert done(verb, partial(few_addresses, ROOMS[1])).returncode == 0
+    refused = done([*ingest, "--memory", "900MB"], partial(few_addresses, ROOMS[1]))
+    assert "Error: 900 MB of memory cannot be had: the limit of addresses" in refused.stderr
+    for verb in (ingest, index, related):
+        refused = done(verb, partial(few_addresses, ROOMS[2]))
+        assert refused.returncode == 1
+        assert "Traceback" not in refused.stderr
+        assert "memory" in refused.stderr
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A control group of its own, of either version, where this process may make one."""
+    parents = [place for place, files in resources._control_groups() if (place / files[0]).exists()]
+    if not parents:
+        pytest.skip("no control group with a limit of memory is mounted")
+    path = parents[0] / f"cocite-{os.getpid()}"
+    try:
+        path.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error.strerror}")
+    yield path
+    path.rmdir()
+
+
+@pytest.mark.process
+def test_verbs_stay_within_a_control_group(links: Path, group: Path) -> None:
+    """Its limit is less than half of what the machine has: who did not see it would be killed."""
+    version = (
+        resources._VERSION_1 if (group / resources._VERSION_1[0]).exists() else resources._VERSION_2
+    )
+    limit = group / version[0]
+    if not limit.exists():
+        pytest.skip("this control group has no limit of memory")
+    limit.write_text(str(900 << 20))
+    if int(limit.read_text()) > resources.available() // 2:
+        pytest.skip("this machine has no more memory than the control group")
+
+    def enter() -> None:
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+
+    for verb in verbs(links):
+        found = done(verb, enter)
+        assert found.returncode == 0, found.stderr
+        assert int(found.stderr.splitlines()[-1]) < 900
+    limit.write_text(str(300 << 20))
+    refused = done(verbs(links)[0], enter)
+    assert refused.returncode == 1
+    assert "Error: ingest needs at least 336 MB" in refused.stderr
+
+
+# -- links that are there many times ----------------------------------------------------------
+
+
+@pytest.mark.process
+def test_links_over_and_over_take_no_memory(tmp_path: Path) -> None:
+    """Sorted beside each other they took 8 GB, of 20 million links."""
+    rows = "".join(f"a{i % 7}\tb{i % 5}\n" for i in range(35_000))
+    (tmp_path / "l.tsv").write_text(rows * 20)
+    found = done(["related", str(tmp_path / "l.tsv"), "a1", "--memory", "340MB"])
+    assert found.returncode == 0, found.stderr
+    assert int(found.stderr.splitlines()[-1]) < 400
+
+
+@pytest.mark.process
+def test_a_graph_with_links_over_and_over_is_refused_in_little_memory(tmp_path: Path) -> None:
+    """As no ingest writes it, with checksums that fit."""
+    (tmp_path / "l.tsv").write_text("".join(f"a{i % 7}\tb{i % 5}\n" for i in range(35)))
+    graph, links = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g"), 5_000_000
+    offsets = np.zeros(graph.nodes + 1, np.uint64)
+    offsets[8:] = links
+    shutil.copytree(tmp_path / "g", tmp_path / "h")
+    change_file(tmp_path / "h", "in_offsets", offsets)
+    change_file(tmp_path / "h", "in_sources", np.zeros(links, np.uint32))
+    rewrite(tmp_path / "h", lambda value: value["facts"].update(edges=links))
+    found = done(["related", str(tmp_path / "h"), "a1"])
+    assert found.returncode == 1
+    assert "h is damaged" in found.stderr
+    assert "has something twice" in found.stderr
+    assert int(found.stderr.splitlines()[-1]) < 150

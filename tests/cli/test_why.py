@@ -63,27 +63,6 @@ def ask(ask: Ask) -> Ask:
     return lambda *words: ask("why", *words)
 
 
-def test_json_is_what_python_says(folder: Path, ask: Ask) -> None:
-    asked = ("one", "two", "--graph", folder / "g", "-k", 1, "--decay", 0.5, "--format", "json")
-    code, out, _ = ask(folder / "trees", *asked)
-    index = cocite.open(folder / "trees")
-    found = index.why("one", "two", 1, graph=str(folder / "g"), decay=0.5)
-    assert code == 0
-    assert found.others == 1
-    assert json.loads(out) == {
-        "a": "one",
-        "b": "two",
-        "measure": "psimrank",
-        "direction": "in",
-        "settings": index.settings | {"decay": 0.5},
-        "score": found.score,
-        "reasons": [json.loads(json.dumps(reason._asdict())) for reason in found.reasons],
-        "others": found.others,
-        "remaining": found.remaining,
-        "unattributed": 0,
-    }
-
-
 def test_csv_adds_up_to_the_score(folder: Path, ask: Ask) -> None:
     _, out, _ = ask(folder / "paths", "one", "two", "-k", "1", "--format", "csv")
     titles, first, rest = csv.reader(io.StringIO(out))

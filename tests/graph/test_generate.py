@@ -128,7 +128,7 @@ def test_names_ascend_and_are_found_both_ways(graph: Graph) -> None:
     assert all(before < name for before, name in pairwise(encoded))
     assert [graph.names.find(name) for name in names] == list(range(NODES))
     assert graph.names.find("com,d0,h00)/nowhere") is None
-    assert graph.names.complete(names[100], 1) == [names[100]]
+    assert graph.names.with_prefix(names[100]).tolist() == [100]
     assert len(set(map(host, names))) == 60
     assert not graph.store.has("names.by_name")
 

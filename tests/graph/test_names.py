@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cocite
 from cocite import Graph
+from cocite.cli.commands.completion import _names
+from cocite.cli.main import main
 from cocite.errors import Damaged, UnknownNode, UsageError
 from cocite.graph import name_files
 from cocite.graph import names as module
 from cocite.graph.name_files import IntegerNames, open_names
+from cocite.graph.names import Resolver
+from cocite.search.resolver import NodesDocument
 from cocite.storage import Manifest, Store
 from tests.conftest import MakeGraph
 from tests.io.plain import TURNS, numbered
@@ -24,9 +31,8 @@ NAME = st.text(
 SITE = st.builds("http://{}/{}".format, st.sampled_from("ab"), st.text("xyé", max_size=2))
 
 
-def complete(names: list[str], prefix: str, limit: int) -> list[str]:
-    found = [name for name in names if name.startswith(prefix)]
-    return sorted(found, key=str.encode)[:limit]
+def beginning(graph: Graph, prefix: str) -> list[str]:
+    return graph.names.names(graph.names.with_prefix(prefix))
 
 
 @settings(max_examples=30)
@@ -39,8 +45,7 @@ def test_text_names_go_both_ways(
     assert list(graph.names) == names
     assert graph.names.ids(names).tolist() == list(range(len(names)))
     prefix = data.draw(st.one_of(NAME, st.sampled_from(names).map(lambda name: name[:2])))
-    limit = data.draw(st.integers(1, 12))
-    assert graph.names.complete(prefix, limit) == complete(names, prefix, limit)
+    assert beginning(graph, prefix) == [name for name in names if name.startswith(prefix)]
     other = data.draw(NAME)
     assert (other in graph.names) == (other in names)
 
@@ -50,9 +55,8 @@ def test_text_names_go_both_ways(
     st.sets(st.one_of(st.integers(0, 300), st.integers(0, 2**64 - 1)), max_size=40).map(sorted),
     st.booleans(),
     st.one_of(st.integers(0, 40), st.integers(0, 2**66)).map(str),
-    st.integers(1, 12),
 )
-def test_integer_names_go_both_ways(values: list[int], dense: bool, text: str, limit: int) -> None:
+def test_integer_names_go_both_ways(values: list[int], dense: bool, text: str) -> None:
     if dense:
         values = list(range(len(values)))
     stored = None if dense else np.array(values, np.uint64)
@@ -61,8 +65,8 @@ def test_integer_names_go_both_ways(values: list[int], dense: bool, text: str, l
     assert [names.find(str(value)) for value in values] == list(range(len(values)))
     assert (text in names) == (int(text) in values)
     wanted = [str(value) for value in values if str(value).startswith(text)]
-    assert names.complete(text, limit) == wanted[:limit]
-    assert names.complete("", limit) == [str(value) for value in values[:limit]]
+    assert names.names(names.with_prefix(text)) == wanted
+    assert names.names(names.with_prefix("")) == [str(value) for value in values]
 
 
 @pytest.mark.parametrize("name", ["007", "", "x", "-1", "1.0", "1 1", "٣", str(2**64), "9" * 5000])
@@ -96,7 +100,7 @@ def test_blocks_end_where_they_should(make_graph: MakeGraph, count: int) -> None
     assert [graph.names.name(i) for i in range(count)] == names
     backwards = np.arange(count)[::-1]
     assert graph.names.names(backwards) == names[::-1]
-    assert graph.names.complete("node", count) == names
+    assert beginning(graph, "node") == names
 
 
 def test_names_of_any_length_are_kept(make_graph: MakeGraph) -> None:
@@ -108,14 +112,12 @@ def test_names_of_any_length_are_kept(make_graph: MakeGraph) -> None:
     assert graph.names.find("x" * 65_536) is None
 
 
-def test_completion_follows_names_where_ids_follow_sites(make_graph: MakeGraph) -> None:
+def test_beginnings_are_found_where_ids_follow_sites(make_graph: MakeGraph) -> None:
     urls = ["http://b.a/", "http://a.b/", "http://z.a/x", "https://a.a/"]
     graph = make_graph([], nodes=urls)
     assert list(graph.names) == ["https://a.a/", "http://b.a/", "http://z.a/x", "http://a.b/"]
-    assert graph.names.complete("http:") == ["http://a.b/", "http://b.a/", "http://z.a/x"]
-    assert graph.names.complete("http:", 2) == ["http://a.b/", "http://b.a/"]
-    assert graph.names.complete("ftp:") == []
-    assert graph.names.complete("", 1) == ["http://a.b/"]
+    assert beginning(graph, "http:") == ["http://b.a/", "http://z.a/x", "http://a.b/"]
+    assert beginning(graph, "ftp:") == []
 
 
 def test_an_unknown_name_brings_the_nearest(make_graph: MakeGraph) -> None:
@@ -175,3 +177,98 @@ def test_a_name_that_is_there_and_not_found_is_damage(make_graph: MakeGraph) -> 
     for name in wrong:
         with pytest.raises(Damaged, match="names"):
             names.id(name)
+
+
+# -- search ----------------------------------------------------------------------------
+
+
+TITLES = {
+    "jargon/H/hacker.html": "hacker",
+    "jargon/H/hacker-ethic.html": "hacker ethic",
+    "jargon/S/samurai.html": "A samurai is a hacker",
+    "jargon/W/whacker.html": "whacker",
+    "jargon/Z/zebra.html": "Zebra",
+    "jargon/Z/zebra2.html": "Zebra",
+    "jargon/O/Okapi.html": "Okapi",
+}
+RANKED = ["jargon/H/hacker.html", "jargon/H/hacker-ethic.html", "jargon/S/samurai.html"]
+"""By *hacker*: the title, where it begins so, a word of it; then within a word."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A graph and an index of it; most link to the least good match."""
+    links = [("hub", name) for name in TITLES] + [
+        (f"p{i}", "jargon/W/whacker.html") for i in range(5)
+    ]
+    (tmp_path / "links.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in links))
+    titles = "".join(f"{name}\t{title}\n" for name, title in TITLES.items())
+    (tmp_path / "titles.tsv").write_text(titles)
+    graph = cocite.ingest(
+        tmp_path / "links.tsv", tmp_path / "g", header="no", titles=tmp_path / "titles.tsv"
+    )
+    cocite.build(graph, tmp_path / "i", measure="cocitation")
+    return tmp_path
+
+
+def test_better_matches_come_first_and_of_equals_those_that_more_link_to(folder: Path) -> None:
+    names = cocite.open(folder / "i").nodes
+    found = Resolver(names).matches("hacker")
+    assert names.names(found.ids) == [*RANKED, "jargon/W/whacker.html"]
+    assert found.ranks.tolist() == [0, 2, 3, 4]
+    assert found.titled.tolist() == [True, True, True, False]  # of whacker the name is as good
+    assert names.names(Resolver(names).matches("HACKER").ids[:1]) == RANKED[:1]
+    everyone = Resolver(names).matches("").ids
+    assert names.name(int(everyone[0])) == "jargon/W/whacker.html"
+    assert everyone.size == len(names)
+    assert names.names(Resolver(names).matches("samurai hacker").ids) == [RANKED[2]]
+    assert names.names(Resolver(names).matches("p", passes=False).ids) == [
+        f"p{i}" for i in range(5)
+    ]
+    beginning = Resolver(names).matches("jargon/", passes=False).ids
+    assert names.name(int(beginning[0])) == "jargon/W/whacker.html"
+    assert beginning.size == len(TITLES)
+
+
+def test_what_is_meant_without_doubt_is_found(folder: Path) -> None:
+    resolver = Resolver(names := cocite.open(folder / "i").nodes)
+    for text, name in (
+        ("hub", "hub"),
+        ("HUB", "hub"),
+        ("JARGON/o/okapi.HTML", "jargon/O/Okapi.html"),
+        ("hacker", "jargon/H/hacker.html"),
+        ("  okapi ", "jargon/O/Okapi.html"),
+    ):
+        assert resolver.find(text) == names.find(name)
+    for text in ("zebra", "hack", "", " ", "okapy"):  # two, a part, nothing, misspelt
+        assert resolver.find(text) is None
+
+
+def test_all_doors_open_to_the_same_nodes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    index, expected = str(folder / "i"), [*RANKED, "jargon/W/whacker.html"]
+    for path in (folder / "i", folder / "g"):
+        assert [each.node for each in NodesDocument.of_path(path, "hacker").nodes] == expected
+
+    def asked(*arguments: str) -> Any:
+        assert main([*arguments, "--format", "json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert [each["node"] for each in asked("nodes", index, "hacker")["nodes"]] == expected
+    assert asked("related", index, "Hacker")["node"] == RANKED[0]
+    pair = asked("similarity", index, "okapi", "hacker")
+    assert (pair["a"], pair["b"]) == ("jargon/O/Okapi.html", RANKED[0])
+    first = _names(str(folder / "g"), "jargon/", False, None)[0]
+    assert (first.value, first.help) == ("jargon/W/whacker.html", "whacker")
+
+
+def test_what_nobody_is_called_brings_suggestions(folder: Path) -> None:
+    index = cocite.open(folder / "i")
+    with pytest.raises(
+        UnknownNode, match=r"'Zebra' is the title of 'jargon/Z/zebra\.html'"
+    ) as found:
+        index.related("zebra")
+    assert found.value.suggestions == ("jargon/Z/zebra.html", "jargon/Z/zebra2.html")
+    with pytest.raises(UnknownNode) as found:
+        index.related("hubb")
+    assert found.value.suggestions == ("hub",)
+    assert main(["related", str(folder / "i"), "zebra"]) == 2

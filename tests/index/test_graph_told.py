@@ -17,7 +17,7 @@ from cocite.index.plan import BuildOptions
 from cocite.index.reports import GraphReport
 from cocite.measures import MEASURES
 from tests.conftest import MakeGraph
-from tests.graph.test_hubs import site
+from tests.graph.test_stored_graph import site
 
 WAYS = [
     (name, way)

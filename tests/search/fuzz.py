@@ -128,7 +128,7 @@ QUESTIONS: list[Callable[[Index, str, str], Any]] = [
     lambda index, a, b: index.related(b, 3, prefix=a[:1]) and None,
     lambda index, a, b: index.related(b, 3, exclude_same_site=True) and None,
     lambda index, a, b: list(index.nodes),
-    lambda index, a, b: index.nodes.complete(a[:2]),
+    lambda index, a, b: index.nodes.with_prefix(a[:2]).tolist(),
     lambda index, a, b: index.nodes.suggest(b + "x"),
     lambda index, a, b: [index.nodes.id(name) for name in (a, b)],
 ]

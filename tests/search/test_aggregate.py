@@ -16,7 +16,7 @@ from cocite import Graph, Index
 from cocite.cli.main import main
 from cocite.errors import UnknownNode, UsageError
 from cocite.options.query import INTERVALS
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, listed
 from tests.oracles import simrank as exact
 from tests.search.test_estimates import inlinks_of
 
@@ -172,7 +172,7 @@ def test_from_the_shell(index: Index, tmp_path: Path, capsys: pytest.CaptureFixt
     facts = json.loads(capsys.readouterr().out)
     assert (facts["nodes"], facts["aggregate"]) == (["3", "7"], "mean")
     assert "node" not in facts
-    assert facts["hits"] == [hit._asdict() for hit in index.related(["3", "7"], 3)]
+    assert listed(facts) == index.related(["3", "7"], 3)
     assert main(["related", path, "3", "3", "-k", "3", "--format", "json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["node"] == "3"

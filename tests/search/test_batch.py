@@ -21,6 +21,7 @@ import pytest
 import cocite
 from cocite import Index, UnknownNode
 from cocite.errors import Busy, Damaged, OutputExists, ResourceError, UsageError
+from cocite.options.query import DEFAULT_K
 from cocite.search.batch import estimate as batches
 from cocite.search.batch import pieces
 from cocite.search.batch.run import Batch, related_all
@@ -309,7 +310,7 @@ def interrupted(index: Index, output: Path, **options: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"k": 6}, "k: 20, here 6"),
+        ({"k": 6}, f"k: {DEFAULT_K}, here 6"),
         ({"decay": 0.5}, "decay: 0.6, here 0.5"),
         ({"min_score": 0.5}, "min score: 0.0, here 0.5"),
         ({"prefix": "http"}, "prefix: none, here http"),

@@ -16,6 +16,7 @@ import cocite
 from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.graph import Graph
+from cocite.measures.ppr import MAX_EDGES, MIN_RESULTS
 from cocite.search import Index
 
 TITLES = ["node", "rank", "related", "score", "stderr", "low", "high"]
@@ -53,7 +54,7 @@ def table(path: Path) -> list[tuple[Any, ...]]:
 
 
 def test_where_they_take_no_samples_they_are_there(certified: Index, tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"max_edges": 20, "min_results": 5}
+    asked: dict[str, Any] = {MAX_EDGES.name: 20, MIN_RESULTS.name: 5}
     certified.related_all(tmp_path / "all.parquet", 4, **asked)
     found = table(tmp_path / "all.parquet")
     assert found == expected(certified, **asked)

@@ -126,7 +126,7 @@ def test_names_of_nodes_that_are_not_there_are_damage(make_graph: MakeGraph, nam
     change_file(graph.path, name, np.full(len(NAMES), 2**32 - 1, np.uint32))
     names = Graph.open(graph.path).names
     with pytest.raises(Damaged, match="its names are damaged"):
-        names.find("page 3") if name == "names.by_hash" else names.complete("page")
+        names.find("page 3") if name == "names.by_hash" else names.with_prefix("page")
 
 
 def test_hashes_out_of_order_are_damage_when_graphs_are_matched(make_graph: MakeGraph) -> None:

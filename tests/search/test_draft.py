@@ -446,7 +446,7 @@ def test_the_name_of_a_draft_is_none_of_the_graph(make_graph: MakeGraph, tmp_pat
     with_it = index.with_draft(["a", "b"])
     assert len(with_it.nodes) == len(index.nodes) + 1
     assert list(with_it.nodes)[-1] == "((draft))"
-    assert with_it.nodes.complete("dr") == ["draft"]
+    assert with_it.nodes.names(with_it.nodes.with_prefix("dr")) == ["draft"]
     hits = [(hit.node, hit.score) for hit in with_it.related("((draft))")]
     assert sorted(hits)[1:] == [("c", 1.0), ("draft", 1.0)]
     assert "draft" not in [hit.node for hit in with_it.related("draft")]

@@ -22,7 +22,7 @@ from cocite.options.query import INTERVALS
 from cocite.search.results import RelatedDocument
 from cocite.storage import Store
 from tests.batches import all_rows
-from tests.conftest import MakeGraph, by_walks
+from tests.conftest import MakeGraph, by_walks, listed
 from tests.oracles import compact as compacted
 from tests.oracles import meeting, walks
 from tests.oracles.bounds import bernstein
@@ -423,9 +423,7 @@ def test_the_command_line_takes_files_names_and_expressions(
     ):
         assert main(["related", index, LINKED, "--format", "json", *more]) == 0
         told = json.loads(capsys.readouterr().out)
-        assert [tuple(hit.values()) for hit in told["hits"]] == [
-            *map(tuple, found.related(LINKED, meeting_weight=by))
-        ]
+        assert listed(told) == found.related(LINKED, meeting_weight=by)
     assert main(["similarity", index, LINKED, "4", "--meeting-weight", "hitting"]) == 0
     said = capsys.readouterr().out
     mean = (1 - found.similarity(LINKED, "4", meeting_weight="hitting").score) * 4

@@ -14,7 +14,7 @@ from cocite import Graph, Hit, Index
 from cocite.cli.main import main
 from cocite.errors import InputError, NotAStore, UsageError
 from cocite.search.results import RelatedDocument
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, listed
 
 PRODUCT, RANK = "score*pagerank", "pagerank"
 
@@ -191,9 +191,8 @@ def test_from_the_shell(
     facts = json.loads(capsys.readouterr().out)
     ranks = index.pageranks([hit.node for hit in hits])
     assert facts["order"] == RANK
-    assert facts["hits"] == [
-        hit._asdict() | {"pagerank": rank} for hit, rank in zip(hits, ranks, strict=True)
-    ]
+    assert listed(facts) == hits
+    assert [hit["pagerank"] for hit in facts["hits"]] == list(ranks)
     assert main([*ask, "--format", "csv"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "rank,node,score,stderr,low,high,pagerank"
     assert main(ask) == 0

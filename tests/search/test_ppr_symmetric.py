@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite.errors import Damaged, UsageError
+from cocite.measures.ppr import MAX_EDGES, MIN_RESULTS
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
 from tests.oracles.ppr_symmetric import ppr_symmetric
@@ -34,12 +35,13 @@ def test_the_truth_is_within_what_is_certified(
     graph: tuple[int, Edges],
     damping: float,
     max_edges: int,
-    min_results: int,
+    least: int,
 ) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
     index = cocite.build(stored, stored.path.with_suffix(".i"), measure="ppr-symmetric")
-    asked: dict[str, Any] = {"damping": damping, "max_edges": max_edges, "min_results": min_results}
+    asked: dict[str, Any] = {"damping": damping, MAX_EDGES.name: max_edges}
+    asked[MIN_RESULTS.name] = least
     links = dense(n, edges)
     truth = ppr_symmetric(links + links.T, damping)
     linked = (links + links.T).any(axis=1)
@@ -61,7 +63,7 @@ def test_the_truth_is_within_what_is_certified(
 @settings(max_examples=30)
 @given(graphs(), st.integers(1, 40))
 def test_a_list_is_full_where_the_component_is(
-    make_graph: MakeGraph, graph: tuple[int, Edges], min_results: int
+    make_graph: MakeGraph, graph: tuple[int, Edges], least: int
 ) -> None:
     """However little is read: a page reaches all that is connected with it, or so many pages."""
     n, edges = graph
@@ -71,8 +73,8 @@ def test_a_list_is_full_where_the_component_is(
     reached = np.linalg.matrix_power(links + links.T + np.eye(n), n) > 0
     for u in range(n):
         there = int(reached[u].sum()) - 1
-        hits = index.related(index.nodes.name(u), n, max_edges=1, min_results=min_results)
-        assert min(there, min_results) <= len(hits) <= there
+        hits = index.related(index.nodes.name(u), n, **{MAX_EDGES.name: 1, MIN_RESULTS.name: least})
+        assert min(there, least) <= len(hits) <= there
 
 
 def test_by_weights_it_is_that_of_the_weighted_matrix(

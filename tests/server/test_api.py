@@ -17,6 +17,8 @@ import cocite
 from cocite.cli.main import main
 from tests.server.conftest import Server, Start
 
+pytestmark = [pytest.mark.process, pytest.mark.chosen]
+
 zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
 
@@ -33,8 +35,6 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.process
-@pytest.mark.chosen
 def test_answers_are_those_of_the_command_line(
     server: Server, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,8 +61,6 @@ def test_answers_are_those_of_the_command_line(
         assert found.headers["content-type"] == "application/json"
 
 
-@pytest.mark.process
-@pytest.mark.chosen
 def test_a_batch_is_its_questions(server: Server) -> None:
     body = {"nodes": ["red", "nobody", ["red", "blue"], *["green"] * 20], "k": 2}
     found = server.post("/v1/batch", body)
@@ -78,8 +76,6 @@ def test_a_batch_is_its_questions(server: Server) -> None:
     assert [json.loads(line) for line in lines.body.splitlines()] == found.json["answers"]
 
 
-@pytest.mark.process
-@pytest.mark.chosen
 def test_names_are_completed_by_beginning_and_by_part(server: Server) -> None:
     first = server.ask("complete", text="leaf1", k=2).json
     assert [each["node"] for each in first["nodes"]] == ["leaf1", "leaf10"]
@@ -89,8 +85,6 @@ def test_names_are_completed_by_beginning_and_by_part(server: Server) -> None:
     assert server.ask("complete", text="ETE", matches="false").json["nodes"] == []
 
 
-@pytest.mark.process
-@pytest.mark.chosen
 def test_indexes_say_what_they_are_and_not_where(server: Server, folder: Path) -> None:
     found = server.ask("indexes")
     web, near = found.json["indexes"]
@@ -98,8 +92,6 @@ def test_indexes_say_what_they_are_and_not_where(server: Server, folder: Path) -
     assert str(folder).encode() not in found.body
 
 
-@pytest.mark.process
-@pytest.mark.chosen
 @pytest.mark.parametrize(
     ("path", "status", "says"),
     [
@@ -132,8 +124,6 @@ def test_what_is_wrong_is_told(server: Server, path: str, status: int, says: str
     assert f'id="{kind}"'.encode() in server.get("/docs").body
 
 
-@pytest.mark.process
-@pytest.mark.chosen
 def test_a_body_is_bounded_and_read_as_json(server: Server) -> None:
     link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     link.putrequest("POST", "/v1/batch")  # its head alone: what is refused is not read
@@ -154,16 +144,12 @@ def test_a_body_is_bounded_and_read_as_json(server: Server) -> None:
     assert server.post("/v1/batch", {"nodes": ["red"]}, Content_Type="text/plain").status == 415
 
 
-@pytest.mark.process
-@pytest.mark.chosen
 def test_a_large_answer_is_whole(server: Server) -> None:
     found = server.post("/v1/batch", {"nodes": ["red", "blue"] * 100, "k": 50})
     assert int(found.headers["content-length"]) == len(found.body) > 1 << 17
     assert len(found.json["answers"]) == 200
 
 
-@pytest.mark.process
-@pytest.mark.chosen
 def test_a_client_that_has_the_answer_is_told_so(server: Server) -> None:
     first = server.ask("related", node="red")
     tag = first.headers["etag"]
@@ -175,8 +161,6 @@ def test_a_client_that_has_the_answer_is_told_so(server: Server) -> None:
     assert server.get("/v1/related?node=red&index=near", If_None_Match=tag).status == 200
 
 
-@pytest.mark.process
-@pytest.mark.chosen
 def test_answers_are_packed_for_who_can_unpack(server: Server) -> None:
     path = "/v1/related?node=red"
     plain = server.get(path).body
@@ -189,8 +173,6 @@ def test_answers_are_packed_for_who_can_unpack(server: Server) -> None:
     assert "content-encoding" not in server.get(path, Accept_Encoding="gzip;q=0, zstd;q=0").headers
 
 
-@pytest.mark.process
-@pytest.mark.chosen
 def test_every_answer_is_guarded(server: Server) -> None:
     for path in ("/v1/related?node=red", "/v1/related", "/nowhere", "/docs", "/metrics"):
         headers = server.get(path).headers
@@ -200,8 +182,6 @@ def test_every_answer_is_guarded(server: Server) -> None:
         assert "access-control-allow-origin" not in headers
 
 
-@pytest.mark.process
-@pytest.mark.chosen
 def test_metrics_count_what_was_asked(server: Server) -> None:
     def count() -> float:
         text = server.get("/metrics").body.decode()
@@ -213,8 +193,6 @@ def test_metrics_count_what_was_asked(server: Server) -> None:
     assert count() == before + 1
 
 
-@pytest.mark.process
-@pytest.mark.chosen
 def test_the_reference_is_true(server: Server, tmp_path: Path) -> None:
     """Schemathesis asks what the OpenAPI document allows, and what it does not: no fault, and no
     answer that the document does not describe.

@@ -1,21 +1,35 @@
-"""A server with more to do than it can: fewer samples, then refusals, then all samples again."""
+"""Load: the queue before the threads, samples that adapt, indexes that are replaced, and a server
+with more to do than it can: fewer samples, then refusals, then all samples again.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import heapq
+import random
 import re
 import shutil
 import subprocess
 import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+pytest.importorskip("granian", reason="the extra serve is not installed")
+
+import cocite
 from cocite.options.serve import ServeOptions
 from cocite.server import load, service
 from cocite.server.app import make_app
+from cocite.server.load import Adaptation, Full, Holder, Pool, set_aside, swept
 from cocite.server.results import Config, Served
 from cocite.server.service import Service
 from tests.clock import Clock
@@ -100,3 +114,271 @@ def test_the_unit_is_one(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+# -- the queue -------------------------------------------------------------------------
+
+
+def test_the_wait_goes_by_what_is_done_and_not_by_what_threads_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Threads take next to nothing, but all stands still between one that is done and the next, as
+    processors, the lock or the loop have other things to do: who comes then waits for that, too.
+    """
+    clock, apart = Clock(), 0.02
+    monkeypatch.setattr(load, "time", clock)
+
+    async def ask(pool: Pool) -> None:
+        done: list[int] = []
+        settle = pool._settle
+
+        def late(*job: Any) -> None:
+            clock.sleep(apart)
+            settle(*job)
+            done.append(pool.waiting)
+
+        monkeypatch.setattr(pool, "_settle", late)
+        await asyncio.gather(*(pool.run(lambda: None) for _ in range(60)))
+        assert done == list(range(59, -1, -1))
+        clock.sleep(1000.0)  # nobody asks
+        await pool.run(lambda: None)
+
+    pool = Pool(1, 64, 10.0)
+    asyncio.run(ask(pool))
+    pool.close()
+    assert pool.mean == pytest.approx(apart)
+
+
+def test_who_would_wait_too_long_is_not_taken_and_what_is_not_pushing_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(load, "time", clock)
+
+    async def ask(pool: Pool) -> None:
+        for _ in range(10):
+            await pool.run(lambda: clock.sleep(0.01))
+        gate = threading.Event()
+        first = asyncio.ensure_future(pool.run(gate.wait))
+        others = [asyncio.ensure_future(pool.run(lambda: None)) for _ in range(4)]
+        await asyncio.sleep(0)
+        assert pool.wait == pytest.approx(5 * pool.mean)
+        assert pool.mean == pytest.approx(0.01)
+        with pytest.raises(Full) as full:
+            await pool.run(lambda: None, most=pool.wait / 2)
+        assert full.value.after == pytest.approx(pool.wait)
+        last = asyncio.ensure_future(pool.run(lambda: None, most=0.0, pushing=False))
+        await asyncio.sleep(0)
+        assert pool.waiting == 6
+        with pytest.raises(Full):
+            await pool.run(lambda: None)  # as many wait as may
+        gate.set()
+        await asyncio.gather(first, last, *others)
+        assert pool.waiting == 0
+        assert pool.wait == 0.0
+
+    pool = Pool(1, 5, 10.0)
+    asyncio.run(ask(pool))
+    pool.close()
+
+
+def test_questions_are_begun_in_the_order_that_they_came() -> None:
+    """None waits for those that come after it, however long they take."""
+    begun: list[int] = []
+
+    async def ask(pool: Pool) -> None:
+        gate = threading.Event()
+        long = asyncio.ensure_future(pool.run(gate.wait))
+        rest = [asyncio.ensure_future(pool.run(partial(begun.append, i))) for i in range(20)]
+        await asyncio.sleep(0)
+        assert pool.waiting == 21
+        gate.set()
+        await asyncio.gather(long, *rest)
+
+    pool = Pool(1, 64, 10.0)
+    asyncio.run(ask(pool))
+    pool.close()
+    assert begun == list(range(20))
+
+
+# -- what takes the place of an index --------------------------------------------------
+
+
+def test_an_index_that_is_copied_into_its_place_is_taken_when_it_is_whole(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Not by a rename, as cocite does, but file by file: at first the last one is not whole."""
+    served, new = tmp_path / "served", tmp_path / "new"
+    shutil.copytree(folder / "web.index", served)
+    graph = cocite.Graph.open(folder / "web.graph")
+    cocite.build(graph, new, measure="psimrank", samples=40, seed=1)
+    holder = Holder("web", str(served), (), {})
+    assert holder.look() is None
+    before = holder.now
+    shutil.rmtree(served)
+    assert holder.look() is None  # it is gone: the old one stays
+    shutil.copytree(new, served)
+    (last,) = served.glob("in.samples-000000")
+    whole = last.read_bytes()
+    last.chmod(0o644)
+    with last.open("r+b") as file:  # the directory itself stays as it is
+        file.truncate(len(whole) // 2)
+    refused = holder.look()
+    assert refused not in (None, "taken")
+    assert holder.look() is None  # nothing has changed
+    with last.open("r+b") as file:
+        file.write(whole)
+    assert holder.look() == "taken"
+    assert holder.now is not before
+    assert holder.look() is None
+
+
+# -- what is set aside -----------------------------------------------------------------
+
+
+class Ring:
+    """An object in a cycle with itself."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """What is set is of the whole process."""
+    before = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
+
+
+def test_what_is_there_is_set_aside_and_what_comes_is_looked_at() -> None:
+    before = gc.get_threshold()[0]
+    loaded = Ring()
+    assert any(each is loaded for each in gc.get_objects())
+    set_aside()
+    assert not any(each is loaded for each in gc.get_objects())
+    assert gc.get_threshold()[0] > before
+    later = Ring()
+    gone = weakref.ref(later)
+    del later
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_was_set_aside_goes_when_all_is_swept_and_the_rest_stays_aside() -> None:
+    loaded, kept = Ring(), Ring()
+    set_aside()
+    gone = weakref.ref(loaded)
+    del loaded
+    gc.collect()
+    assert gone() is not None  # an index that was replaced would stay open
+    swept()
+    assert gone() is None
+    assert not any(each is kept for each in gc.get_objects())
+
+
+def test_nothing_is_set_aside_by_sweeping_alone() -> None:
+    swept()
+    assert gc.get_freeze_count() == 0
+
+
+# -- adaptation, by a simulated clock --------------------------------------------------
+
+
+TARGET, LOWEST, THREADS, QUEUE = 0.05, 0.1, 2, 256
+BASE, EACH = 0.0005, 0.0015
+"""Seconds that an answer takes without samples, and with all of them: 1,000 a second at most."""
+
+
+class Simulated:
+    """Questions come at random, ``rate(now)`` a second, and are refused as the pool does."""
+
+    def __init__(self, rate: Callable[[float], float], seconds: float) -> None:
+        self.adaptation = Adaptation(TARGET, LOWEST, 0.0)
+        self.answers: list[tuple[float, float, float]] = []  # when, how long, of which share
+        self.refused: list[float] = []
+        rng, now = random.Random(7), 0.0
+        free = [0.0] * THREADS
+        told: list[tuple[float, float]] = []
+        while now < seconds:
+            now += rng.expovariate(rate(now))
+            while told and told[0][0] <= now:
+                done, took = heapq.heappop(told)
+                self.adaptation.answered(took, done)
+            share = self.adaptation.share_now(now)
+            begin = max(now, heapq.heappop(free))
+            full = len(told) >= QUEUE + THREADS
+            if full or (self.adaptation.at_floor and begin - now > TARGET):
+                heapq.heappush(free, begin)
+                self.refused.append(now)
+                self.adaptation.refused(now)
+                continue
+            done = begin + BASE + EACH * share
+            heapq.heappush(free, done)
+            heapq.heappush(told, (done, done - now))
+            self.answers.append((now, done - now, share))
+
+    def late(self, begin: float, end: float) -> float:
+        """The share of answers that took longer than the target."""
+        there = [took > TARGET for now, took, _ in self.answers if begin <= now < end]
+        return sum(there) / len(there)
+
+    def shares(self, begin: float, end: float) -> list[float]:
+        return [share for now, _, share in self.answers if begin <= now < end]
+
+
+def test_all_samples_answer_while_there_is_time() -> None:
+    found = Simulated(lambda now: 500, 20)
+    assert set(found.shares(0, 20)) == {1.0}
+    assert not found.refused
+
+
+def test_samples_fall_so_that_answers_are_in_time_and_come_back() -> None:
+    found = Simulated(lambda now: 1400 if 5 <= now < 35 else 100, 60)
+    assert found.late(8, 35) < 0.15
+    assert len(found.refused) < 0.001 * len(found.answers)
+    busy = found.shares(8, 35)
+    assert max(busy) < 1
+    assert min(busy) >= LOWEST
+    # 1,400 a second take 1.43 ms each on two threads: 0.62 of the samples.
+    assert 0.3 < sum(busy) / len(busy) < 0.65
+    assert set(found.shares(50, 60)) == {1.0}
+
+
+def test_past_the_floor_what_is_answered_is_in_time_and_the_rest_is_refused() -> None:
+    found = Simulated(lambda now: 12_000 if now >= 5 else 100, 15)
+    assert set(found.shares(8, 15)) == {LOWEST}
+    assert found.refused
+    assert max(took for now, took, _ in found.answers if now >= 8) <= TARGET + BASE + EACH
+    answered = len(found.shares(8, 15)) / 7
+    assert answered == pytest.approx(THREADS / (BASE + EACH * LOWEST), rel=0.05)
+
+
+def test_it_does_not_swing() -> None:
+    """At an even load beyond what all samples allow, a step up that fails is tried ever less."""
+    found = Simulated(lambda now: 1100, 120)
+    busy = found.shares(60, 120)
+    ups = sum(b > a for a, b in pairwise(busy))
+    assert ups <= 30
+    assert found.late(60, 120) < 0.15
+
+
+def test_one_slow_answer_is_no_load() -> None:
+    adaptation = Adaptation(TARGET, LOWEST, 0.0)
+    adaptation.answered(5.0, 5.0)
+    assert adaptation.share_now(7.0) == 1.0
+    for now in (10.1, 10.2, 10.3):
+        adaptation.answered(1.0, now)
+    assert adaptation.share_now(11.15) == 0.75
+    assert adaptation.share_now(60.0) == 1.0
+
+
+def test_idle_time_gives_samples_back_at_once_when_somebody_asks() -> None:
+    adaptation = Adaptation(TARGET, LOWEST, 0.0)
+    for tenth in range(1, 400):
+        for _ in range(6):
+            adaptation.answered(1.0, tenth / 10)
+    assert adaptation.at_floor
+    assert adaptation.share_now(40.0) < 0.15
+    assert adaptation.share_now(400.0) == 1.0

@@ -23,6 +23,8 @@ import cocite
 from tests.clock import LIMIT
 from tests.server.conftest import Server, Start
 
+pytestmark = pytest.mark.process
+
 SWAPS, DAWDLERS = 100, 1000
 
 
@@ -73,7 +75,6 @@ def generation(server: Server) -> str:
     return str(server.ask("related", node="red").headers["cocite-generation"])
 
 
-@pytest.mark.process
 def test_swaps_under_load_lose_no_answer_and_mix_none(
     server: Server, folder: Path, others: tuple[Path, Path]
 ) -> None:
@@ -123,7 +124,6 @@ def test_swaps_under_load_lose_no_answer_and_mix_none(
     assert all(len(bodies) == 1 for bodies in answers.values())
 
 
-@pytest.mark.process
 def test_old_generations_are_closed(server: Server) -> None:
     """Each has its files open for as long as it is: after a hundred there are those of one."""
     workers = [int(line.split()[0]) for line in children(server.process.pid)]
@@ -156,7 +156,6 @@ def files(pid: int) -> list[str]:
     return found
 
 
-@pytest.mark.process
 def test_a_damaged_index_is_refused_and_the_old_one_stays(
     server: Server, folder: Path, others: tuple[Path, Path]
 ) -> None:
@@ -172,12 +171,11 @@ def test_a_damaged_index_is_refused_and_the_old_one_stays(
     server.until(lambda: sum("the old one stays" in line for line in server.log[said:]) == 2)
     assert all(generation(server) == before for _ in range(10))
     shutil.rmtree(folder / "served.index")
-    assert generation(server) == before  # however often it is looked at: test_holder.py
+    assert generation(server) == before  # however often it is looked at: test_load.py
     shutil.copytree(others[0], folder / "served.index")
     server.until(lambda: all(generation(server) != before for _ in range(10)))
 
 
-@pytest.mark.process
 def test_lines_of_the_log_cannot_be_forged(server: Server) -> None:
     said = len(server.log)
     name = 'x\n{"level": "error", "message": "forged"}\r\x1b[31m\u202e\u2028'
@@ -200,7 +198,6 @@ def trickling(server: Server) -> Iterator[socket.socket]:
         yield link
 
 
-@pytest.mark.process
 @pytest.mark.usefixtures("trickling")
 def test_dawdlers_keep_nobody_from_answers(server: Server) -> None:
     """Connections that trickle a head, a byte a second, or are silent: they end, others do not."""
@@ -237,12 +234,10 @@ def test_dawdlers_keep_nobody_from_answers(server: Server) -> None:
             link.close()
 
 
-@pytest.mark.process
 def test_a_body_that_trickles_is_given_up(trickling: socket.socket) -> None:
     assert b" 408 " in trickling.recv(100)
 
 
-@pytest.mark.process
 def test_sigterm_loses_no_request_in_flight(server: Server) -> None:
     """The last test of this server."""
     body = json.dumps({"nodes": ["red", "blue"] * 150, "k": 50})
@@ -278,7 +273,6 @@ def test_sigterm_loses_no_request_in_flight(server: Server) -> None:
     assert server.process.wait(LIMIT) == 0
 
 
-@pytest.mark.process
 def test_a_server_that_is_about_to_end_says_so_and_goes_on(folder: Path, start: Start) -> None:
     own = start(str(folder / "web.index"), "--workers", "2", "--drain-time", "60")
     assert own.get("/readyz").json == {"status": "ready"}

@@ -13,6 +13,8 @@ import cocite
 from tests.conftest import Shell
 from tests.server.conftest import Answer, Server, Start
 
+pytestmark = pytest.mark.process
+
 NAME = "été & <b>"
 
 
@@ -47,7 +49,6 @@ def href(node: LexborNode) -> str:
     return found
 
 
-@pytest.mark.process
 def test_the_first_page_has_pages_to_begin_with(server: Server) -> None:
     tree = parsed(server.get("/"))
     first = tree.css("ul.begin a")
@@ -61,7 +62,6 @@ def test_the_first_page_has_pages_to_begin_with(server: Server) -> None:
     assert [row[-1] for row in rows] == ["60", "exact"]
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("index", ["web", "near"])
 @pytest.mark.parametrize("node", ["red", NAME, "https://example.org/?a=1&b=2"])
 def test_a_page_shows_what_the_api_says(server: Server, index: str, node: str) -> None:
@@ -100,7 +100,6 @@ def test_a_page_shows_what_the_api_says(server: Server, index: str, node: str) -
     assert server.get(files["JSON"]).json == told
 
 
-@pytest.mark.process
 def test_the_list_as_csv_is_that_of_the_command_line(
     server: Server, folder: Path, shell: Shell
 ) -> None:
@@ -113,7 +112,6 @@ def test_the_list_as_csv_is_that_of_the_command_line(
     assert "attachment" in found.headers["content-disposition"]
 
 
-@pytest.mark.process
 def test_reasons_are_those_of_the_api(server: Server) -> None:
     told = server.ask("why", a="red", b="blue").json
     tree = parsed(server.get(address(node="red", why="blue")))
@@ -138,7 +136,6 @@ def test_reasons_are_those_of_the_api(server: Server) -> None:
     assert "no node is named 'nobody'" in wrong.text()
 
 
-@pytest.mark.process
 def test_several_pages_are_asked_together_and_taken_away(server: Server) -> None:
     tree = parsed(server.get(address(node="red", k=3)))
     both = server.get(href(tree.css("a.add")[0]))
@@ -154,14 +151,12 @@ def test_several_pages_are_asked_together_and_taken_away(server: Server) -> None
     assert {part.text() for part in parts} == {"red", "blue"}
 
 
-@pytest.mark.process
 def test_empty_fields_of_a_form_mean_nothing(server: Server) -> None:
     found = server.get("/?node=red&prefix=&decay=&k=5&why=")
     assert (found.status, found.headers["location"]) == (303, "/?node=red&k=5")
     assert server.get("/?node=&index=near").headers["location"] == "/?index=near"
 
 
-@pytest.mark.process
 def test_the_form_has_what_was_asked_and_what_the_index_takes(server: Server) -> None:
     tree = parsed(server.get(address(node="red", decay="0.8", aggregate="min", refine="true")))
     form = one(tree, ".controls form")
@@ -179,7 +174,6 @@ def test_the_form_has_what_was_asked_and_what_the_index_takes(server: Server) ->
     assert "decay" not in href(other.css(".files a")[0])
 
 
-@pytest.mark.process
 def test_a_list_goes_on(server: Server) -> None:
     tree = parsed(server.get(address(node="red", index="near", k=4)))
     further = parsed(server.get(href(one(tree, 'a[rel="next"]'))))
@@ -190,7 +184,6 @@ def test_a_list_goes_on(server: Server) -> None:
     assert "passes what you asked for" in one(none, ".none").text()
 
 
-@pytest.mark.process
 def test_a_name_that_no_page_has_is_answered_with_those_like_it(server: Server) -> None:
     tree = parsed(server.get(address(node="LEA", k=3)), 404)
     links = tree.css("ul.like a")
@@ -206,7 +199,6 @@ def test_a_name_that_no_page_has_is_answered_with_those_like_it(server: Server) 
     assert names[0] == "red"
 
 
-@pytest.mark.process
 def test_one_spelling_of_a_name_opens_its_page(server: Server) -> None:
     found = server.get(address(node="LEAF1", k=3))
     assert found.status == 303
@@ -217,7 +209,6 @@ def test_one_spelling_of_a_name_opens_its_page(server: Server) -> None:
     assert problem.json["suggestions"][0] == "green"
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("path", "status", "says"),
     [
@@ -234,7 +225,6 @@ def test_what_is_wrong_is_told_on_a_page(server: Server, path: str, status: int,
     assert says in one(parsed(server.get(path), status), ".lead").text()
 
 
-@pytest.mark.process
 def test_a_first_view_is_small(server: Server) -> None:
     for path in ("/", address(node="red"), address(node="red", index="near")):
         size, paths = 0, [path]
@@ -249,7 +239,6 @@ def test_a_first_view_is_small(server: Server) -> None:
         assert size < 30_000
 
 
-@pytest.mark.process
 def test_files_of_pages_may_be_kept_for_ever(server: Server) -> None:
     tree = parsed(server.get("/"))
     for node in tree.css("link, script"):
@@ -262,7 +251,6 @@ def test_files_of_pages_may_be_kept_for_ever(server: Server) -> None:
     assert not tree.css("style, [style], script:not([src])")
 
 
-@pytest.mark.process
 def test_a_list_for_frames(server: Server) -> None:
     tree = parsed(server.get("/embed?node=blue"))
     told = server.ask("related", node="blue", k=10).json

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,9 @@ import pytest
 import cocite
 from cocite.deadline import check
 from cocite.errors import QueryTimeout
+from cocite.measures import MEASURES
+from cocite.options.core import Option
+from cocite.options.query import QueryOptions
 from cocite.options.serve import ServeOptions
 from cocite.server.load import Full, Pool
 from cocite.server.results import Config, Served
@@ -57,7 +61,7 @@ def test_a_long_question_is_given_up_and_said_to_be(server: Server) -> None:
 @pytest.mark.process
 def test_others_are_answered_meanwhile(server: Server) -> None:
     """As many long questions as there are threads, again and again: others wait until a thread is
-    free, and not for the long ones that come after them (``test_pool.py``).
+    free, and not for the long ones that come after them (``test_load.py``).
     """
     stop, given_up = threading.Event(), list[int]()
 
@@ -117,21 +121,24 @@ def test_a_batch_has_an_end(folder: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("setting", "value", "most"),
-    [
-        ("max_edges", 10**12, "10000000"),
-        ("min_results", 2**32 - 1, "100000"),
-        ("max_degree", 10**9, "10000"),
-        ("tolerance", 1e-12, "1e-08"),
-    ],
+    "bounded",
+    {
+        each.name: each
+        for each in chain(
+            QueryOptions.declared().values(), *(measure.ask for measure in MEASURES.values())
+        )
+        if each.served
+    }.values(),
+    ids=lambda bounded: bounded.name,
 )
-def test_nobody_may_ask_for_any_amount_of_work(
-    server: Server, setting: str, value: float, most: str
-) -> None:
-    found = server.get(f"/v1/related?node=n0&{setting}={value}")
+def test_nobody_may_ask_for_any_amount_of_work(server: Server, bounded: Option[Any]) -> None:
+    assert bounded.served is not None
+    low, high = bounded.served
+    value = bounded.high if bounded.high > high else low / 10
+    found = server.get(f"/v1/related?node=n0&{bounded.name}={value}")
     assert found.status == 422
-    assert f"{setting} is {value}" in found.json["detail"]
-    assert most in found.json["detail"]
+    assert f"{bounded.name} is {value}" in found.json["detail"]
+    assert f" from {low:g} to {high if bounded.type is int else 1}" in found.json["detail"]
 
 
 # -- what cannot be ended -----------------------------------------------------------------

@@ -17,6 +17,8 @@ import cocite
 from cocite.cli.main import main
 from tests.server.conftest import Server, Start
 
+pytestmark = pytest.mark.process
+
 FORMULA = "=1+1"
 LINKS = [
     *((str(user), str(item)) for user in range(1, 9) for item in range(1, 6) if (user + item) % 3),
@@ -42,7 +44,6 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.process
 def test_names_are_those_of_the_side_as_on_the_command_line(
     server: Server, shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,7 +73,6 @@ def test_names_are_those_of_the_side_as_on_the_command_line(
     assert "side=user" in answers[1]["error"]
 
 
-@pytest.mark.process
 def test_what_is_no_side_is_told(server: Server) -> None:
     for verb, query, says in (
         ("related", {"node": "1", "side": "seller"}, "side is 'seller'; it is user or item"),
@@ -88,7 +88,6 @@ def completed(server: Server, text: str, **query: Any) -> list[str]:
     return [each["node"] for each in server.ask("complete", text=text, **query).json["nodes"]]
 
 
-@pytest.mark.process
 def test_names_of_one_side_alone_are_completed(server: Server) -> None:
     """Also such as begin like the mark of the other one."""
     assert completed(server, "1", side="user") == ["user:1"]
@@ -104,7 +103,6 @@ def test_names_of_one_side_alone_are_completed(server: Server) -> None:
     assert completed(server, "", side="user", k=100) == [f"user:{i}" for i in range(1, 9)]
 
 
-@pytest.mark.process
 def test_what_is_served_says_its_sides(server: Server) -> None:
     sides = {each["name"]: each["sides"] for each in server.get("/v1/indexes").json["indexes"]}
     assert sides == {"shop": ["user", "item"], "web": None}
@@ -122,7 +120,6 @@ def chosen(tree: LexborHTMLParser) -> str | None:
     return marked[0] if marked else None
 
 
-@pytest.mark.process
 def test_the_page_is_searched_on_a_side_and_goes_on_by_names_of_the_index(server: Server) -> None:
     assert chosen(page(server, "/")) == "item"
     assert chosen(page(server, "/?index=web")) is None
@@ -148,7 +145,6 @@ def test_the_page_is_searched_on_a_side_and_goes_on_by_names_of_the_index(server
     assert server.get(listed or "").json["node"] == "user:1"
 
 
-@pytest.mark.process
 def test_a_name_that_is_none_is_answered_with_those_of_its_side(server: Server) -> None:
     tree = page(server, "/?node=us&side=item", 404)
     assert [link.text() for link in tree.css("ul.like a")] == ["usury", "useful"]
@@ -157,7 +153,6 @@ def test_a_name_that_is_none_is_answered_with_those_of_its_side(server: Server) 
     assert spelt.text() == "usury"
 
 
-@pytest.mark.process
 def test_the_list_that_the_page_offers_holds_no_formula(server: Server) -> None:
     tree = page(server, "/?node=1")
     (link,) = [a.attributes["href"] or "" for a in tree.css(".files a") if a.text() == "CSV"]

@@ -134,7 +134,7 @@ class SectionedCommand(click.Command):
         formatter.write_paragraph()
         formatter.write(f"Full help: {ctx.command_path} --help-all")
         if settled:
-            formatter.write("\nSettings of a measure: cocite measures NAME")
+            formatter.write(" (settings: cocite measures NAME)")
             if measure is None:
                 formatter.write(f"\nThose of an index: {ctx.command_path} INDEX --help")
         return formatter.getvalue().rstrip("\n")

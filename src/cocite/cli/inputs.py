@@ -26,9 +26,10 @@ from cocite.errors import Damaged, InputError, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Resolver
 from cocite.measures import DEFAULT, MEASURES, Measure, find_measure
+from cocite.options.build import MeasureOptions
 from cocite.options.ingest import ReadingOptions
 from cocite.options.query import UnseenOptions
-from cocite.options.source import GraphQueryOptions, QuerySource, SourceOptions
+from cocite.options.source import QuerySource, SourceOptions
 from cocite.resources import Resources, format_size
 from cocite.storage import kind_of
 
@@ -42,9 +43,13 @@ _READING = takes(
     ReadingOptions, "reading", section="For LINKS only, as for cocite ingest", brief=False
 )
 _GRAPH = takes(
-    GraphQueryOptions,
+    MeasureOptions,
     "_graph",
+    only=("measure", "direction", "unweighted"),
     section=_GRAPH_ONLY,
+    measure={"text": "What similar means (see: cocite measures)."},
+    direction={"text": "Which links count.", "unset": "as for cocite index"},
+    unweighted={"unset": ""},
     settings={
         _GRAPH_ONLY: lambda measure: (
             () if measure.texts else (s for s in measure.build if s.name not in ASKED)
@@ -58,7 +63,7 @@ class IndexSource(NamedTuple):
     """How a path becomes an index, and the settings of the question."""
 
     where: QuerySource
-    graph: GraphQueryOptions
+    graph: MeasureOptions
     reading: ReadingOptions
 
     @property
@@ -475,15 +480,11 @@ def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
     """Return what to type for narrower intervals of a measure without samples; empty if nothing
     does it. ``settings`` are those of the answer.
     """
-    asked = {setting.name for setting in measure.ask}
-    for name, times in (("max_edges", 10), ("tolerance", 0.1)):
-        value = settings.get(name)
-        if name in asked and isinstance(value, int | float):
-            return (
-                f"{flag_of(name)} {value * times:g}"
-                if times < 1
-                else (f"{flag_of(name)} {value * times}")
-            )
+    for setting in measure.ask:
+        value = settings.get(setting.name)
+        if setting.narrower and isinstance(value, int | float):
+            more = value * setting.narrower
+            return f"{flag_of(setting.name)} {more if setting.narrower > 1 else f'{more:g}'}"
     return ""
 
 
@@ -495,12 +496,12 @@ def preparing(index: Index, refine: bool) -> Iterator[None]:
     if refine and index.refiner is None:
         option = "--refine" if is_set("refine") else "--target-error"
         measure = index.stored.measure
-        asked = {setting.name for setting in measure.ask}
         why = f"the scores of {measure.name} are computed, and not estimated"
-        for name, change in (("tolerance", "smaller"), ("max_edges", "larger")):
-            if name in asked:
-                why = f"{measure.name} has no samples; a {change} {flag_of(name)} narrows its "
-                why += "intervals"
+        for setting in measure.ask:
+            if setting.narrower:
+                change = "larger" if setting.narrower > 1 else "smaller"
+                why = f"{measure.name} has no samples; a {change} {flag_of(setting.name)} narrows "
+                why += "its intervals"
         say(f"{option} changes nothing: {why}")
     if not refine or index.refiner is None:
         yield

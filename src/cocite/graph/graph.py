@@ -495,20 +495,12 @@ class NamesAndOne(Names):
         """The same, with the names as they are stored."""
         return NamesAndOne(self._names.stored, self._own)
 
-    def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
-        """The ids of all nodes of the graph whose names begin with ``prefix``, ascending."""
-        return self._names.with_prefix(prefix)
-
-    def complete(self, prefix: str, limit: int = 10, but: str | None = None) -> list[str]:
-        """The first ``limit`` names of the graph that begin with ``prefix``, in their order."""
-        return self._names.complete(prefix, limit, but)
-
     def evict(self) -> None:
         """Give back the memory of the files."""
         self._names.evict()
 
-    def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
-        return self._names._first_with_prefix(prefix, limit, but)
+    def _with_prefix(self, prefix: str) -> NDArray[Any]:
+        return self._names._with_prefix(prefix)
 
     def similar(self, name: str, limit: int) -> list[str]:
         """Names of the graph that are spelt most like one."""

@@ -118,15 +118,13 @@ class IntegerNames(Names):
             return self._count
         return int(np.searchsorted(self._values, np.uint64(value)))
 
-    def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
+    def _with_prefix(self, prefix: str) -> NDArray[Any]:
         if not _INTEGER.fullmatch(prefix):
-            return np.arange(0 if prefix else min(limit, self._count))
-        low, width, count = int(prefix), 1, 0
+            return np.arange(0 if prefix else self._count)
+        low, width = int(prefix), 1
         found: list[NDArray[np.int64]] = []
-        while low < 2**64 and count < limit and str(low // width) == prefix:
-            begin, end = self._place(low), self._place(low + width)
-            found.append(np.arange(begin, min(end, begin + limit - count)))
-            count += found[-1].size
+        while low < 2**64 and str(low // width) == prefix:
+            found.append(np.arange(self._place(low), self._place(low + width)))
             if low == 0:
                 break
             low, width = low * 10, width * 10
@@ -210,20 +208,10 @@ class TextNames(Names):
         if rank < self._count and self._text(self._ranked(rank)) == name:
             raise self.damaged()
 
-    def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
-        begin, end = self._beginning(prefix)
-        if but is None:
-            return self.ranked(np.arange(begin, min(end, begin + limit)))
-        first, last = (min(max(place, begin), end) for place in self._beginning(but))
-        before = np.arange(begin, min(first, begin + limit))
-        behind = np.arange(last, min(end, last + limit))
-        return self.ranked(np.concatenate((before, behind))[:limit])
-
-    def _beginning(self, prefix: str) -> tuple[int, int]:
-        """Where the names stand that begin so: together, as behind them come only larger ones."""
+    def _with_prefix(self, prefix: str) -> NDArray[Any]:
         wanted = prefix.encode("utf-8", "surrogatepass")
-        begin = self._first(lambda name: name >= wanted)
-        return begin, self._first(lambda name: name[: len(wanted)] > wanted)
+        begin = self._first(lambda name: name >= wanted)  # behind them come only larger ones
+        return self.ranked(np.arange(begin, self._first(lambda n: n[: len(wanted)] > wanted)))
 
     @property
     def has_order(self) -> bool:

@@ -235,12 +235,6 @@ class Names(ABC):
         each = (self._find(str(name)) for name in names)
         return np.fromiter((-1 if i is None else i for i in each), np.int64, len(names))
 
-    def complete(self, prefix: str, limit: int = 10, but: str | None = None) -> list[str]:
-        """The first ``limit`` names that begin with ``prefix``, in the order of names; none that
-        begins with ``but``.
-        """
-        return self.names(self._first_with_prefix(prefix, limit, but))
-
     def containing(self, text: str, *, plain: bool = False) -> NDArray[np.uint32]:
         """uint32: the ids of all names that contain ``text``, ascending, in any spelling that means
         the same (``graph/spelling.py``), or, ``plain``, in any case only. Reads all names: some 3
@@ -278,13 +272,10 @@ class Names(ABC):
 
     def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
         """The ids of all names that begin with ``prefix``, ascending."""
-        found = self._first_with_prefix(prefix, self._count)
-        return np.sort(found.astype(np.uint32))
+        return np.sort(self._with_prefix(prefix).astype(np.uint32))
 
     @abstractmethod
-    def _first_with_prefix(
-        self, prefix: str, limit: int, but: str | None = None
-    ) -> NDArray[Any]: ...
+    def _with_prefix(self, prefix: str) -> NDArray[Any]: ...
 
     @abstractmethod
     def similar(self, name: str, limit: int) -> list[str]:

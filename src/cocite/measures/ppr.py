@@ -39,6 +39,7 @@ TOLERANCE = Setting(
     1e-12,
     1,
     served=(1e-8, 1.0),
+    narrower=0.1,
 )
 
 PPR = Measure(
@@ -65,6 +66,7 @@ MAX_EDGES = Setting(
     1,
     10**12,
     served=(1, 10_000_000),
+    narrower=10,
 )
 MIN_RESULTS = Setting(
     "min_results",

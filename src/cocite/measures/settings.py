@@ -35,12 +35,14 @@ class Setting(Option[Kind_co]):
     One that is ``late`` came after indexes without it: manifests and answers name it only where it
     is not its default, so that what was written before stays as it is.
 
-    ``by_links`` says what 0 stands for, the default then, in a graph of so many links.
+    ``by_links`` says what 0 stands for, the default then, in a graph of so many links. So many
+    times the value makes intervals ``narrower``.
     """
 
     low: float = 0
     late: bool = False
     by_links: Callable[[int], int] | None = None
+    narrower: float = 0
 
     def listed(self, value: Value) -> bool:
         """Return whether a value is named where settings are listed."""

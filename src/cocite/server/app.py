@@ -49,7 +49,7 @@ from cocite.errors import ResourceError, UsageError
 from cocite.results import Document
 from cocite.server.metrics import CONTENT_TYPE
 from cocite.server.openapi import described
-from cocite.server.pages import routes as pages
+from cocite.server.pages.explore import explore
 from cocite.server.replies import (
     JSON,
     NDJSON,
@@ -271,7 +271,7 @@ def make_app(service: Service) -> ASGIApp:
         _get("/healthz", service, "healthz", _healthz),
         _get("/readyz", service, "readyz", _readyz),
         _get("/metrics", service, "metrics", _metrics),
-        *pages(service),
+        *explore(service),
     ]
     app: ASGIApp = Starlette(routes=routes, exception_handlers={HTTPException: _no_route})
     app = Guard(_FastPath(app, straight), service)

@@ -182,22 +182,28 @@ _QUESTION = (404, 405, 414, 421, 422, 429, 500, 503)
 _BODY = (400, 408, 413, 415)
 
 
+SUMMARY = "Given a page, find the related pages, from links alone."
+DESCRIPTION = "Names, defaults and answers are those of the command line."
+PROBES = {"/healthz": "Whether the server lives", "/readyz": "Whether it answers"}
+"""What says how a server is, for those who look after it."""
+
+
 def described(service: Service) -> dict[str, Any]:
     """The document of a server."""
-    keyed, names = service.keys is not None, _names(service)
+    keyed, names = service.keys is not None, example_nodes(service)
     paths = {
         f"/v1/{operation.name}": _path(operation, keyed, names)
         for operation in service.operations.values()
     }
-    for path, text in (("/healthz", "Whether the server lives"), ("/readyz", "Whether it answers")):
+    for path, text in PROBES.items():
         paths[path] = {"get": _plain(path, text)}
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
             "title": "cocite",
             "version": cocite.__version__,
-            "summary": "Given a page, find the related pages, from links alone.",
-            "description": "Names, defaults and answers are those of the command line.",
+            "summary": SUMMARY,
+            "description": DESCRIPTION,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "paths": paths,
@@ -213,7 +219,7 @@ def described(service: Service) -> dict[str, Any]:
     return document
 
 
-def _names(service: Service) -> list[str]:
+def example_nodes(service: Service) -> list[str]:
     """A well-known page and the one most related to it, to show what a question looks like; none if
     there are no such.
     """

@@ -106,6 +106,11 @@ class Parameter:
         return self.option.checked(value)
 
     @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        return f"a list of up to {self.most:,}" if self.option.many else self.option.allowed
+
+    @property
     def schema(self) -> dict[str, Any]:
         """What is allowed, as JSON Schema."""
         kinds = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -198,7 +203,7 @@ def _settings() -> dict[str, Option[Any]]:
         found[name] = Option(
             name,
             None,
-            f"{text}. For indexes of: {', '.join(takers[name])}.",
+            f"{text}. For indexes of: {', '.join(takers[name])}",
             low,
             high,
             choices=() if name == MEETING_WEIGHT.name else setting.choices,

@@ -133,7 +133,6 @@ KINDS = {
     "unknown-index": (404, "No index has this name"),
     "not-found": (404, "Nothing is here"),
     "no-such-method": (405, "This is not asked like that"),
-    "not-acceptable": (406, "This is not given in that form"),
     "unknown-host": (421, "The server is not called so"),
     "slow-body": (408, "The body took too long"),
     "body-too-large": (413, "The body is too large"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -21,7 +22,7 @@ import networkx as nx
 import pytest
 
 import cocite
-from cocite.integrations.networkx import backend, info
+from cocite.integrations.networkx import backend, info, reading
 from cocite.integrations.networkx.reading import can_run, should_run
 from tests.integrations.networkx.oldest import pytestmark
 
@@ -207,3 +208,32 @@ def test_networkx_passes_its_own_tests_with_the_backend(tmp_path: Path) -> None:
     print(f"{sum(have.values())} calls in the backend, left to NetworkX {left}")
     # Graphs to be filled, and keys of parallel links: no other function is left for its arguments.
     assert set(left) <= {"read_edgelist", "from_pandas_edgelist", "from_scipy_sparse_array"}
+
+
+# -- the page --------------------------------------------------------------------------
+
+
+PAGE = (ROOT / "docs" / "networkx.md").read_text("utf-8")
+
+
+def test_the_table_names_all_functions() -> None:
+    table = PAGE.partition("## What runs")[2].partition("\n\n")[2].partition("\n\n")[0]
+    first = "".join(line.split("|")[1] for line in table.splitlines())
+    assert set(re.findall(r"`(\w+)`", first)) == set(info.FUNCTIONS)
+
+
+def test_limits_are_those_that_it_tells() -> None:
+    told = f"less than {reading._SMALL:,} links (of less than {reading._SMALL_NODES} nodes"
+    assert told in PAGE
+    assert f"NetworkX before {reading.OLDEST[0]}.{reading.OLDEST[1]}." in PAGE
+
+
+@pytest.mark.process
+def test_the_examples_run(tmp_path: Path) -> None:
+    examples = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+    assert len(examples) == 2
+    for number, code in enumerate(examples):
+        told = "\nimport json; print(json.dumps([len(ranks), sum(ranks.values())]))"
+        count, whole = ran(tmp_path / str(number), code + told)
+        assert count in (200, 300)
+        assert abs(whole - 1) < 1e-9

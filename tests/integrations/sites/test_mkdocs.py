@@ -12,6 +12,8 @@ import pytest
 
 from tests.integrations.sites.pages import HEADING, links, related, title, write
 
+pytestmark = pytest.mark.process
+
 pytest.importorskip("mkdocs", reason="MkDocs is not installed")
 
 CONF = {
@@ -60,7 +62,6 @@ def listed(place: Path, page: str) -> list[tuple[str, str]]:
     return related(place / "site" / (page if page != "index" else "") / "index.html")
 
 
-@pytest.mark.process
 def test_pages_have_lists_of_their_subject(site: Path) -> None:
     for page in links():
         found = listed(site, page)
@@ -74,14 +75,12 @@ def test_pages_have_lists_of_their_subject(site: Path) -> None:
     assert HEADING not in (site / "site/license/index.html").read_text()
 
 
-@pytest.mark.process
 def test_the_search_finds_no_titles_of_other_pages(site: Path) -> None:
     words = json.loads((site / "site/search/search_index.json").read_text())["docs"]
     assert len(words) > len(links())
     assert [each["location"] for each in words if HEADING in each["text"]] == []
 
 
-@pytest.mark.process
 def test_a_second_build_asks_nothing_and_other_links_do(site: Path) -> None:
     kept = site / ".cache/plugin/cocite/related-pages.json"
     before, written = listed(site, "garden/page0"), kept.stat().st_mtime_ns
@@ -95,7 +94,6 @@ def test_a_second_build_asks_nothing_and_other_links_do(site: Path) -> None:
     write(site / "docs", ".md", text, links())
 
 
-@pytest.mark.process
 def test_a_build_of_some_pages_leaves_lists_out(site: Path) -> None:
     path = site / "docs/garden/page0.md"
     path.write_text(path.read_text() + "\nMore.\n")
@@ -103,7 +101,6 @@ def test_a_build_of_some_pages_leaves_lists_out(site: Path) -> None:
     assert listed(site, "garden/page0") == []
 
 
-@pytest.mark.process
 def test_options(site: Path) -> None:
     build(site, related=1, heading="See <too>", exclude=["garden/page[12].md"])
     assert listed(site, "garden/page1") == []
@@ -115,7 +112,6 @@ def test_options(site: Path) -> None:
     assert listed(site, "garden/page0") == []
 
 
-@pytest.mark.process
 def test_what_cannot_be_asked_is_an_error(site: Path, caplog: pytest.LogCaptureFixture) -> None:
     from mkdocs.exceptions import Abort
 

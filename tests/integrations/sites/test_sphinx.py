@@ -13,6 +13,8 @@ import pytest
 
 from tests.integrations.sites.pages import HEADING, links, related, title, write
 
+pytestmark = pytest.mark.process
+
 pytest.importorskip("sphinx", reason="Sphinx is not installed")
 
 CONF = """
@@ -63,7 +65,6 @@ def moments(place: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in sorted(place.rglob("page*.html"))}
 
 
-@pytest.mark.process
 def test_pages_have_lists_of_their_subject(site: Path) -> None:
     for page in links():
         listed = related(site / "html" / f"{page}.html")
@@ -77,7 +78,6 @@ def test_pages_have_lists_of_their_subject(site: Path) -> None:
     assert HEADING not in (site / "html/license.html").read_text()
 
 
-@pytest.mark.process
 def test_a_second_build_asks_nothing_and_other_links_do(site: Path) -> None:
     kept = site / "trees" / "cocite" / "related-pages.json"
     before, written = moments(site / "html" / "kitchen"), kept.stat().st_mtime_ns
@@ -109,7 +109,6 @@ def test_a_second_build_asks_nothing_and_other_links_do(site: Path) -> None:
     build(site)
 
 
-@pytest.mark.process
 def test_options(site: Path) -> None:
     build(site, cocite_related=1, cocite_heading="See <too>", cocite_exclude=["garden/page[12]"])
     assert related(site / "html/garden/page1.html") == []
@@ -126,7 +125,6 @@ def test_options(site: Path) -> None:
     assert related(site / "html/garden/page0.html") != []
 
 
-@pytest.mark.process
 def test_folders_as_addresses(site: Path) -> None:
     build(site, "dirhtml")
     for address, _ in related(site / "dirhtml/garden/page0/index.html"):
@@ -134,7 +132,6 @@ def test_folders_as_addresses(site: Path) -> None:
     assert len(related(site / "dirhtml/garden/page0/index.html")) == 3
 
 
-@pytest.mark.process
 def test_a_measure_that_is_none_is_a_warning(site: Path) -> None:
     with pytest.raises(AssertionError, match="no related pages: no measure is called 'simrang'"):
         build(site, cocite_measure="simrang")

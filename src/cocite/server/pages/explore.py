@@ -34,10 +34,11 @@ from cocite.search.batch.folder import script
 from cocite.search.explainer import Reason
 from cocite.search.resolver import prominent
 from cocite.search.results import RelatedDocument, WhyDocument, WhyTogetherDocument
-from cocite.server.openapi import described
+from cocite.server.openapi import DESCRIPTION, PROBES, SUMMARY, example_nodes
 from cocite.server.pages.view import (
     HTML,
     PageState,
+    assets,
     digits_of,
     fields_of,
     filled,
@@ -50,7 +51,7 @@ from cocite.server.pages.view import (
     rows_of,
 )
 from cocite.server.replies import Handler, coding, guarded, packed, reply_packed
-from cocite.server.requests import SETTINGS, csv_of, pairs_of, stored
+from cocite.server.requests import SETTINGS, Operation, csv_of, pairs_of, stored
 from cocite.server.results import SEARCHED
 from cocite.server.service import KINDS, Problem, problem_of
 
@@ -171,7 +172,7 @@ _LIKE = 20
 
 
 def explore(service: Service) -> list[Route]:
-    """Return the routes of all pages but the files that they load."""
+    """Return the routes of all pages, and of the files that they load."""
     refuse = partial(_wrong, service)
     return [
         Route(path, guarded(service, operation, handler, refuse), methods=["GET"])
@@ -181,7 +182,7 @@ def explore(service: Service) -> list[Route]:
             ("/embed", "embed", _embed),
             ("/docs", "docs", _docs_of(service)),
         )
-    ] + [Route("/embed.js", _script, methods=["GET"])]
+    ] + [Route("/embed.js", _script, methods=["GET"]), *assets()]
 
 
 def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
@@ -447,26 +448,16 @@ async def _script(request: Request) -> Response:
 # -- reference ---------------------------------------------------------------------------
 
 
-_NAMES = {"string": "a text", "integer": "a whole number", "number": "a number"}
-
-
 def _docs_of(service: Service) -> Handler:
-    """The reference of the API: the OpenAPI document as a page to read, made once."""
-    document = described(service)
-    operations = [
-        {
-            "id": said["operationId"],
-            "method": method.upper(),
-            "path": path,
-            "summary": said["summary"],
-            "text": said.get("description", ""),
-            "takes": _takes(said),
-            "example": _example(path, said),
-        }
-        for path, methods in document["paths"].items()
-        for method, said in methods.items()
-    ]
-    values = {"info": document["info"], "operations": operations, "kinds": KINDS}
+    """The reference of the API as a page to read, made once."""
+    nodes = example_nodes(service)
+    operations = [(each, f"/v1/{each.name}") for each in service.operations.values()]
+    operations += [(Operation(path[1:], text, "", ()), path) for path, text in PROBES.items()]
+    values = {
+        "about": f"{SUMMARY} {DESCRIPTION}",
+        "operations": [(each, path, _example(each, path, nodes)) for each, path in operations],
+        "kinds": KINDS,
+    }
     page = filled("reference.html", frame(service, PageState(), "API") | values)
 
     async def docs(service: Service, request: Request) -> Response:
@@ -475,49 +466,14 @@ def _docs_of(service: Service) -> Handler:
     return docs
 
 
-def _example(path: str, said: dict[str, Any]) -> str | None:
+def _example(operation: Operation, path: str, nodes: list[str]) -> str | None:
     """An address to try, or what to send."""
-    if "requestBody" in said:
-        body = said["requestBody"]["content"]["application/json"]["schema"]
-        examples = body.get("examples")
-        return json.dumps(examples[0], ensure_ascii=False) if examples else None
-    pairs = [(each["name"], each.get("example")) for each in said.get("parameters", ())]
-    query = urlencode([pair for pair in pairs if pair[1] is not None], doseq=True, quote_via=quote)
-    return f"{path}?{query}" if query else None if said.get("parameters") else path
-
-
-def _takes(said: dict[str, Any]) -> list[dict[str, Any]]:
-    """What an operation takes, in its query or in its body."""
-    rows = [
-        (each["name"], each["schema"], each["description"], each["required"])
-        for each in said.get("parameters", ())
-    ]
-    if "requestBody" in said:
-        body = said["requestBody"]["content"]["application/json"]["schema"]
-        needed = body["required"]
-        rows += [
-            (name, schema, schema["description"], name in needed)
-            for name, schema in body["properties"].items()
-        ]
-    return [
-        {"name": name, "text": text, "needed": needed, **_kind(schema)}
-        for name, schema, text, needed in rows
-    ]
-
-
-def _kind(schema: dict[str, Any]) -> dict[str, Any]:
-    """What may stand there: in words, or one of some ``choices``; and what does by default."""
-    if schema["type"] == "array":
-        return {"is": f"a list of up to {schema['maxItems']:,}", "choices": (), "default": None}
-    words = _NAMES.get(schema["type"], "true or false")
-    least, most = schema.get("minimum"), schema.get("maximum")
-    if least is not None and most is not None:
-        words += f" from {least:,} to {most:,}"
-    elif least is not None:
-        words += f", {least:,} or more"
-    default = schema.get("default")
-    return {
-        "is": words,
-        "choices": schema.get("enum", ()),
-        "default": str(default).lower() if isinstance(default, bool) else default,
-    }
+    needed = [each.name for each in operation.takes if each.required]
+    if not needed:
+        return path
+    if not nodes:
+        return None
+    if operation.name == "batch":
+        return json.dumps({"nodes": nodes}, ensure_ascii=False)
+    pairs = [(name, nodes[name == "b"]) for name in needed]
+    return f"{path}?{urlencode(pairs, quote_via=quote)}"
