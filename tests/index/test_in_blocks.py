@@ -29,6 +29,7 @@ from cocite.index.layouts.trees.assemble import BlocksMaker, fit_blocks
 from cocite.index.layouts.trees.build import TreesBuilder
 from cocite.index.plan import BuildOptions
 from cocite.io.partitions import split
+from cocite.options.ingest import IngestOptions
 from cocite.resources import Resources
 from tests.conftest import MakeGraph, by_walks
 from tests.index.test_external import files, tangled
@@ -327,8 +328,9 @@ def test_a_graph_in_blocks_is_replaced_if_asked_and_if_it_is_one(
     (tmp_path / "other").mkdir()
     with pytest.raises(NotAStore, match="no graph stored in blocks"):
         split(graph, tmp_path / "other", 2, overwrite=True)
-    with pytest.raises(UsageError, match="from 1 to 1,024"):
-        split(graph, tmp_path / "y", 0)
+    for partitions in (0, 1025):
+        with pytest.raises(UsageError, match=r"partitions is .* from 1 to 1024"):
+            IngestOptions(partitions=partitions)
     assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
 
 
