@@ -54,7 +54,8 @@ def union(graphs: dict[str, list[tuple[int, int]]]) -> list[tuple[int, int]]:
 
 def check_close(found: np.ndarray, truth: np.ndarray, other: np.ndarray, samples: int) -> None:
     """Within what a decay of 0.8 allows, exactly 0 where truth is, and far from ``other``."""
-    allowed = bernstein(truth, samples, 0.8, np.count_nonzero(np.triu(truth, 1)))
+    pairs = int(np.count_nonzero(np.triu(truth, 1)))
+    allowed = bernstein(truth, samples, 0.8, pairs)
     np.fill_diagonal(allowed, 1e-12)
     allowed[truth == 0] = 1e-12
     assert (np.abs(found - truth) <= allowed).all()
