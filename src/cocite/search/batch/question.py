@@ -1,9 +1,10 @@
-"""What a batch asks of every node, checked once; and its answers, a node at a time.
+"""What a batch asks of every node, checked once; and its answers, in the order of the nodes.
 
 What is said of a node is what ``Index.related`` says of it with the same options, to the bit: its
-list comes from the same :class:`~cocite.search.lister.Lister`. A filter of names is the same for
-all nodes and is made once. The pages of a node's own site are looked up for one site after another,
-as pages of a site have ids next to each other.
+list comes from the same :class:`~cocite.search.lister.Lister`, or, without filters and intervals,
+from the same kernel, called once for 64 nodes. A filter of names is made once for all nodes. The
+pages of a node's own site are looked up for one site after another, as pages of a site have ids
+next to each other.
 """
 
 from __future__ import annotations

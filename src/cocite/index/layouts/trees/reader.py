@@ -195,7 +195,8 @@ class TreeReader(MeetingReader):
             bad = int(kernels.answers(*given, (ids, rows, counts)))
             if bad != kernels.SOUND:
                 raise self._damaged(bad)
-            scratch.wear += int(counts[:, 1].sum())
+            touched = int(counts[:, 1].sum())
+            scratch.wear += touched // kernels.BLOCK if self._packed else touched
         found = zip(counts[:, 0].tolist(), ids, rows, strict=True)
         return [ListedHits(own[:count], numbers[:count], 0) for count, own, numbers in found]
 
