@@ -17,7 +17,7 @@ from pathlib import Path
 
 import cocite
 from cocite.io.readers import Source
-from cocite.io.readers.crawl.warc import records
+from cocite.io.readers.crawl.warc import WarcRecords
 
 
 def _record(url: str, page: bytes) -> bytes:
@@ -51,7 +51,7 @@ def main() -> None:
             raise AssertionError(what)
 
         begun = _used()
-        found = sum(1 for _ in records(Source(archive), refuse, ("response",), lambda at: None))
+        found = sum(1 for _ in WarcRecords(Source(archive), refuse, ("response",), lambda at: None))
         took = _used() - begun
         assert found == count
         print(f"{count:,} pages, {size:.0f} MB: records alone {took:.2f} s, {size / took:.0f} MB/s")

@@ -13,10 +13,12 @@ what settled when. Pictures bear the names of their tables, and for queries a nu
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +28,8 @@ from benchmarks import plots
 from benchmarks.convergence.comparison import Difference
 from benchmarks.convergence.orders import Histogram, sizes_to
 from benchmarks.convergence.study import Agreement, ConvergenceStudy, Iteration
+from cocite.errors import OutputExists
 from cocite.io.writers import write_table
-from cocite.storage import check_folder, new_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +51,18 @@ def check_study_output(
     """
     if with_plots:
         plots.require(otherwise="pass --no-plots (with_plots=False) for the tables alone")
-    return check_folder(output, CONTENTS, overwrite)
+    path = Path(output)
+    if path.exists() and not overwrite:
+        raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
+    if path.exists():
+        try:
+            own = json.loads((path / CONTENTS).read_text("utf-8"))["files"]
+        except (OSError, ValueError, KeyError):
+            own = []
+        strange = sorted({entry.name for entry in path.iterdir()} - {*own})
+        if strange:
+            raise OutputExists(f"{path} holds what no study has left ({', '.join(strange[:3])})")
+    return path
 
 
 def write_study(
@@ -64,11 +77,20 @@ def write_study(
     Raises :class:`~cocite.errors.OutputExists`, :class:`~cocite.errors.UsageError`.
     """
     path = check_study_output(output, overwrite, with_plots)
-    with new_folder(path, CONTENTS, study_facts(found)) as folder:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as beside:
+        folder = Path(beside, path.name)
+        folder.mkdir()
         for name, (pieces, types) in _tables(found).items():
             write_table(folder / name, pieces, types)
         if with_plots:
             _draw(found, folder)
+        files = sorted({entry.name for entry in folder.iterdir()} | {CONTENTS})
+        text = json.dumps(study_facts(found) | {"files": files}, ensure_ascii=False, indent=1)
+        (folder / CONTENTS).write_text(text + "\n", "utf-8")
+        if path.exists():
+            path.rename(Path(beside, "old"))
+        folder.rename(path)
 
 
 def study_facts(found: ConvergenceStudy) -> dict[str, Any]:

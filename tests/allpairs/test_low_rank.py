@@ -81,7 +81,8 @@ def random_graph(rng: np.random.Generator) -> tuple[int, Edges]:
     return n, [(int(a), int(b)) for a, b in pairs if a != b]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.chosen), 1, 2, 3])
 def test_thousands_of_graphs_end_and_are_refused_if_and_only_if_they_have_no_scores(
     seed: int,
 ) -> None:

@@ -255,7 +255,7 @@ from cocite.search.batch.question import Question
 from tests.clock import Clock
 
 deadline._now = progress.time = pieces.time = clock = Clock()
-bars, call, real = progress._bars, progress.Stages.__call__, Question.answer
+bars, call, real = progress._bars, progress.Stages.__call__, Question.each
 
 def by_the_clock():
     made = bars()
@@ -267,11 +267,12 @@ def drawn(self, *given):
     if self._bars is not None:
         self._bars.refresh()
 
-def answer(self, node):
-    clock.sleep(30)
-    return real(self, node)
+def each(self, nodes):
+    for hits in real(self, nodes):
+        clock.sleep(30)
+        yield hits
 
-progress._bars, progress.Stages.__call__, Question.answer = by_the_clock, drawn, answer
+progress._bars, progress.Stages.__call__, Question.each = by_the_clock, drawn, each
 sys.exit(main(sys.argv[1:]))
 """
 """The program, by a clock that goes on only while nodes are answered: 30 s each."""

@@ -109,6 +109,8 @@ def test_columns_of_labels_are_named(tmp_path: Path, graph: Graph) -> None:
         assert "name and label in columns 3 and 2" in found.read
     with pytest.raises(UsageError, match="has no column 'kind'; it has 'id', 'Topic'"):
         read_labels(path, graph.names, ("page", "kind"))
+    with pytest.raises(UsageError, match="columns page,topic are titles, but header is no"):
+        read_labels(path, graph.names, ("page", "topic"), header="no")
     with pytest.raises(UsageError, match="are one column twice"):
         read_labels(path, graph.names, ("page", "3"), header="yes")
     with pytest.raises(UsageError, match="has no column '0'"):

@@ -1,4 +1,4 @@
-"""Indexing in constant memory: the bytes of the form in memory, whatever is cut where."""
+"""Trees made in blocks, in files, and together: the bytes of one sample alone in memory."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph
 from cocite.engine.walk import Walker
-from cocite.engine.walk_blocks import BLOCK_NODE, ROW_ROOM, ExternalWalker
+from cocite.engine.walk_batch import STATE_NODE, WalkerGroup
+from cocite.engine.walk_blocks import BLOCK_NODE, ROW_ROOM, ExternalWalker, tables
 from cocite.engine.weights import Step
 from cocite.errors import ResourceError, UsageError
-from cocite.graph.blocks import cut_evenly
+from cocite.graph.blocks import Links, cut_evenly
 from cocite.graph.links import in_links
 from cocite.index.build import IndexBuild
 from cocite.index.layouts import memory_plan as fit
 from cocite.index.layouts.batch_maker import BatchMaker, Blob
+from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.layouts.trees.assemble import external_maker
-from cocite.index.layouts.trees.build import TreeMaker
+from cocite.index.layouts.trees.build import TreeMaker, group_maker
 from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
@@ -43,38 +45,50 @@ def files(path: Path) -> dict[str, bytes]:
 
 
 def maker_of(
-    graph: Graph, step: Step, length: int, cuts: tuple[int, ...], rows: int, together: int
+    graph: Graph,
+    step: Step,
+    length: int,
+    cuts: tuple[int, ...],
+    together: int,
+    rows: int,
+    threads: int,
 ) -> BatchMaker:
-    walker = ExternalWalker(
-        in_links(graph), step, length, 5, cuts, graph.path, rows, together=together
-    )
-    return external_maker(walker, graph.nodes, graph.path, range(7))
+    """Of samples that walk together, with so many rows of tokens in files, in memory if none."""
+    links, walk = in_links(graph), (step, length, 5, cuts)
+    if rows:
+        walker = ExternalWalker(links, *walk, graph.path, rows, together=together)
+        return external_maker(walker, graph.nodes, graph.path, range(7))
+    group = WalkerGroup(links, *walk, together=together, threads=threads, folder=graph.path)
+    keep = MemoryPlan(0, threads, cuts, together=together).keep
+    return group_maker(group, range(7), together, graph.nodes, keep)
 
 
-@settings(max_examples=60)
+@settings(max_examples=90)
 @given(
     graphs(max_nodes=30),
     st.sampled_from([step for step in Step if not step.weighted]),
     st.integers(1, 15),
     st.sets(st.integers(1, 29)),
-    st.integers(1, 9),
-    st.integers(1, 4),
+    st.integers(1, 5),
+    st.sampled_from([0, 0, 0, *range(1, 10)]),
+    st.integers(1, 3),
 )
-def test_any_blocks_and_any_buffers_make_the_same_blob(
+def test_any_blocks_buffers_and_company_make_the_same_blob(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     step: Step,
     length: int,
     cuts: set[int],
-    rows: int,
     together: int,
+    rows: int,
+    threads: int,
 ) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
     inside = tuple(sorted(cut for cut in cuts if cut < n))
     whole = TreeMaker(Walker(in_links(stored), step, length, 5), n, True)
-    maker = maker_of(stored, step, length, inside, rows, together)
-    for sample in (0, 3, 4, 6, 0, 8):
+    maker = maker_of(stored, step, length, inside, together, rows, threads)
+    for sample in (0, 1, 2, 3, 4, 5, 6, 2, 1, 9, 0):
         expected, found = whole(sample), maker(sample)
         assert words(found) == words(expected)
         assert found.digest == expected.digest
@@ -93,34 +107,42 @@ def tangled(make_graph: MakeGraph) -> Graph:
     return make_graph(edges, (f"alone{i}" for i in range(50)), keep_self_loops=True)
 
 
+@pytest.mark.parametrize("external", [False, True])
+@pytest.mark.parametrize("hubs", ["plain", "idf"])
 @pytest.mark.parametrize("measure", ["simrank", "psimrank"])
 def test_an_index_is_the_same_to_the_byte(
-    make_graph: MakeGraph, tmp_path: Path, measure: str
+    make_graph: MakeGraph, tmp_path: Path, measure: str, hubs: str, external: bool
 ) -> None:
     graph = tangled(make_graph)
-    options: dict[str, Any] = {"measure": measure, "samples": 9, "shard": 4, "seed": 3}
-    cocite.build(graph, tmp_path / "whole", threads=2, **by_walks(options))
-    for blocks in (1, 2, 7, 64):
-        path = tmp_path / f"b{blocks}"
-        cocite.build(graph, path, blocks=blocks, external=True, threads=2, **by_walks(options))
-        assert files(path) == files(tmp_path / "whole")
-    cocite.build(graph, tmp_path / "free", external=True, **by_walks(options))
-    assert files(tmp_path / "free") == files(tmp_path / "whole")
+    samples = 9 if external else 37
+    options = by_walks(
+        {"measure": measure, "samples": samples, "shard": 4, "seed": 3, "hubs": hubs}
+    )
+    cocite.build(graph, tmp_path / "whole", threads=2, **options)
+    whole = files(tmp_path / "whole")
+    ways: list[dict[str, Any]] = [
+        {"blocks": blocks, "threads": threads}
+        for blocks in ((1, 2, 7, 64) if external else (2, 7, 64))
+        for threads in ((2,) if external else (1, 2))
+    ]
+    for number, way in enumerate([*ways, {}] if external else ways):
+        cocite.build(graph, tmp_path / f"{number}", external=external, **way, **options)
+        assert files(tmp_path / f"{number}") == whole
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
+    "name",
     [
-        ("wikispeedia/links.tsv", {}),
-        ("cnr-2000/cnr-2000.edges.txt.gz", {}),
-        ("web-NotreDame/web-NotreDame.txt.gz", {}),
+        "wikispeedia/links.tsv",
+        "cnr-2000/cnr-2000.edges.txt.gz",
+        "web-NotreDame/web-NotreDame.txt.gz",
     ],
 )
 @pytest.mark.parametrize("measure", ["simrank", "psimrank"])
 def test_real_graphs_have_the_same_index(
-    data: Callable[[str], Path], tmp_path: Path, name: str, options: dict[str, Any], measure: str
+    data: Callable[[str], Path], tmp_path: Path, name: str, measure: str
 ) -> None:
-    graph = cocite.ingest(data(name), tmp_path / "g", **options)
+    graph = cocite.ingest(data(name), tmp_path / "g")
     cocite.build(graph, tmp_path / "a", measure=measure, samples=2)
     cocite.build(graph, tmp_path / "b", measure=measure, samples=2, blocks=13, external=True)
     cocite.build(graph, tmp_path / "c", measure=measure, samples=2, memory="4.2MB")
@@ -210,41 +232,139 @@ def test_blocks_fit_what_is_left_beside_the_buffers(
             assert taken <= room_for_blocks or last == first + 1
 
 
+def test_threads_are_as_many_as_fit_beside_a_block(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fit, "_LEAST_BLOCK", 4096)
+    rng = np.random.default_rng(4)
+    graph = make_graph(rng.integers(0, 1000, (50_000, 2)).tolist(), range(1000))
+    links = in_links(graph)
+    one, each = maker_bytes(1000, False), maker_bytes(1000, True)
+    demand = fit.Demand("trees", maker_bytes, has_external=True, together=16)
+    for memory, threads in (
+        (one + 4096, 1),
+        (2 * each + 4095, 1),
+        (2 * each + 4096, 2),
+        (3 * each + 4096, 3),
+    ):
+        assert memory < links.nbytes + one  # not all of it fits
+        found = fit.plan_fit(links, Resources(3, memory), demand)
+        assert (found.threads, found.together, found.memory) == (threads, 16, memory)
+        assert found.cuts
+        assert f"16 samples at once, which take at most {STATE_NODE * 16} kB" in str(found)
+
+
+def test_as_many_walk_together_in_files_as_have_room_for_their_tables(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
+    graph = make_graph([(i % 997, (i * i) % 1000) for i in range(5000)], range(1000))
+    demand = fit.Demand("trees", maker_bytes, has_external=True, together=16)
+    found = []
+    for memory in (10_000, 100_000, 400_000, 1_000_000, 10**8):
+        made = fit.plan_fit(in_links(graph), Resources(1, memory, external=True), demand)
+        taken = tables(1000, len(made.cuts) + 1, made.rows, made.together)
+        assert made.together == 1 or taken <= memory / 6
+        assert made.memory <= memory
+        found.append(made.together)
+    assert found[0] == 1
+    assert sorted(found) == found
+    assert found[-1] == 16
+    assert 1 < found[2] < 16
+
+
+def test_scratch_is_within_what_is_told(make_graph: MakeGraph) -> None:
+    """Where all walks go on for a step, and then most of them meet."""
+    nodes = 3000
+    edges = [(i, (i + 1) % nodes) for i in range(nodes)]
+    rng = np.random.default_rng(2)
+    for graph in (edges, rng.integers(0, nodes, (4 * nodes, 2)).tolist()):
+        stored = make_graph(graph, range(nodes))
+        group = WalkerGroup(
+            in_links(stored),
+            Step.UNIFORM,
+            15,
+            0,
+            (1000, 2000),
+            together=3,
+            threads=1,
+            folder=stored.path,
+        )
+        group(range(3))
+        sizes = [os.fstat(state.file._file).st_size for state in group._spare]
+        assert max(sizes) <= STATE_NODE * nodes
+
+
+def test_memory_of_a_walker_is_that_of_one_that_walks_alone(make_graph: MakeGraph) -> None:
+    graph: Graph = tangled(make_graph)
+    links = in_links(graph)
+    group = WalkerGroup(
+        links, Step.ARGMIN, 5, 0, (100, 700), together=2, threads=1, folder=graph.path
+    )
+    alone = Walker(links, Step.ARGMIN, 5, 0)
+
+    def owned(walker: object) -> int:
+        arrays = [value for value in vars(walker).values() if isinstance(value, np.ndarray)]
+        return sum(array.nbytes for array in arrays if array.size >= graph.nodes)
+
+    assert owned(group.walkers[0]) - group.walkers[0]._home.nbytes == owned(alone)
+
+
 # -- what can come between ----------------------------------------------------------------
 
 
-def test_a_build_goes_on_in_another_form(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph = tangled(make_graph)
+@pytest.mark.parametrize(
+    ("samples", "shard", "stops", "left", "first", "then"),
+    [
+        (9, 2, 5, 5, {"external": True, "blocks": 3}, {}),
+        (9, 2, 5, 5, {"blocks": 3}, {"external": True}),
+        (9, 2, 5, 5, {"external": True, "blocks": 3}, {"external": True}),
+        (40, 3, 20, 22, {"blocks": 3, "threads": 2}, {"threads": 2}),
+        (40, 3, 20, 22, {"threads": 2}, {"blocks": 3, "threads": 2}),
+        (40, 3, 20, 22, {"blocks": 3, "threads": 2}, {"blocks": 3, "threads": 2}),
+    ],
+)
+def test_a_build_goes_on_in_another_form(
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    samples: int,
+    shard: int,
+    stops: int,
+    left: int,
+    first: dict[str, Any],
+    then: dict[str, Any],
+) -> None:
+    graph, output = tangled(make_graph), tmp_path / "x"
 
     def stop(done: int, total: int) -> None:
-        if done == 5:
+        if done == stops:
             raise KeyboardInterrupt
 
-    options: dict[str, Any] = {"samples": 9, "shard": 2, "seed": 3}
-    cocite.build(graph, tmp_path / "whole", **by_walks(options))
-    for first, then in ((True, False), (False, True), (True, True)):
-        output = tmp_path / f"{first}{then}"
-        with pytest.raises(KeyboardInterrupt):
-            cocite.build(
-                graph, output, external=first, blocks=3, progress=stop, **by_walks(options)
-            )
-        left = {file.name for file in output.with_name(output.name + ".building").iterdir()}
-        shards = {"in.samples-000000", "in.samples-000002"}
-        notes = {f"{name}.json" for name in shards}
-        assert left == {".cocite-draft", "plan.json"} | shards | notes
-        with IndexBuild(
-            graph,
-            output,
-            BuildOptions.checked("psimrank", settings={"samples": 9, "seed": 3}),
-            Resources.checked(shard=2, external=then),
-        ) as work:
-            assert work.run().units == 5
-        assert files(output) == files(tmp_path / "whole")
+    drawn = {"samples": samples, "seed": 3, "length": 5}
+    options = by_walks({"shard": shard} | drawn)
+    cocite.build(graph, tmp_path / "whole", **options)
+    with pytest.raises(KeyboardInterrupt):
+        cocite.build(graph, output, progress=stop, **first, **options)
+    shards = {f"in.samples-{number:06}" for number in range(0, samples - left, shard)}
+    notes = {f"{name}.json" for name in shards}
+    found = {file.name for file in (tmp_path / "x.building").iterdir()}
+    assert found == {".cocite-draft", "plan.json"} | shards | notes
+    made = BuildOptions.checked("psimrank", settings=drawn)
+    with IndexBuild(graph, output, made, Resources.checked(shard=shard, **then)) as work:
+        assert work.run().units == left
+    assert files(output) == files(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("nth", [1, 2, 5, 20])
+@pytest.mark.parametrize(
+    "options", [{"samples": 1, "external": True}, {"samples": 2, "threads": 2}], ids=str
+)
 def test_a_full_disk_is_an_error_that_leaves_nothing(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    nth: int,
+    options: dict[str, Any],
 ) -> None:
     graph = tangled(make_graph)
     pwrite, calls = os.pwrite, 0
@@ -258,5 +378,51 @@ def test_a_full_disk_is_an_error_that_leaves_nothing(
 
     monkeypatch.setattr(os, "pwrite", filling)
     with pytest.raises(ResourceError, match=r"bytes of scratch in .*x.building: No space left"):
-        cocite.build(graph, tmp_path / "x", samples=1, blocks=3, external=True, measure="psimrank")
+        cocite.build(graph, tmp_path / "x", blocks=3, measure="psimrank", **options)
     assert not [*tmp_path.glob("x*")]
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_a_step_of_all_samples_together_reads_the_links_once(
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, external: bool
+) -> None:
+    """Alone each sample gives every block back at every step."""
+    graph = tangled(make_graph)
+    real, given_back = Links.evict, 0
+
+    def counted(links: Links) -> None:
+        nonlocal given_back
+        given_back += 1
+        real(links)
+
+    monkeypatch.setattr(Links, "evict", counted)
+    cocite.build(
+        graph,
+        tmp_path / "x",
+        blocks=5,
+        external=external,
+        samples=40,
+        length=10,
+        measure="psimrank",
+    )
+    groups, steps, blocks = 3, 10 + external, 5  # tokens in files are counted once more
+    assert given_back <= groups * steps * blocks
+
+
+def test_what_is_estimated_is_not_made_again(
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sample to warm up, a group that is timed, and kept for the build."""
+    graph, walked = tangled(make_graph), []
+    real = WalkerGroup.__call__
+
+    def counted(group: WalkerGroup, samples: range) -> None:
+        walked.append((samples.start, samples.stop))
+        real(group, samples)
+
+    monkeypatch.setattr(WalkerGroup, "__call__", counted)
+    options = BuildOptions.checked("simrank", settings={"samples": 20})
+    with IndexBuild(graph, tmp_path / "x", options, Resources.checked(blocks=3)) as work:
+        work.estimate()
+        work.run()
+    assert walked == [(20, 21), (0, 16), (16, 20)]

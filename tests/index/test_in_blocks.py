@@ -19,14 +19,17 @@ from cocite import Graph
 from cocite.cli.main import main
 from cocite.cluster.threads import Alone
 from cocite.engine.carriers import TOKEN_BYTES
+from cocite.engine.partitions import VALUE_BYTES
 from cocite.errors import Damaged, NotAStore, OutputExists, ResourceError, UsageError, WorkerLost
 from cocite.graph.partitions import BlockedGraph, GraphBlock, is_blocked
 from cocite.index.build import IndexBuild
 from cocite.index.layouts.contract import PartPlan
+from cocite.index.layouts.minhash.partitions import fit_ring_blocks
 from cocite.index.layouts.trees.assemble import BlocksMaker, fit_blocks
 from cocite.index.layouts.trees.build import TreesBuilder
 from cocite.index.plan import BuildOptions
 from cocite.io.partitions import split
+from cocite.options.ingest import IngestOptions
 from cocite.resources import Resources
 from tests.conftest import MakeGraph, by_walks
 from tests.index.test_external import files, tangled
@@ -85,26 +88,40 @@ def built(graph: Graph, output: Path, measure: str, **more: Any) -> dict[str, by
     return files(output)
 
 
+def content(graph: Graph, output: Path, measure: str, **more: Any) -> dict[str, bytes]:
+    """All files but the manifest, which says how the graph lies to the index."""
+    found = built(graph, output, measure, **more)
+    del found["manifest.json"]
+    return found
+
+
+XJACCARD: list[dict[str, Any]] = [{"measure": "xjaccard", "bits": bits} for bits in (0, 3)]
+
+
 def part_of(measure: str) -> PartPlan:
     return BuildOptions.checked(measure, settings={"samples": 4}).parts[0]
 
 
-@pytest.mark.parametrize("measure", ["simrank", "psimrank"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("options", "weighted"),
+    [
+        *(({"measure": m}, weighted) for m in ("simrank", "psimrank") for weighted in (0, 1)),
+        *((options, 0) for options in XJACCARD),
+    ],
+)
 def test_an_index_is_the_same_to_the_byte(
-    make_graph: MakeGraph, tmp_path: Path, measure: str, weighted: bool
+    make_graph: MakeGraph, tmp_path: Path, options: dict[str, Any], weighted: int
 ) -> None:
     graph = tangled(make_graph)
     if weighted:
         rng = np.random.default_rng(2)
         rows = [(f"p{a}", f"p{b}", f"{1 + a % 7}") for a, b in rng.integers(0, 90, (700, 2))]
         graph = make_graph(rows, [], weight_column=3)
-    whole = built(graph, tmp_path / "one" / "x.index", measure, threads=2)
+    whole = content(graph, tmp_path / "one" / "x.index", threads=2, **options)
     for blocks in (1, 2, 5):
         folder = tmp_path / f"b{blocks}"
-        found = built(in_blocks(graph, folder, blocks), folder / "x.index", measure)
-        found.pop("manifest.json"), whole.pop("manifest.json", None)
-        assert found == whole
+        blocked = in_blocks(graph, folder, blocks)
+        assert content(blocked, folder / "x.index", **options) == whole
 
 
 def test_all_of_an_index_is_the_same_where_the_graph_has_the_same_place(
@@ -129,37 +146,37 @@ def test_pilots_take_nothing_away(make_graph: MakeGraph, tmp_path: Path) -> None
     assert report.traffic.each > 0
     assert report.traffic.facts()["most_of_tokens_per_node_and_step"] == 12
     found = files(tmp_path / "split" / "x.index")
-    whole = built(graph, tmp_path / "x.index", "psimrank")
-    found.pop("manifest.json"), whole.pop("manifest.json")
-    assert found == whole
+    del found["manifest.json"]
+    assert found == content(graph, tmp_path / "x.index", "psimrank")
 
 
-@settings(max_examples=15)
-@given(graphs(max_nodes=30), st.integers(1, 15), st.integers(1, 9), st.integers(1, 4))
+@settings(max_examples=30)
+@given(
+    graphs(max_nodes=30),
+    st.sampled_from(
+        [{"measure": "psimrank"}, *({"measure": "xjaccard", "bits": b} for b in (0, 1, 16))]
+    ),
+    st.integers(1, 15),
+    st.integers(1, 9),
+)
 def test_any_blocks_make_the_same_blob(
     make_graph: MakeGraph,
     tmp_path_factory: pytest.TempPathFactory,
     graph: tuple[int, Edges],
+    options: dict[str, Any],
     length: int,
     blocks: int,
-    together: int,
 ) -> None:
     n, edges = graph
-    stored = make_graph(edges, range(n))
-    folder = tmp_path_factory.mktemp("blocks")
-    blocked = in_blocks(stored, folder, blocks)
-    options = {"measure": "psimrank", "samples": 5, "length": length, "seed": 5}
-    found = built(blocked, folder / "x.index", **options)  # type: ignore[arg-type]
-    whole = built(stored, folder / "whole.index", **options)  # type: ignore[arg-type]
-    found.pop("manifest.json"), whole.pop("manifest.json")
-    assert found == whole
+    stored, folder = make_graph(edges, range(n)), tmp_path_factory.mktemp("blocks")
+    rings = options["measure"] == "xjaccard"
+    drawn = options | ({"samples": 18, "length": 1 + length % 6} if rings else {"length": length})
+    found = content(in_blocks(stored, folder, blocks), folder / "x.index", **drawn)
+    assert found == content(stored, folder / "whole.index", **drawn)
 
 
-@pytest.mark.parametrize("lost", [{7}, {30}, {45, 46, 90}, set(range(40, 400, 60))])
-def test_whoever_is_lost_the_bytes_are_the_same(
-    make_graph: MakeGraph, tmp_path: Path, lost: set[int]
-) -> None:
-    graph = tangled(make_graph)
+def hiring(lost: set[int]) -> tuple[Callable[..., Lossy], list[Lossy]]:
+    """What hires crews that lose somebody at some calls, and those that it has hired."""
     crews: list[Lossy] = []
 
     def hire(*arguments: Any) -> Lossy:
@@ -167,23 +184,38 @@ def test_whoever_is_lost_the_bytes_are_the_same(
         crews[-1].lost = lost
         return crews[-1]
 
-    whole = built(graph, tmp_path / "x.index", "psimrank")
+    return hire, crews
+
+
+WALKS = {7}, {30}, {45, 46, 90}, set(range(40, 400, 60))
+RINGS = {2}, {9}, {17, 18, 30}, set(range(20, 500, 60))
+
+
+@pytest.mark.parametrize(
+    ("options", "lost"),
+    [
+        *(({"measure": "psimrank"}, lost) for lost in WALKS),
+        *((options, lost) for options in XJACCARD for lost in RINGS),
+    ],
+)
+def test_whoever_is_lost_the_bytes_are_the_same(
+    make_graph: MakeGraph, tmp_path: Path, options: dict[str, Any], lost: set[int]
+) -> None:
+    graph, (hire, crews) = tangled(make_graph), hiring(lost)
+    whole = content(graph, tmp_path / "x.index", **options)
     blocked = in_blocks(graph, tmp_path / "split", 3, hire)
-    found = built(blocked, tmp_path / "split" / "x.index", "psimrank")
-    found.pop("manifest.json"), whole.pop("manifest.json")
-    assert found == whole
+    assert content(blocked, tmp_path / "split" / "x.index", **options) == whole
     assert sum(crew.losses for crew in crews) >= 1
 
 
-def test_who_is_lost_again_and_again_ends_the_build(make_graph: MakeGraph, tmp_path: Path) -> None:
-    def hire(*arguments: Any) -> Lossy:
-        crew = Lossy(*arguments)
-        crew.lost = set(range(3, 10_000))
-        return crew
-
+@pytest.mark.parametrize("measure", ["simrank", "xjaccard"])
+def test_who_is_lost_again_and_again_ends_the_build(
+    make_graph: MakeGraph, tmp_path: Path, measure: str
+) -> None:
+    hire, _ = hiring(set(range(3, 10_000)))
     blocked = in_blocks(tangled(make_graph), tmp_path / "split", 3, hire)
     with pytest.raises(WorkerLost, match="somebody was lost"):
-        built(blocked, tmp_path / "x.index", "simrank")
+        built(blocked, tmp_path / "x.index", measure)
 
 
 def test_no_more_is_sent_than_a_token_a_node_and_step_and_a_record_a_node(
@@ -208,6 +240,51 @@ def test_no_more_is_sent_than_a_token_a_node_and_step_and_a_record_a_node(
     assert isinstance(one, BlocksMaker)
     one(0)
     assert (one.traffic.tokens, one.traffic.records, one.traffic.trees) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("bits", [0, 8])
+def test_blocks_that_begin_among_512_nodes_share_their_planes(tmp_path: Path, bits: int) -> None:
+    graph = cocite.generate_web(tmp_path / "web.graph", nodes=2600, links=9000, seed=3)
+    whole = content(graph, tmp_path / "whole.index", "xjaccard", bits=bits)
+    blocked = in_blocks(graph, tmp_path / "b", 7)
+    assert content(blocked, tmp_path / "x.index", "xjaccard", bits=bits) == whole
+
+
+def test_what_min_hashes_send_is_told_and_bounded(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """A min-hash a node and step for each other block at most; 12 bytes a node and ring to lay
+    out.
+    """
+    graph = tangled(make_graph)
+    blocked = in_blocks(graph, tmp_path / "split", 3)
+    options = BuildOptions.checked("xjaccard", settings={"samples": 9, "length": 4})
+    means = Resources.checked(1, "1GB", shard=4)
+    with IndexBuild(blocked, tmp_path / "x.index", options, means) as work:
+        assert "3 blocks apart" in str(work.estimate())
+        report = work.run()
+    sent = report.traffic
+    assert sent is not None
+    assert (sent.tokens, sent.records, sent.trees) == (0, 0, 0)
+    assert 0 < sent.each <= VALUE_BYTES * 2
+    rings = sent.steps
+    assert 0 < sent.groups <= 12 * graph.nodes * rings
+    assert set(sent.facts()) == {"bytes_of_values", "bytes_of_groups", "bytes_per_node_and_step"}
+
+
+def test_samples_at_a_time_are_those_that_fit(make_graph: MakeGraph, tmp_path: Path) -> None:
+    blocked = in_blocks(tangled(make_graph), tmp_path / "split", 2)
+    links = blocked.links("in", False)
+    part = BuildOptions.checked("xjaccard").parts[0]
+    most = fit_ring_blocks(links, part, Resources(1, 1 << 30))
+    assert most.together == 16
+    fewer = fit_ring_blocks(links, part, Resources(1, most.memory - 1))
+    assert 0 < fewer.together < 16
+    whole = content(tangled(make_graph), tmp_path / "whole.index", "xjaccard")
+    found = content(blocked, tmp_path / "x.index", "xjaccard", memory=fewer.memory)
+    assert found == whole
+    with pytest.raises(ResourceError, match="in 2 blocks"):
+        fit_ring_blocks(links, part, Resources(1, 1000))
+    with pytest.raises(UsageError, match="--only-nodes takes the whole graph"):
+        cocite.build(blocked, tmp_path / "k.index", measure="xjaccard", only_nodes=["p1"])
 
 
 # -- the store ---------------------------------------------------------------------------
@@ -251,8 +328,9 @@ def test_a_graph_in_blocks_is_replaced_if_asked_and_if_it_is_one(
     (tmp_path / "other").mkdir()
     with pytest.raises(NotAStore, match="no graph stored in blocks"):
         split(graph, tmp_path / "other", 2, overwrite=True)
-    with pytest.raises(UsageError, match="from 1 to 1,024"):
-        split(graph, tmp_path / "y", 0)
+    for partitions in (0, 1025):
+        with pytest.raises(UsageError, match=r"partitions is .* from 1 to 1024"):
+            IngestOptions(partitions=partitions)
     assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
 
 

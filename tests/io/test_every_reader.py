@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,24 +57,21 @@ def parquet(rows: list[tuple[str | None, str | None]]) -> Callable[[Path], objec
     return write
 
 
+PAGES = {
+    f"{node}.html": "".join(f'<a href="{b}.html">x</a>' for a, b in LINKS if a == node)
+    for node in range(3)
+}
+
+
 def site(*names: str) -> Callable[[Path], object]:
     """A folder with the pages 0.html to 2.html, and empty ones."""
 
     def write(path: Path) -> None:
         path.mkdir()
-        for node in range(3):
-            anchors = "".join(f'<a href="{b}.html">x</a>' for a, b in LINKS if a == node)
-            (path / f"{node}.html").write_text(anchors)
-        for name in names:
-            (path / name).touch()
+        for name, content in (PAGES | dict.fromkeys(names, "")).items():
+            (path / name).write_text(content)
 
     return write
-
-
-PAGES = {
-    f"{node}.html": "".join(f'<a href="{b}.html">x</a>' for a, b in LINKS if a == node)
-    for node in range(3)
-}
 
 
 def bvgraph(cut: int = 0) -> Callable[[Path], object]:
@@ -126,14 +123,14 @@ def lock(needs: dict[str, list[str]]) -> str:
     return 'version = 1\nrequires-python = ">=3.11"\n\n' + text
 
 
-def graphml(end: str) -> str:
-    nodes = "".join(f'<node id="{name}"/>\n' for name in "abc")
+def graphml(end: str, names: Sequence[str] = "abc") -> str:
+    nodes = "".join(f'<node id="{name}"/>\n' for name in names)
     edges = texts('<edge source="{0}" target="{1}"/>\n')
     return f'<graphml xmlns="x"><graph edgedefault="directed">\n{nodes}{edges}{end}'
 
 
-def gexf(end: str) -> str:
-    nodes = "".join(f'<node id="{name}"/>\n' for name in "abc")
+def gexf(end: str, names: Sequence[str] = "abc") -> str:
+    nodes = "".join(f'<node id="{name}"/>\n' for name in names)
     edges = texts('<edge source="{0}" target="{1}"/>\n')
     graph = f'<gexf xmlns="x"><graph defaultedgetype="directed"><nodes>\n{nodes}</nodes><edges>\n'
     return graph + edges + end

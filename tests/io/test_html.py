@@ -7,7 +7,6 @@ import select
 import signal
 import subprocess
 import sys
-import tarfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -59,21 +58,6 @@ def graph_of(folder: Path, **options: Any) -> Graph:
 
 def anchors(*urls: str) -> str:
     return "".join(f'<a href="{url}">x</a>' for url in urls)
-
-
-def test_the_manual_of_git_has_the_links_that_a_browser_follows(
-    data: Callable[[str], Path], tmp_path: Path
-) -> None:
-    """272 pages, 1,855 distinct links between them, 57 of a page to itself (README of the data)."""
-    with tarfile.open(data("html-git-htmldocs") / "git-htmldocs.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    folder = tmp_path / "git-htmldocs"
-    graph = graph_of(folder, keep_self_loops=True)
-    found = links(graph)
-    assert graph.nodes == 272
-    assert len(found) == len(set(found)) == 1855
-    assert sum(a == b for a, b in found) == 57
-    assert graph_of(folder).edges == 1855 - 57
 
 
 def test_urls_lead_where_a_browser_goes(site: MakeSite) -> None:

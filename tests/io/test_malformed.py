@@ -68,7 +68,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("content", "line", "kind", "what", "shown"), BAD)
-def test_a_bad_row_is_named(
+def test_a_bad_row_is_named_or_left_out(
     tmp_path: Path, content: bytes, line: int, kind: str, what: str, shown: str
 ) -> None:
     with pytest.raises(MalformedRow) as caught:
@@ -80,12 +80,6 @@ def test_a_bad_row_is_named(
     )
     assert (caught.value.file, caught.value.line) == (str(file), line)
     assert nothing_left(tmp_path)
-
-
-@pytest.mark.parametrize(("content", "line", "kind", "what", "shown"), BAD)
-def test_bad_rows_can_be_left_out(
-    tmp_path: Path, content: bytes, line: int, kind: str, what: str, shown: str
-) -> None:
     graph = read(tmp_path, content, bad_rows="few")
     (source,) = graph.store.facts["sources"]
     assert links(graph) == [("a", "b")]

@@ -17,7 +17,7 @@ import pytest
 import cocite
 from cocite.errors import InputError
 from tests.io.plain import links, nothing_left, read
-from tests.io.test_every_reader import parquet, wiki
+from tests.io.test_every_reader import HTML, LINKS, gexf, graphml, lock, parquet, site, wiki
 from tests.io.test_spreadsheet import workbook
 
 SIGNS = {
@@ -27,7 +27,6 @@ SIGNS = {
     "\u2066": r"U\+2066, which turns the direction of text",
 }
 GOOD = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "c")]
-KEPT = {(a + ".html", b + ".html") for a, b in GOOD}
 
 
 class Family(NamedTuple):
@@ -49,34 +48,9 @@ def text(row: str, head: str = "", end: str = "") -> Callable[[Path, str], objec
     return write
 
 
-def graph_of(declared: str, row: str, head: str, between: str, end: str) -> Any:
-    def write(path: Path, name: str) -> None:
-        nodes = "".join(declared.format(each) for each in ("a", "b", "c", name))
-        rows = "".join(row.format(a, b) for a, b in GOOD)
-        path.write_bytes((head + nodes + between + rows + end).encode())
-
-    return write
-
-
-def site(path: Path, name: str) -> None:
-    path.mkdir()
-    for page in "abc":
-        anchors = "".join(f'<a href="{b}.html">x</a>' for a, b in GOOD if a == page)
-        (path / f"{page}.html").write_text(anchors)
-    (path / f"{name}.html").touch()
-
-
 def dump(path: Path, name: str) -> None:
     more = f"INSERT INTO `page` VALUES (4,0,'{name}',0);\n".encode()
     path.write_bytes(wiki(more))
-
-
-def lock(path: Path, name: str) -> None:
-    text = 'version = 1\nrequires-python = ">=3.11"\n\n'
-    for package in "abc":
-        needs = ", ".join(f'{{ name = "{b}" }}' for a, b in [*GOOD, ("a", name)] if a == package)
-        text += f'[[package]]\nname = "{package}"\nversion = "1"\ndependencies = [{needs}]\n\n'
-    path.write_text(text + f'[[package]]\nname = "{name}"\nversion = "1"\n', "utf-8")
 
 
 FAMILIES = {
@@ -85,7 +59,7 @@ FAMILIES = {
     "parquet": Family(
         "l.parquet", lambda p, n: parquet([*GOOD, ("a", n)])(p), "parquet", r"l\.parquet:5: "
     ),
-    "html": Family("site", site, "html", r"site:\d: "),
+    "html": Family("site", lambda p, n: site(f"{n}.html")(p), "html", r"site:\d: "),
     "mediawiki": Family("w.sql", dump, "mediawiki", r"w\.sql:9: "),
     "spreadsheet": Family(
         "l.xlsx",
@@ -97,29 +71,22 @@ FAMILIES = {
     "adjacency": Family("l.adj", text("{}: {}\n"), "adjacency", r"l\.adj:5: "),
     "graphml": Family(
         "l.graphml",
-        graph_of(
-            '<node id="{}"/>\n',
-            '<edge source="{}" target="{}"/>\n',
-            '<graphml xmlns="x"><graph edgedefault="directed">\n',
-            "",
-            "</graph></graphml>",
-        ),
+        lambda p, n: p.write_text(graphml("</graph></graphml>", ["a", "b", "c", n]), "utf-8"),
         "graphml",
         r"l\.graphml:5: ",
     ),
     "gexf": Family(
         "l.gexf",
-        graph_of(
-            '<node id="{}"/>\n',
-            '<edge source="{}" target="{}"/>\n',
-            '<gexf xmlns="x"><graph defaultedgetype="directed"><nodes>\n',
-            "</nodes><edges>\n",
-            "</edges></graph></gexf>",
-        ),
+        lambda p, n: p.write_text(gexf("</edges></graph></gexf>", ["a", "b", "c", n]), "utf-8"),
         "gexf",
         r"l\.gexf:5: ",
     ),
-    "packages": Family("uv.lock", lock, "packages", r"uv\.lock"),
+    "packages": Family(
+        "uv.lock",
+        lambda p, n: p.write_text(lock({"a": ["b", "c", n], "b": ["c"], "c": ["a"], n: []})),
+        "packages",
+        r"uv\.lock",
+    ),
 }
 
 
@@ -160,7 +127,7 @@ def given(folder: Path, family: str, name: str) -> dict[str, Any]:
 
 def called(family: str) -> set[tuple[str, str]]:
     if family == "html":
-        return KEPT
+        return {(HTML[a], HTML[b]) for a, b in LINKS}
     if family == "mediawiki":
         return {(a.upper(), b.upper()) for a, b in [("a", "b"), ("a", "c"), ("b", "c"), ("c", "a")]}
     return set(GOOD)

@@ -459,7 +459,7 @@ def test_wherever_it_is_cut_that_is_told(tmp_path: Path, pack: Pack) -> None:
         def refuse(place: int, what: str, told: list[int] = told) -> None:
             told.append(place)
 
-        every = list(warc.records(Source(path), refuse, ("response",), lambda at: None))
+        every = list(warc.WarcRecords(Source(path), refuse, ("response",), lambda at: None))
         # Of what is packed the record may be whole, and its checksum not.
         packed = 20 if pack is not bytes else tail
         assert sum(cut >= end - tail for end in ends) <= len(every)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,10 +69,10 @@ def choose_weighted(
     if step == "clock":
         times = [ring(key, u, w) for u, w in zip(neighbors, weights, strict=True)]
         return neighbors[times.index(min(times))]
-    exact = [Fraction(w) for w in weights]
+    running = list(accumulate(map(Fraction, weights)))
     value = draw(key, node) >> 32
-    for i, u in enumerate(neighbors):
-        if sum(exact[: i + 1]) * 2**32 // sum(exact) > value:
+    for u, share in zip(neighbors, running, strict=True):
+        if share * 2**32 // running[-1] > value:
             return u
     return neighbors[-1]
 

@@ -108,15 +108,16 @@ from cocite.search.batch.question import Question
 from tests.clock import ThreadClock
 {HOLD}
 pieces.time = clock = ThreadClock()
-real, journal = Question.answer, sys.argv[3]
+real, journal = Question.each, sys.argv[3]
 
-def answer(self, node):
-    if os.path.exists(journal) and os.path.getsize(journal) > 2000:
-        hold()
-    clock.sleep(1.0)
-    return real(self, node)
+def each(self, nodes):
+    for hits in real(self, nodes):
+        if os.path.exists(journal) and os.path.getsize(journal) > 2000:
+            hold()
+        clock.sleep(1.0)
+        yield hits
 
-Question.answer = answer
+Question.each = each
 cocite.open(sys.argv[1]).related_all(sys.argv[2], 5, threads=1)
 """
 

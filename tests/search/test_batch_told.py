@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,9 @@ from cocite import Index
 from cocite.cli.main import main
 from cocite.errors import ResourceError
 from cocite.options.query import DEFAULT_K
-from cocite.search.batch import estimate, outputs, pieces
+from cocite.search.batch import estimate, pages, pieces
 from cocite.search.batch.estimate import strata
-from cocite.search.batch.question import BatchHits, Question
+from cocite.search.batch.question import BatchHits, Ids, Question
 from cocite.search.batch.run import Batch, plan_related_all
 from tests.clock import ThreadClock
 
@@ -88,7 +89,7 @@ def test_rows_and_size_are_told_and_the_answers_are_kept(
 def clock(monkeypatch: pytest.MonkeyPatch) -> ThreadClock:
     """The time that answers take; writing them takes none."""
     found = ThreadClock()
-    for module in (pieces, outputs, estimate):
+    for module in (pieces, pages, estimate):
         monkeypatch.setattr(module, "time", found)
     return found
 
@@ -104,13 +105,14 @@ def test_time_is_told_within_half_as_much_again(
     """The last third of the nodes takes nine times as long as the others."""
     monkeypatch.setattr(estimate, "_STRATA", 60)
     monkeypatch.setattr(estimate, "_SECONDS", 60.0)
-    real = Question.answer
+    real = Question.each
 
-    def slow(self: Question, node: int) -> BatchHits:
-        clock.sleep(0.036 if node >= 2000 else 0.004)
-        return real(self, node)
+    def slow(self: Question, nodes: Ids) -> Iterator[BatchHits]:
+        for node, hits in zip(nodes.tolist(), real(self, nodes), strict=True):
+            clock.sleep(0.036 if node >= 2000 else 0.004)
+            yield hits
 
-    monkeypatch.setattr(Question, "answer", slow)
+    monkeypatch.setattr(Question, "each", slow)
     with Batch(index, tmp_path / "x.csv", threads=threads) as batch:
         plan = batch.estimate()
     assert plan is not None

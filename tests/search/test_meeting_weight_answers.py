@@ -64,7 +64,7 @@ def one_of_each_pair(index: Index, by: Any) -> np.ndarray:
 def test_estimates_converge_to_the_law_of_the_meeting_time(
     make_graph: MakeGraph, tmp_path: Path, measure: str
 ) -> None:
-    graph, samples = make_graph(EDGES, range(12)), 20_000
+    graph, samples = make_graph(EDGES, range(12)), 15_000
     chosen: dict[str, Any] = {"samples": samples, "length": LENGTH, "seed": 1, "shard": 2000}
     index = cocite.build(graph, tmp_path / "i", measure=measure, threads=1, **chosen)
     near = [graph.in_neighbors(v).tolist() for v in range(graph.nodes)]

@@ -23,7 +23,7 @@ from tests.oracles import prank as oracle
 from tests.oracles.bounds import bernstein
 from tests.oracles.graphs import Edges, graphs
 from tests.oracles.simrank import dense
-from tests.search.test_estimates import GRAPHS, estimates, inlinks_of
+from tests.search.test_estimates import GRAPHS, check_close, estimates, inlinks_of, union
 
 SHARES = st.sampled_from([0.0, 0.2, 0.5, 1.0])
 
@@ -37,21 +37,19 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("edges", GRAPHS.values(), ids=GRAPHS.keys())
 @pytest.mark.parametrize("share", [0.5, 0.2])
 def test_estimates_converge_to_the_iteration(
-    make_graph: MakeGraph, tmp_path: Path, edges: list[tuple[int, int]], share: float
+    make_graph: MakeGraph, tmp_path: Path, share: float
 ) -> None:
-    graph = make_graph(edges)
-    samples, length, decay = 20_000, 7, 0.8
+    """A share that is off by 0.1 is outside of what is allowed."""
+    graph = make_graph(union(GRAPHS))
+    samples, length, decay = 8000, 7, 0.8
     options = {"samples": samples, "length": length, "seed": 1, "in_share": share}
     index = build(graph, tmp_path / "i", shard=2000, **options)
-    truth = oracle.prank(inlinks_of(graph), decay, length, share)
-    found = estimates(index, list(range(graph.nodes)), decay)
-    allowed = bernstein(truth, samples, decay, truth.size)
-    np.fill_diagonal(allowed, 1e-12)
-    assert (np.abs(found - truth) <= allowed).all()
-    assert allowed.max() < 0.025  # the test can fail
+    truth, other = (
+        oracle.prank(inlinks_of(graph), decay, length, each) for each in (share, share + 0.1)
+    )
+    check_close(estimates(index, list(range(graph.nodes)), decay), truth, other, samples)
 
 
 @settings(max_examples=40)

@@ -22,6 +22,7 @@ from cocite.cli.main import main
 from cocite.errors import Damaged, InputError, ResourceError, UsageError
 from cocite.graph import links as graph_links
 from cocite.index.build import IndexBuild
+from cocite.index.layouts import batch_maker
 from cocite.index.layouts.rows import words as text_build
 from cocite.index.layouts.rows import words as text_count
 from cocite.index.plan import BuildOptions
@@ -305,7 +306,7 @@ def test_memory_and_pieces_do_not_change_a_byte(
     build(graph, tmp_path / "a", place, words=7, threads=1)
     for module, name, size in (
         (text_count, "BATCH", 20),
-        (text_build, "_PIECE", 10),
+        (batch_maker, "_READ", 40),
         (text_build, "_BATCHES", 500),
         (text_build, "_LEAST_TURNED", 1024),
         (graph_links, "_LEAST_BLOCK", 512),

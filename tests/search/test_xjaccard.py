@@ -135,7 +135,7 @@ def test_scores_are_means_over_brute_force_winners(
                 assert reader.common(u, v).tolist() == shared.tolist()
 
 
-N, SAMPLES, LENGTH = 24, 12_000, 3
+N, SAMPLES, LENGTH = 24, 6000, 3
 
 
 @pytest.fixture(scope="module")
@@ -178,18 +178,20 @@ def test_scores_converge_to_xjaccard(make_graph: MakeGraph, edges: Edges, direct
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("bits", [1, 5])
-def test_bits_are_right_on_average(make_graph: MakeGraph, edges: Edges, bits: int) -> None:
+@pytest.mark.parametrize(("bits", "samples"), [(1, 6000), (5, 12_000)])
+def test_bits_are_right_on_average(
+    make_graph: MakeGraph, edges: Edges, bits: int, samples: int
+) -> None:
     """Bernstein, with the variance that values in [low, low + R] and their mean s allow:
     (low + R - s)(s - low).
     """
-    index = make(make_graph(edges, range(N)), samples=SAMPLES, length=LENGTH, bits=bits, shard=2000)
+    index = make(make_graph(edges, range(N)), samples=samples, length=LENGTH, bits=bits, shard=2000)
     truth = exact.xjaccard(in_neighbors(N, edges), 0.6, LENGTH)
     found, _ = scores_of(index)
     whole, chance = 0.6 - 0.6 ** (LENGTH + 1), 2.0**-bits
     width = whole / (1 - chance)
     # The same as values above 0 in [0, width], moved down by chance * width.
-    allowed = bernstein(truth + chance * width, SAMPLES, width, N * N)
+    allowed = bernstein(truth + chance * width, samples, width, N * N)
     np.fill_diagonal(allowed, 1e-12)
     assert (np.abs(found - truth) <= allowed).all()
     assert allowed.max() < 0.05

@@ -9,7 +9,7 @@ import pytest
 
 import cocite
 from cocite.errors import OutputExists, StoreError
-from cocite.storage import Manifest, Staging, Store, check_folder, disk, new_folder
+from cocite.storage import Manifest, Staging, Store, disk
 from tests.conftest import MakeGraph
 from tests.storage.enemy import rewrite
 from tests.storage.test_draft import names
@@ -125,22 +125,6 @@ def test_what_a_killed_run_left_in_its_store_is_not_somebody_elses(
     make(tmp_path / "s", value=2, overwrite=True)
     assert names(tmp_path) == ["s"]
     assert ".cocite-draft" not in names(tmp_path / "s")
-
-
-def test_a_folder_of_results_is_looked_at_once_more_before_it_is_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "study"
-    for _ in range(2):
-        with new_folder(check_folder(path, "all.json", True), "all.json", {}) as folder:
-            (folder / "table.csv").touch()
-
-    def replaced() -> None:
-        with new_folder(check_folder(path, "all.json", True), "all.json", {}):
-            (path / "thesis").touch()
-
-    with pytest.raises(OutputExists, match=r"no earlier run has left \(thesis\)"):
-        replaced()
-    assert names(path) == ["all.json", "table.csv", "thesis"]
-    assert names(tmp_path) == ["study"]
 
 
 def test_a_refresh_leaves_alone_what_else_is_in_the_index(

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class CoreLinks:
+class WeightedLinks:
     """A sparse matrix by rows: int64 offsets, uint32 columns, float64 weights."""
 
     offsets: Ints
@@ -47,11 +47,11 @@ class CoreLinks:
         """What the arrays take."""
         return self.offsets.nbytes + self.columns.nbytes + self.weights.nbytes
 
-    def transposed(self, rows: int) -> CoreLinks:
+    def transposed(self, rows: int) -> WeightedLinks:
         """The same entries by column; rows ascend within a column."""
         row = np.repeat(np.arange(self.rows), np.diff(self.offsets))
         order = np.argsort(self.columns, kind="stable")
-        return CoreLinks(
+        return WeightedLinks(
             offsets_of(np.bincount(self.columns, minlength=rows)),
             row[order].astype(np.uint32),
             self.weights[order],
@@ -73,9 +73,9 @@ class Core:
     number: Ints
     firsts: Ints
     sizes: Ints
-    links: CoreLinks
-    shared: CoreLinks
-    spread: CoreLinks
+    links: WeightedLinks
+    shared: WeightedLinks
+    spread: WeightedLinks
     owners: Ints
     bandwidth: tuple[int, int]
 
@@ -157,7 +157,7 @@ def offsets_of(counts: NDArray[np.integer]) -> Ints:
 
 def node_rows(
     links: Links, weights: NDArray[np.float32] | None, teleport: float | None
-) -> CoreLinks:
+) -> WeightedLinks:
     """Q by nodes. With teleportation it is eq. 7's matrix, but that of its uniform rows, which are
     all equal, the first stands for all.
     """
@@ -169,18 +169,18 @@ def node_rows(
     values = raw / sums[target]
     columns = np.asarray(links.neighbors)
     if teleport is None:
-        return CoreLinks(offsets, columns, values)
+        return WeightedLinks(offsets, columns, values)
     values, empty = teleport * values, np.flatnonzero(degrees == 0)
     if empty.size == 0 or teleport == 1:
-        return CoreLinks(offsets, columns, values)
+        return WeightedLinks(offsets, columns, values)
     n, first = links.nodes, int(empty[0])
     at = int(offsets[first])
     offsets[first + 1 :] += n
     columns = np.insert(columns, at, np.arange(n, dtype=np.uint32))
-    return CoreLinks(offsets, columns, np.insert(values, at, np.full(n, (1 - teleport) / n)))
+    return WeightedLinks(offsets, columns, np.insert(values, at, np.full(n, (1 - teleport) / n)))
 
 
-def _classes(rows: CoreLinks) -> tuple[Ints, Ints]:
+def _classes(rows: WeightedLinks) -> tuple[Ints, Ints]:
     """(class of every node or -1, the first node of every class), numbered as they are met."""
     number = np.full(rows.rows, -1, np.int64)
     firsts: list[int] = []
@@ -195,7 +195,7 @@ def _classes(rows: CoreLinks) -> tuple[Ints, Ints]:
     return number, np.array(firsts, np.int64)
 
 
-def _entries(rows: CoreLinks, firsts: Ints) -> tuple[Ints, Ints, Floats]:
+def _entries(rows: WeightedLinks, firsts: Ints) -> tuple[Ints, Ints, Floats]:
     """(class, node, weight) of all entries of the classes' rows, class by class."""
     counts = rows.offsets[firsts + 1] - rows.offsets[firsts]
     row = np.repeat(np.arange(firsts.size), counts)
@@ -204,7 +204,7 @@ def _entries(rows: CoreLinks, firsts: Ints) -> tuple[Ints, Ints, Floats]:
     return row, rows.columns[place].astype(np.int64), rows.weights[place]
 
 
-def _quotient(rows: CoreLinks, number: Ints, firsts: Ints) -> CoreLinks:
+def _quotient(rows: WeightedLinks, number: Ints, firsts: Ints) -> WeightedLinks:
     """W: entries summed by class, columns ascending within a row."""
     row, node, weight = _entries(rows, firsts)
     column = number[node]
@@ -215,15 +215,15 @@ def _quotient(rows: CoreLinks, number: Ints, firsts: Ints) -> CoreLinks:
     sums = np.add.reduceat(weight[inner][order], begins) if keys.size else np.zeros(0)
     size = max(firsts.size, 1)
     counts = np.bincount(keys // size, minlength=firsts.size)
-    return CoreLinks(offsets_of(counts), (keys % size).astype(np.uint32), sums)
+    return WeightedLinks(offsets_of(counts), (keys % size).astype(np.uint32), sums)
 
 
 def _shared(
-    rows: CoreLinks, number: Ints, firsts: Ints, loose: NDArray[np.bool_]
-) -> tuple[CoreLinks, Ints]:
+    rows: WeightedLinks, number: Ints, firsts: Ints, loose: NDArray[np.bool_]
+) -> tuple[WeightedLinks, Ints]:
     """(the loose nodes that each class's row links to, renumbered; the class of each of them)."""
     row, node, weight = _entries(rows, firsts)
     kept = loose[node]
     nodes, index = np.unique(node[kept], return_inverse=True)
     counts = np.bincount(row[kept], minlength=firsts.size)
-    return CoreLinks(offsets_of(counts), index.astype(np.uint32), weight[kept]), number[nodes]
+    return WeightedLinks(offsets_of(counts), index.astype(np.uint32), weight[kept]), number[nodes]

@@ -24,7 +24,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.allpairs.core import Core, CoreLinks
+from cocite.allpairs.core import Core, WeightedLinks
 from cocite.errors import NotConverged
 
 Floats = NDArray[np.float64]
@@ -47,7 +47,7 @@ def low_rank_bytes(nodes: int, rank: int, decay: float) -> int:
 
 
 def low_rank_scores(
-    rows: CoreLinks, core: Core, rank: int, decay: float, accuracy: float
+    rows: WeightedLinks, core: Core, rank: int, decay: float, accuracy: float
 ) -> Floats:
     """float64[classes, classes]: X between the classes of ``core``; ``rows`` are Q by nodes.
 
@@ -130,7 +130,7 @@ def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> F
     return right + np.column_stack(basis[: k + 1]) @ best
 
 
-def _factors(rows: CoreLinks, rank: int) -> tuple[Floats, Floats, Floats]:
+def _factors(rows: WeightedLinks, rank: int) -> tuple[Floats, Floats, Floats]:
     """(U, E, V) of Q to ``rank``, or to as many singular values as are not 0."""
     n = rows.rows
     if _is_large(rank, n):
@@ -154,7 +154,7 @@ def _is_large(rank: int, nodes: int) -> bool:
     return rank + _OVERSAMPLED >= nodes / 4
 
 
-def _times(rows: CoreLinks, matrix: Floats) -> Floats:
+def _times(rows: WeightedLinks, matrix: Floats) -> Floats:
     from cocite.kernels import allpairs
 
     dense = np.ascontiguousarray(matrix)

@@ -26,9 +26,10 @@ from cocite.errors import Damaged, InputError, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Resolver
 from cocite.measures import DEFAULT, MEASURES, Measure, find_measure
+from cocite.options.build import MeasureOptions
 from cocite.options.ingest import ReadingOptions
 from cocite.options.query import UnseenOptions
-from cocite.options.source import GraphQueryOptions, QuerySource, SourceOptions
+from cocite.options.source import QuerySource, SourceOptions
 from cocite.resources import Resources, format_size
 from cocite.storage import kind_of
 
@@ -42,9 +43,13 @@ _READING = takes(
     ReadingOptions, "reading", section="For LINKS only, as for cocite ingest", brief=False
 )
 _GRAPH = takes(
-    GraphQueryOptions,
+    MeasureOptions,
     "_graph",
+    only=("measure", "direction", "unweighted"),
     section=_GRAPH_ONLY,
+    measure={"text": "What similar means (see: cocite measures)."},
+    direction={"text": "Which links count.", "unset": "as for cocite index"},
+    unweighted={"unset": ""},
     settings={
         _GRAPH_ONLY: lambda measure: (
             () if measure.texts else (s for s in measure.build if s.name not in ASKED)
@@ -58,7 +63,7 @@ class IndexSource(NamedTuple):
     """How a path becomes an index, and the settings of the question."""
 
     where: QuerySource
-    graph: GraphQueryOptions
+    graph: MeasureOptions
     reading: ReadingOptions
 
     @property

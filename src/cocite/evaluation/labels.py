@@ -22,7 +22,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -123,10 +123,8 @@ def read_labels(
     pairs: set[tuple[int, int]] = set()
     strangers: dict[str, None] = {}
     unknown = held = 0
-    chosen = IngestOptions(
-        delimiter=delimiter, header=header, columns=tuple(columns), bad_rows=bad_rows
-    )
-    options = ReadOptions.of(chosen)
+    chosen = IngestOptions(delimiter=delimiter, header=header, bad_rows=bad_rows)
+    options = replace(ReadOptions.of(chosen), columns=tuple(map(str, columns)))
     table = NameTable(path, LABELS, options, lambda name: names.find(name) is not None)
     for name, label in table:
         node = ids.get(name)

@@ -73,25 +73,20 @@ class IndexBuild:
         self._elsewhere = elsewhere
         self._spread = spread
         graph.check()
-        self._options = options = options.for_graph(graph)
-        self._graph, self._means, self._restart = graph, means, restart
+        self.options = options = options.for_graph(graph)
+        self.graph, self._means, self._restart = graph, means, restart
         self._draft = Staging(os.fspath(output), "index", overwrite=overwrite, resumable=True)
         self._pages = self._page_filter()
-        self.nodes = graph.nodes if self._pages is None else self._pages.size
-        self._requested: PartRequest | None = None
+        self.nodes, self._requested = graph.nodes, None
         if self._pages is not None:
+            self.nodes = self._pages.size
             self._requested = PartRequest.of(self._draft.path.absolute(), self._pages)
-            plans = tuple(replace(plan, wanted=self._requested) for plan in options.parts)
-            self._options = options = replace(options, parts=plans)
         self._texts = self._texts_compared()
-        if self._texts is not None:
-            self._options = options = replace(
-                options,
-                parts=tuple(
-                    replace(plan, texts=self._texts) if plan.measure.texts else plan
-                    for plan in options.parts
-                ),
-            )
+        plans = (
+            replace(p, wanted=self._requested, texts=self._texts if p.measure.texts else None)
+            for p in options.parts
+        )
+        self.options = options = replace(options, parts=tuple(plans))
         self._built: weakref.WeakValueDictionary[tuple[str, bool], Links] = (
             weakref.WeakValueDictionary()
         )
@@ -110,22 +105,22 @@ class IndexBuild:
 
     def _page_filter(self) -> NDArray[np.uint32] | None:
         """The ids of the pages that are kept, ascending; None for all."""
-        keep = self._options.only_nodes
-        return None if keep is None else keep.ids(self._graph)
+        keep = self.options.only_nodes
+        return None if keep is None else keep.ids(self.graph)
 
     def _texts_compared(self) -> Texts | None:
         """What a measure of texts compares; None if the index has no part of such a one."""
-        texts = self._options.texts
+        texts = self.options.texts
         return None if texts is None else TextFiles(texts)
 
     def _part(self, plan: PartPlan) -> PartBuild:
         links, directory = partial(self._links, plan), self._draft.path
         if not is_sampled(plan.layout):
-            return WholePart(plan, self._graph, links, directory, self._means)
+            return WholePart(plan, self.graph, links, directory, self._means)
         samples = shard_samples(plan, self.nodes, self._means.shard)
         self._shards.append(samples)
         numbers, kept = self._numbers(plan, samples)
-        means, graph = self._means.up_to(plan.settings[SAMPLES]), self._graph
+        means, graph = self._means.up_to(plan.settings[SAMPLES]), self.graph
         work = SampleWork(
             *(graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()),
             verify=graph.store.verifying,
@@ -138,7 +133,7 @@ class IndexBuild:
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, CarriedShards | None]:
         """Which samples a part draws, and which older ones it keeps."""
-        return self._options.numbers, None
+        return self.options.numbers, None
 
     def _links(self, plan: PartPlan) -> Links:
         """The links that a part follows; for both directions at once samples follow either, and
@@ -147,16 +142,16 @@ class IndexBuild:
         """
         way = "out" if plan.direction == "both" else plan.direction
         if way in ("in", NO_LINKS):
-            return links_of(self._graph, "in", weighted=plan.weighted)
+            return links_of(self.graph, "in", weighted=plan.weighted)
         links = self._built.get((way, plan.weighted))
         if links is None:
-            memory, nodes = self._means.memory, self._graph.nodes
-            stored = links_of(self._graph, "in", weighted=plan.weighted).nbytes
+            memory, nodes = self._means.memory, self.graph.nodes
+            stored = links_of(self.graph, "in", weighted=plan.weighted).nbytes
             keep = max(memory // 4, memory - stored - _BESIDE * nodes)
-            links = links_of(self._graph, way, memory, weighted=plan.weighted, keep=keep)
+            links = links_of(self.graph, way, memory, weighted=plan.weighted, keep=keep)
             self._built[way, plan.weighted] = links
         if plan.direction == "both" and is_sampled(plan.layout):
-            return replace(links_of(self._graph, "in", weighted=plan.weighted), back=links)
+            return replace(links_of(self.graph, "in", weighted=plan.weighted), back=links)
         return links
 
     def __enter__(self) -> IndexBuild:
@@ -186,23 +181,13 @@ class IndexBuild:
     # -- what is there, what is to do -------------------------------------------------
 
     @property
-    def graph(self) -> Graph:
-        """The graph that it is built from."""
-        return self._graph
-
-    @property
-    def options(self) -> BuildOptions:
-        """What is built."""
-        return self._options
-
-    @property
     def weighted(self) -> bool:
         """Whether it goes by the weights of links."""
-        return any(plan.weighted for plan in self._options.parts)
+        return any(plan.weighted for plan in self.options.parts)
 
     @cached_property
     def _sampled(self) -> list[PartPlan]:
-        return [plan for plan in self._options.parts if is_sampled(plan.layout)]
+        return [plan for plan in self.options.parts if is_sampled(plan.layout)]
 
     @cached_property
     def unit(self) -> str:
@@ -211,7 +196,7 @@ class IndexBuild:
         """
         if not self._sampled:
             return "nodes"
-        return "samples" if len(self._sampled) == len(self._options.parts) else "steps"
+        return "samples" if len(self._sampled) == len(self.options.parts) else "steps"
 
     def _steps(self, part: PartBuild, done: int) -> int:
         """``done`` of a part's own units, as progress counts."""
@@ -245,30 +230,22 @@ class IndexBuild:
     @property
     def _plan(self) -> dict[str, Any]:
         """Everything that the bytes of the parts depend on, and where they are cut."""
+        options, by = self.options, self.options.meeting_weight
         return {
             "format": FORMAT_VERSION,
-            "measure": self._options.measure.name,
-            "direction": self._options.direction,
-            "settings": self._options.settings.to_json(),
-            "parts": [plan.to_json() for plan in self._options.parts],
+            "measure": options.measure.name,
+            "direction": options.direction,
+            "settings": options.settings.to_json(),
+            "parts": [plan.to_json() for plan in options.parts],
             "shard": self._shards,
-            "refine": self._options.refine,
-            "graph": self._graph.digest,
-            **self._default,
+            "refine": options.refine,
+            "graph": self.graph.digest,
+            **({MEETING_WEIGHT.name: by} if by is not None else {}),
+            **({ASKS: dict(options.query_defaults)} if options.query_defaults else {}),
             **({"texts": self._texts.digest} if isinstance(self._texts, TextFiles) else {}),
-            "first": self._options.first,
+            "first": options.first,
             "only_nodes": None if self._requested is None else self._requested.entry.xxh3_128,
         }
-
-    @property
-    def _default(self) -> dict[str, Any]:
-        """What questions go by that do not say, if that is kept."""
-        asks = {ASKS: dict(self._options.query_defaults)} if self._options.query_defaults else {}
-        return (
-            asks
-            if self._options.meeting_weight is None
-            else {MEETING_WEIGHT.name: self._options.meeting_weight} | asks
-        )
 
     def _resume_or_clear(self) -> None:
         """Keep what an earlier run of the same plan has finished."""
@@ -282,7 +259,7 @@ class IndexBuild:
         names = sum(entry.nbytes for entry in self._name_files().values())
         if self._requested is None:
             return names
-        return names * self.nodes // self._graph.nodes + self._requested.entry.nbytes
+        return names * self.nodes // self.graph.nodes + self._requested.entry.nbytes
 
     def estimate(self) -> IndexEstimate:
         """Size, memory and time of all parts, from pilots on this graph. Raises
@@ -290,8 +267,8 @@ class IndexBuild:
         """
         found = []
         refining = 0
-        if self._options.refine:
-            links = links_of(self._graph, "in", weighted=False)
+        if self.options.refine:
+            links = links_of(self.graph, "in", weighted=False)
             refining = diagonal_memory(links, self._means)
         for part in self.parts:
             found.append(part.estimate())
@@ -299,7 +276,7 @@ class IndexBuild:
                 part.close()  # parts are made one after another, and planned so
         names = self.name_bytes
         size = sum(each.bytes for each in found)
-        size += self._options.refine * len(self.parts) * diagonal_bytes(self._graph.nodes)
+        size += self.options.refine * len(self.parts) * diagonal_bytes(self.graph.nodes)
         total = size + names
         free = shutil.disk_usage(self._draft.path).free
         if size * (self.units - self.done) / self.units > free:
@@ -357,7 +334,7 @@ class IndexBuild:
         progress(self._counted(base + self._steps(part, done)), self.units)
 
     def _name_files(self) -> dict[str, Entry]:
-        files = self._graph.store.manifest.files
+        files = self.graph.store.manifest.files
         copied = NAME_FILES, TITLE_FILES
         return {name: entry for name, entry in files.items() if name.startswith(copied)}
 
@@ -365,7 +342,7 @@ class IndexBuild:
         """What refined answers need of each part: its files, and what is to be said of them."""
         files: dict[str, Entry] = {}
         facts: dict[str, Any] = {}
-        for plan in self._options.parts if self._options.refine else ():
+        for plan in self.options.parts if self.options.refine else ():
             other = replace(plan, direction=opposite(plan.direction))
             ends = self._links(plan), self._links(other)
             made = write_diagonal(self._draft.path, plan, *ends, self._means, report)
@@ -384,7 +361,7 @@ class IndexBuild:
 
     def _copy_names(self) -> tuple[str, dict[str, Entry]]:
         """Copy the names, of the pages that are kept; returns their kind and their files."""
-        graph, folder, files = self._graph, self._draft.path, dict[str, Entry]()
+        graph, folder, files = self.graph, self._draft.path, dict[str, Entry]()
         if self._requested is not None:
             ids = self._requested.ids()
             kind, files = write_some_names(folder, graph.store, graph.names, ids)
@@ -399,8 +376,8 @@ class IndexBuild:
     @property
     def page_filter(self) -> PageFilter | None:
         """What is to be said of the pages that are kept, if not all are."""
-        keep = self._options.only_nodes
-        return None if keep is None else PageFilter(self._graph.nodes, keep.prefixes)
+        keep = self.options.only_nodes
+        return None if keep is None else PageFilter(self.graph.nodes, keep.prefixes)
 
     def _more_files(self) -> dict[str, Entry]:
         """Files beside those of the parts and the names."""
@@ -408,7 +385,7 @@ class IndexBuild:
 
     def _facts(self, names: str) -> dict[str, Any]:
         """``names`` is the kind of names."""
-        options, graph = self._options, self._graph
+        options, graph = self.options, self.graph
         excluded, _ = too_wide(graph, options)
         return ({EXCLUDED: excluded} if excluded else {}) | index_facts(
             self.nodes,
@@ -429,8 +406,8 @@ class IndexBuild:
         """Where the graph is, as seen from the index: its URL, if it has one; beside an index that
         will be elsewhere.
         """
-        graph = self._graph.path.resolve()
-        url = origin(self._graph.path)
+        graph = self.graph.path.resolve()
+        url = origin(self.graph.path)
         if url is not None:
             return bare(url)
         if self._elsewhere:
@@ -440,12 +417,10 @@ class IndexBuild:
     @property
     def _sides(self) -> Sides | None:
         """Those of the nodes of the index, if the graph has two."""
-        sides = self._graph.sides
-        return (
-            sides
-            if sides is None or self._requested is None
-            else sides.subset(self._requested.ids())
-        )
+        sides = self.graph.sides
+        if sides is None or self._requested is None:
+            return sides
+        return sides.subset(self._requested.ids())
 
 
 def _in_words(fit: MemoryPlan | None) -> str:

@@ -98,15 +98,18 @@ class SampleWork:
         builder = sampled_builder(self.plan.layout)
         return builder.makers(links, self.plan, fit, self.folder, self.numbers)
 
-    def blobs(self) -> Iterator[Blob]:
-        """The samples, in the order of their numbers; each is valid until the next is asked for."""
-        links = self.links()
-        return in_order(self.makers(links, self.fit(links)), self.numbers)
-
-    def write(self) -> None:
-        """Make the samples, and write them as one shard with its note."""
-        for _ in write_shard(self.shard, self.blobs()):
-            pass
+    def write(self, links: Links | None = None) -> BuiltShard:
+        """Make the samples, along ``links`` where these are at hand, and write them as one shard
+        with its note.
+        """
+        links = self.links() if links is None else links
+        blobs, live = in_order(self.makers(links, self.fit(links)), self.numbers), 0
+        with closing(write_shard(self.shard, blobs)) as writing:
+            while True:
+                try:
+                    live += sum(next(writing).live)
+                except StopIteration as done:
+                    return BuiltShard(self.numbers.start, done.value, live)
 
     def keep(self, note: Note) -> None:
         """Write the note of the shard that is there."""
@@ -209,14 +212,14 @@ class ShardWork:
     def __call__(self, numbers: range) -> BuiltShard:
         """Make the shard, or find that it was made by a worker that was lost behind it."""
         if self.staging_url is None:
-            return self._built(replace(self._here(), folder=self._folder()), numbers)
+            return _write(replace(self._here(), folder=self._folder()), numbers)
         remote = Remote(self.staging_url)
         name = self.work.of(numbers).shard.name
         stated = remote.read(f"{name}.json", _NOTE_BYTES)
         if stated is not None:
             return BuiltShard(numbers.start, json.loads(stated), 0)
         with TemporaryDirectory(prefix="cocite-") as folder:
-            found = self._built(replace(self._here(), folder=Path(folder)), numbers)
+            found = _write(replace(self._here(), folder=Path(folder)), numbers)
             remote.put(Path(folder, name), name)
         remote.write(f"{name}.json", json.dumps(found.note).encode())
         return found
@@ -236,29 +239,17 @@ class ShardWork:
             raise ClusterError(f"node {_called()} does not see {self.work.graph}. {_SHARE}")
         return self.work
 
-    def _built(self, work: SampleWork, numbers: range) -> BuiltShard:
-        links, shard = _links(work), work.of(numbers)
-        blobs = in_order(shard.makers(links, shard.fit(links)), shard.numbers)
-        live = 0
-        writing = write_shard(shard.shard, blobs)
-        with closing(writing):
-            while True:
-                try:
-                    live += sum(next(writing).live)
-                except StopIteration as done:
-                    return BuiltShard(numbers.start, done.value, live)
 
-
-def _links(work: SampleWork) -> Links:
-    """Those of the work, kept in this process for the next shard."""
+def _write(work: SampleWork, numbers: range) -> BuiltShard:
+    """One shard of the work, along its links, which this process keeps for the next shard."""
     plan = work.plan
     key = work.graph, work.digest, plan.direction, plan.weighted, work.means.memory
     if key not in _opened:
         _opened.clear()
         _opened[key] = work.links()
     elif Graph.open(work.graph).digest != work.digest:
-        return work.links()  # which says so
-    return _opened[key]
+        work.links()  # which says so
+    return work.of(numbers).write(_opened[key])
 
 
 def _called() -> str:

@@ -31,7 +31,7 @@ from cocite.index.layouts.memory_plan import Progress
 from cocite.index.layouts.part import Shard, StoredPart
 from cocite.index.layouts.reader import is_sampled
 from cocite.index.manifest import index_facts
-from cocite.index.parts import shard_samples
+from cocite.index.parts import shard_samples, write_counts
 from cocite.index.plan import BuildOptions
 from cocite.index.stored import StoredIndex, in_runs, numbers_in_words, redraw_command
 from cocite.index.whole_settings import WANTED
@@ -39,7 +39,7 @@ from cocite.io.remote import is_url
 from cocite.measures import MEETING_WEIGHT, SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.resources import format_size
-from cocite.storage import Access, ArrayWriter, Entry, Manifest, Staging, copy_array
+from cocite.storage import Access, Entry, Manifest, Staging, copy_array
 
 
 class _Source(NamedTuple):
@@ -159,13 +159,8 @@ class Merge:
             name = plan.prefix + shard_file(self.numbers.start + low)
             note = yield from write_shard(folder / name, (source.blob() for source in some))
             files[name] = Entry.from_json(name, note["entry"])
-        members = np.array([source.members for source in sources], np.uint32)
-        digests = np.array([source.digest for source in sources], np.uint64)
-        for kind, values in ((MEMBERS, members), (DIGESTS, digests)):
-            with ArrayWriter(folder / (plan.prefix + kind), values.dtype) as writer:
-                writer.write(values)
-            files[plan.prefix + kind] = writer.finished
-        yield files
+        counts = [source.members for source in sources], [source.digest for source in sources]
+        yield files | write_counts(folder, plan.prefix, *counts)
 
     def _sources(self, number: int) -> list[_Source]:
         """Where each sample of a part is, in the order of their numbers."""

@@ -201,7 +201,7 @@ class ShardedPart:
     @property
     def done(self) -> int:
         """Samples in finished shards."""
-        return self.units - sum(len(shard) for shard in self._missing())
+        return self.units - sum(map(len, self._missing(self._shards())))
 
     def _shards(self) -> list[range]:
         return [*(() if self._cached is None else self._cached.shards), *self._sampled_shards()]
@@ -210,8 +210,8 @@ class ShardedPart:
         numbers, size = self.work.numbers, self._shard
         return [numbers[low : low + size] for low in range(0, len(numbers), size)]
 
-    def _missing(self) -> list[range]:
-        return [shard for shard in self._shards() if shard.start not in self._notes]
+    def _missing(self, shards: Sequence[range]) -> list[range]:
+        return [shard for shard in shards if shard.start not in self._notes]
 
     def _ready_makers(self) -> list[Maker]:
         if not self._makers:
@@ -238,7 +238,7 @@ class ShardedPart:
         pilots = range(first, first + count)
         size = sum(blob.nbytes for blob in in_order(makers, pilots)) / count
         seconds = clock() - begin
-        left = sum(len(shard) for shard in self._sampled_shards() if shard.start not in self._notes)
+        left = sum(map(len, self._missing(self._sampled_shards())))
         seconds = seconds * -(-left // count) + self._carrying()
         assert self.fit is not None
         memory = max(self.fit.memory, watch.most - own_memory())
@@ -247,7 +247,7 @@ class ShardedPart:
 
     def _carrying(self) -> float:
         """Seconds that the samples kept will take, from one of them."""
-        missing = [shard for shard in self._missing() if shard.start < self.work.numbers.start]
+        missing = [] if self._cached is None else self._missing(self._cached.shards)
         if self._cached is None or not missing:
             return 0.0
         makers, sample = self._cached.makers(), missing[0].start
@@ -270,7 +270,7 @@ class ShardedPart:
 
     def _make_elsewhere(self, spread: ClusterBuild, progress: Progress) -> None:
         """On the nodes of a cluster; whatever memory is taken is theirs."""
-        missing = [each for each in self._sampled_shards() if each.start not in self._notes]
+        missing = self._missing(self._sampled_shards())
         if not missing:
             return
         done, sizes = self.done, {shard.start: len(shard) for shard in missing}
@@ -284,7 +284,7 @@ class ShardedPart:
     def _make(
         self, shards: Sequence[range], makers: Callable[[], list[Maker]], progress: Progress
     ) -> None:
-        missing = [shard for shard in shards if shard.start not in self._notes]
+        missing = self._missing(shards)
         todo = [sample for shard in missing for sample in shard]
         done = self.done
         if not todo:
@@ -324,15 +324,22 @@ class ShardedPart:
             files[name] = Entry.from_json(name, note["entry"])
             members += note["members"]
             digests += note["digests"]
-        for kind, dtype, values in (
-            (MEMBERS, np.uint32, members),
-            (DIGESTS, np.uint64, digests),
-        ):
-            name = self.plan.prefix + kind
-            with ArrayWriter(self.work.folder / name, dtype) as writer:
-                writer.write(np.array(values, dtype))
-            files[name] = writer.finished
-        return files
+        return files | write_counts(self.work.folder, self.plan.prefix, members, digests)
+
+
+def write_counts(
+    folder: Path, prefix: str, members: Sequence[int], digests: Sequence[int]
+) -> dict[str, Entry]:
+    """Write how many members each sample of a part has, and its digest."""
+    files = {}
+    for kind, values in (
+        (MEMBERS, np.array(members, np.uint32)),
+        (DIGESTS, np.array(digests, np.uint64)),
+    ):
+        with ArrayWriter(folder / (prefix + kind), values.dtype) as writer:
+            writer.write(values)
+        files[prefix + kind] = writer.finished
+    return files
 
 
 # -- whole -------------------------------------------------------------------------------

@@ -260,13 +260,13 @@ class RefreshBuild(IndexBuild):
 
     def _room_for(self, each: int) -> int:
         """How many blobs fit the memory; raises :class:`ResourceError` if not two."""
-        most = max(self._old.nodes, self._graph.nodes)
+        most = max(self._old.nodes, self.graph.nodes)
         beside = 0 if self._same else 4 * self._old.nodes
         need = max(2 * each + beside, 0 if self._same else _MATCH_NODE * most)
         allowed = self._means.memory
         if need > allowed:
             raise ResourceError(
-                f"to carry samples over to a graph of {self._graph.nodes:,} nodes takes "
+                f"to carry samples over to a graph of {self.graph.nodes:,} nodes takes "
                 f"{format_size(need)} of memory; {format_size(allowed)} may be used. Give "
                 "more with --memory, or draw all of them anew with --fraction 1 (fraction=1)"
             )
@@ -295,7 +295,7 @@ class RefreshBuild(IndexBuild):
             self.drawn.start,
             len(self.drawn),
             name,
-            self._graph.digest,
+            self.graph.digest,
             self._date,
             str(facts["graph"]["path"]),
         )
@@ -323,7 +323,7 @@ class RefreshBuild(IndexBuild):
         if self._pages is not None:
             here = np.arange(self._old.nodes, dtype=np.uint32)
             return self.nodes == self._old.nodes and bool((self._matched == here).all())
-        stores = self._old.store, self._graph.store
+        stores = self._old.store, self.graph.store
         facts = [(store.facts["nodes"], store.facts["names"]) for store in stores]
         files = [
             {n: e for n, e in store.manifest.files.items() if n.startswith(NAME_FILES)}
@@ -339,7 +339,7 @@ class RefreshBuild(IndexBuild):
         if self._same:
             return np.arange(self._old.nodes, dtype=np.uint32)
         self._old.store.advise(Access.AROUND)
-        return match_names(self._old.names, self._graph.names)
+        return match_names(self._old.names, self.graph.names)
 
     # -- of an index that keeps some pages only -----------------------------------------
 
@@ -348,8 +348,8 @@ class RefreshBuild(IndexBuild):
         if self._old.kept is None:
             return None
         self._old.store.advise(Access.AROUND)
-        self._there = match_names(self._old.names, self._graph.names)
-        found = [self._graph.names.with_prefix(p) for p in self._old.kept.prefixes]
+        self._there = match_names(self._old.names, self.graph.names)
+        found = [self.graph.names.with_prefix(p) for p in self._old.kept.prefixes]
         return np.unique(np.concatenate([self._there[self._there != NOWHERE], *found]))
 
     @cached_property
@@ -365,7 +365,7 @@ class RefreshBuild(IndexBuild):
     def page_filter(self) -> PageFilter | None:
         """Those of the index, of the graph of now."""
         old = self._old.kept
-        return None if old is None else PageFilter(self._graph.nodes, old.prefixes)
+        return None if old is None else PageFilter(self.graph.nodes, old.prefixes)
 
 
 def _read_anyway(old: StoredIndex) -> list[str]:

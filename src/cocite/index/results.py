@@ -101,21 +101,12 @@ class IndexDocument(Document):
 
     def facts(self) -> dict[str, Any]:
         """What there is, without words for people."""
-        facts = {"kind": "index"} | super().facts()
-        del facts["links"]
-        if self.meeting_weight is None:
-            del facts["meeting_weight"]
-        if not self.query_defaults:
-            del facts["query_defaults"]
-        if not self.missing_samples:
-            del facts["available_samples"], facts["missing_samples"]
-        if self.kept is None:
-            del facts["kept"]
-        if self.texts is None:
-            del facts["texts"]
-        if self.sides is None:
-            del facts["sides"]
-        return facts | {"snapshots": [g.to_json() for g in self.snapshots if g.samples]}
+        spare = "meeting_weight", "query_defaults", "missing_samples", "kept", "texts", "sides"
+        absent = {"links", *(name for name in spare if not getattr(self, name))}
+        absent |= {"available_samples"} if "missing_samples" in absent else set()
+        facts = {name: fact for name, fact in super().facts().items() if name not in absent}
+        snapshots = [each.to_json() for each in self.snapshots if each.samples]
+        return {"kind": "index"} | facts | {"snapshots": snapshots}
 
 
 @dataclass(frozen=True)

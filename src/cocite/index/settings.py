@@ -85,11 +85,8 @@ class IndexSettings:
     def text(self, remarks: Sequence[str] = ()) -> str:
         """The file, with remarks on top, a line each."""
         lines = [f"# {remark}".rstrip() for remark in remarks] + [""] * bool(remarks)
-        lines.append(f"measure = {_written(self.measure)}")
-        if self.direction is not None:
-            lines.append(f"direction = {_written(self.direction)}")
-        if self.layout is not None:
-            lines.append(f"layout = {_written(self.layout)}")
+        named = {name: getattr(self, name) for name in _TEXTS}
+        lines += [f"{name} = {_written(text)}" for name, text in named.items() if text is not None]
         if self.unweighted:
             lines.append("unweighted = true")
         if self.settings:
@@ -113,12 +110,8 @@ def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> Buil
 
     Raises :class:`UsageError` for a measure that is not theirs: settings are those of one.
     """
-    measure, given = options.measure, options.settings
-    if settings is None:
-        chosen = IndexSettings(options.measure or DEFAULT)
-    else:
-        chosen = _settings_of(settings)
-    measure = options.measure
+    measure, given, by = options.measure, options.settings, options.meeting_weight
+    chosen = IndexSettings(measure or DEFAULT) if settings is None else _settings_of(settings)
     if measure is not None and find_measure(measure).name != find_measure(chosen.measure).name:
         raise UsageError(
             f"the settings are those of {chosen.measure}, and the measure given is {measure}. "
@@ -135,9 +128,7 @@ def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> Buil
         options=replace(
             options,
             unweighted=options.unweighted or chosen.unweighted,
-            meeting_weight=chosen.meeting_weight
-            if options.meeting_weight is None
-            else options.meeting_weight,
+            meeting_weight=chosen.meeting_weight if by is None else by,
         ),
     )
 

@@ -51,23 +51,6 @@ class Lost(NamedTuple):
     fault: str
 
 
-def lost_of(store: Store, parts: Iterable[tuple[PartPlan, int]]) -> tuple[Lost, ...]:
-    """What sampled parts, each with the number of its first sample, have lost."""
-    found = []
-    for plan, oldest in parts:
-        for name, run in runs_of(store, plan.prefix, oldest, plan.settings).items():
-            if name in store.lost:
-                found.append(Lost(name, run.start, len(run), store.lost[name]))
-    return tuple(found)
-
-
-def numbers_there(store: Store, plan: PartPlan, oldest: int) -> NDArray[np.int64]:
-    """int64[samples]: the numbers of the samples of a part that are there, ascending."""
-    runs = runs_of(store, plan.prefix, oldest, plan.settings)
-    there = [np.arange(run.start, run.stop) for name, run in runs.items() if name not in store.lost]
-    return np.concatenate([np.empty(0, np.int64), *there])
-
-
 def in_runs(numbers: Iterable[int]) -> list[range]:
     """Ascending numbers as runs of consecutive ones."""
     runs = groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0])
@@ -192,18 +175,24 @@ class StoredIndex:
 
     def _left(self, plans: tuple[PartPlan, ...], whole: Freshness) -> dict[str, Freshness]:
         """Which samples of each part are there, by its prefix; raises :class:`Damaged` if none."""
-        oldest = whole.numbers.start
-        sampled = [plan for plan in plans if SAMPLES in plan.settings]
-        self.lost = lost_of(self.store, [(plan, oldest) for plan in sampled])
-        found = {}
-        for plan in sampled:
-            there = numbers_there(self.store, plan, oldest)
-            if not there.size:
+        store, lost, found = self.store, list[Lost](), dict[str, Freshness]()
+        for plan in plans:
+            if SAMPLES not in plan.settings:
+                continue
+            there = [np.empty(0, np.int64)]
+            runs = runs_of(store, plan.prefix, whole.numbers.start, plan.settings)
+            for name, run in runs.items():
+                if name in store.lost:
+                    lost.append(Lost(name, run.start, len(run), store.lost[name]))
+                else:
+                    there.append(np.arange(run.start, run.stop))
+            held = np.concatenate(there)
+            if not held.size:
                 raise Damaged(
-                    f"{self.store.path}: all its samples are missing or damaged: "
-                    f"{self.lost[0].fault}"
+                    f"{store.path}: all its samples are missing or damaged: {lost[0].fault}"
                 )
-            found[plan.prefix] = replace(whole, there=(there,))
+            found[plan.prefix] = replace(whole, there=(held,))
+        self.lost = tuple(lost)
         return found
 
     @property

@@ -12,7 +12,7 @@ in memory.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -30,6 +30,7 @@ from cocite.graph.partitions import BLOCK, BLOCKED, BlockedGraph, check_block, c
 from cocite.index.layouts.contract import DIGESTS, MEMBERS, is_shard, shard_file
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.snapshots import SINCE
+from cocite.index.layouts.trees.format import PackedFormat, labels_at
 from cocite.index.manifest import DIAGONAL, IndexFacts, check_files, read_diagonal
 from cocite.index.stored import StoredIndex
 from cocite.index.whole_settings import WANTED
@@ -133,15 +134,9 @@ def _sample_faults(part: StoredPart) -> Iterator[Fault]:
                 break
 
 
-def _labels(words: _Words, count: int) -> NDArray[np.uint8]:
-    """uint8[count]: half-bytes, eight to a word, low first."""
-    packed = words.view(np.uint8)
-    return np.stack([packed & 15, packed >> 4], axis=1).ravel()[:count]
-
-
 def _trees(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
     position, member = words[:nodes], words[nodes : nodes + count]
-    labels = _labels(words[nodes + count :], count)
+    labels = labels_at(words, nodes + count, count)
     if count and int(member.max()) >= nodes:
         return "there are members that are no nodes"
     if int(np.count_nonzero(position != NOWHERE)) != count or not np.array_equal(
@@ -162,7 +157,6 @@ def _label_fault(labels: NDArray[np.uint8], settings: PartSettings) -> str:
 
 def _packed(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
     from cocite.index.layouts.trees.build import packed_blob
-    from cocite.index.layouts.trees.format import PackedFormat
     from cocite.kernels import runs
 
     if not 0 < count <= nodes:
@@ -189,7 +183,7 @@ def _paths(words: _Words, nodes: int, count: int, settings: PartSettings) -> str
         return "positions are not those of the members"
     eighths = -(-nodes // 8)
     rest = words[2 * nodes :]
-    labels, steps = _labels(rest, nodes), _labels(rest[eighths:], nodes).astype(np.int64)
+    labels, steps = labels_at(rest, 0, nodes), labels_at(rest, eighths, nodes).astype(np.int64)
     ends = np.cumsum(steps)
     begins = np.concatenate(([0], ends))[:-1][::8]
     if ends[-1] != count or not np.array_equal(rest[2 * eighths : 3 * eighths], begins):
@@ -351,14 +345,13 @@ def _content(store: Store) -> dict[str, str]:
     try:
         if store.manifest.kind == BLOCK:
             check_block(store.path)
-            found = {}
-        elif store.manifest.kind in ("graph", BLOCKED):
-            blocked = store.manifest.kind == BLOCKED
-            graph = BlockedGraph.open(store.path.parent) if blocked else Graph.open(store.path)
-            found = {file: what for faults in _of_graph(graph) for file, what in faults}
+            return {}
+        if store.manifest.kind == BLOCKED:
+            found = dict(_of_graph(BlockedGraph.open(store.path.parent)))
+        elif store.manifest.kind == "graph":
+            found = dict(_of_graph(Graph.open(store.path)))
         else:
-            index = StoredIndex.open(store.path)
-            found = {file: what for faults in _of_index(index) for file, what in faults}
+            found = dict(_of_index(StoredIndex.open(store.path)))
     except StoreError as error:
         return {MANIFEST: str(error)}
     return {
@@ -367,31 +360,31 @@ def _content(store: Store) -> dict[str, str]:
     }
 
 
-def _of_graph(graph: Graph) -> Iterator[Iterable[Fault]]:
+def _of_graph(graph: Graph) -> Iterator[Fault]:
     if isinstance(graph, BlockedGraph):
         graph.check_links()
     else:
-        yield graph_faults(graph)
-    yield name_faults(graph.names)
-    yield title_faults(graph.titles)
+        yield from graph_faults(graph)
+    yield from name_faults(graph.names)
+    yield from title_faults(graph.titles)
 
 
-def _of_index(index: StoredIndex) -> Iterator[Iterable[Fault]]:
-    yield name_faults(index.names)
-    yield title_faults(index.titles)
+def _of_index(index: StoredIndex) -> Iterator[Fault]:
+    yield from name_faults(index.names)
+    yield from title_faults(index.titles)
     if index.wanted is not None:
         ids = index.wanted
         if int(ids[-1]) >= index.graph_nodes or (ids[1:] <= ids[:-1]).any():
-            yield [(WANTED, "ids of pages do not ascend, or are of none")]
+            yield WANTED, "ids of pages do not ascend, or are of none"
     since = index.freshness.since
     if since is not None and int(since.max()) >= index.freshness.numbers.stop:
-        yield [(SINCE, "there are nodes that no sample knows")]
+        yield SINCE, "there are nodes that no sample knows"
     for part in index.parts:
-        yield [(part.prefix + name, what) for name, what in part_faults(part)]
+        yield from ((part.prefix + name, what) for name, what in part_faults(part))
         if index.refined:
             table = read_diagonal(part.array(DIAGONAL), index.refined[part.prefix + DIAGONAL])
             if not table.is_valid:
-                yield [(part.prefix + DIAGONAL, "it is not within its bounds")]
+                yield part.prefix + DIAGONAL, "it is not within its bounds"
 
 
 def _report(store: Store) -> list[str]:

@@ -284,26 +284,12 @@ def connect(
     spill: str | None = None,
     files: Iterable[str] = (),
 ) -> Any:
-    """A connection of the driver, which is to be closed.
+    """A connection of the driver, which is to be closed; it only reads, unless it is to ``write``,
+    which makes a file that is missing. DuckDB may take ``memory`` bytes, ``threads`` and the folder
+    ``spill``, and open ``files`` beside the database, and folders, which end in a slash.
 
-    Parameters
-    ----------
-    address
-        Of the database.
-    write
-        Whether it is to be written: a file that is missing is made then. Otherwise it can only be
-        read, and a file must be there.
-    memory, threads, spill
-        What DuckDB may take: bytes, threads, a directory for what does not fit.
-    files
-        What DuckDB may open beside the database: files, and folders, which end in a slash.
-
-    Raises
-    ------
-    InputError
-        If it cannot be opened, or is not there.
-    MissingLibrary
-        If it is of PostgreSQL and psycopg is not installed; the message names the command.
+    Raises :class:`InputError` if it is not there or cannot be opened, and
+    :class:`~cocite.extras.MissingLibrary` without psycopg.
     """
     if address.is_file and not write and not Path(address.place).is_file():
         raise InputError(f"{address.place}: no such file")

@@ -3,10 +3,8 @@
     read -> deal out by source -> turn round -> drop duplicates -> write
 
 A text is *plain* if each of its rows is a link of two integers below 2**32, as ``str`` prints them,
-beside blank lines and comments. What this path cannot take is left to the tables
-(``io/tables.py``), with nothing written: other formats and names, weights, links that do not fit
-the memory given, ids far beyond the number of links, and rows in which something is wrong. What
-comes of both is the same to the byte.
+beside blank lines and comments. All else, and links that do not fit the memory given, is left to
+the tables (``io/tables.py``), with nothing written. What comes of both is the same to the byte.
 
 An id is its own number until the end, when the nodes are numbered, which keeps every order. Cost:
 one to two nanoseconds a byte (``kernels/integers.py``), O(links + the largest id); memory of 12
@@ -136,7 +134,8 @@ def read_integers(
     found: list[Found] = []
     rows, bound = 0, 0
     try:
-        whole = 0 if any(source.packed for source in sources) else _size(sources)
+        packed = any(source.packed for source in sources)
+        whole = 0 if packed else sum(source.nbytes for source in sources)
         for source in sources:
             cleaner = Cleaner(source, 2, options)
             text = cleaner.found
@@ -154,10 +153,6 @@ def read_integers(
     except (_NotPlain, CociteError):
         return None
     return Pairs(pieces, rows, bound, found)
-
-
-def _size(sources: Sequence[Source]) -> int:
-    return sum(source.nbytes for source in sources)
 
 
 class _Worker:

@@ -1,11 +1,9 @@
 """Links in memory: an object is a source like a file, and a reader registers its columns.
 
 A kind is known by the module and the name of the object's class, or of a base, so that no library
-is imported to find out; anything else is taken for rows. Its columns of names become one of three:
-
-    integers    NumPy arrays of whole numbers; the graph's names are integers
-    text        NumPy arrays of str, or Arrow's; the graph's names are text
-    mapped      anything else that can name a node, by the text of each (``graph/name_files.py``)
+is imported to find out; anything else is taken for rows. Its columns of names are NumPy arrays of
+whole numbers, text (NumPy's or Arrow's), or *mapped*: anything else that can name a node, by the
+text of each (``graph/name_files.py``).
 
 Columns of tables are chosen as those of files (``io/readers/dialect.py``). Pairs and arrays may
 have a weight as their third value. Graphs bring all their nodes, and weights where some tell links

@@ -22,7 +22,6 @@ from cocite.graph.partitions import (
     BLOCK,
     BLOCKED,
     HEAD,
-    MOST_BLOCKS,
     folder_of,
     is_blocked,
 )
@@ -59,7 +58,6 @@ def split(
     ``progress`` gets links (done, total). Raises :class:`UsageError`, :class:`OutputExists` and
     :class:`~cocite.errors.Damaged`.
     """
-    checked_blocks(blocks)
     path = check_output(output, overwrite)
     graph.check()
     links = Links(graph.in_offsets, graph.in_sources, graph.in_weights)
@@ -82,13 +80,6 @@ def split(
             f"{path} cannot be made: {error.strerror}. Choose another output"
         ) from error
     return path
-
-
-def checked_blocks(blocks: int) -> int:
-    """A number of blocks; raises :class:`UsageError` for one that is not allowed."""
-    if type(blocks) is not int or not 1 <= blocks <= MOST_BLOCKS:
-        raise UsageError(f"blocks is {blocks!r}; it is a whole number from 1 to {MOST_BLOCKS:,}")
-    return blocks
 
 
 def check_output(output: str | os.PathLike[str], overwrite: bool) -> Path:

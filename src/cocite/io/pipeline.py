@@ -1,6 +1,6 @@
 """From sources to a stored graph: files, queries and links in memory take this way alike.
 
-    sources -> Batch of rows and a report -> Tables -> number -> sort -> graph files
+    sources -> RowBatch of rows and a report -> Tables -> number -> sort -> graph files
 
 Texts of integers that fit in memory take a faster path (``io/integers.py``), which comes to the
 same bytes. All else, and what that cannot take, goes through tables (``io/tables.py``).
@@ -27,7 +27,7 @@ from cocite.io.database import database_named, literal
 from cocite.io.integers import store_integers
 from cocite.io.objects import ObjectInput, sources_of
 from cocite.io.readers import FormatReader, Found, Job, ReadOptions, Source, expand, reader_of
-from cocite.io.readers.contract import IS_WEB, Batch, Progress, Reported, split
+from cocite.io.readers.contract import IS_WEB, Progress, Reported, RowBatch, split
 from cocite.io.readers.crawl.captures import PagesFound, report_to
 from cocite.io.readers.parquet import ParquetInput
 from cocite.io.readers.sql import SqlSource
@@ -129,12 +129,12 @@ def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
 
 def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
     """See that some input does what is asked for."""
-    if options.pages.listed and not any(each.restricts for each in readers):
+    if options.pages and not any(each.restricts for each in readers):
         raise UsageError(
             "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
             "is none in the input"
         )
-    if options.pages.fetch and not any(each.fetches for each in readers):
+    if options.fetch and not any(each.fetches for each in readers):
         raise UsageError(
             "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs, and there is "
             "none in the input"
@@ -232,7 +232,7 @@ def _store_inputs(
         if options.normalize_urls:
             progress("normalizing URLs", 0, 0)
             which = f"regexp_matches(name, {literal(IS_WEB)})"
-            more["normalized_urls"] = tables.rename(options.called, which).names
+            more["normalized_urls"], _ = tables.rename(options.called, which)
         if request.excluded is not None:
             tables.leave_out(list(map(options.called, request.excluded)))
         facts, files = store_links(directory, tables, options, progress)
@@ -299,14 +299,14 @@ def load_all(
     return [one for one in found if one is not None]
 
 
-def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[Batch]:
+def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[RowBatch]:
     """What a reader makes of inputs: of many of a kind, or of one."""
     if len(some) > 1 and reader.read_many is not None:
         yield from reader.read_many(job, some)
         return
     rows, found, nodes = reader.read(job)
     job.progress("loading " + job.source.short, 0, 0)
-    yield Batch(rows, [job.source], [found], nodes)
+    yield RowBatch(rows, [job.source], [found], nodes)
 
 
 def _groups(

@@ -1,10 +1,8 @@
 """Outputs at a URL: a store is made here, then sent as one publication; so is a file.
 
-    1   sending.json     which files are on their way: who finds it without the next knows of a kill
-    2   manifest.json    of a store that is replaced goes: from now on there is none
-    3   the files
-    4   manifest.json    is the last, so that a reader never sees half a store
-    5   what the old store had more goes, and sending.json
+``sending.json`` goes first and says which files are on their way, so that who finds it without a
+manifest knows of a kill. Then the manifest of a store that is replaced goes, the files come, and
+their manifest last: a reader never sees half a store. What the old one had more goes at the end.
 
 While it is made it lies beside the copies of stores (``io/remote.py``), where a build that was
 interrupted goes on; what was sent stays there as a copy. A reader of a store that is replaced may

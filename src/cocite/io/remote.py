@@ -2,14 +2,12 @@
 
     PLACE/copies/DIGEST/NAME    the copy, a store; DIGEST is of its URL and its manifest
     PLACE/copies/DIGEST.making  locked by the process that makes it; others wait for it
-    PLACE/copies/DIGEST.lock    locked by readers together, or alone by a process that removes it;
-                                in it the URL, without a password
-    PLACE/copies/DIGEST.out/    an output that is to be sent (``io/publish.py``)
+    PLACE/copies/DIGEST.lock    locked by readers together, or alone by who removes it; has the URL
 
-The place is the user's cache (``storage/user_cache.py``), or what ``COCITE_COPIES`` names. The
-manifest is read first: it bounds what is copied, and its checksums are compared after. The caches
-of fsspec do neither. Copies take half of what is free or theirs on that disk at most; of those
-without readers that which was used longest ago goes first.
+PLACE is the user's cache (``storage/user_cache.py``), or ``COCITE_COPIES``. The manifest is read
+first: it bounds what is copied, and its checksums are compared after; the caches of fsspec do
+neither. Copies take half of what is free or theirs on that disk at most; of those without readers
+that which was used longest ago goes first.
 """
 
 from __future__ import annotations
@@ -207,33 +205,30 @@ class Copy:
     used: float
     read: bool
 
-    @classmethod
-    def at(cls, path: Path, read: bool) -> Copy:
-        """The one in a folder."""
-        name = next((each.name for each in path.iterdir()), "")
-        return cls(
-            name, _lock_of(path).read_text("utf-8", "replace"), _size(path), _used(path), read
-        )
-
 
 def list_remote_cache() -> list[Copy]:
     """The copies that are there, the one used last first. Raises as :func:`cache_folder`."""
-    found = []
-    for path in _held(cache_folder()):
-        with unread(_lock_of(path)) as free:
-            found.append(Copy.at(path, not free))
+    found = [copy for _, copy in _cached_files()]
     return sorted(found, key=lambda copy: (-copy.used, copy.url))
 
 
 def clear_remote_cache() -> list[Copy]:
     """Remove the copies that nobody reads; returns them."""
     gone = []
+    for path, copy in _cached_files():
+        if not copy.read:
+            gone.append(copy)
+            shutil.rmtree(path, ignore_errors=True)
+    return gone
+
+
+def _cached_files() -> Iterator[tuple[Path, Copy]]:
+    """Each copy with its folder; nobody else can begin to read it until the next is asked for."""
     for path in _held(cache_folder()):
         with unread(_lock_of(path)) as free:
-            if free:
-                gone.append(Copy.at(path, False))
-                shutil.rmtree(path, ignore_errors=True)
-    return gone
+            name = next((each.name for each in path.iterdir()), "")
+            url = _lock_of(path).read_text("utf-8", "replace")
+            yield path, Copy(name, url, _size(path), _used(path), not free)
 
 
 def _lock_of(path: Path) -> Path:

@@ -1,14 +1,12 @@
 """The tables that ingest works on, in DuckDB: out of core, in a private directory.
 
     part(a, b)      what readers found, names or integers; a alone of inputs that name nodes
-    raw(a, b)       links as read, names or integers         dropped once numbered; w if weighted
+    raw(a, b)       links as read, names or integers, w if weighted; dropped once numbered
     names(name)     distinct names in the order of numbering; the row number is the id
-    titles(title)   of the names, in their order
-    excluded(name)  names that are left out, with their links
     links(key)      destination * 2**32 + source, ascending, duplicates included; with weights w,
                     ascending among duplicates, so that their sum is always the same
 
-Names are numbered by their sort key, then by name (bytes). The key of a URL is its SURT form: the
+Names are numbered by their sort key, then by name (bytes). That of a URL is its SURT form: the
 host's labels reversed, the port, ")", and the rest, so that a site's pages stand side by side; any
 other name is its own key. Of two sides (``graph/sides.py``) the left one comes first.
 """
@@ -76,13 +74,6 @@ SORT_KEY = (
 )
 
 IS_URL = f"regexp_matches(name, '{_SCHEME}')"
-
-
-class Renamed(NamedTuple):
-    """How many names became others; and how many fewer names there are for that."""
-
-    names: int
-    merged: int
 
 
 class TitleTable(NamedTuple):
@@ -215,13 +206,15 @@ class Tables:
             self._insert("excluded", name=np.array(list(map(trimmed, names)), object))
         self._left_out = True
 
-    def rename(self, normal: Callable[[str], str], which: str) -> Renamed:
-        """Call nodes as ``normal`` says, of the names for which ``which`` is true, a condition."""
+    def rename(self, normal: Callable[[str], str], which: str) -> tuple[int, int]:
+        """Call nodes as ``normal`` says, of the names for which ``which`` is true, a condition;
+        returns how many names became others, and how many fewer names there are for that.
+        """
         columns = [(part, "ab") for part in self._parts] + [(p, "a") for p in self._node_parts]
         columns = [(part, ends) for part, ends in columns if part.endswith("_text")]
         every = " UNION ".join(f"SELECT {c} AS name FROM {p}" for p, ends in columns for c in ends)
         if not every:
-            return Renamed(0, 0)
+            return 0, 0
         self._run(f"CREATE TABLE looked_at AS SELECT name FROM ({every}) WHERE {which}")
         self._run("CREATE TABLE renamed (name VARCHAR, other VARCHAR)")
         for piece in self._stream("looked_at", "name", NAMES_PIECE):
@@ -241,13 +234,13 @@ class Tables:
             joins = " ".join(f"LEFT JOIN renamed {c}_ ON {c}_.name = p.{c}" for c in ends)
             self._rewrite(part, f"SELECT {other}{weight} FROM {part} p {joins}")
         self._run("DROP TABLE renamed")
-        return Renamed(int(count), int(merged))
+        return int(count), int(merged)
 
     def trim(self) -> int:
         """Leave out blanks at the ends of names, which are no part of them; returns how many names
         become others that way that are there, too.
         """
-        merged = self.rename(trimmed, PADDED).merged
+        _, merged = self.rename(trimmed, PADDED)
         if merged:
             _log.warning(
                 f"{merged:,} name{'s' * (merged > 1)} differed from others by blanks at the ends "

@@ -390,23 +390,11 @@ def _best(
     return size, touched
 
 
-@kernel
-def answer(
-    table: U64s2,
-    node: U32,
-    weights: U64s2,
-    worth: F64s2,
-    scratch: tuple[OutU64s, OutU8s, U64s, OutU64s],
-    numbers: F64s,
-    ids: OutU32s,
-    out: OutF64s2,
-) -> tuple[I64, I64, I64]:
-    """The best k of ``node``, each with score, standard error and interval.
-
-    ``table`` is that of ``spread``; ``scratch`` is uint64[nodes + 1] and the marks of
-    ``collect``, all zeros before and after, and how far it got. All else, and what is
-    returned, is as for ``trees.answer``; all nodes count as read of a sample.
-    """
+@helper
+def _answer(
+    table: Any, node: Any, weights: Any, worth: Any, scratch: Any, numbers: Any, ids: Any, out: Any
+) -> Any:
+    """As ``answer``."""
     changes, marks, eights, progress = scratch
     samples, nodes, begin = table.shape[0], changes.size - 1, np.int64(progress[0])
     some = min(max(1, np.int64(progress[2]) // max(1, nodes)), samples - begin)
@@ -426,3 +414,47 @@ def answer(
         return -1 - bad, 0, 0
     certain = tell(times, weights, worth, numbers, grains, out)
     return hits, certain, touched
+
+
+@kernel
+def answer(
+    table: U64s2,
+    node: U32,
+    weights: U64s2,
+    worth: F64s2,
+    scratch: tuple[OutU64s, OutU8s, U64s, OutU64s],
+    numbers: F64s,
+    ids: OutU32s,
+    out: OutF64s2,
+) -> tuple[I64, I64, I64]:
+    """The best k of ``node``, each with score, standard error and interval.
+
+    ``table`` is that of ``spread``; ``scratch`` is uint64[nodes + 1] and the marks of
+    ``collect``, all zeros before and after, and how far it got. All else, and what is
+    returned, is as for ``trees.answer``; all nodes count as read of a sample.
+    """
+    found: tuple[I64, I64, I64] = _answer(table, node, weights, worth, scratch, numbers, ids, out)
+    return found
+
+
+@kernel
+def answers(
+    table: U64s2,
+    nodes: U32s,
+    weights: U64s2,
+    worth: F64s2,
+    scratch: tuple[OutU64s, OutU8s, U64s, OutU64s],
+    numbers: F64s,
+    rows: tuple[OutU32s2, OutF64s3, OutI64s2],
+) -> I64:
+    """As ``trees.answers``."""
+    ids, out, counts = rows
+    for row in range(nodes.size):
+        scratch[3][:2] = _ZERO64
+        found, _, touched = _answer(
+            table, nodes[row], weights, worth, scratch, numbers, ids[row], out[row]
+        )
+        if found < 0:
+            return -1 - found
+        counts[row, 0], counts[row, 1] = found, touched
+    return SOUND

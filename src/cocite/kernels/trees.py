@@ -417,6 +417,30 @@ def _best(
     return size
 
 
+@helper
+def _answer(
+    table: Any, node: Any, weights: Any, worth: Any, scratch: Any, numbers: Any, ids: Any, out: Any
+) -> Any:
+    """As ``answer``."""
+    (sums, used, progress), samples = scratch, table.shape[0]
+    bad = outwards(table, node, weights, sums, used, progress)
+    if bad != SOUND:
+        return -1 - bad, 0, 0
+    count = np.int64(progress[1])
+    if np.int64(progress[0]) < samples:
+        return UNFINISHED, 0, count
+    grains = np.empty(ids.size)
+    hits = _best(sums, used, count, np.float64(samples), numbers[0], ids, grains)
+    if hits == 0:
+        return 0, 0, count
+    times = np.empty((samples, hits), np.uint8)
+    bad = meeting_times(table, node, ids[:hits], times)
+    if bad != SOUND:
+        return -1 - bad, 0, 0
+    certain = tell(times, weights, worth, numbers, grains, out)
+    return hits, certain, count
+
+
 @kernel
 def answer(
     table: U64s2,
@@ -442,20 +466,33 @@ def answer(
     UNFINISHED: then it wants to be called again; how many stand in their order for certain; and how
     many nodes were touched.
     """
-    (sums, used, progress), samples = scratch, table.shape[0]
-    bad = outwards(table, node, weights, sums, used, progress)
-    if bad != SOUND:
-        return -1 - bad, 0, 0
-    count = np.int64(progress[1])
-    if np.int64(progress[0]) < samples:
-        return UNFINISHED, 0, count
-    grains = np.empty(ids.size)
-    hits = _best(sums, used, count, np.float64(samples), numbers[0], ids, grains)
-    if hits == 0:
-        return 0, 0, count
-    times = np.empty((samples, hits), np.uint8)
-    bad = meeting_times(table, node, ids[:hits], times)
-    if bad != SOUND:
-        return -1 - bad, 0, 0
-    certain = tell(times, weights, worth, numbers, grains, out)
-    return hits, certain, count
+    found: tuple[I64, I64, I64] = _answer(table, node, weights, worth, scratch, numbers, ids, out)
+    return found
+
+
+@kernel
+def answers(
+    table: U64s2,
+    nodes: U32s,
+    weights: U64s2,
+    worth: F64s2,
+    scratch: tuple[OutU64s, OutU32s, OutU64s],
+    numbers: F64s,
+    rows: tuple[OutU32s2, OutF64s3, OutI64s2],
+) -> I64:
+    """``answer`` for each of some nodes.
+
+    ``rows`` have for each node its ids and hits, as of ``answer``, and int64[nodes, 2], how many
+    hits it has and how many nodes were touched. Returns SOUND, or the number of a sample that
+    points outside of itself.
+    """
+    ids, out, counts = rows
+    for row in range(nodes.size):
+        scratch[2][:2] = _ZERO64
+        found, _, touched = _answer(
+            table, nodes[row], weights, worth, scratch, numbers, ids[row], out[row]
+        )
+        if found < 0:
+            return -1 - found
+        counts[row, 0], counts[row, 1] = found, touched
+    return SOUND

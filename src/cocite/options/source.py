@@ -64,21 +64,3 @@ class QuerySource(SourceOptions, fronts=CLI):
     )
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Those of questions, by name."""
-
-
-@dataclass(frozen=True)
-class GraphQueryOptions(Options, fronts=CLI):
-    """What is chosen where a GRAPH or LINKS answers; an INDEX was built with its own."""
-
-    measure: str | None = option(
-        None, "What similar means (see: cocite measures).", metavar="NAME", unset="neighbourhood"
-    )
-    direction: str | None = option(
-        None,
-        "Which links count.",
-        metavar=f"[{'|'.join(DIRECTION_NAMES)}]",
-        unset="as for cocite index",
-    )
-    unweighted: bool = option(False, "Ignore the weights of links.")
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """Those of the index that is made, by name."""

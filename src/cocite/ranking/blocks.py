@@ -214,7 +214,7 @@ class Inner:
         evict(self.rows[first : last + 1], self.links[begin:end], self.weights[begin:end])
 
 
-class _Sorter:
+class _LinkSorter:
     """Sorts outer links into strips; ``keys`` and ``weights`` are of one strip."""
 
     def __init__(self, lumped: Lumped) -> None:
@@ -263,7 +263,7 @@ class _Dealer:
     def __init__(self, lumped: Lumped) -> None:
         self._lumped, self._lost = lumped, 0
         self.inner = tuple(Inner(lumped, n) for n in (lumped.core, lumped.core, lumped.nodes))
-        self.outer = _Sorter(lumped), _Sorter(lumped)
+        self.outer = _LinkSorter(lumped), _LinkSorter(lumped)
         kind = np.float32 if lumped.weighted else np.uint8
         self.loops: NDArray[Any] = lumped.scratch.zeros(lumped.core, kind)
 

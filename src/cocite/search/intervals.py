@@ -470,6 +470,10 @@ def bets_of(confidence: float) -> tuple[float, float]:
     return _level(confidence), _ROUNDING
 
 
+NO_BETS = math.inf, _ROUNDING
+"""As of :func:`bets_of`, where no intervals are asked for."""
+
+
 def _level(confidence: float) -> float:
     """The wealth that gives up a mean, from either side."""
     return 2 / (1 - confidence)

@@ -32,7 +32,7 @@ from cocite.options.query import DEFAULT_INTERVAL, DEFAULT_ORDER, ORDERS, QueryO
 from cocite.resources import Resources
 from cocite.search.filters import Filter, Ids
 from cocite.search.hits import Hit, Hits, scores_of
-from cocite.search.intervals import Ends, Intervals, ListDraws, bets_of, certain_prefix
+from cocite.search.intervals import NO_BETS, Ends, Intervals, ListDraws, bets_of, certain_prefix
 from cocite.search.scorer import Nodes, ScoreQuery, Scorer
 
 if TYPE_CHECKING:
@@ -192,13 +192,14 @@ class Lister:
         plain = chosen.empty and len(levels) < 2 and options.min_confidence is None
         first = options.order == DEFAULT_ORDER and not options.offset
         if plain and first and options.interval == DEFAULT_INTERVAL:
-            bets = bets_of(options.confidence)
+            bets = bets_of(options.confidence) if levels else NO_BETS
             found = self._scorer.single_pass(
                 nodes[0], query.candidates, chosen.floor, bets, settings
             )
             if found is not None:
                 scores, errors, low, high = found.rows.T
-                return RankedList(found.ids, scores, errors, [(low, high)], found.certain)
+                ends = [(low, high)] if levels else []
+                return RankedList(found.ids, scores, errors, ends, found.certain)
         if len(nodes) > 1:
             return self._together(nodes, query, best, levels)
         ids, values = self._scorer.top(nodes[0], best)

@@ -130,11 +130,21 @@ class Scorer:
 
         ``floor`` is in grains (:attr:`Filter.floor`), ``bets`` are those of ``intervals.bets_of``.
         """
-        readers = self.reading(settings)
-        if len(readers) != 1:
+        if (reader := self._only_reader(settings)) is None:
             return None
-        (reader,) = readers
         return reader.at_once(node, k, floor, bets, reader.part.ask_settings(settings))
+
+    def single_pass_of_many(
+        self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
+    ) -> list[ListedHits] | None:
+        """Return the lists of some nodes, each as by :meth:`single_pass`."""
+        if (reader := self._only_reader(settings)) is None:
+            return None
+        return reader.many_at_once(nodes, k, floor, bets, reader.part.ask_settings(settings))
+
+    def _only_reader(self, settings: WholeSettings) -> Reader | None:
+        readers = self.reading(settings)
+        return readers[0] if len(readers) == 1 else None
 
     def top(self, node: int, query: ScoreQuery) -> tuple[Ids, NDArray[np.float64]]:
         """Return the ids of the best k, and float64[h, 2]: scores in grains, and variances."""

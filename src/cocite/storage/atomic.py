@@ -1,39 +1,33 @@
-"""Files and folders that are whole or not there, journals, and locks.
+"""Files that are whole or not there, journals, and locks.
 
 A file is written beside its place under a name that nobody can foresee (``O_EXCL``,
-``O_NOFOLLOW``), synced, renamed, and the directory is synced. It is locked meanwhile: who next
-writes a file of that name removes what killed processes left, which is not locked
-(:func:`check_file`). An output that is a link is refused.
-
-    .ranks.csv.9f86d081884c7d65.new         is to be ranks.csv
-    .ranks.csv.9f86d081884c7d65.new.rows    what another library writes on the way to it
+``O_NOFOLLOW``), such as ``.ranks.csv.9f86d081884c7d65.new``, synced, renamed, and the directory is
+synced. It is locked meanwhile: who next writes a file of that name removes what killed processes
+left, which is not locked (:func:`check_file`). An output that is a link is refused.
 
 A *journal* grows by pieces, with a line for each, its size and checksum, in another file. Opened
 again, it holds the longest beginning whose checksums are right; nothing needs to be synced.
 
 A lock (``flock``) is on what is open and not on its name, and goes with its process. Who has locked
-something looks whether it still has its name (:func:`is_still`): another may have taken it for left
-behind. A *folder* for people lists its files in one of them, and is replaced only if it holds just
-these.
+something looks whether it still has its name: another may have taken it for left behind.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import BinaryIO, Self
 
 import xxhash
 
-from cocite.errors import OutputExists, StoreError, UsageError
+from cocite.errors import OutputExists, StoreError
 from cocite.storage import disk
 
 _CHUNK = 1 << 22
@@ -301,74 +295,3 @@ def _stem(name: str) -> str:
     """What all private names of a file begin with."""
     short = name.encode(errors="surrogateescape")[:_LONGEST].decode(errors="ignore")
     return f".{short}."
-
-
-# -- folder ------------------------------------------------------------------------------
-
-
-def check_folder(output: str | os.PathLike[str], contents: str, overwrite: bool) -> Path:
-    """The path, if a folder may be made there; before any work is done.
-
-    Raises :class:`~cocite.errors.OutputExists` if something is there, and ``overwrite`` is false or
-    it is not a folder that :func:`new_folder` made with the same file of ``contents``.
-    """
-    path = Path(output)
-    if not path.name:
-        raise UsageError(f"{str(output)!r} names no directory that could be made")
-    if not os.path.lexists(path):
-        return path
-    if not overwrite:
-        raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
-    _check_replaceable(path, contents)
-    return path
-
-
-def _check_replaceable(path: Path, contents: str) -> None:
-    """See that nothing of anybody else is in what would be replaced."""
-    strange = {entry.name for entry in path.iterdir()} if path.is_dir() else {path.name}
-    strange -= _listed(path / contents)
-    if strange or path.is_symlink():
-        raise OutputExists(
-            f"{path} exists and holds what no earlier run has left "
-            f"({', '.join(sorted(strange)[:3])}): it will not be overwritten. Choose another output"
-        )
-
-
-@contextmanager
-def new_folder(path: Path, contents: str, facts: dict[str, Any]) -> Iterator[Path]:
-    """A context in which files are written into the folder that it yields.
-
-    At the end ``contents`` is added, JSON of ``facts`` and the list of ``files``, and the folder
-    moves to ``path``, in exchange for what is there; on an error nothing is left of it. Raises
-    :class:`~cocite.errors.OutputExists` if anybody else's files came to be there meanwhile.
-    """
-    with ExitStack() as stack:
-        try:
-            beside = stack.enter_context(staged_folder(path))
-        except OSError as error:
-            raise StoreError(
-                f"{path} cannot be made: {error.strerror}. Choose another output"
-            ) from error
-        yield beside
-        files = sorted({entry.name for entry in beside.iterdir()} | {contents})
-        text = json.dumps(facts | {"files": files}, ensure_ascii=False, indent=1) + "\n"
-        with disk.create_anew(beside / contents) as file:
-            disk.write(file, text.encode())
-        for name in files:
-            with disk.edit(beside / name) as file:
-                disk.sync_file(file)
-        disk.sync_directory(beside)
-        if os.path.lexists(path):
-            _check_replaceable(path, contents)  # somebody may have put something there meanwhile
-            disk.exchange(beside, path)
-        else:
-            disk.rename_new(beside, path)
-        disk.sync_directory(path.parent)
-
-
-def _listed(contents: Path) -> set[str]:
-    """The names that a file of contents lists; none if it is no such file."""
-    try:
-        return set(json.loads(contents.read_text("utf-8"))["files"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()

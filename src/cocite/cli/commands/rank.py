@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Request:
+class _RankRequest:
     """What was asked, where ranks go, how much memory they take, and by which cluster, if any."""
 
     options: RankOptions
@@ -95,12 +95,12 @@ def rank(
     target = target_for(output, types)
     if not is_blocked(graph):
         graph = graph_of(graph, source, memory=memory)
-    asked = _Request(options, target, memory, cluster)
+    asked = _RankRequest(options, target, memory, cluster)
     with ExitStack() as stack:  # what ranks are shown of is there until they are
         (_rank if links else _hits)(graph, asked, show, stack)
 
 
-def _hits(path: str, asked: _Request, show: Show, stack: ExitStack) -> None:
+def _hits(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
     """Compute hubs and authorities, show the highest, and write both of every node if asked."""
     from cocite.graph import Graph
     from cocite.io.writers import write_numbers
@@ -136,7 +136,7 @@ def _hits_text(found: HitsDocument) -> str:
     return names_text(["place", "authority", "hub", "node"], rows, found.titles, ((other,),))
 
 
-def _rank(path: str, asked: _Request, show: Show, stack: ExitStack) -> None:
+def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
     """Compute ranks, show the highest, and write all of them if asked."""
     from cocite.io.writers import write_numbers
     from cocite.ranking import pagerank, toward_of
@@ -170,7 +170,7 @@ def _rank(path: str, asked: _Request, show: Show, stack: ExitStack) -> None:
     _note_unconverged(ended.converged)
 
 
-def _opened(path: str, asked: _Request, stack: ExitStack, limit: int) -> Graph:
+def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Graph:
     """Open the graph, on a cluster if it is stored in blocks, and say what ranks will take."""
     from cocite.graph import Graph
     from cocite.graph.partitions import is_blocked

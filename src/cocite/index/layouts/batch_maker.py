@@ -11,15 +11,17 @@ Cost: that of the layout. Memory of the conductor of blocks: a piece of a blob.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from cocite.cluster import Pace, in_order
 from cocite.cluster.threads import Alone, WorkerPool
@@ -31,10 +33,12 @@ from cocite.index.layouts.contract import PartPlan, SampledFormat, WholeFormat
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.measures import PartSettings
 from cocite.resources import Resources
-from cocite.storage import Entry, ScratchFile
+from cocite.storage import ArrayWriter, Entry, ScratchFile, evict, map_array
 
 PIECE = 1 << 16
 """Words, or labels, of a scratch file that are in memory at a time."""
+_READ = 8 << 20
+"""Bytes of an array that are written at a time."""
 
 
 @dataclass(frozen=True)
@@ -261,6 +265,66 @@ class PartitionMaker(BatchMaker, Generic[W]):
 
 
 # -- whole -------------------------------------------------------------------------------
+
+
+class ArrayFiles:
+    """The arrays of a part, written into a directory under its prefix, with their ``entries``."""
+
+    def __init__(self, directory: Path, prefix: str) -> None:
+        self.directory, self._prefix = directory, prefix
+        self.entries: dict[str, Entry] = {}
+
+    @contextmanager
+    def writer(
+        self, name: str, dtype: DTypeLike, tail: tuple[int, ...] = ()
+    ) -> Iterator[ArrayWriter]:
+        """A stream into the file ``name``, whose entry is there when it ends."""
+        file = self._prefix + name
+        with ArrayWriter(self.directory / file, dtype, tail) as writer:
+            yield writer
+        self.entries[file] = writer.finished
+
+    def stream(
+        self,
+        name: str,
+        dtype: DTypeLike,
+        pieces: Iterable[NDArray[Any]],
+        tail: tuple[int, ...] = (),
+    ) -> None:
+        """Write an array piece by piece."""
+        with self.writer(name, dtype, tail) as writer:
+            for piece in pieces:
+                writer.write(piece)
+
+    def write(self, name: str, dtype: DTypeLike, array: NDArray[Any]) -> None:
+        """Write a whole array, in pieces, each given back if it lies in a file."""
+        tail = array.shape[1:]
+        self.stream(name, dtype, pieces_of(array, _READ), tail)
+
+    def write_rows(self, kind: str, rows: Links, members: str = "nodes") -> None:
+        """Write rows with values."""
+        assert rows.weights is not None
+        self.write(f"{kind}.offsets", np.uint64, rows.offsets)
+        self.write(f"{kind}.{members}", np.uint32, rows.neighbors)
+        self.write(f"{kind}.values", np.float32, rows.weights)
+
+    def read(self, name: str) -> NDArray[Any]:
+        """An array written before, as a view of its file."""
+        file = self._prefix + name
+        return map_array(self.directory / file, self.entries[file])
+
+    def rows(self, kind: str) -> Links:
+        """Rows written before."""
+        offsets, nodes, values = (self.read(f"{kind}.{n}") for n in ("offsets", "nodes", "values"))
+        return Links(offsets, nodes, values)
+
+
+def pieces_of(array: NDArray[Any], nbytes: int) -> Iterator[NDArray[Any]]:
+    """An array in pieces of about so many bytes, given back as far as it was gone through."""
+    step = max(1, nbytes // (array.itemsize * math.prod(array.shape[1:])))
+    for low in range(0, len(array), step):
+        yield array[low : low + step]
+        evict(array)
 
 
 class WholeBuilder(WholeFormat):

@@ -167,12 +167,24 @@ class SampledFormat(PartFormat):
         return False
 
     @abstractmethod
+    def words(self, nodes: int, members: int, settings: PartSettings) -> int:
+        """32-bit words of a blob."""
+
+    @abstractmethod
+    def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
+        """What kernels need of a sample whose blob begins at word ``base``: where each array of it
+        begins, and what else.
+        """
+
     def place(
         self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:
-        """uint64[samples, parts] for the kernels, where each array of each sample begins in a shard
-        and what else they need; and how many words the shard has.
-        """
+        """uint64[samples, parts], the rows of the samples of a shard; and how many words it has."""
+        base, rows = 0, []
+        for count in members:
+            rows.append(self.row(base, nodes, count, settings))
+            base += self.words(nodes, count, settings)
+        return np.array(rows, np.uint64), base
 
     @abstractmethod
     def most_words(self, nodes: int, settings: PartSettings) -> int:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from cocite.engine.walk_batch import STATE_NODE, TOGETHER
@@ -110,6 +111,15 @@ class MemoryPlan:
         """Whether blobs live on while the next ones are made."""
         return self.threads > 1
 
+    @property
+    def head(self) -> str:
+        """Its memory and threads, in words."""
+        text = f"{format_size(self.memory + own_memory())} of memory on {self.threads} thread"
+        text += "s" * (self.threads > 1)
+        if self.threads < self.wanted:
+            text += f" (of {self.wanted}: the memory given holds no more)"
+        return text
+
     def __str__(self) -> str:
         if self.apart:
             return (
@@ -117,11 +127,7 @@ class MemoryPlan:
                 f"{format_size(self.memory + own_memory())} of memory, for {self.together} "
                 f"sample{'s' * (self.together > 1)} at once"
             )
-        text = f"{format_size(self.memory + own_memory())} of memory on {self.threads} thread"
-        text += "s" * (self.threads > 1)
-        if self.threads < self.wanted:
-            text += f" (of {self.wanted}: the memory given holds no more)"
-        blocks = len(self.cuts) + 1
+        text, blocks = self.head, len(self.cuts) + 1
         if self.external:
             text += f", {blocks} block{'s' * (blocks > 1)} from disk, tokens too"
             if self.tokens:
@@ -186,6 +192,32 @@ def check_partitions(links: BlockedLinks, part: PartPlan) -> None:
             f"{what} takes the whole graph: {links.whole.path} is stored in blocks. Leave it out, "
             "or take the graph that it was cut from"
         )
+
+
+def fit_partitions(
+    links: BlockedLinks,
+    part: PartPlan,
+    means: Resources,
+    together: int,
+    need: Callable[[int, int, int], int],
+    rows: int = 0,
+) -> MemoryPlan:
+    """How the blocks fit the memory that each of them may take: as many samples at a time, up to
+    ``together``, as that has room for, ``need(samples, nodes, links)`` bytes a block. Raises
+    :class:`ResourceError` if it has none for one.
+    """
+    check_partitions(links, part)
+    graph, offsets, most = links.whole, links.offsets, 0
+    for count in range(together, 0, -1):
+        most = max(
+            need(count, last - first, int(offsets[last] - offsets[first]))
+            for first, last in pairwise(graph.cuts)
+        )
+        if most <= means.memory:
+            cuts = tuple(graph.cuts[1:-1])
+            return MemoryPlan(most, 1, cuts, rows=rows, together=count, apart=graph.blocks)
+    how = f"in {graph.blocks} blocks"
+    raise too_little(part.layout, links.nodes, most, means.memory, how)
 
 
 def least_block(size: int) -> int:

@@ -157,6 +157,11 @@ class QueryScratch:
         )
         self.touched, self.used = touched[: 2 * nodes + 1], used[: 2 * nodes + 1]
 
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The sums as float64[nodes, 2]: of exact scores, and beside them what a push has left."""
+        return self.sums.view(np.float64)
+
     def list_once(self) -> None:
         """List every node touched once: one whose total was 0 in between is there again."""
         nodes = np.unique(self.touched[: self.have])
@@ -307,12 +312,27 @@ class Reader(ABC):
         """
         return None
 
+    def many_at_once(
+        self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> list[ListedHits] | None:
+        """The same of some nodes, if one kernel finds all of it: for batches, without deadlines."""
+        return None
+
     def variances(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
         """float64[h]: what ``gather`` left out of the variances of the best hits.
 
         For readers that learn a variance from more than they need for a score. By default nothing.
         """
         return np.zeros(others.size)
+
+    def settle_exact(self, scratch: QueryScratch, count: int) -> None:
+        """Add the exact scores of ``scratch.used[:count]``, whole grains in ``scratch.scores``, to
+        the totals, times the part's weight.
+        """
+        from cocite.kernels import totals
+
+        found, own = (scratch.scores, scratch.used, count), (scratch.totals, scratch.touched)
+        scratch.have = int(totals.settle_exact(*found, self.part.weight, *own, scratch.have))
 
     @abstractmethod
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:

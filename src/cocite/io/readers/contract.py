@@ -1,15 +1,12 @@
 """What readers of links share: options, jobs, reports; names of pages, and titles.
 
-A reader turns inputs into *relations*, queries that DuckDB can run, with the columns
-
-    a, b    source and destination of a link, or a alone for an input that names nodes
-    w       the weight as DOUBLE, if weights are asked for
-
-where every name is clean: not empty, UTF-8 without control characters, at most 65,535 bytes;
-integers (UBIGINT) if all names are canonical integers below 2**64, else text. Other rows are
-refused, or counted by their kind. A format without a faster way hands its rows to ``clean_rows``
-(``io/readers/rows.py``). A second relation gives the nodes of a format that says which there are.
-Tables that a reader needs on its way go into the schema ``reading``, and with that.
+A reader turns inputs into *relations*, queries that DuckDB can run, with the columns ``a`` and
+``b``, source and destination (``a`` alone of an input that names nodes), and ``w``, the weight as
+DOUBLE, if weights are asked for. Every name is clean: not empty, UTF-8 without control characters,
+at most 65,535 bytes; integers (UBIGINT) if all names are canonical integers below 2**64, else text.
+Other rows are refused, or counted by their kind. A format without a faster way hands its rows to
+``clean_rows`` (``io/readers/rows.py``). A second relation gives the nodes of a format that says
+which there are. Tables that a reader needs on its way go into the schema ``reading``.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
@@ -110,28 +107,11 @@ def no_progress(stage: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
-class PageOptions:
-    """How HTML pages are read, from :class:`~cocite.options.ingest.IngestOptions`: ``tags`` are
-    those that count as links, ``site`` the URL of a folder, "" for one that is found out, and
-    ``listed`` the file that names the pages to take, "" for all.
-    """
-
-    links: str = "all"
-    tags: tuple[str, ...] = ("a", "area", "frame")
-    site: str = ""
-    canonical: bool = True
-    external: bool = False
-    listed: str = ""
-    fetch: bool = False
-    delay: float = 1.0
-
-
-@dataclass(frozen=True)
 class ReadOptions:
-    """What readers go by, from :class:`~cocite.options.ingest.IngestOptions` (:meth:`of`):
-    ``columns`` are those of source and target, as titles or numbers from 1, and ``weight`` that of
-    the links' weights, "" for none; ``sides`` what the two kinds of nodes of a bipartite table are
-    called.
+    """What readers go by: checked :class:`~cocite.options.ingest.IngestOptions` (:meth:`of`), by
+    the same names. ``columns`` are those of source and target, as titles or numbers from 1, and
+    ``weight`` that of the links' weights; what is not chosen is empty, and "" is the ``site`` that
+    is found out. ``sides`` are what the two kinds of nodes of a bipartite table are called.
     """
 
     delimiter: str = "auto"
@@ -142,13 +122,20 @@ class ReadOptions:
     weight: str = ""
     input_format: str = "auto"
     undirected: bool = False
-    pages: PageOptions = PageOptions()
     namespaces: tuple[int, ...] = (0,)
     normalize_urls: bool = False
     sheet: str = ""
     sides: tuple[str, str] | None = None
     keep_self_loops: bool = False
     count_duplicates: bool = False
+    links: str = "all"
+    link_tags: tuple[str, ...] = ("a", "area", "frame")
+    site: str = ""
+    ignore_canonical: bool = False
+    keep_external: bool = False
+    pages: str = ""
+    fetch: bool = False
+    delay: float = 1.0
 
     @classmethod
     def of(cls, chosen: IngestOptions) -> Self:
@@ -190,32 +177,18 @@ class ReadOptions:
                 f"site is {site!r}; it is the URL of the folder, such as "
                 "https://www.example.org/docs/"
             )
-        return cls(
-            delimiter=chosen.delimiter,
-            header=chosen.header,
-            columns=columns,
-            comment=chosen.comment,
-            bad_rows=chosen.bad_rows,
-            weight=weight,
-            input_format=chosen.input_format.lower(),
-            undirected=chosen.undirected,
-            pages=PageOptions(
-                links=chosen.links,
-                tags=tags,
-                site=site,
-                canonical=not chosen.ignore_canonical,
-                external=chosen.keep_external,
-                listed=os.fspath(chosen.pages or ""),
-                fetch=chosen.fetch,
-                delay=chosen.delay,
-            ),
-            namespaces=tuple(dict.fromkeys(map(int, namespaces))),
-            normalize_urls=chosen.normalize_urls,
-            sheet=chosen.sheet,
-            sides=checked_sides(chosen.bipartite, chosen.sides),
-            keep_self_loops=chosen.keep_self_loops,
-            count_duplicates=chosen.count_duplicates,
-        )
+        same: dict[str, Any] = {each.name: getattr(chosen, each.name, None) for each in fields(cls)}
+        checked: dict[str, Any] = {
+            "columns": columns,
+            "weight": weight,
+            "input_format": chosen.input_format.lower(),
+            "namespaces": tuple(dict.fromkeys(map(int, namespaces))),
+            "sides": checked_sides(chosen.bipartite, chosen.sides),
+            "link_tags": tags,
+            "site": site,
+            "pages": os.fspath(chosen.pages or ""),
+        }
+        return cls(**(same | checked))
 
     @property
     def called(self) -> Callable[[str], str]:
@@ -451,7 +424,7 @@ class Read(NamedTuple):
     nodes: str = ""
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """What is loaded at once: one relation of the rows of several inputs, what was found in each,
     and the relation of nodes.
     """
@@ -483,7 +456,7 @@ class FormatReader:
     described: str
     read: Callable[[Job], Read]
     streams: bool = True
-    read_many: Callable[[Job, Sequence[Source]], Iterator[Batch]] | None = None
+    read_many: Callable[[Job, Sequence[Source]], Iterator[RowBatch]] | None = None
     together: bool = False
     restricts: bool = False
     fetches: bool = False

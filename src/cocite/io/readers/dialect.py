@@ -5,9 +5,8 @@
 * header: the first line, unless one of its names is in the rows below it, if the columns taken have
   well-known titles, or it has words above a column of numbers and no number above any, or its words
   have no digit, sign or capital where every row below them has some;
-* columns: those whose titles name the ends of links, else the first two. Titles are compared by
-  letters and digits, in any case. Pairs of :data:`_WAYS` say which end is which, so that
-  ``target,source`` is read backwards; those of :data:`_SIDES` are taken as they stand.
+* columns: those whose titles (letters and digits, in any case) name the ends of links, else the
+  first two. Pairs of :data:`_WAYS` say which end is which, those of :data:`_SIDES` do not.
 
 A name with blanks looks like several columns, and an arrow like a node: both are asked about.
 """

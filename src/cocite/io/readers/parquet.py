@@ -20,12 +20,12 @@ from cocite.graph.spelling import REFUSED_SQL, turn_in
 from cocite.io.database import file_literal, literal, quoted_column
 from cocite.io.readers.contract import (
     EXAMPLES,
-    Batch,
     FormatReader,
     Found,
     Job,
     Read,
     ReadOptions,
+    RowBatch,
     Together,
     bad_row_advice,
 )
@@ -88,7 +88,7 @@ def _read(job: Job) -> Read:
     return Read(*read_file(job, job.source, _path(job.source)))
 
 
-def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[Batch]:
+def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
     """The same of many files, those of the same columns in one scan."""
     import duckdb
 
@@ -255,7 +255,7 @@ def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) ->
     return list(groups.values())
 
 
-def _together(job: Job, group: list[Source]) -> Iterator[Batch]:
+def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
     """Files of the same columns in one scan. What is wrong with one of them names that."""
     import duckdb
 
@@ -267,9 +267,9 @@ def _together(job: Job, group: list[Source]) -> Iterator[Batch]:
     except duckdb.Error:
         for path, source in paths.items():
             alone, found = read_file(job, source, Path(path))
-            yield Batch(alone, [source], [found])
+            yield RowBatch(alone, [source], [found])
         return
-    yield Batch(rows, group, list(every))
+    yield RowBatch(rows, group, list(every))
 
 
 def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, list[ParquetInput]]:

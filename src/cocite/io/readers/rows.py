@@ -21,7 +21,7 @@ from cocite.io.readers.text import Cleaner, TextInput, clean_relation, new_clean
 from cocite.storage import disk
 
 _ROWS = 1 << 12
-_NODES = "nodes.tsv"
+NODES = "nodes.tsv"
 _MARK = "-\t"
 """Begins every line, so that none is blank, however empty its names."""
 _BREAKS = str.maketrans(dict.fromkeys("\t\n\r", "\x01"))
@@ -61,16 +61,24 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
 
 
 class LinkWriter:
-    """Links without weights, and the nodes that an input says there are, pushed one by one; to be
-    used as a context. ``units`` are what examples of bad links and nodes are numbered by.
+    """Links, and the nodes that an input says there are, pushed one by one; a context.
+    ``units`` are what examples of bad links and nodes are numbered by; both have ``more`` columns
+    as they are, and links a weight if ``weighted``.
     """
 
-    def __init__(self, job: Job, units: tuple[str, str] = ("line", "line")) -> None:
+    def __init__(
+        self,
+        job: Job,
+        units: tuple[str, str] = ("line", "line"),
+        *,
+        weighted: bool = False,
+        more: int = 0,
+    ) -> None:
         self._job, self._open = job, ExitStack()
         links = self._open.enter_context(new_clean_file(job))
-        nodes = self._open.enter_context(new_clean_file(job, _NODES))
-        self.links = RowWriter(job, links, 2, unit=units[0])
-        self.nodes = RowWriter(job, nodes, 1, unit=units[1])
+        nodes = self._open.enter_context(new_clean_file(job, NODES))
+        self.links = RowWriter(job, links, 2, weighted=weighted, more=more, unit=units[0])
+        self.nodes = RowWriter(job, nodes, 1, more=more, unit=units[1])
 
     def __enter__(self) -> Self:
         return self
@@ -78,14 +86,19 @@ class LinkWriter:
     def __exit__(self, *error: object) -> None:
         self._open.close()
 
+    def close(self) -> tuple[TextInput, TextInput]:
+        """Write what is left; what there was of links and nodes."""
+        found = self.links.finish(), self.nodes.finish()
+        self._open.close()
+        return found
+
     def finish(self, title: str, note: str) -> Read:
         """The relations of links and nodes, or of nodes alone if they are asked for."""
-        links, nodes = self.links.finish(), self.nodes.finish()
-        self._open.close()
+        links, nodes = self.close()
         found = RowsFound.of(links, title, note.format(nodes=nodes.rows))
         found.integers = links.integers and nodes.integers
         kind = "UBIGINT" if found.integers else "VARCHAR"
-        named = relation_of(self._job, {"a": kind}, _NODES)
+        named = relation_of(self._job, {"a": kind}, NODES)
         if self._job.wanted == 1:
             found.rows = nodes.rows
             return Read(named, found)

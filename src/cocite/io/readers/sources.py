@@ -172,7 +172,7 @@ def _unxz(packed: io.BufferedReader) -> Iterator[bytes]:
             rest = piece.lstrip(b"\0")
 
 
-class _Counted(io.RawIOBase):
+class Counted(io.RawIOBase):
     """A stream that counts what was read, for inputs that cannot tell, and has the count checked.
     Bytes go straight to the caller: a copy takes a third of the time that reading a file does.
     """
@@ -182,18 +182,22 @@ class _Counted(io.RawIOBase):
         self._read = getattr(inner, "readinto1", inner.readinto)
 
     def readable(self) -> bool:
+        """Return that it is."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Read some bytes; none at the end."""
         size: int = self._read(buffer)
         self._count += size
         self._check(self._count)
         return size
 
     def tell(self) -> int:
+        """The bytes that were read."""
         return self._count
 
     def close(self) -> None:
+        """Close the stream below, too, but standard input."""
         if self._inner is not sys.stdin.buffer:
             self._inner.close()
         super().close()
@@ -404,7 +408,7 @@ class Source:
     def _unpacked(self) -> tuple[Any, BinaryIO, str]:
         """A buffered stream of the content, the raw stream below it, how it is packed."""
         inner = sys.stdin.buffer if self.path is None else self.path.open("rb", buffering=0)
-        counted = _Counted(inner)
+        counted = Counted(inner)
         raw = io.BufferedReader(cast(Any, counted), 1 << 20)
         head = raw.peek(16)
         if len(head) < 16:  # of a pipe, maybe, that gives a little at a time
@@ -412,12 +416,12 @@ class Source:
             head = raw.peek(16)
         for name, packing in PACKED.items():
             if packing.begins.match(head):
-                bounded = _Counted(packing.open(raw), partial(self._check_unpacked, counted))
+                bounded = Counted(packing.open(raw), partial(self._check_unpacked, counted))
                 stream = io.BufferedReader(cast(Any, bounded), 1 << 17)
                 return stream, cast(BinaryIO, counted), name
         return raw, cast(BinaryIO, counted), ""
 
-    def _check_unpacked(self, packed: _Counted, count: int) -> None:
+    def _check_unpacked(self, packed: Counted, count: int) -> None:
         """Raise :class:`InputError` for an unpacked stream that is more than its size explains."""
         if count > ALWAYS_UNPACKED:
             whole = 0 if self.is_pipe else self.nbytes

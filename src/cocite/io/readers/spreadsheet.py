@@ -2,15 +2,11 @@
 
 A sheet becomes text with commas and quotes, so header, columns and weights are found out, or named,
 as of any text (``io/readers/text.py``), and a row that is malformed is named by its number in the
-sheet. Whole numbers are written without a point; a line end in a cell is a blank. The sheet is the
-one that is named (``--sheet``), or the only one with rows.
+sheet. The sheet is the one that is named (``--sheet``), or the only one with rows.
 
 An unknown sheet may claim any size, so it is read in a process with a limit of addresses
 (``io/readers/sheet.py``): what a packed input may unpack to (``io/readers/sources.py``), and no
-more than ``--memory``.
-
-Cost: calamine parses some 5 million cells a second, and holds a sheet in memory, some 130 bytes a
-cell; a sheet has 1,048,576 rows at most.
+more than ``--memory``. Cost: 5 million cells a second, some 130 bytes of memory a cell.
 """
 
 from __future__ import annotations

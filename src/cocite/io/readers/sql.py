@@ -2,16 +2,12 @@
 
     --sql "select src, dst from 'clicks.parquet'"             DuckDB, of files
     --database site.sqlite --table links                      a table; its file is not changed
-    --database postgres://user@host/web --sql "select ..."    a query of a server
     --titles 'site.duckdb#pages'                              a table of names and titles
 
 Names are whole numbers or text. Rows of SQLite and PostgreSQL stream through the kernel that checks
-those of text (``io/readers/rows.py``); what DuckDB finds goes to a Parquet file first, which is
-then read as any other. Rows are counted from 1 on in messages. Only one query is run, and one that
-reads: of a database it sees its own tables; DuckDB opens the files that the query names in quotes,
-and no others (``io/database.py``).
-
-Cost: some microseconds a row; of DuckDB, that of its query and of Parquet, and what it may take.
+those of text (``io/readers/rows.py``), some microseconds a row; what DuckDB finds goes to a Parquet
+file first. Rows are counted from 1 on in messages. Only one query is run, and one that reads: of a
+database it sees its own tables; DuckDB opens the files that it names in quotes, and no others.
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
 """Tables of a name and a value: titles, labels, texts and weights of nodes, and pairs of names.
 
 Text (plain or packed) or Parquet, recognized by content as for links, or a table of a database; a
-:class:`TableForm` says what differs between titles, labels and the rest.
-
-* Columns are separated as the first lines say, of titles never by blanks. CSV may be quoted. Lines
-  that begin with ``#`` and blank ones are passed over.
-* The two columns are those asked for, or, of titles, those whose titles say so (``Id,Label``,
-  ``title,url``); else the first two. A first row of titles is found as that of links, unless it
-  names a node.
-* A row that lacks a column or a label is malformed; so is one of titles that is wider than the
-  first. Texts may be a folder or a tar archive, each under the name of its node.
+:class:`TableForm` says what differs between titles, labels and the rest. The two columns are those
+asked for, or, of titles, those whose titles say so (``Id,Label``, ``title,url``); else the first
+two. A first row of titles is found as that of links, unless it names a node. A row that lacks a
+column or a label is malformed; so is one of titles that is wider than the first. Texts may be a
+folder or a tar archive, each under the name of its node.
 
 Cost: one pass, a row or a text at a time, of at most 32 Mi characters.
 """
@@ -321,6 +317,9 @@ class NameTable:
             return
         self.width = len(cells[0])
         self.places, named = places_of(form, self.file, cells[0], options.columns)
+        if named and options.header == "no":
+            titles = ",".join(options.columns)
+            raise UsageError(f"columns {titles} are titles, but header is no; number them from 1")
         first = tuple(cell.strip() for cell in cells[0])
         guessed = not form.titled and has_label_header(cells, self.places)
         if options.header == "auto":

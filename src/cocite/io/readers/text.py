@@ -1,15 +1,13 @@
 """Text: look at the first lines, decide how to read, then clean the whole (``kernels/text.py``).
 
 Delimiter, header and columns, where they are not given, are found out or asked about by
-``io/readers/dialect.py``. A file of nodes is one name a line, or a table if tabs (commas in
-``.csv``) cut it into columns. Every decision is reported in the manifest and by the command line.
+``io/readers/dialect.py``, and reported. A file of nodes is one name a line, or a table if tabs
+(commas in ``.csv``) cut it into columns. Weights with a decimal comma, 0,5 or 1.234,5, are told as
+what they are, with the command that writes them with a point: 1,234 may be a thousand and more.
 
 What comes of it is a clean file, which DuckDB loads without a question: a row a line, fields
 between tabs, LF at the end, no titles, no quotes. It begins with a byte order mark, so that no
 name's U+FEFF is taken for one.
-
-Weights with a decimal comma, 0,5 or 1.234,5, are told as what they are, with the command that
-writes them with a point; they are not read, as 1,234 may be a thousand and more.
 """
 
 from __future__ import annotations
@@ -32,13 +30,13 @@ from cocite.io.database import csv_relation
 from cocite.io.readers.contract import (
     DELIMITERS,
     EXAMPLES,
-    Batch,
     FormatReader,
     Found,
     Job,
     Progress,
     Read,
     ReadOptions,
+    RowBatch,
     Together,
     bad_row_advice,
 )
@@ -173,7 +171,7 @@ def _read(job: Job) -> Read:
     return Read(clean_relation(job, found.integers), found)
 
 
-def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[Batch]:
+def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
     """One file of clean rows for many texts."""
     shown = Together(job.progress, sources)
     at = 0
@@ -186,7 +184,7 @@ def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[Batch]:
                     found.append(clean_text(sources[at], job.wanted, job.options, out, progress))
                 at += 1
         rows = clean_relation(job, all(each.integers for each in found))
-        yield Batch(rows, list(sources[first:at]), found)
+        yield RowBatch(rows, list(sources[first:at]), found)
 
 
 READER = FormatReader(

@@ -1,25 +1,14 @@
-r"""Dumps of MediaWiki (mysqldump): tables ``page``, ``pagelinks``, ``linktarget``, ``redirect``.
-
-    page         id, namespace, title
-    pagelinks    from (a page), and the target: an id of linktarget (since 2024), or its namespace
-                 and title (before)
-    linktarget   id, namespace, title
-    redirect     from (a page), and namespace and title that it leads to
+"""Dumps of MediaWiki (mysqldump): tables ``page``, ``pagelinks``, ``linktarget``, ``redirect``.
 
 A node is a page of the namespaces that are chosen, and no redirect: a link to a redirect is one to
-the page where it leads in the end. It is called by its title with underscores, as in the URL, with
-the namespace in front (``Category:Birds``) if that is not the main one; its title is that with
-blanks. Links to pages that are not there (red ones) are counted, and so are those to redirects that
-lead nowhere, in a circle or to another wiki.
+the page where it leads in the end. It is called by its title with underscores, with the namespace
+in front (``Category:Birds``) if that is not the main one. Links to pages that are not there (red
+ones), and to redirects that lead nowhere, in a circle or to another wiki, are counted.
 
-Files that belong to a named one are found beside it by their names
-(``enwiki-20260101-page.sql.gz``). Any number of tables may be in a file, and of files in a table;
-tables may have a prefix (``wiki_page``). A statement begins a line: dumps write line ends in
-strings as ``\n``. Rows are read by a kernel (``kernels/sql_rows.py``); what is no row ends with its
-statement.
-
-Cost: three nanoseconds a byte, unpacked, and DuckDB's joins; memory for two pieces of 4 MiB.
-https://www.mediawiki.org/wiki/Manual:Database_layout
+Files that belong to a named one are found beside it by their names (``enwiki-page.sql.gz``). Tables
+may have a prefix (``wiki_page``). A statement begins a line; what is no row ends with it. Cost: 3
+ns a byte, unpacked (``kernels/sql_rows.py``), and DuckDB's joins; memory for two pieces of
+4 MiB. https://www.mediawiki.org/wiki/Manual:Database_layout
 """
 
 from __future__ import annotations

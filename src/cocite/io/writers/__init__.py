@@ -22,41 +22,17 @@ from cocite.errors import OutputExists, UsageError
 from cocite.graph.names import Names
 from cocite.io.database import is_address
 from cocite.io.remote import bare, is_url
-from cocite.io.writers.databases import FileTarget, Target, database_target, folder_at
-from cocite.io.writers.graphs import DOT, GEXF, GRAPHML, GraphFile
-from cocite.io.writers.tables import (
-    ARROW,
-    CSV,
-    JSON_LINES,
-    NPY,
-    PARQUET,
-    TSV,
-    ArrayFile,
-    Columns,
-    TableFile,
-    Types,
-)
+from cocite.io.writers.databases import FileTarget as FileTarget
+from cocite.io.writers.databases import Target as Target
+from cocite.io.writers.databases import database_target, folder_at
+from cocite.io.writers.graphs import DOT, GEXF, GRAPHML
+from cocite.io.writers.graphs import GraphFile as GraphFile
+from cocite.io.writers.tables import ARROW, CSV, JSON_LINES, NPY, PARQUET, TSV
+from cocite.io.writers.tables import ArrayFile as ArrayFile
+from cocite.io.writers.tables import Columns as Columns
+from cocite.io.writers.tables import TableFile as TableFile
+from cocite.io.writers.tables import Types as Types
 from cocite.storage import check_file, evict
-
-__all__ = [
-    "ARRAYS",
-    "GRAPHS",
-    "TABLES",
-    "WRITERS",
-    "ArrayFile",
-    "Columns",
-    "FileTarget",
-    "GraphFile",
-    "TableFile",
-    "Target",
-    "Types",
-    "check_output",
-    "kinds_of",
-    "numbers_types",
-    "target_of",
-    "write_numbers",
-    "write_table",
-]
 
 WRITERS: dict[str, TableFile | ArrayFile] = {
     ".parquet": PARQUET,

@@ -1,20 +1,13 @@
 """Where a table goes: a file, here or at a URL, or a table of SQLite, DuckDB or PostgreSQL.
 
-A target is made before any work is done, so that what cannot be written is refused then.
-
-    --to sqlite:///site.db#related      --to duckdb:///site.duckdb#related
-    --to postgres://user@host/db#web.related
-
-All is one transaction: rows come into a new table under a name of its own, which takes the place of
-the old one at the end, so that readers see the old rows or the new ones. What is there is replaced
-(``overwrite``), or rows are added to it (``append``), or it is refused; a view always is. A table
-that is replaced is dropped: its indexes and rights go with it, and a view of it is an error. A new
-table with a column ``node`` has an index of it, except in DuckDB, which scans columns. The same is
-first tried without rows and taken back, which tells of a missing schema or right, or of columns
-that do not fit.
+A target is made, and tried without rows, before any work is done, so that what cannot be written is
+refused then. All is one transaction: rows come into a new table under a name of its own, which
+takes the place of the old one at the end. What is there is replaced (``overwrite``), or rows are
+added to it (``append``), or it is refused; a view always is. A table that is replaced is dropped:
+its indexes and rights go with it, and a view of it is an error. A new table with a column ``node``
+has an index of it, except in DuckDB, which scans columns.
 
 Memory: a batch of rows; 250 MB with DuckDB, and the rows once more on disk, beside its file.
-Cost: some microseconds a row.
 """
 
 from __future__ import annotations
@@ -35,7 +28,15 @@ from numpy.typing import NDArray
 from xxhash import xxh3_64_hexdigest
 
 from cocite.errors import OutputExists, ResourceError, StoreError, UsageError
-from cocite.io.database import Address, address_of, connect, quoted, reported
+from cocite.io.database import (
+    Address,
+    address_of,
+    connect,
+    literal,
+    quoted,
+    quoted_column,
+    reported,
+)
 from cocite.io.remote import Remote, bare
 from cocite.io.writers.tables import ROWS, ArrayFile, Columns, TableFile, Types, rows_of, staged
 from cocite.storage import disk, staged_file, staged_folder
@@ -127,19 +128,15 @@ class TablePlace:
     @property
     def sql(self) -> str:
         """As SQL takes it."""
-        return ".".join(_quoted(part) for part in (self.schema, self.name) if part)
+        return ".".join(quoted_column(part) for part in (self.schema, self.name) if part)
 
     def temporary(self) -> TablePlace:
         """A free name in the same schema."""
         return TablePlace(self.schema, f"cocite_{secrets.token_hex(8)}")
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _titles(types: Types) -> str:
-    return ", ".join(map(_quoted, types))
+    return ", ".join(map(quoted_column, types))
 
 
 class Dialect(ABC):
@@ -179,7 +176,9 @@ class Dialect(ABC):
 
     def create(self, place: TablePlace, types: Types) -> None:
         """Make an empty table."""
-        columns = ", ".join(f"{_quoted(title)} {self.types[kind]}" for title, kind in types.items())
+        columns = ", ".join(
+            f"{quoted_column(title)} {self.types[kind]}" for title, kind in types.items()
+        )
         self.connection.execute(f"CREATE TABLE {place.sql} ({columns})")
 
     def index(self, place: TablePlace, column: str) -> None:  # noqa: B027 - not everywhere
@@ -218,7 +217,7 @@ class _SQLite(Dialect):
             self.connection.execute("ROLLBACK")
 
     def _found(self, schema: str, name: str) -> TablePlace:
-        master = f"{_quoted(schema or 'main')}.sqlite_master"
+        master = f"{quoted_column(schema or 'main')}.sqlite_master"
         row = self.connection.execute(
             f"SELECT type, name FROM {master} WHERE lower(name) = lower(?)", [name]
         ).fetchone()
@@ -232,7 +231,7 @@ class _SQLite(Dialect):
             name += f"_{secrets.token_hex(4)}"
         named = TablePlace(place.schema, name).sql
         self.connection.execute(
-            f"CREATE INDEX {named} ON {_quoted(place.name)} ({_quoted(column)})"
+            f"CREATE INDEX {named} ON {quoted_column(place.name)} ({quoted_column(column)})"
         )
 
     def load(self, place: TablePlace, pieces: Iterable[Columns], types: Types) -> None:
@@ -267,8 +266,8 @@ class _DuckDB(Dialect):
             path = folder / "rows.duckdb"
             with staged(path, pieces, types):
                 pass
-            name, alias = str(path).replace("'", "''"), f"cocite_{secrets.token_hex(8)}"
-            self.connection.execute(f"ATTACH '{name}' AS {alias} (READ_ONLY)")
+            alias = f"cocite_{secrets.token_hex(8)}"
+            self.connection.execute(f"ATTACH {literal(str(path))} AS {alias} (READ_ONLY)")
             self.connection.execute(
                 f"INSERT INTO {place.sql} ({titles}) SELECT {titles} FROM {alias}.{ROWS}"
             )
@@ -306,7 +305,7 @@ class _Postgres(Dialect):
 
     def index(self, place: TablePlace, column: str) -> None:
         """Under a name that the server finds."""
-        self.connection.execute(f"CREATE INDEX ON {place.sql} ({_quoted(column)})")
+        self.connection.execute(f"CREATE INDEX ON {place.sql} ({quoted_column(column)})")
 
     def size(self, place: TablePlace) -> int | None:
         """With its indexes."""
@@ -429,7 +428,7 @@ class DatabaseTarget:
         database.load(new, pieces, types)
         if place.kind:
             execute(f"DROP TABLE {place.sql}")
-        execute(f"ALTER TABLE {new.sql} RENAME TO {_quoted(place.name)}")
+        execute(f"ALTER TABLE {new.sql} RENAME TO {quoted_column(place.name)}")
         if "node" in types:
             database.index(place, "node")
         return database.size(place)

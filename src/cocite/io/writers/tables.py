@@ -1,15 +1,13 @@
 """Tables and arrays as files: Parquet, CSV, TSV, JSON lines, Arrow IPC, and NumPy's ``.npy``.
 
-``.parquet``, ``.csv``, ``.tsv``: rows go through DuckDB a piece at a time, out of core, so a file
-may be larger than memory; they lie once more beside it on disk meanwhile. The other kinds take
-constant memory: ``.jsonl`` has an object a row, ``.arrow`` batches that are not compressed, so that
-they can be mapped. What does not exist is null, and no number is rounded: a float32 is the shortest
-decimal that is read as the same float32.
+``.parquet``, ``.csv``, ``.tsv``: rows go through DuckDB a piece at a time, out of core, and lie
+once more beside the file meanwhile. The others take constant memory: ``.jsonl`` has an object a
+row, ``.arrow`` batches that are not compressed, so that they can be mapped. What does not exist is
+null, and a float32 is the shortest decimal that is read as the same float32.
 
-Names and titles come from others. In the ``safe`` form of CSV and TSV a cell of text that begins
-with one of ``= + - @``, a tab, an end of a line, or the wide forms of the four, has an apostrophe
-before it, so that no spreadsheet takes it for a formula.
-https://owasp.org/www-community/attacks/CSV_Injection, https://arrow.apache.org/docs/format/
+In the ``safe`` form of CSV and TSV a cell of text that begins with one of ``= + - @``, a tab, a
+break of lines, or the wide forms of the four, has an apostrophe before it, so that no spreadsheet
+takes it for a formula. https://owasp.org/www-community/attacks/CSV_Injection
 """
 
 from __future__ import annotations

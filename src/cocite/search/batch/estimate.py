@@ -98,10 +98,11 @@ class Work:
 
     def pieces(self, todo: Iterable[range], first: int = 0) -> Generator[Piece]:
         """Return the hits of some runs of nodes, numbered from ``first`` on, from all threads."""
-        asked, answer = self.asked[first:], self.question.answer
+        asked = self.asked[first:]
 
         def work(run: range) -> Piece:
-            return piece_of(run, lambda place: answer(int(asked[place])), self._stopped)
+            found = self.question.each(asked[run.start : run.stop])
+            return piece_of(run, lambda _: next(found), self._stopped)
 
         with closing(answered(todo, work, self.threads)) as found:
             try:

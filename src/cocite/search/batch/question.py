@@ -1,13 +1,15 @@
-"""What a batch asks of every node, checked once; and its answers, a node at a time.
+"""What a batch asks of every node, checked once; and its answers, in the order of the nodes.
 
 What is said of a node is what ``Index.related`` says of it with the same options, to the bit: its
-list comes from the same :class:`~cocite.search.lister.Lister`. A filter of names is the same for
-all nodes and is made once. The pages of a node's own site are looked up for one site after another,
-as pages of a site have ids next to each other.
+list comes from the same :class:`~cocite.search.lister.Lister`, or, without filters and intervals,
+from the same kernel, called once for 64 nodes. A filter of names is made once for all nodes. The
+pages of a node's own site are looked up for one site after another, as pages of a site have ids
+next to each other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,10 +19,13 @@ from xxhash import xxh3_128_hexdigest
 
 from cocite.options.query import DEFAULT_ORDER, FilterOptions, QueryOptions
 from cocite.search.filters import Filter, pages_of, site_of
+from cocite.search.intervals import NO_BETS
 from cocite.search.lister import Query
 from cocite.search.searcher import Searcher, Searching
 
 Ids = NDArray[np.uint32]
+_AT_ONCE = 64
+"""Nodes that one kernel answers."""
 
 
 class BatchHits(NamedTuple):
@@ -99,6 +104,22 @@ class Question:
         if self._query.options.exclude_same_site:
             for node in nodes.tolist():
                 site_of(self.index.nodes.stored.name(node))
+
+    def each(self, nodes: Ids) -> Iterator[BatchHits]:
+        """Return the hits of some nodes, one after another; plain lists come from one kernel."""
+        query = self._query
+        plain = not self._levels and not self.refined and self._filter.empty
+        plain = plain and query.options.order == DEFAULT_ORDER and self.index.nodes.sides is None
+        plain = plain and not query.options.exclude_same_site
+        while plain and nodes.size:
+            found = self.index.scorer.single_pass_of_many(
+                nodes[:_AT_ONCE], query.candidates, self._filter.floor, NO_BETS, self._settings
+            )
+            if found is None:
+                break
+            yield from (BatchHits(hits.ids[: self.k], hits.rows[: self.k, :2]) for hits in found)
+            nodes = nodes[_AT_ONCE:]
+        yield from map(self.answer, nodes.tolist())
 
     def answer(self, node: int) -> BatchHits:
         """Return the hits of a node."""

@@ -1,24 +1,14 @@
 """The links layout: the links by both ends, for measures that are computed when they are asked.
 
-    in_offsets       uint64[nodes + 1]    where each node's in-neighbors begin
-    in_neighbors    uint32[edges]        the in-neighbors, ascending within a node
-    in_weights       float32[edges]       beside them, if the measure goes by weights
-    out_offsets, out_neighbors, out_weights    the same for out-neighbors
-    norms            float64[nodes, 2]    of common neighbors only, see below
-    any_offsets, any_neighbors, any_weights    in their place for the direction any: a node's
-                                          row is all who link to it or are linked from it
-    degrees          float64[nodes]       of ppr-symmetric only: how many those are, or their weight
+Files: ``in_`` and ``out_`` offsets, neighbors and weights, these if the measure goes by them; for
+the direction any instead all who link to a node or are linked from it. For common neighbors
+``norms``, the sums of w(x) and of w(x)**2 over each node's neighbors x, with w(x) = log(nodes /
+degree of x the other way); for ppr-symmetric ``degrees``. So an index answers without its graph.
 
-So an index answers without its graph. Making it is a copy of the in-links and a transposition,
-in memory or through a scratch file (``graph/links.py``), both written as streams.
-
-``norms`` are the sums of w(x) and of w(x)**2 over each node's neighbors x (in-neighbors, if the
-measure looks at in-links), with w(x) = log(nodes / degree of x the other way): what the scores of
-``measures/cocitation.py`` are divided by.
-
-Size: 16 bytes a node and 8 a link (16 with weights), and 16 a node for norms; taken either way 8
-bytes a node and 8 a link, and 8 a node for degrees. Time: some passes over the links, one of them
-with a random write a link.
+Making it is a copy of the in-links and a transposition, in memory or through a scratch file
+(``graph/links.py``), both written as streams. Size: 16 bytes a node and 8 a link (16 with weights),
+and 16 a node for norms; taken either way 8 bytes a node and 8 a link, and 8 a node for degrees.
+Time: some passes over the links, one of them with a random write a link.
 """
 
 from __future__ import annotations
@@ -34,11 +24,11 @@ from numpy.typing import NDArray
 from cocite.deadline import clock
 from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.links import links_of, opposite
-from cocite.index.layouts.batch_maker import WholeBuilder
+from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder, pieces_of
 from cocite.index.layouts.links.common import DEGREES, NORMS, LinksFormat, has_degrees, has_norms
 from cocite.index.layouts.links.norms import link_degrees, link_norms
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
-from cocite.storage import ArrayWriter, Entry, evict
+from cocite.storage import Entry
 
 _PIECE = 8 << 20
 """Bytes that are read and written at a time."""
@@ -70,59 +60,45 @@ class LinksBuilder(LinksFormat, WholeBuilder):
                 nodes * (number * total + done) // (stages * total), nodes
             )
 
+        files = ArrayFiles(directory, self.plan.prefix)
         if way == "any":
-            files = self._copy(directory, "any", self.links, stage(0))
+            _copy(files, "any", self.links, stage(0))
             if has_degrees(self.plan):
-                path = directory / (self.plan.prefix + DEGREES)
-                files |= _stream(path, np.float64, link_degrees(self.links))
+                files.stream(DEGREES, np.float64, link_degrees(self.links))
             progress(nodes, nodes)
-            return files
+            return files.entries
         ins = links_of(self.graph, "in", weighted=self.plan.weighted)
-        files = self._copy(directory, "in", ins, stage(0))
+        _copy(files, "in", ins, stage(0))
         outs = self.links if self.plan.direction == "out" else self._turned(stage(1))
-        files |= self._copy(directory, "out", outs, stage(2))
+        _copy(files, "out", outs, stage(2))
         if has_norms(self.plan):
             ways = {"in": ins, "out": outs}
             looks_at = self.plan.measure.looks_at(self.plan.direction)
             pieces = link_norms(ways[looks_at], ways[opposite(looks_at)], stage(3))
-            files |= _stream(directory / (self.plan.prefix + NORMS), np.float64, pieces, (2,))
+            files.stream(NORMS, np.float64, pieces, (2,))
         progress(nodes, nodes)
-        return files
+        return files.entries
 
     def _turned(self, progress: Progress) -> Links:
         return links_of(self.graph, "out", self.means.memory, progress, weighted=self.plan.weighted)
 
-    def _copy(
-        self, directory: Path, way: str, links: Links, progress: Progress
-    ) -> dict[str, Entry]:
-        arrays: dict[str, NDArray[Any]] = {"offsets": links.offsets, "neighbours": links.neighbors}
-        if links.weights is not None:
-            arrays["weights"] = links.weights
-        total, done = sum(array.nbytes for array in arrays.values()), 0
-        files: dict[str, Entry] = {}
 
-        def pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
-            nonlocal done
-            step = _PIECE // array.itemsize
-            for low in range(0, array.size, step):
-                yield array[low : low + step]
-                evict(array)
-                done += array[low : low + step].nbytes
-                progress(done, total)
+def _copy(files: ArrayFiles, way: str, links: Links, progress: Progress) -> None:
+    """Write links, piece by piece."""
+    arrays: dict[str, NDArray[Any]] = {"offsets": links.offsets, "neighbours": links.neighbors}
+    if links.weights is not None:
+        arrays["weights"] = links.weights
+    total, done = sum(array.nbytes for array in arrays.values()), 0
 
-        for name, array in arrays.items():
-            path = directory / f"{self.plan.prefix}{way}_{name}"
-            files |= _stream(path, array.dtype, pieces(array))
-        return files
+    def reported(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+        nonlocal done
+        for piece in pieces_of(array, _PIECE):
+            yield piece
+            done += piece.nbytes
+            progress(done, total)
 
-
-def _stream(
-    path: Path, dtype: Any, pieces: Iterator[NDArray[Any]], tail: tuple[int, ...] = ()
-) -> dict[str, Entry]:
-    with ArrayWriter(path, dtype, tail) as writer:
-        for piece in pieces:
-            writer.write(piece)
-    return {path.name: writer.finished}
+    for name, array in arrays.items():
+        files.stream(f"{way}_{name}", array.dtype, reported(array))
 
 
 def _pilot(links: Links, norms: bool) -> float:

@@ -1,22 +1,13 @@
-"""Asking for companions: the vicinity of a node, and HITS on the links in it.
+"""Asking links: common neighbors (cocitation, coupling) and companions, both exact.
 
-Both questions take the whole vector of authorities, so they agree to the bit; a reader keeps the
-last one. Sums go in the order of the links.
-
-Cost: see ``measures/companion.py``; 40 bytes for each link of the vicinity.
-Source: Dean, Henzinger 1999, 3.1.
-
-The links layout: which files there are; ``index/layouts/links/build.py`` says what is in them.
-
-Asking for common neighbors: cocitation and coupling, exact.
-
-A pair merges two rows of neighbors; related nodes are a row of the sparse product of the links
-with their transpose, the neighbors taken in ascending order by both, so that both find the same
-sum to the bit (``kernels/neighbors.py``).
+A pair merges two rows of neighbors; related nodes are a row of the sparse product of the links with
+their transpose, the neighbors taken in ascending order by both, so that both find the same sum to
+the bit (``kernels/neighbors.py``). Companions are the authorities of HITS on the links in the
+vicinity of a node; both questions take the whole vector of them, and a reader keeps the last one.
 
 Cost: related nodes one addition for each link of each neighbor, 1 to 3 ns each; a pair reads two
-rows.
-Source: Small 1973; Kessler 1963 (``measures/cocitation.py``).
+rows. Companions: see ``measures/companion.py``; 40 bytes for each link of the vicinity.
+Source: Small 1973; Kessler 1963 (``measures/cocitation.py``); Dean, Henzinger 1999, 3.1.
 """
 
 from __future__ import annotations
@@ -122,18 +113,10 @@ class CommonReader(Reader):
         power, form = _chosen(settings)
         if first == second and settings[FORM] != "count":
             return Estimate(float(GRAINS), 0.0)
-        grains = float(
-            neighbors.pair(
-                self._rows.offsets,
-                self._rows.neighbors,
-                self._columns.offsets,
-                self._norms(power),
-                np.int64(first),
-                np.int64(second),
-                power,
-                form,
-            )
-        )
+        rows, members = self._rows, self._columns.offsets
+        pair = np.int64(first), np.int64(second)
+        links = rows.offsets, rows.neighbors, members, self._norms(power)
+        grains = float(neighbors.pair(*links, *pair, power, form))
         if grains == neighbors.DAMAGED:
             raise self.part.damaged_file(f"{self._way}_neighbours")
         return Estimate(grains, 0.0)
@@ -154,37 +137,17 @@ class CommonReader(Reader):
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Add up the common neighbors with everybody, divide, settle."""
-        from cocite.kernels import neighbors, totals
+        from cocite.kernels import neighbors
 
         power, form = _chosen(settings)
         rows, columns, me = self._rows, self._columns, np.int64(node)
-        values, used = scratch.sums.view(np.float64), scratch.used
-        count = int(
-            neighbors.gather(
-                rows.offsets,
-                rows.neighbors,
-                columns.offsets,
-                columns.neighbors,
-                me,
-                power,
-                values,
-                used,
-            )
-        )
+        values, used = scratch.scores, scratch.used
+        links = rows.offsets, rows.neighbors, columns.offsets, columns.neighbors
+        count = int(neighbors.gather(*links, me, power, values, used))
         if count == neighbors.DAMAGED:
             raise self.part.damaged_file(f"{self._way}_neighbours")
         neighbors.normalize(values, used, count, me, rows.offsets, self._norms(power), power, form)
-        scratch.have = int(
-            totals.settle_exact(
-                values,
-                used,
-                count,
-                self.part.weight,
-                scratch.totals,
-                scratch.touched,
-                scratch.have,
-            )
-        )
+        self.settle_exact(scratch, count)
 
 
 def _chosen(settings: PartSettings) -> tuple[int, int]:
@@ -234,23 +197,10 @@ class CompanionReader(Reader):
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """The authorities of all others around ``node``."""
-        from cocite.kernels import totals
-
         found = self._around(node, settings)
-        values = scratch.sums.view(np.float64)
-        values[found.nodes, 0] = np.where(found.nodes == node, 0.0, found.grains)
+        scratch.scores[found.nodes, 0] = np.where(found.nodes == node, 0.0, found.grains)
         scratch.used[: found.nodes.size] = found.nodes
-        scratch.have = int(
-            totals.settle_exact(
-                values,
-                scratch.used,
-                found.nodes.size,
-                self.part.weight,
-                scratch.totals,
-                scratch.touched,
-                scratch.have,
-            )
-        )
+        self.settle_exact(scratch, found.nodes.size)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """The hubs that link to ``second``, each by how much of a hub it is."""

@@ -1,19 +1,12 @@
 """Asking by a forward push from the node, for a pair as for all: personalized PageRank.
 
 The push is a function of the node and the settings alone, so both questions find the same scores to
-the bit. It goes in slices, so that interruptions and deadlines are heeded.
+the bit. It goes in slices, so that interruptions and deadlines are heeded. That of ppr-symmetric
+ends when it has read enough, degrees divided out; its intervals are those of the push before, which
+each thread keeps (12 bytes a node that it reached), or take a push.
 
 Cost: what is near the node, about 3 ns a link read; see ``kernels/push.py``.
 Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
-
-Asking for ppr-symmetric: a push that ends when it has read enough, degrees divided out.
-
-The push is a function of the node and the settings alone, so a pair and a list find the same scores
-to the bit. It goes in slices, so that an interruption is heard.
-
-Cost: see ``measures/ppr.py``. Intervals are those of the push before, which each thread
-keeps: 12 bytes a node that it reached. Without such a one they take a push.
-Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``, ``kernels/push.py``).
 """
 
 from __future__ import annotations
@@ -63,11 +56,9 @@ class Pushed(Reader):
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The share of ``second`` in a walk from ``first``."""
         with borrowed(self.part.nodes) as scratch:
-            values = scratch.sums.view(np.float64)
-            count, _ = self._push(first, settings, values, scratch)
-            grains = float(values[second, 0])
-            values[scratch.used[:count]] = 0.0
-            scratch.wear += count
+            count, _ = self._push(first, settings, scratch)
+            grains = float(scratch.scores[second, 0])
+            _clear(scratch, scratch.used[:count])
         return Estimate(grains, 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
@@ -83,13 +74,11 @@ class Pushed(Reader):
         before, times = np.unique(before, return_counts=True)  # either way: linked both ways, twice
         degrees = self._links.offsets[before + np.int64(1)] - self._links.offsets[before]
         with borrowed(self.part.nodes) as scratch:
-            values = scratch.sums.view(np.float64)
-            state = self._pushed(first, settings, values, scratch)
-            worths = times * values[before, 0] / degrees
-            count, _ = self._finished(values, scratch, state, settings)
-            score = float(values[second, 0]) / GRAINS
-            values[scratch.used[:count]] = 0.0
-            scratch.wear += count
+            state = self._pushed(first, settings, scratch)
+            worths = times * scratch.scores[before, 0] / degrees
+            count, _ = self._finished(scratch, state, settings)
+            score = float(scratch.scores[second, 0]) / GRAINS
+            _clear(scratch, scratch.used[:count])
 
         def path(node: int) -> Paths:
             return [first] * (node == first), [second, node]
@@ -98,48 +87,28 @@ class Pushed(Reader):
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Push from ``node``, settle all shares but its own."""
-        from cocite.kernels import totals
+        count, _ = self._push(node, settings, scratch)
+        scratch.scores[node, 0] = 0.0
+        self.settle_exact(scratch, count)
 
-        values = scratch.sums.view(np.float64)
-        count, _ = self._push(node, settings, values, scratch)
-        values[node, 0] = 0.0
-        scratch.have = int(
-            totals.settle_exact(
-                values,
-                scratch.used,
-                count,
-                self.part.weight,
-                scratch.totals,
-                scratch.touched,
-                scratch.have,
-            )
-        )
-
-    def _push(
-        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
-    ) -> tuple[int, float]:
-        """Leave shares in grains in ``values[:, 0]``, of the nodes ``scratch.used[:count]``.
+    def _push(self, node: int, settings: PartSettings, scratch: QueryScratch) -> tuple[int, float]:
+        """Leave shares in ``scratch.scores[:, 0]``, of the nodes ``scratch.used[:count]``.
 
         Returns (count, bound of the error).
         """
-        state = self._pushed(node, settings, values, scratch)
-        return self._finished(values, scratch, state, settings)
+        return self._finished(scratch, self._pushed(node, settings, scratch), settings)
 
     @abstractmethod
     def _pushed(
-        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
+        self, node: int, settings: PartSettings, scratch: QueryScratch
     ) -> NDArray[np.float64]:
-        """Push from ``node`` as far as the settings say: estimates in ``values[:, 0]``, residuals
-        beside them. Returns the state of ``kernels/push.py``.
+        """Push from ``node`` as far as the settings say: estimates in ``scratch.scores[:, 0]``,
+        residuals beside them. Returns the state of ``kernels/push.py``.
         """
 
     @abstractmethod
     def _finished(
-        self,
-        values: NDArray[np.float64],
-        scratch: QueryScratch,
-        state: NDArray[np.float64],
-        settings: PartSettings,
+        self, scratch: QueryScratch, state: NDArray[np.float64], settings: PartSettings
     ) -> tuple[int, float]:
         """Turn estimates into grains; returns (count, bound of the error)."""
 
@@ -149,21 +118,19 @@ class Pushed(Reader):
         damping: float,
         tolerance: float,
         max_edges: int | None,
-        values: NDArray[np.float64],
         scratch: QueryScratch,
     ) -> NDArray[np.float64]:
         """Push until the error is within the tolerance, or about ``max_edges`` links are read."""
         from cocite.kernels import push
 
-        links, used, state = self._links, scratch.used, np.zeros(push.STATE)
-        push.start(np.int64(node), damping, tolerance, values, used, state)
+        state = np.zeros(push.STATE)
+        links, found = self._links, (scratch.scores, scratch.used, state)
+        push.start(np.int64(node), damping, tolerance, *found)
         result, read = push.MORE, 0
         while result == push.MORE and (max_edges is None or read < max_edges):
             check()
             most = _SLICE if max_edges is None else min(_SLICE, max_edges - read)
-            result = push.push(
-                links.offsets, links.neighbors, self._weights, most, values, used, state
-            )
+            result = push.push(links.offsets, links.neighbors, self._weights, most, *found)
             read += most
         self._check(result)
         return state
@@ -176,16 +143,20 @@ class Pushed(Reader):
             raise self.part.damaged_file(f"{self._way}_neighbours")
 
 
+def _clear(scratch: QueryScratch, used: NDArray[np.uint32]) -> None:
+    """Make what a push has filled 0 again."""
+    scratch.scores[used] = 0.0
+    scratch.wear += used.size
+
+
 class PushReader(Pushed):
     """The layout ``links`` for ``ppr``."""
 
     def error(self, node: int, settings: PartSettings) -> float:
         """How far any score of ``node`` may be below the truth: what the push left over."""
         with borrowed(self.part.nodes) as scratch:
-            values = scratch.sums.view(np.float64)
-            count, bound = self._push(node, settings, values, scratch)
-            values[scratch.used[:count]] = 0.0
-            scratch.wear += count
+            count, bound = self._push(node, settings, scratch)
+            _clear(scratch, scratch.used[:count])
         return bound
 
     def certified(
@@ -197,23 +168,18 @@ class PushReader(Pushed):
         return slack
 
     def _pushed(
-        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
+        self, node: int, settings: PartSettings, scratch: QueryScratch
     ) -> NDArray[np.float64]:
         """Push until the error is within the tolerance."""
-        tolerance = settings[TOLERANCE]
-        return self._begun(node, settings[DAMPING], tolerance, None, values, scratch)
+        return self._begun(node, settings[DAMPING], settings[TOLERANCE], None, scratch)
 
     def _finished(
-        self,
-        values: NDArray[np.float64],
-        scratch: QueryScratch,
-        state: NDArray[np.float64],
-        settings: PartSettings,
+        self, scratch: QueryScratch, state: NDArray[np.float64], settings: PartSettings
     ) -> tuple[int, float]:
         """Turn estimates into grains; returns (count, bound of the error)."""
         from cocite.kernels import push
 
-        bound = float(push.finish(values, scratch.used, state))
+        bound = float(push.finish(scratch.scores, scratch.used, state))
         return int(state[push.REACHED]), bound
 
 
@@ -260,58 +226,48 @@ class ProximityReader(Pushed):
         if self._degrees[node] == 0:
             return slack
         with borrowed(self.part.nodes) as scratch:
-            values = scratch.sums.view(np.float64)
-            latest = self._latest
+            values, latest = scratch.scores, self._latest
             if latest.asked == (node, *_chosen(settings)):
                 used, bound = latest.used, latest.bound
                 values[used, 0] = latest.grains
             else:
-                count, bound = self._push(node, settings, values, scratch)
+                count, bound = self._push(node, settings, scratch)
                 used = scratch.used[:count]
             slack[:, 1] = np.minimum(
                 bound * np.sqrt(self._degrees[others]), 1 - values[others, 0] / GRAINS
             )
-            values[used] = 0.0
-            scratch.wear += used.size
+            _clear(scratch, used)
         slack[others == node] = 0.0
         return slack
 
-    def _push(
-        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
-    ) -> tuple[int, float]:
-        count, bound = super()._push(node, settings, values, scratch)
+    def _push(self, node: int, settings: PartSettings, scratch: QueryScratch) -> tuple[int, float]:
+        count, bound = super()._push(node, settings, scratch)
         latest = self._latest
         latest.asked = ()  # until it is whole
         latest.used = scratch.used[:count].copy()
-        latest.grains, latest.bound = values[latest.used, 0], bound
+        latest.grains, latest.bound = scratch.scores[latest.used, 0], bound
         latest.asked = (node, *_chosen(settings))
         return count, bound
 
     def _pushed(
-        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
+        self, node: int, settings: PartSettings, scratch: QueryScratch
     ) -> NDArray[np.float64]:
         """Push until enough was read, then on until enough was reached."""
         from cocite.kernels import push
 
-        links, used = self._links, scratch.used
-        state = self._begun(node, settings[FARTHER], _EXACT, settings[MAX_EDGES], values, scratch)
-        reach = np.int64(settings[MIN_RESULTS])
-        self._check(
-            push.spread(links.offsets, links.neighbors, self._weights, reach, values, used, state)
-        )
+        links, reach = self._links, np.int64(settings[MIN_RESULTS])
+        state = self._begun(node, settings[FARTHER], _EXACT, settings[MAX_EDGES], scratch)
+        found = scratch.scores, scratch.used, state
+        self._check(push.spread(links.offsets, links.neighbors, self._weights, reach, *found))
         return state
 
     def _finished(
-        self,
-        values: NDArray[np.float64],
-        scratch: QueryScratch,
-        state: NDArray[np.float64],
-        settings: PartSettings,
+        self, scratch: QueryScratch, state: NDArray[np.float64], settings: PartSettings
     ) -> tuple[int, float]:
         """Turn estimates into grains; returns (count, the bound of the error over sqrt(d))."""
         from cocite.kernels import push
 
-        used, count = scratch.used, int(state[push.REACHED])
+        values, used, count = scratch.scores, scratch.used, int(state[push.REACHED])
         if self._degrees[used[0]] == 0:  # linked with nothing
             values[used[:count]] = 0.0
             return count, 0.0

@@ -37,7 +37,7 @@ from cocite.index.layouts.minhash.format import (
 )
 from cocite.measures import LENGTH, SEED, PartSettings
 from cocite.measures.xjaccard import BITS
-from cocite.resources import Resources, format_size, own_memory
+from cocite.resources import Resources, format_size
 from cocite.storage import Scratch, evict
 
 _LEAST_SCAN = 4 << 20
@@ -62,12 +62,7 @@ class RingPlan(MemoryPlan):
         return self.winners > 0
 
     def __str__(self) -> str:
-        text = f"{format_size(self.memory + own_memory())} of memory on {self.threads} thread"
-        text += "s" * (self.threads > 1)
-        if self.threads < self.wanted:
-            text += f" (of {self.wanted}: the memory given holds no more)"
-        text += f", {LANES} samples at once"
-        plan = self.plan
+        text, plan = f"{self.head}, {LANES} samples at once", self.plan
         if plan is not None and self.on_disk:
             text += f", {format_size(plan.scratch + self.winners)} of scratch on disk"
             if plan.way is not Way.MEMORY:

@@ -54,29 +54,22 @@ class MinhashFormat(SampledFormat):
         """Groups hold their winners; bits of hashes do not."""
         return not settings[BITS]
 
-    def place(
-        self, nodes: int, members: Sequence[int], settings: PartSettings
-    ) -> tuple[NDArray[np.uint64], int]:
-        """Return uint64[samples, 4]: where cells and groups begin, p, and the length; of planes
-        uint64[samples, 3]: where they begin, the length, and the bits.
+    def words(self, nodes: int, members: int, settings: PartSettings) -> int:
+        """Of groups, or of planes, which have no members."""
+        length, bits = settings[LENGTH], settings[BITS]
+        return plane_words(nodes, length, bits) if bits else minhash_words(nodes, length, members)
+
+    def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
+        """Where cells and groups begin, p, and the length; of planes where they begin, the length,
+        and the bits.
         """
-        base, length, bits = 0, settings[LENGTH], settings[BITS]
-        blobs = np.empty((len(members), 3 if bits else 4), np.uint64)
-        for sample, count in enumerate(members):
-            if bits:
-                blobs[sample] = base, length, bits
-                base += plane_words(nodes, length, bits)
-            else:
-                blobs[sample] = base, base + nodes * length, count, length
-                base += minhash_words(nodes, length, count)
-        return blobs, base
+        length, bits = settings[LENGTH], settings[BITS]
+        return (base, length, bits) if bits else (base, base + nodes * length, members, length)
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Return the words of a sample in which all groups are pairs, or of any with bits."""
-        length, bits = settings[LENGTH], settings[BITS]
-        if bits:
-            return plane_words(nodes, length, bits)
-        return minhash_words(nodes, length, length * (nodes // 2 * 4 + nodes % 2))
+        length = settings[LENGTH]
+        return self.words(nodes, length * (nodes // 2 * 4 + nodes % 2), settings)
 
 
 def ring_planes(

@@ -28,7 +28,7 @@ from cocite.engine.scan import LANES, Fold, ring_orders
 from cocite.graph.partitions import BlockedLinks, GraphBlock
 from cocite.index.layouts.batch_maker import Blob, FileWords, PartitionMaker, PartitionWork
 from cocite.index.layouts.contract import PartPlan
-from cocite.index.layouts.memory_plan import MemoryPlan, check_partitions, too_little
+from cocite.index.layouts.memory_plan import MemoryPlan, fit_partitions
 from cocite.index.layouts.minhash.format import (
     BLOCK,
     check_words,
@@ -320,19 +320,11 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
 
 
 def fit_ring_blocks(links: BlockedLinks, part: PartPlan, means: Resources) -> MemoryPlan:
-    """How the blocks fit the memory that each of them may take: as many samples at a time as that
-    has room for. Raises :class:`ResourceError` if it has none for one.
-    """
-    check_partitions(links, part)
-    graph, offsets, length = links.whole, links.offsets, part.settings[LENGTH]
-    need = 0
-    for count in range(LANES, 0, -1):
-        need = max(
-            block_scan_bytes(last - first, int(offsets[last] - offsets[first]), graph.nodes)
-            + (4 * count + _LAID_OUT * _AHEAD) * length * (last - first)
-            for first, last in pairwise(graph.cuts)
-        )
-        if need <= means.memory:
-            return MemoryPlan(need, 1, tuple(graph.cuts[1:-1]), together=count, apart=graph.blocks)
-    what = f"in {graph.blocks} blocks"
-    raise too_little(part.layout, links.nodes, need, means.memory, what)
+    """How the blocks fit the memory that each of them may take (:func:`fit_partitions`)."""
+    length = part.settings[LENGTH]
+
+    def need(samples: int, nodes: int, edges: int) -> int:
+        rings = (4 * samples + _LAID_OUT * _AHEAD) * length * nodes
+        return block_scan_bytes(nodes, edges, links.nodes) + rings
+
+    return fit_partitions(links, part, means, LANES, need)

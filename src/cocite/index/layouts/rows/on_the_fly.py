@@ -1,37 +1,23 @@
-"""Asking lists of nearest pages that nobody stored: those that a question needs are made for it.
+"""Asking rows with a draft: what a question needs of them, and nobody stored, is made for it.
 
-The list of the node is made; then those of everybody who may have any of its pages in a list. Who
-that is follows from nearness, which is symmetric to the bit: x is in the list of v if near(x, v) is
-among the best of v. Of a draft (``index/layouts/on_the_fly.py``) the lists of the index without it
-say how near that has to be. Scores are those of an index of all lists, to the bit.
-
-    near(u, v) = shared / (whole(u) + whole(v) - shared) is a quotient of sums of worths. If no
-    worth changes by more than a share r of itself, near changes by (1 + r) / (1 - r) at most.
+Lists of nearest pages: that of the node is made, then those of everybody who may have any of its
+pages in a list. Who that is follows from nearness, which is symmetric to the bit, and from the
+lists of the index without the draft. near(u, v) is a quotient of sums of worths: if no worth
+changes by more than a share r of itself, near changes by (1 + r) / (1 - r) at most.
 
     changed     the draft, what is linked with it, and all neighbors of pages whose worth changes
                 by more than r = 1 %, as their number of members does
     floor(v)    the nearness of the last page of v's list as it was, less what near may change by
 
-Pages of v's list that are not changed are as near as the floor still. If those are all, or those
-that are changed are, too, then what is less near than the floor is not in the list, whatever else
-is. So lists are made of v where a page of the node's list is as near to v as the floor, where v is
-changed, or has a changed page in its list that is not near enough any more.
+Pages of v's list that are not changed are as near as the floor still; if those are all, what is
+less near is not in the list. So lists are made of v where a page of the node's list is as near to v
+as the floor, where v is changed, or has a changed page in its list that is not near enough any
+more. Scores are those of an index of all lists, to the bit. Cost: the nearness of everybody to some
+hundred pages and some hundred lists, 20 microseconds each (cnr-2000); and once for all drafts of an
+open index a pass over its lists and links. Source: ``measures/snn.py``.
 
-Cost: the nearness of everybody to some hundred pages and some hundred lists, 20 microseconds each
-(cnr-2000); and once for all drafts of an open index a pass over its lists and links.
-Source: ``measures/snn.py``.
-
-Asking features that nobody stored: the part is made when it is first needed.
-
-One page more changes the PageRank of all, and with it what every page hands on. So the whole part
-is made from the links as they are, by its builder, in a folder of temporary files that go with the
-reader; answers are those of an index to the bit.
-
-Cost: that of a build (``index/layouts/rows/pagesim.py``), once.
-
-Asking words with a draft: it has links and no text, so its row is empty and all others stay.
-
-Exact: in an index of the graph with the page, and the same texts, words weigh the same.
+Features: one page more changes the PageRank of all, so the whole part is made by its builder, once,
+in temporary files; at the cost of a build. Words: a draft has no text, so its row is empty.
 """
 
 from __future__ import annotations
@@ -130,27 +116,15 @@ class OnTheFlyNeighborReader(Reader):
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Make the lists of all that may share any page with that of the node; compare."""
-        from cocite.kernels import totals
-
         listed, _ = self._lists(np.array([node], np.uint32)).of(node)
         others = self._reaching(listed, self._floors)
         others = np.setdiff1d(np.union1d(others, listed), [node]).astype(np.uint32)
-        values, used = scratch.sums.view(np.float64), scratch.used
+        values, used = scratch.scores, scratch.used
         for begin in range(0, others.size, size := max(1, _MOST_ENTRIES // (self._k + 1))):
             piece = others[begin : begin + size]
             values[piece, 0] = self._scores(node, piece, settings)
         used[: others.size] = others
-        scratch.have = int(
-            totals.settle_exact(
-                values,
-                used,
-                others.size,
-                self.part.weight,
-                scratch.totals,
-                scratch.touched,
-                scratch.have,
-            )
-        )
+        self.settle_exact(scratch, others.size)
 
     def _scores(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
         """float64[h]: the scores of a node with others, none of them itself, in grains."""
@@ -371,20 +345,21 @@ class OnTheFlyPageSimReader(FeatureReader):
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)
-        super().__init__(_OnTheFlyRows(part))
+        super().__init__(_PartInMemory(part, _mapped_arrays(part)))
 
 
-class _OnTheFlyRows(StoredPart):
-    """A part whose arrays were made just now."""
+class _PartInMemory(StoredPart):
+    """A part some of whose arrays were ``made`` just now; the others are those that were built."""
 
-    def __init__(self, part: DraftPart) -> None:
+    def __init__(self, part: DraftPart, made: dict[str, NDArray[Any]]) -> None:
         names = list(StoredPart.__dataclass_fields__)
         super().__init__(**{name: getattr(part, name) for name in names})
-        self.__dict__["made"] = _mapped_arrays(part)
+        self.__dict__["made"], self.__dict__["built"] = made, part.built
 
     def array(self, name: str) -> NDArray[Any]:
         """The array ``name``."""
-        found: NDArray[Any] = self.__dict__["made"][name]
+        made: dict[str, NDArray[Any]] = self.__dict__["made"]
+        found: NDArray[Any] = made[name] if name in made else self.__dict__["built"].array(name)
         return found
 
 
@@ -421,8 +396,8 @@ def _mapped_arrays(part: DraftPart) -> dict[str, NDArray[np.generic]]:
 class OnTheFlyWordsReader(WordsReader):
     """In the place of the layout ``text``."""
 
-    def array(self, name: str) -> NDArray[Any]:
-        """That of the part as it was built, with a row more."""
-        assert isinstance(self.part, DraftPart)
-        found = self.part.built.array(name)
-        return np.append(found, found[-1:]) if name == "texts.offsets" else found
+    def __init__(self, part: StoredPart) -> None:
+        assert isinstance(part, DraftPart)
+        offsets = part.built.array("texts.offsets")
+        made = {"texts.offsets": np.append(offsets, offsets[-1:])}  # a row more
+        super().__init__(_PartInMemory(part, made))

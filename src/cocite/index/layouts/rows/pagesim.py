@@ -1,28 +1,19 @@
 """The features layout: what every page holds of which page's score, and who holds each one's.
 
-    holders.offsets, .nodes, .values      of every page, who holds some of its score, and how much
-    features.offsets, .nodes, .values     of every page, whose scores it holds: the same, turned
-    cut                                   of every page, how much its features may have lost
-    own                                   the sum of its features, if scores are normalized
-
-Rows of holders are made source by source (``kernels/features.py``) and written as they come; rows
-of features are their transpose. What is cut is booked, not followed: with b[j, w] what each
-neighbor of w was not given, which it might have passed on for j more hops, and a[r] = 0,
+Files: rows ``holders`` (of every page, who holds some of its score) and ``features``, their
+transpose; ``cut`` (how much the features of a page may have lost) and, of normalized scores,
+``own`` (their sum). Holders are made source by source (``kernels/features.py``). What is cut is
+booked, not followed: with b[j, w] what each neighbor of w was not given, which it might have passed
+on for j more hops, and a[r] = 0, ``cut`` is the sum over j, rounded up, of
 
     a[j][v] = sum over w that link to v of  b[j, w] + a[j + 1][w] * decay / degree(w)
 
-is what might have come to v with j hops left, by walks; ``cut`` is the sum of a over j, rounded up.
-Of long paths the last row holds what had ``_ROWS`` - 1 hops left or more. It is passed on until
-little remains on its way; that is added to every page, as a path comes to it once at most.
+Of long paths the last row holds what had ``_ROWS`` - 1 hops left or more; it is passed on until
+little remains, and that is added to every page, as a path comes to it once at most.
 
-Values are float32, off by 2**-24 of themselves: less than the threshold leaves open, and two thirds
-of the size of float64.
-
-Size: 16 bytes an entry and 20 a node. Entries: at most (1 + decay + ... + decay**r) / threshold a
-node on average, as every path carries the threshold and all of them what there is.
-Memory: the links twice, 40 bytes a node, and (36 + 8 r) a node and thread, r being the rows: eight
-at most, none without a threshold; and 28 for each hop of a radius above eight. With less there is
-one thread, links lie in scratch files, and pages are given back as they were read.
+Size: 16 bytes an entry, at most (1 + decay + ... + decay**r) / threshold a node on average, and 20
+a node. Memory: the links twice, 40 bytes a node, and (36 + 8 r) a node and thread, r being the
+rows; with less there is one thread, and links lie in scratch files.
 Source: Lin, King, Lyu, *PageSim*, 4.2, 5.1 and 5.2.
 """
 
@@ -30,13 +21,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from cocite.cluster import in_order
 from cocite.deadline import clock
@@ -46,7 +36,7 @@ from cocite.errors import ResourceError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of, opposite, transpose
-from cocite.index.layouts.batch_maker import WholeBuilder
+from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.reader import OWN, FeaturesFormat
@@ -62,7 +52,7 @@ from cocite.measures.pagesim import (
 )
 from cocite.ranking.hits import power_scores
 from cocite.resources import Resources, format_least, short_of
-from cocite.storage import ArrayWriter, Entry, evict, map_array
+from cocite.storage import Entry, evict
 
 _NODE = 40
 """Bytes a node beside the links and the workers."""
@@ -76,8 +66,6 @@ _PASSES, _LITTLE = 64, 1e-6
 """How often that is passed on, or until so much of what was lost by a page on average remains."""
 _SPARE = 1 << 16
 """Entries that rows may have together before one that might be the longest."""
-_PIECE = 1 << 22
-"""Entries written at a time."""
 _TURN_SECONDS = 3e-8
 """To turn an entry round and write it twice."""
 _ROUNDING = 1 + 1e-6
@@ -270,23 +258,21 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Holders as they come; then features, their transpose, what was cut, and their sums."""
-        files = _Files(directory, self.plan.prefix)
+        files = ArrayFiles(directory, self.plan.prefix)
         nodes = self.nodes
         held, cut = self._write_holders(files, progress)
         files.write("cut", np.float32, self._lost(cut))
         del cut, self.onward
-        features = self._turned(files.links("holders"), held, directory)
+        features = self._turned(files.rows("holders"), held, directory)
         assert features.weights is not None
-        files.write("features.offsets", np.uint64, features.offsets)
-        files.write("features.nodes", np.uint32, features.neighbors)
-        files.write("features.values", np.float32, features.weights)
+        files.write_rows("features", features)
         if self.plan.settings[NORMALIZED]:
             files.write(OWN, np.float64, _totals(features.offsets, features.weights))
         progress(nodes, nodes)
         return files.entries
 
     def _write_holders(
-        self, files: _Files, progress: Progress
+        self, files: ArrayFiles, progress: Progress
     ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
         """uint32[nodes], how many features each node has; float64[r, nodes], what was cut."""
         from cocite.kernels.links import add_counts
@@ -297,9 +283,10 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         rows = in_order(spreaders, self._ranges())
         at = 1
         try:
-            with ExitStack() as stack:
-                to_nodes = stack.enter_context(files.writer("holders.nodes", np.uint32))
-                to_values = stack.enter_context(files.writer("holders.values", np.float32))
+            with (
+                files.writer("holders.nodes", np.uint32) as to_nodes,
+                files.writer("holders.values", np.float32) as to_values,
+            ):
                 for pieces in rows:
                     for counts, reached, values in pieces:
                         offsets[at : at + counts.size] = counts
@@ -310,8 +297,6 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
                     progress(min(at - 1, nodes - 1), nodes)
         finally:
             rows.close()  # type: ignore[attr-defined]
-        files.add("holders.nodes", to_nodes)
-        files.add("holders.values", to_values)
         files.write("holders.offsets", np.uint64, np.cumsum(offsets, dtype=np.uint64))
         booked = spreaders[0].cut
         for other in spreaders[1:]:
@@ -375,35 +360,3 @@ def _totals(offsets: NDArray[np.uint64], values: NDArray[np.float32]) -> NDArray
     totals(offsets, values, found)
     evict(values)
     return found
-
-
-class _Files:
-    """The files of a part: written under their prefix, with their entries."""
-
-    def __init__(self, directory: Path, prefix: str) -> None:
-        self._directory, self._prefix = directory, prefix
-        self.entries: dict[str, Entry] = {}
-
-    def writer(self, name: str, dtype: DTypeLike) -> ArrayWriter:
-        """A stream into the file ``name``."""
-        return ArrayWriter(self._directory / (self._prefix + name), dtype)
-
-    def add(self, name: str, writer: ArrayWriter) -> None:
-        """Note the entry of a stream that has ended."""
-        self.entries[self._prefix + name] = writer.finished
-
-    def write(self, name: str, dtype: DTypeLike, array: NDArray[np.generic]) -> None:
-        """Write a whole array, in pieces, each given back if it lies in a file."""
-        with self.writer(name, dtype) as writer:
-            for low in range(0, array.size, _PIECE):
-                writer.write(array[low : low + _PIECE])
-                evict(array)
-        self.add(name, writer)
-
-    def links(self, kind: str) -> Links:
-        """Rows written before, as views of their files."""
-        names = [f"{self._prefix}{kind}.{name}" for name in ("offsets", "nodes", "values")]
-        offsets, nodes, values = (
-            map_array(self._directory / name, self.entries[name]) for name in names
-        )
-        return Links(offsets, nodes, values)

@@ -1,41 +1,19 @@
-"""Asking lists of features: two of them merged, or one followed to all who share any of it.
+"""Asking rows: lists of nearest pages, features of PageSim, or the words of texts.
 
-    s(u, v) = sum over shared features, ascending, of min**2 / max, in float64, then in whole grains
+A pair merges two rows; a list follows each entry of the node's row to all who have it (holders).
+Both add up the same numbers in ascending order of what is shared, in float64, then in whole grains,
+so they agree to the bit. Scores are exact for the rows stored; ``certified`` says how far those may
+be from the definition's. What is added up (``kernels/features.py``):
 
-and, if it is normalized, divided before that by the root of the product of what both score with
-themselves.
+    nearest, text    products, or least values; divided by norms (``measures/snn.py``)
+    features         min**2 / max; normalized by the root of what both score with themselves
 
-Both questions add up the same numbers in the same order, so they agree to the bit. The scores are
-exact for the features stored; ``certified`` says how far those may be from the definition's.
-
-Cost: a pair reads two lists; relatives read, of every feature of the node, all who hold it.
-Source: Lin, King, Lyu, *PageSim*, 4.2 (Definition 6) and 5.2.
-
-Asking lists of nearest pages: two of them merged, or one followed to all who share any of it.
-
-Both questions add up the same numbers in ascending order of the pages shared, so they agree to the
-bit. Exact for the lists stored.
-
-Cost: a pair reads two lists; related nodes read, of every page of the node's list, all who have it.
-Source: see ``measures/snn.py``.
-
-The features layout: which files there are; ``index/layouts/rows/pagesim.py`` says what is in them.
-
-Asking words: those of two pages merged, or each of a page's own followed to all who have it.
-
-Both questions add up the same products in the order of the words, so they agree to the bit.
-
-Cost: a pair reads two rows; related pages read, of every word of the page, all who have it.
-Source: see ``measures/tfidf.py``.
-
-The nearest layout: which files there are; ``index/layouts/rows/neighbors.py`` says what is in them.
-
-The text layout: which files there are; ``index/layouts/rows/words.py`` says what is in them.
+Cost: a pair reads two rows; a list, of every entry of the node's row, all who have it.
+Source: ``measures/snn.py``, ``measures/tfidf.py``; Lin, King, Lyu, *PageSim*, 4.2, 5.2.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,34 +37,42 @@ from cocite.measures import PartSettings
 from cocite.measures.pagesim import NORMALIZED
 from cocite.measures.snn import FORM, MUTUAL
 
+Row = tuple[NDArray[np.uint32], NDArray[np.float32]]
+
+
+class StoredRows:
+    """Rows of a part, one for each of ``count`` nodes, any number if None: where each begins, ids
+    (``members``), values.
+    """
+
+    def __init__(
+        self, part: StoredPart, kind: str, count: int | None, members: str = "nodes"
+    ) -> None:
+        self._part, self._kind = part, kind
+        self.arrays = tuple(part.array(f"{kind}.{name}") for name in ("offsets", members, "values"))
+        offsets, ids, values = self.arrays
+        if ids.shape != values.shape or count not in (None, offsets.size - 1):
+            raise part.damaged_file(f"{kind}.offsets")
+
+    def __call__(self, node: int) -> Row:
+        """The row of a node: ids ascending, and values."""
+        offsets, ids, values = self.arrays
+        begin, end = int(offsets[node]), int(offsets[node + 1])
+        if not begin <= end <= ids.size:
+            raise self._part.damaged_file(f"{self._kind}.offsets")
+        return ids[begin:end], values[begin:end]
+
 
 class NearestReader(Reader):
     """The layout ``nearest``."""
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        nodes = part.nodes
-        self._lists, self._holders = (
-            tuple(part.array(f"{kind}.{name}") for name in ("offsets", "nodes", "values"))
-            for kind in ("nearest", "holders")
-        )
+        self.listed = StoredRows(part, "nearest", part.nodes)
+        self._holders = StoredRows(part, "holders", part.nodes)
         self._norms = {False: part.array("norms"), True: part.array("mutual_norms")}
-        for kind, (offsets, members, values) in (
-            ("nearest", self._lists),
-            ("holders", self._holders),
-        ):
-            if offsets.shape != (nodes + 1,) or members.shape != values.shape:
-                raise part.damaged_file(f"{kind}.offsets")
-        if any(norms.shape != (nodes, 2) for norms in self._norms.values()):
+        if any(norms.shape != (part.nodes, 2) for norms in self._norms.values()):
             raise part.damaged_file("norms")
-
-    def listed(self, node: int) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-        """The list of ``node``, ids ascending, and how near each is; below 0 if not mutual."""
-        offsets, members, values = self._lists
-        begin, end = int(offsets[node]), int(offsets[node + 1])
-        if not begin <= end <= members.size:
-            raise self.part.damaged_file("nearest.offsets")
-        return members[begin:end], values[begin:end]
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; a node is wholly similar to itself."""
@@ -110,43 +96,24 @@ class NearestReader(Reader):
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Follow each page of the list, ascending, to all who have it in theirs."""
-        from cocite.kernels import features, neighbors, totals
+        from cocite.kernels import features, neighbors
 
         form, power, mutual = chosen_form(settings)
-        values, used = scratch.sums.view(np.float64), scratch.used
-        count = int(
-            features.gather_rows(*self.listed(node), self._holders, form, mutual, values, used)
-        )
+        values, used = scratch.scores, scratch.used
+        holders = self._holders.arrays
+        count = int(features.gather_rows(*self.listed(node), holders, form, mutual, values, used))
         if count == features.DAMAGED:
             raise self.part.damaged_file("holders.nodes")
-        neighbors.normalize(
-            values,
-            used,
-            count,
-            np.int64(node),
-            self._lists[0],
-            self._norms[mutual],
-            power,
-            form,
-        )
-        scratch.have = int(
-            totals.settle_exact(
-                values,
-                used,
-                count,
-                self.part.weight,
-                scratch.totals,
-                scratch.touched,
-                scratch.have,
-            )
-        )
+        whose = np.int64(node), self.listed.arrays[0], self._norms[mutual]
+        neighbors.normalize(values, used, count, *whose, power, form)
+        self.settle_exact(scratch, count)
 
 
 def list_reasons(
     pair: tuple[int, int],
     score: float,
-    one: tuple[NDArray[np.uint32], NDArray[np.float32]],
-    other: tuple[NDArray[np.uint32], NDArray[np.float32]],
+    one: Row,
+    other: Row,
     settings: PartSettings,
 ) -> Reasons:
     """The pages in the lists of two nodes, values below 0 of those that are not mutual."""
@@ -211,42 +178,19 @@ class FeatureReader(Reader):
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        self._valid_sizes()
-
-    @cached_property
-    def _holders(self) -> tuple[NDArray[Any], ...]:
-        return self._lists("holders")
-
-    @cached_property
-    def _features(self) -> tuple[NDArray[Any], ...]:
-        return self._lists("features")
-
-    def _lists(self, kind: str) -> tuple[NDArray[Any], ...]:
-        return tuple(self.part.array(f"{kind}.{name}") for name in ("offsets", "nodes", "values"))
-
-    def _valid_sizes(self) -> None:
-        nodes = self.part.nodes
-        for kind in ("holders", "features"):
-            offsets, members, values = self._lists(kind)
-            if offsets.shape != (nodes + 1,) or members.shape != values.shape:
-                raise self.part.damaged_file(f"{kind}.offsets")
-        for name in ("cut", *([OWN] if self._normalized else ())):
-            if self.part.array(name).shape != (nodes,):
-                raise self.part.damaged_file(name)
+        self.features = StoredRows(part, "features", part.nodes)
+        self._holders = StoredRows(part, "holders", part.nodes)
+        self._own: NDArray[np.float64] | None = None
+        if part.settings[NORMALIZED]:
+            self._own = part.array(OWN)
+        for name, array in (("cut", part.array("cut")), (OWN, self._own)):
+            if array is not None and array.shape != (part.nodes,):
+                raise part.damaged_file(name)
 
     @property
     def unit(self) -> bool:
         """Whether no score is above 1: normalized ones."""
-        return self._normalized
-
-    @property
-    def _normalized(self) -> bool:
-        return self.part.settings[NORMALIZED]
-
-    @cached_property
-    def _own(self) -> NDArray[np.float64] | None:
-        """What every node scores with itself, to normalize by."""
-        return self.part.array(OWN) if self._normalized else None
+        return self._own is not None
 
     def _scale(self, first: int, second: int) -> float:
         """What the score of two nodes is divided by."""
@@ -256,14 +200,6 @@ class FeatureReader(Reader):
         if not (0 < one < np.inf and 0 < other < np.inf):
             raise self.part.damaged_file(OWN)
         return float(np.sqrt(one * other))
-
-    def features(self, node: int) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-        """Whose scores ``node`` holds, ids ascending, and how much of each."""
-        offsets, members, values = self._features
-        begin, end = int(offsets[node]), int(offsets[node + 1])
-        if not begin <= end <= members.size:
-            raise self.part.damaged_file("features.offsets")
-        return members[begin:end], values[begin:end]
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; a node and itself score the sum of its features, or 1."""
@@ -317,31 +253,22 @@ class FeatureReader(Reader):
         """Follow each feature, ascending, to all who hold it."""
         from cocite.kernels import features
 
-        sums = scratch.sums.view(np.float64).reshape(-1)
-        count = int(features.gather(*self.features(node), *self._holders, sums, scratch.used))
+        sums = scratch.scores.reshape(-1)
+        holders = self._holders.arrays
+        count = int(features.gather(*self.features(node), *holders, sums, scratch.used))
         if count == features.DAMAGED:
             raise self.part.damaged_file("holders.nodes")
         if self._own is not None:
             self._scale(node, node)  # is a number to divide by
             features.normalize(sums, self._own, scratch.used, np.int64(count), np.uint32(node))
-        scratch.have = int(
-            features.settle(
-                sums,
-                scratch.used,
-                count,
-                np.uint32(node),
-                self.part.weight,
-                scratch.totals,
-                scratch.touched,
-                scratch.have,
-            )
-        )
+        found, own = (sums, scratch.used, count), (scratch.totals, scratch.touched)
+        whose = np.uint32(node), self.part.weight
+        scratch.have = int(features.settle(*found, *whose, *own, scratch.have))
 
 
 # -- reader ------------------------------------------------------------------------------
 
 
-"""What two roundings to float32 do to a term at most, and then some for sums of float64."""
 _PRODUCT = 0
 """The form of ``kernels/features.py`` that adds up products."""
 
@@ -351,27 +278,8 @@ class WordsReader(Reader):
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        self._rows = tuple(self.array(f"texts.{name}") for name in ("offsets", "words", "values"))
-        self._holders = tuple(
-            self.array(f"holders.{name}") for name in ("offsets", "nodes", "values")
-        )
-        for kind, (_, members, values) in (("texts", self._rows), ("holders", self._holders)):
-            if members.shape != values.shape:
-                raise part.damaged_file(f"{kind}.offsets")
-        if self._rows[0].shape != (part.nodes + 1,):
-            raise part.damaged_file("texts.offsets")
-
-    def array(self, name: str) -> NDArray[Any]:
-        """An array of the part."""
-        return self.part.array(name)
-
-    def words(self, node: int) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-        """The words of ``node``, by their places in the alphabet, and their weights."""
-        offsets, words, values = self._rows
-        begin, end = int(offsets[node]), int(offsets[node + 1])
-        if not begin <= end <= words.size:
-            raise self.part.damaged_file("texts.offsets")
-        return words[begin:end], values[begin:end]
+        self.words = StoredRows(part, "texts", part.nodes, "words")
+        self._holders = StoredRows(part, "holders", None)
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The cosine of two nodes; a node is wholly similar to itself."""
@@ -386,28 +294,16 @@ class WordsReader(Reader):
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Follow each word, in order, to all pages that have it."""
-        from cocite.kernels import features, totals
+        from cocite.kernels import features
 
-        sums, used = scratch.sums.view(np.float64), scratch.used
-        count = int(
-            features.gather_rows(*self.words(node), self._holders, _PRODUCT, False, sums, used)
-        )
+        sums, used, holders = scratch.scores, scratch.used, self._holders.arrays
+        count = int(features.gather_rows(*self.words(node), holders, _PRODUCT, False, sums, used))
         if count == features.DAMAGED:
             raise self.part.damaged_file("holders.nodes")
         found = used[:count]
         sums[found, 0] = np.minimum(np.rint(sums[found, 0] * GRAINS), GRAINS)
         sums[node, 0] = 0.0
-        scratch.have = int(
-            totals.settle_exact(
-                sums,
-                used,
-                count,
-                self.part.weight,
-                scratch.totals,
-                scratch.touched,
-                scratch.have,
-            )
-        )
+        self.settle_exact(scratch, count)
 
     def certified(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
         """The rounding of the weights that are stored; none of a node and itself."""
@@ -429,7 +325,7 @@ class WordsReader(Reader):
 
     def _word(self, number: int) -> str:
         """What a word is."""
-        offsets, letters = self.array("words.offsets"), self.array("words.letters")
+        offsets, letters = (self.part.array(f"words.{name}") for name in ("offsets", "letters"))
         if number + 1 >= offsets.size:
             raise self.part.damaged_file("texts.words")
         begin, end = (int(place) for place in offsets[number : number + 2])

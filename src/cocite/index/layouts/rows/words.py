@@ -1,30 +1,17 @@
 """The text layout: of every page its words and their weights, and of every word its pages.
 
-    texts.offsets, .words, .values      of every page, its words, ascending, and their weights
-    holders.offsets, .nodes, .values    of every word, the pages that have it, and its weights there
-    words.offsets, .letters             the words, in the order of the alphabet, in UTF-8
+Files: rows ``texts`` (of every page its words, ascending, and their weights), ``holders`` (of every
+word its pages), and the words themselves, in the order of the alphabet, in UTF-8.
 
-Words are counted (``index/layouts/rows/words.py``), weighed and cut batch by batch, and put behind
-each other in the order of the texts; pages are written in order then, and words are their
-transpose, by the same counting pass that turns links round. The weights of a page are divided by
-their length, in 64 bits, and rounded to float32.
+Texts are read once, one at a time; their pairs of a word and how often it stands there go to a
+nameless file. They are weighed and cut batch by batch, divided by their length in 64 bits, rounded
+to float32, and put in the order of the pages; words are their transpose. A refresh without texts
+takes the rows that the index holds; pages that are new have none.
 
-A refresh without texts takes what the index holds: rows of pages that are still there, as they are,
-words and all. Pages that are new have none.
-
-Size: 16 bytes for each word of a page, 8 a node, and 16 and its letters for each word.
-Memory: 40 bytes a node, 200 for each different word of the texts, 32 MiB for what is done batch by
-batch, and 24 bytes for each word of a page; where these do not fit they lie in scratch files.
+Cost: 10 to 20 ns a letter, most of it scikit-learn's. Size: 16 bytes for each word of a page, 8 a
+node, and 16 and its letters for each word. Memory: 40 bytes a node, 200 for each different word, 32
+MiB for a batch, and 24 bytes for each word of a page, in scratch files where these do not fit.
 Source: ``measures/tfidf.py``.
-
-Counting words: which of them each text has, how often, and how many texts have each.
-
-Texts are read once, one at a time. What they have goes to a nameless file, as pairs of a word and
-how often it stands there, text behind text; in memory are the words themselves, while they are
-counted, and 24 bytes for each text. Words get numbers in the order of the alphabet.
-
-Cost: 10 to 20 ns a letter, most of it scikit-learn's; 8 bytes of scratch for each word of a text.
-Memory: 200 bytes for each different word.
 """
 
 from __future__ import annotations
@@ -33,14 +20,14 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
 from cocite.errors import InputError, ResourceError
@@ -48,7 +35,7 @@ from cocite.extras import need
 from cocite.graph.blocks import Links
 from cocite.graph.links import transpose
 from cocite.graph.names import Names
-from cocite.index.layouts.batch_maker import WholeBuilder
+from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.reader import TextFormat
 from cocite.index.layouts.rows.texts import OldTexts, TextFiles
@@ -56,7 +43,7 @@ from cocite.io.readers.tables import texts_of
 from cocite.measures.evidence import floor_text
 from cocite.measures.tfidf import MAX_DF, MIN_DF, WORDS
 from cocite.resources import format_least, short_of
-from cocite.storage import ArrayWriter, Entry, Scratch, ScratchFile, evict
+from cocite.storage import Entry, Scratch, ScratchFile, evict
 
 _log = logging.getLogger("cocite")
 BATCH = 1 << 20
@@ -89,7 +76,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Counted:
+class WordCounts:
     """What was counted. Text i is that of node ``nodes[i]``, and has the pairs uint32[:, 2] (word,
     how often) from ``begins[i]`` up to ``begins[i + 1]`` of the ``file``; ``numbers`` turns what
     words are called there into their places in ``words``, and ``held`` is how many texts have each
@@ -117,7 +104,7 @@ class Counted:
             yield range(low, high), self.numbers[pairs[:, 0]], pairs[:, 1]
 
 
-def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Counted:
+def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> WordCounts:
     """Count the words of the texts of nodes, with a scratch file in ``directory``.
 
     ``allow`` is called with how many different words and texts there are, now and then and at the
@@ -168,12 +155,12 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Coun
 
 def _in_order(
     file: ScratchFile, ids: dict[str, int], nodes: list[int], begins: list[int], start: float
-) -> Counted:
+) -> WordCounts:
     """What was counted since ``start``, its words in order."""
     words = sorted(ids, key=str.encode)
     numbers = np.empty(len(words), np.uint32)
     numbers[[ids[word] for word in words]] = np.arange(len(words), dtype=np.uint32)
-    found = Counted(
+    found = WordCounts(
         np.array(nodes, np.int64),
         np.array(begins, np.int64),
         file,
@@ -194,7 +181,6 @@ _NODE, _WORD, _ROW = 40, 200, 24
 """Bytes of a node, of a different word, and of a word of a page."""
 _BATCHES = 16 << 20
 _LEAST_TURNED = 16 << 20
-_PIECE = 1 << 20
 _ENTRY_SECONDS = 4e-7
 """To weigh a pair, cut, turn round and write it."""
 
@@ -225,13 +211,13 @@ class TextBuilder(TextFormat, WholeBuilder):
                 f"of memory; {short_of(self.means.memory)}{floor_text('text')}"
             )
 
-    def _counted(self, files: TextFiles) -> Counted:
+    def _counted(self, files: TextFiles) -> WordCounts:
         """What was counted of the texts, once for all parts that are made of them."""
         if files.counted is None:
             folder = Scratch.near(self.graph.path).directory
             assert folder is not None
             files.counted = count_words(files.path, self.graph.names, folder, self._allow)
-        found: Counted = files.counted
+        found: WordCounts = files.counted
         self._allow(found.words.offsets.size - 1, found.nodes.size)
         return found
 
@@ -278,24 +264,15 @@ class TextBuilder(TextFormat, WholeBuilder):
         least = min(whole.nbytes + 8 * held.size, 8 * held.size + _LEAST_TURNED)
         spare = max(self.means.memory - self._need(words), least)
         holders = transpose(whole, held, spare, directory)
-        assert rows.weights is not None
-        assert holders.weights is not None
-        files: dict[str, Entry] = {}
-        for name, dtype, array in (
-            ("texts.offsets", np.uint64, rows.offsets),
-            ("texts.words", np.uint32, rows.neighbors),
-            ("texts.values", np.float32, rows.weights),
-            ("holders.offsets", np.uint64, holders.offsets[: words + 1]),
-            ("holders.nodes", np.uint32, holders.neighbors),
-            ("holders.values", np.float32, holders.weights),
-            ("words.offsets", np.uint64, made.words.offsets),
-            ("words.letters", np.uint8, made.words.letters),
-        ):
-            files |= self._stream(directory, name, dtype, array)
+        files = ArrayFiles(directory, self.plan.prefix)
+        files.write_rows("texts", rows, "words")
+        files.write_rows("holders", replace(holders, offsets=holders.offsets[: words + 1]))
+        files.write("words.offsets", np.uint64, made.words.offsets)
+        files.write("words.letters", np.uint8, made.words.letters)
         progress(nodes, nodes)
-        return files
+        return files.entries
 
-    def _cached(self, counted: Counted) -> NDArray[np.bool_]:
+    def _cached(self, counted: WordCounts) -> NDArray[np.bool_]:
         """bool[words]: which are in texts that are neither too few nor too many."""
         settings, texts = self.plan.settings, counted.nodes.size
         kept = (counted.held >= settings[MIN_DF]) & (counted.held <= settings[MAX_DF] * texts)
@@ -307,7 +284,7 @@ class TextBuilder(TextFormat, WholeBuilder):
             )
         return kept
 
-    def _entries(self, counted: Counted, kept: NDArray[np.bool_]) -> int:
+    def _entries(self, counted: WordCounts, kept: NDArray[np.bool_]) -> int:
         """How many words all pages have together."""
         most = self.plan.settings[WORDS]
         each = (
@@ -316,7 +293,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         )
         return sum(int(np.minimum(sizes, most).sum()) for sizes in each)
 
-    def _weighed(self, counted: Counted, directory: Path, progress: Progress) -> _Weighed:
+    def _weighed(self, counted: WordCounts, directory: Path, progress: Progress) -> _Weighed:
         """The rows of all texts, in their order: the words that count most, of length 1."""
         kept, most = self._cached(counted), self.plan.settings[WORDS]
         number = np.cumsum(kept) - 1
@@ -377,19 +354,8 @@ class TextBuilder(TextFormat, WholeBuilder):
         fits = _ROW * entries + _NODE * self.graph.nodes + _BATCHES <= self.means.memory
         return Scratch(None) if fits else Scratch.near(directory)
 
-    def _stream(
-        self, directory: Path, name: str, dtype: DTypeLike, array: NDArray[Any]
-    ) -> dict[str, Entry]:
-        """Write an array in pieces, each given back if it lies in a file."""
-        path = directory / (self.plan.prefix + name)
-        with ArrayWriter(path, dtype) as writer:
-            for low in range(0, len(array), _PIECE):
-                writer.write(array[low : low + _PIECE])
-                evict(array)
-        return {path.name: writer.finished}
 
-
-def _rows_of(counted: Counted, batch: range) -> NDArray[np.int64]:
+def _rows_of(counted: WordCounts, batch: range) -> NDArray[np.int64]:
     """Of all pairs of a batch, which text of it they are of."""
     sizes = np.diff(counted.begins[batch.start : batch.stop + 1])
     return np.repeat(np.arange(len(batch)), sizes)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,7 @@ from cocite.index.layouts.batch_maker import (
     PartitionWork,
 )
 from cocite.index.layouts.contract import PartPlan
-from cocite.index.layouts.memory_plan import MemoryPlan, check_partitions, too_little
+from cocite.index.layouts.memory_plan import MemoryPlan, fit_partitions
 from cocite.index.layouts.trees.format import tree_words
 from cocite.measures import LENGTH, SEED
 from cocite.resources import Resources
@@ -436,19 +435,10 @@ class BlocksMaker(PartitionMaker[BlockWork]):
 
 
 def fit_blocks(links: BlockedLinks, part: PartPlan, means: Resources) -> MemoryPlan:
-    """How the blocks fit the memory that each of them may take: as many samples at a time as that
-    has room for. Raises :class:`ResourceError` if it has none for one.
-    """
-    check_partitions(links, part)
-    graph, offsets = links.whole, links.offsets
-    need = 0
-    for count in range(TOGETHER, 0, -1):
-        need = max(
-            (8 + BLOCK_NODE + 8 + _SAMPLE_NODE * count) * (last - first)
-            + (12 if part.weighted else 4) * int(offsets[last] - offsets[first])
-            for first, last in pairwise(graph.cuts)
-        )
-        need += ROW_ROOM * _ROWS
-        if need <= means.memory:
-            return MemoryPlan(need, 1, tuple(graph.cuts[1:-1]), 0, _ROWS, 0, count, 0, graph.blocks)
-    raise too_little("trees", links.nodes, need, means.memory, f"in {graph.blocks} blocks")
+    """How the blocks fit the memory that each of them may take (:func:`fit_partitions`)."""
+    link = 12 if part.weighted else 4
+
+    def need(samples: int, nodes: int, edges: int) -> int:
+        return (16 + BLOCK_NODE + _SAMPLE_NODE * samples) * nodes + link * edges + ROW_ROOM * _ROWS
+
+    return fit_partitions(links, part, means, TOGETHER, need, _ROWS)

@@ -12,8 +12,6 @@ that walks which met need storing once, are this project's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,16 +39,13 @@ class TreesFormat(SampledFormat):
         """Any sample."""
         return True
 
-    def place(
-        self, nodes: int, members: Sequence[int], settings: PartSettings
-    ) -> tuple[NDArray[np.uint64], int]:
-        """uint64[samples, 4]: where position, member and label begin, and p."""
-        blobs = np.empty((len(members), 4), np.uint64)
-        base = 0
-        for sample, count in enumerate(members):
-            blobs[sample] = base, base + nodes, base + nodes + count, count
-            base += tree_words(nodes, count)
-        return blobs, base
+    def words(self, nodes: int, members: int, settings: PartSettings) -> int:
+        """Of the arrays and what fills the last line."""
+        return tree_words(nodes, members)
+
+    def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
+        """Where position, member and label begin, and p."""
+        return base, base + nodes, base + nodes + members, members
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Of a sample in which every node meets another."""
@@ -94,18 +89,15 @@ class PackedFormat(SampledFormat):
         """Any sample."""
         return True
 
-    def place(
-        self, nodes: int, members: Sequence[int], settings: PartSettings
-    ) -> tuple[NDArray[np.uint64], int]:
-        """uint64[samples, 6]: where directory, order and runs begin; r, w and o."""
-        blobs = np.empty((len(members), WIDTH), np.uint64)
-        base = 0
-        for sample, runs in enumerate(members):
-            directory, order, _ = parts_of(nodes, runs)
-            blobs[sample, :3] = base, base + directory, base + directory + order
-            blobs[sample, 3:] = runs, bits_of(nodes), bits_of(runs)
-            base += packed_words(nodes, runs)
-        return blobs, base
+    def words(self, nodes: int, members: int, settings: PartSettings) -> int:
+        """Of the arrays and what fills the last line."""
+        return packed_words(nodes, members)
+
+    def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
+        """Where directory, order and runs begin; r, w and o."""
+        directory, order, _ = parts_of(nodes, members)
+        begins = base, base + directory, base + directory + order
+        return *begins, members, bits_of(nodes), bits_of(members)
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Of a sample in which every run is one node."""
@@ -127,21 +119,17 @@ def path_words(nodes: int, points: int) -> int:
 class PathsFormat(SampledFormat):
     """The layout ``paths``."""
 
-    def place(
-        self, nodes: int, members: Sequence[int], settings: PartSettings
-    ) -> tuple[NDArray[np.uint64], int]:
-        """uint64[samples, 8]: where position, member and label begin; nodes; where steps, begin and
-        point begin; and p. The first four are those of the layout trees.
+    def words(self, nodes: int, members: int, settings: PartSettings) -> int:
+        """Of the arrays and what fills the last line."""
+        return path_words(nodes, members)
+
+    def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
+        """Where position, member and label begin; nodes; where steps, begin and point begin; and p.
+        The first four are those of the layout trees.
         """
-        blobs = np.empty((len(members), 8), np.uint64)
-        base, eighths = 0, _eighths(nodes)
-        for sample, points in enumerate(members):
-            label = base + 2 * nodes
-            blobs[sample, :4] = base, base + nodes, label, nodes
-            blobs[sample, 4:7] = label + eighths, label + 2 * eighths, label + 3 * eighths
-            blobs[sample, 7] = points
-            base += path_words(nodes, points)
-        return blobs, base
+        eighths, label = _eighths(nodes), base + 2 * nodes
+        begins = label + eighths, label + 2 * eighths, label + 3 * eighths
+        return base, base + nodes, label, nodes, *begins, members
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Of a sample in which no walks meet."""
@@ -159,16 +147,13 @@ def compact_words(nodes: int, members: int) -> int:
 class CompactFormat(SampledFormat):
     """The layout ``compact``."""
 
-    def place(
-        self, nodes: int, members: Sequence[int], settings: PartSettings
-    ) -> tuple[NDArray[np.uint64], int]:
-        """uint64[samples, 5]: where forward, begin and child begin, m, and the length of walks."""
-        blobs = np.empty((len(members), 5), np.uint64)
-        base, length = 0, settings[LENGTH]
-        for sample, count in enumerate(members):
-            blobs[sample] = base, base + nodes, base + 2 * nodes + 1, count, length
-            base += compact_words(nodes, count)
-        return blobs, base
+    def words(self, nodes: int, members: int, settings: PartSettings) -> int:
+        """Of the arrays and what fills the last line."""
+        return compact_words(nodes, members)
+
+    def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
+        """Where forward, begin and child begin, m, and the length of walks."""
+        return base, base + nodes, base + 2 * nodes + 1, members, settings[LENGTH]
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Of a graph in which every node has an in-link."""

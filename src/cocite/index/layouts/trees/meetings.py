@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from cocite.index.layouts.reader import (
     Graphs,
     Ids,
     Paths,
-    QueryScratch,
     Reasons,
     Span,
     SummingReader,
@@ -33,9 +32,6 @@ from cocite.index.layouts.reader import (
 from cocite.measures import LENGTH, PartSettings
 from cocite.measures.meeting_weight import MeetingWeights
 from cocite.measures.meeting_weight import weights_of as worth_of
-
-_DAMAGED = -1
-"""What kernels return for a shard that points outside of itself."""
 
 Times = NDArray[np.uint8]
 Points = NDArray[np.uint32]
@@ -143,46 +139,6 @@ class MeetingReader(SummingReader):
 
         shares = np.bincount(rows, values).astype(np.float64)
         return Reasons(nodes, shares, path, np.bincount(rows), found.gone, float(unattributed))
-
-
-class ShardReader(MeetingReader):
-    """A layout that holds when walks meet, shard by shard."""
-
-    @abstractmethod
-    def _read_times(self, shard: Shard, node: int, others: Ids, out: Times) -> bool:
-        """Fill ``out`` uint8[samples, h] with the meeting times of a shard; whether it is sound."""
-
-    @abstractmethod
-    def _gather(self) -> Any:
-        """The kernel that adds up a shard, with the arguments of ``lookup.gather``."""
-
-    def times_with(self, node: int, others: Ids) -> Times:
-        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
-        times = np.empty((self.part.samples, others.size), np.uint8)
-        for shard in self.part.pieces():
-            out = times[shard.first : shard.first + shard.samples]
-            if not self._read_times(shard, node, others, out):
-                raise self.part.damaged(shard.first)
-        return times
-
-    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up over all walks that meet the node's."""
-        gather, weights, count = self._gather(), weights_of(self.weight(settings).values), 0
-        for shard in self.part.pieces():
-            count = int(
-                gather(
-                    shard.words,
-                    shard.blobs,
-                    np.uint32(node),
-                    weights,
-                    scratch.sums,
-                    scratch.used,
-                    count,
-                )
-            )
-            if count == _DAMAGED:
-                raise self.part.damaged(shard.first)
-        return count
 
 
 class WalkReader(MeetingReader):

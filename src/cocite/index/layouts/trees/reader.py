@@ -38,7 +38,6 @@ from cocite.index.layouts.reader import (
 from cocite.index.layouts.trees.format import WIDTH, labels_at
 from cocite.index.layouts.trees.meetings import (
     MeetingReader,
-    ShardReader,
     Times,
     WalkReader,
     Ways,
@@ -50,12 +49,31 @@ if TYPE_CHECKING:
     from cocite.index.layouts.trees.replay import Replay
 
 
-class ReplayedReader(MeetingReader):
-    """A part that knows when walks meet and not where: there they are made again."""
+_SOUND = -1
+_MOST_HITS = 256
+"""Of an answer that is made at once."""
+
+
+class TreeReader(MeetingReader):
+    """The layout ``trees``, and ``packed``, which stores the same trees as runs of nodes. They say
+    when walks meet, and not where: there walks are made again.
+    """
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
+        self._packed = part.layout == "packed"
         self._replays: dict[str, Replay] = {}
+
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        lookup = lookup_of(self.part)
+        times = np.empty((self.part.samples, others.size), np.uint8)
+        for some in self.part.slices():
+            rows = self.table[some], np.uint32(node), others, times[some]
+            bad = int(lookup.meeting_times(*rows))
+            if bad != _SOUND:
+                raise self._damaged(some.start + bad)
+        return times
 
     def _ways(
         self,
@@ -84,33 +102,6 @@ class ReplayedReader(MeetingReader):
             found.one[rows], found.other[rows] = ways
             found.placed[rows] = True
         return found._replace(gone=tuple(gone))
-
-
-# -- reader ------------------------------------------------------------------------------
-
-
-_SOUND = -1
-_MOST_HITS = 256
-"""Of an answer that is made at once."""
-
-
-class TreeReader(ReplayedReader):
-    """The layout ``trees``, and ``packed``, which stores the same trees as runs of nodes."""
-
-    def __init__(self, part: StoredPart) -> None:
-        super().__init__(part)
-        self._packed = part.layout == "packed"
-
-    def times_with(self, node: int, others: Ids) -> Times:
-        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
-        lookup = lookup_of(self.part)
-        times = np.empty((self.part.samples, others.size), np.uint8)
-        for some in self.part.slices():
-            rows = self.table[some], np.uint32(node), others, times[some]
-            bad = int(lookup.meeting_times(*rows))
-            if bad != _SOUND:
-                raise self._damaged(some.start + bad)
-        return times
 
     @property
     def pairs_from(self) -> int | None:
@@ -175,46 +166,66 @@ class TreeReader(ReplayedReader):
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
         """By one kernel, unless samples are of several graphs, or there are very many hits."""
-        part = self.part
-        one = part.weight == 1 and len(part.freshness.snapshots) == 1
-        if not one or k > _MOST_HITS:
+        if not self._in_one_pass(k):
             return None
-        worth, span = self.weight(settings), self.span(settings)
-        weights, (level, rounding) = weights_of(worth.values), bets
-        most = math.ceil(span.most * GRAINS)
-        numbers = np.array([floor, level, *span, most, rounding])
         ids, rows = np.empty(k, np.uint32), np.empty((k, 4))
         progress = self._progress()
-        with borrowed(part.nodes) as scratch:
-            asked = self.table, np.uint32(node), weights, both_by_time(worth)
+        with borrowed(self.part.nodes) as scratch:
+            given = self._arguments(scratch, progress, np.uint32(node), floor, bets, settings)
             found = UNFINISHED
             while found == UNFINISHED:
                 check()
-                found, certain, touched = self._answer(
-                    scratch, progress, *asked, numbers, ids, rows
-                )
+                found, certain, touched = lookup_of(self.part).answer(*given, ids, rows)
             if found < 0:
                 raise self._damaged(-1 - found)
             self._note(scratch, touched)
         return ListedHits(ids[:found], rows[:found], certain)
 
-    def _answer(
-        self, scratch: QueryScratch, progress: NDArray[np.uint64], *asked: Any
-    ) -> tuple[int, int, int]:
-        """What the kernel tells that answers at once: hits, how many are certain, nodes touched."""
-        table, node, weights, worth, *rest = asked
+    def many_at_once(
+        self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> list[ListedHits] | None:
+        """The lists of some nodes by one kernel."""
+        if not self._in_one_pass(k):
+            return None
+        ids, rows = np.empty((nodes.size, k), np.uint32), np.empty((nodes.size, k, 4))
+        counts, progress = np.empty((nodes.size, 2), np.int64), np.array([0, 0, 1 << 62], np.uint64)
+        with borrowed(self.part.nodes) as scratch:
+            given = self._arguments(scratch, progress, nodes, floor, bets, settings)
+            kernels = lookup_of(self.part)
+            bad = int(kernels.answers(*given, (ids, rows, counts)))
+            if bad != kernels.SOUND:
+                raise self._damaged(bad)
+            touched = int(counts[:, 1].sum())
+            scratch.wear += touched // kernels.BLOCK if self._packed else touched
+        found = zip(counts[:, 0].tolist(), ids, rows, strict=True)
+        return [ListedHits(own[:count], numbers[:count], 0) for count, own, numbers in found]
+
+    def _in_one_pass(self, k: int) -> bool:
+        """Whether a kernel answers by itself."""
+        return self.part.weight == 1 and len(self.part.freshness.snapshots) == 1 and k <= _MOST_HITS
+
+    def _arguments(
+        self,
+        scratch: QueryScratch,
+        progress: NDArray[np.uint64],
+        nodes: np.uint32 | Ids,
+        floor: float,
+        bets: tuple[float, float],
+        settings: PartSettings,
+    ) -> tuple[Any, ...]:
+        """What both kernels take in front."""
+        worth, span = self.weight(settings), self.span(settings)
+        level, rounding = bets
+        most = math.ceil(span.most * GRAINS)
+        numbers = np.array([floor, level, *span, most, rounding])
         arrays: tuple[Any, ...]
         if self._packed:
-            from cocite.kernels.runs_lookup import answer
-
             changes = scratch.changes.reshape(-1)[: self.part.nodes + 1]
             arrays = changes, scratch.bytes, scratch.eights, progress
         else:
-            from cocite.kernels.trees import answer
-
             arrays = scratch.sums.reshape(-1)[: self.part.nodes], scratch.used, progress
-        found: tuple[int, int, int] = answer(table, node, weights, worth, arrays, *rest)
-        return found
+        weights = weights_of(worth.values)
+        return self.table, nodes, weights, both_by_time(worth), arrays, numbers
 
     def _note(self, scratch: QueryScratch, touched: int) -> None:
         """Record in the scratch what ``_answer`` touched: of packed trees whole blocks of nodes,
@@ -302,19 +313,32 @@ class PathReader(WalkReader, TreeReader):
 # -- reader ------------------------------------------------------------------------------
 
 
-class CompactReader(WalkReader, ShardReader):
+class CompactReader(WalkReader):
     """The layout ``compact``."""
 
-    def _read_times(self, shard: Shard, node: int, others: Ids, out: Times) -> bool:
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
         from cocite.kernels import paths
 
+        times = np.empty((self.part.samples, others.size), np.uint8)
         nodes = np.uint32(self.part.nodes), np.uint32(node)
-        return bool(paths.meeting_times(shard.words, shard.blobs, *nodes, others, out))
+        for shard in self.part.pieces():
+            out = times[shard.first : shard.first + shard.samples]
+            if not paths.meeting_times(shard.words, shard.blobs, *nodes, others, out):
+                raise self.part.damaged(shard.first)
+        return times
 
-    def _gather(self) -> Any:
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
+        """Add up over all walks that meet the node's."""
         from cocite.kernels import paths
 
-        return paths.gather
+        asked, count = (np.uint32(node), weights_of(self.weight(settings).values)), 0
+        sums = scratch.sums, scratch.used
+        for shard in self.part.pieces():
+            count = int(paths.gather(shard.words, shard.blobs, *asked, *sums, count))
+            if count == paths.DAMAGED:
+                raise self.part.damaged(shard.first)
+        return count
 
     def _read_walks(self, shard: Shard, node: int, out: NDArray[np.uint32]) -> bool:
         from cocite.kernels import paths

@@ -1,15 +1,12 @@
-"""Captures of pages and the links on them: which URL is a page, which another name of a page, for
-folders, archives and what is fetched now. All in DuckDB, out of core.
+"""Captures of pages and the links on them: which URL is a page, and which another name of a page,
+for folders, archives and what is fetched now. All in DuckDB, out of core: a few joins.
 
 * Of several captures of a URL the newest counts, of those of one moment the last one. A revisit
-  says that nothing has changed; where there is nothing else of its URL, it is the page that it
-  refers to.
+  says that nothing has changed; alone of its URL it is the page that it refers to.
 * A redirect is the page that it leads to, and so is a page that says that it is a copy of another
   one (a canonical link, or ``refresh``), if that is there. What goes in a circle is itself, if it
   is a page.
 * Links lead to pages that were captured; those to other URLs are counted, or stored.
-
-Cost: a few joins over all links.
 """
 
 from __future__ import annotations
@@ -125,7 +122,7 @@ class Captures:
     """
 
     def __init__(self, job: Job, found: PagesFound, rules: CrawlRules | None = None) -> None:
-        self._job, self._chosen, self.found = job, job.options.pages, found
+        self._job, self._chosen, self.found = job, job.options, found
         self.rules = rules or CrawlRules(job.options.called, is_web)
         self._open = ExitStack()
         self._out = [self._open.enter_context(new_clean_file(job, n)) for n in ("c.tsv", "l.tsv")]
@@ -168,12 +165,12 @@ class Captures:
     def page(self, url: str, at: str, parsed: dict[str, Any]) -> None:
         """Add a page, of which ``html/page.links_of`` has told what is on it."""
         leads, same, rules = "", parsed["same"], self.rules
-        if self._chosen.canonical:
+        if not self._chosen.ignore_canonical:
             named = (same[kind] for kind in ("refresh", "canonical") if kind in same)
             leads = next(filter(rules.inside, named), "")
         number = self.capture(PAGE, url, at, leads, parsed["title"])
         for tag, main, where, written in parsed["links"]:
-            if TAGS[tag] not in self._chosen.tags:
+            if TAGS[tag] not in self._chosen.link_tags:
                 self._others[f"by {TAGS[tag]}, which are not asked for"] += 1
             elif self._chosen.links == "main" and not main:
                 self._others["in navigation"] += 1
@@ -268,7 +265,7 @@ class Captures:
             f"IN ({PAGE}, {REVISIT}) AND url NOT IN (SELECT a FROM reading.same) "
             "AND url NOT IN (SELECT a FROM reading.goes)"
         )
-        if self._chosen.listed:
+        if self._chosen.pages:
             self._restrict()
         found.pages = count("SELECT count(*) FROM reading.pages")
         found.copies = count("SELECT count(*) FROM reading.same")
@@ -281,7 +278,7 @@ class Captures:
             found.rows = found.pages
             return Read(nodes, found)
         self._join()
-        chosen = "what IN ('', 'external')" if self._chosen.external else "what = ''"
+        chosen = "what IN ('', 'external')" if self._chosen.keep_external else "what = ''"
         found.rows = count(f"SELECT count(*) FROM reading.joined WHERE {chosen}")
         self._count_links()
         self._report()
@@ -316,7 +313,7 @@ class Captures:
 
     def _restrict(self) -> None:
         """Leave only those pages that are listed, also by other names."""
-        source, run = Source(Path(self._chosen.listed)), self._job.run
+        source, run = Source(Path(self._chosen.pages)), self._job.run
         skip = self._job.options.bad_rows != "stop"
         listed = read_listed(source, base=self.rules.base, skip=skip).pages
         with new_clean_file(self._job, "listed.tsv") as out:
@@ -354,7 +351,7 @@ class Captures:
             "LEFT JOIN reading.same s ON s.a = c.url LEFT JOIN reading.real r ON r.a = l.url "
             "LEFT JOIN reading.latest t ON t.url = coalesce(r.b, l.url)"
         )
-        if self._chosen.listed:
+        if self._chosen.pages:
             pages = "NOT IN (SELECT a FROM reading.pages)"
             run(f"DELETE FROM reading.joined WHERE a {pages}")
             run(f"UPDATE reading.joined SET what = 'unlisted' WHERE what = '' AND b {pages}")
@@ -370,7 +367,7 @@ class Captures:
             )
 
     def _count_links(self) -> None:
-        found, others, external = self.found, self._others, self._chosen.external
+        found, others, external = self.found, self._others, self._chosen.keep_external
         words = {
             "external": self.rules.external.partition(" (")[0] if external else self.rules.external,
             "file": "to files that are no pages",

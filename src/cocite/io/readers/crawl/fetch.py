@@ -1,22 +1,14 @@
 """Pages fetched from their servers, politely: httpx, robots.txt (RFC 9309, by Protego), a delay.
 
-    sitemaps and lists of URLs (sitemap.py) -> more sitemaps -> pages -> parsed -> captures.py
+Only hosts that were named are asked, eight side by side at most, each for one page at a time, and
+not before the delay is over; that of its robots.txt, if it is longer (to a minute). Where that file
+cannot be read (500 to 599, no answer) nothing is asked; where there is none, all is allowed. Status
+429 and 503 are asked once more. At most ten redirects are followed, each as a URL of its own.
 
-* A host gets one request at a time, and the next one not before the delay is over; that of its
-  robots.txt, if it is longer (to a minute). Hosts are asked side by side, eight at most.
-* Nothing is asked that robots.txt forbids to "cocite". Where there is none (400 to 499), all is
-  allowed; where it cannot be read (500 to 599, no answer), nothing is.
-* Only hosts that were named are asked. A redirect is a URL of its own; after ten of them in a row
-  no more are followed.
-* A body is cut off at 32 MiB. An answer that does not begin, or stands still, ends after 30
-  seconds, and every answer after two minutes, from finding the host to the last byte. Status 429
-  and 503 are asked once more, after what they say, if that is a minute at most.
-* A run takes ten minutes and ten seconds a page at most, beside the delays; what was not fetched by
-  then is counted as lost.
-
-Without ``--fetch`` nothing is asked of any server. No cookies or referrers are sent; proxies are
-those of the environment. Requests run in a thread of their own, on one event loop: an interrupt
-cancels them at once. Memory: eight pages, one for each thread, and the URLs.
+A body is cut off at 32 MiB. An answer that stands still ends after 30 seconds, every answer after
+two minutes, and a run after ten minutes and ten seconds a page, beside the delays. No cookies or
+referrers are sent; proxies are those of the environment. Requests run on an event loop in a thread
+of their own, so that an interrupt cancels them at once. Memory: eight pages, and the URLs.
 """
 
 from __future__ import annotations
@@ -29,7 +21,7 @@ import zlib
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
-from http.cookiejar import Cookie, CookieJar
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -179,7 +171,7 @@ class Fetcher:
         httpx = self._httpx
         return httpx.AsyncClient(
             headers=_HEADER,
-            cookies=_NoCookies(),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             timeout=httpx.Timeout(_TIMEOUT, pool=None),
             limits=httpx.Limits(max_keepalive_connections=0),
         )
@@ -274,13 +266,6 @@ class _FetchRun:
         del self._busy[host]
 
 
-class _NoCookies(CookieJar):
-    """Answers set none."""
-
-    def set_cookie(self, cookie: Cookie) -> None:
-        """Nothing."""
-
-
 async def _body(answer: Any, most: int) -> bytes:
     """The body as it was sent, or its first ``most`` + 1 bytes."""
     parts, size = list[bytes](), 0
@@ -320,7 +305,7 @@ def _read(job: Job) -> Read:
         named = (read_listed(source, skip=skip).pages for source in job.inputs)
         return clean_rows(job, READER.title, ((url,) for pages in named for url in pages))
     every = [read_listed(source, skip=skip, beside=False) for source in job.inputs]
-    if not job.options.pages.fetch:
+    if not job.options.fetch:
         raise UnrecognizedInput(_advice(job.source, every[0]))
     found = PagesFound(
         job.source.label, integers=False, files=len(job.inputs), what="pages fetched"
@@ -331,7 +316,7 @@ def _read(job: Job) -> Read:
         whole.sitemaps |= each.sitemaps
         if each.bad:
             found.leave_out("no URL", each.bad, each.examples)
-    fetcher = Fetcher(job.options.pages.delay)
+    fetcher = Fetcher(job.options.delay)
     with (
         Captures(job, found) as captures,
         Pages(job.threads, "fetching pages", "fetch") as pages,

@@ -1,25 +1,18 @@
 """Web archives (WARC, ISO 28500), and what Common Crawl tells of them (WAT), as links of pages.
 
-    records -> HTML pages, parsed (../html/parsers.py); WAT -> captures.py
-
 A node is a URL, as browsers write it (WHATWG, without its fragment), at which a page was captured:
-a response of status 200 to 299 that is HTML. All files that are named are read as one crawl. What
-is no page is counted: redirects, errors, other files. WAT has a record of metadata for each page,
-in JSON; where elements stand is not in it, so none is known to be navigation.
+a response of status 200 to 299 that is HTML. All files are read as one crawl; what is no page is
+counted. WAT describes each page in JSON, without where elements stand: none is navigation.
 
-FastWARC reads the records, packed one by one (gzip, Zstandard, lz4), as a whole, or not at all. It
-takes a record for whole however many bytes of it there are, so they are counted here. Damage is
-refused by its place, a byte of the file (unpacked, if it is packed as a whole or comes through a
-pipe); or it is counted, and reading goes on at the next record that begins as one: of a file, not
-of a pipe.
-
-Cost: 5 µs a record, some 2 ms a page of 50 KB, on all threads; of WAT 0.2 ms a page. Memory for one
-record, of 32 MiB at most. https://iipc.github.io/warc-specifications/, https://commoncrawl.org
+FastWARC reads the records, packed one by one (gzip, Zstandard, lz4), as a whole, or not at all, and
+takes one for whole however many bytes of it there are, so they are counted here. Damage is refused
+by its place, a byte of the file, or counted, and reading goes on at the next record, of a file.
+Cost: 5 µs a record, some 2 ms a page of 50 KB, on all threads, 0.2 ms of WAT; memory for a record.
+https://iipc.github.io/warc-specifications/, https://commoncrawl.org
 """
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import zlib
@@ -27,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from itertools import chain
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.extras import need
@@ -43,7 +36,7 @@ from cocite.io.readers.crawl.captures import (
 from cocite.io.readers.crawl.message import HttpMessage, message_of, page_type
 from cocite.io.readers.html.page import LONGEST_TITLE, TAGS, base_of, joined, same_as
 from cocite.io.readers.html.parsers import HtmlPage, Pages
-from cocite.io.readers.sources import Source, unpack_errors
+from cocite.io.readers.sources import Counted, Source, unpack_errors
 
 _PIECE = 1 << 20
 _GZIP = b"\x1f\x8b\x08"
@@ -67,22 +60,11 @@ class Record(NamedTuple):
     long: bool
 
 
-def records(
-    source: Source, refuse: Refuse, wanted: tuple[str, ...], progress: Callable[[int], None]
-) -> Iterator[Record]:
-    """The records of the kinds that are ``wanted``; ``progress`` is told how far the file is read.
-
-    Raises what ``refuse`` raises, and :class:`~cocite.extras.MissingLibrary`.
+class WarcRecords:
+    """The records of the kinds that are ``wanted`` in one file, or a pipe: iterate over it.
+    ``progress`` is told how far the file is read. Raises what ``refuse`` raises, and
+    :class:`~cocite.extras.MissingLibrary`.
     """
-    need("fastwarc", "reading WARC", "warc")
-    archive = _Archive(source, refuse, wanted, progress)
-    start: int | None = 0
-    while start is not None:
-        start = yield from archive.records(start)
-
-
-class _Archive:
-    """One file, or a pipe."""
 
     def __init__(
         self,
@@ -91,6 +73,7 @@ class _Archive:
         wanted: tuple[str, ...],
         progress: Callable[[int], None],
     ) -> None:
+        need("fastwarc", "reading WARC", "warc")
         self._source, self._refuse = source, refuse
         self._requested, self._progress = wanted, progress
         head = b""
@@ -103,6 +86,11 @@ class _Archive:
             not source.is_pipe and not self._native and not source.beginning().packed
         )
 
+    def __iter__(self) -> Iterator[Record]:
+        start: int | None = 0
+        while start is not None:
+            start = yield from self._records(start)
+
     def _file(self) -> BinaryIO:
         assert self._source.path is not None
         return self._source.path.open("rb", buffering=0)
@@ -114,9 +102,9 @@ class _Archive:
             file.seek(start)
             return file, file
         stream, raw = self._source.open()
-        return _RecordReport(stream), raw
+        return Counted(stream), raw
 
-    def records(self, start: int) -> Generator[Record, None, int | None]:
+    def _records(self, start: int) -> Generator[Record, None, int | None]:
         """The records from a place on; returns the place where to go on behind damage, if any."""
         from fastwarc.warc import ArchiveIterator
 
@@ -203,33 +191,6 @@ class _Archive:
                 at += len(piece)
                 rest = window[-2048:]
         return None
-
-
-class _RecordReport(io.RawIOBase):
-    """A stream that tells its place, as FastWARC asks for that."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self._place = stream, 0
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Some bytes; none at the end."""
-        piece = self._stream.read(len(buffer))
-        buffer[: len(piece)] = piece
-        self._place += len(piece)
-        return len(piece)
-
-    def tell(self) -> int:
-        """Bytes that were read."""
-        return self._place
-
-    def close(self) -> None:
-        """Close the stream below, too."""
-        self._stream.close()
-        super().close()
 
 
 def _end_of_member(file: BinaryIO) -> int | None:
@@ -346,7 +307,7 @@ _ADVICE = (
 
 def refuse_site(job: Job, what: str) -> None:
     """Raise :class:`UsageError` where the site of a folder is named of what is none."""
-    if job.options.pages.site:
+    if job.options.site:
         raise UsageError(f"--site is for a folder of HTML pages; {job.source.label} is {what}")
 
 
@@ -393,7 +354,7 @@ class _Crawl:
 
         def html() -> Iterator[HtmlPage]:
             size = source.nbytes
-            every = records(source, refuse, _KINDS, lambda at: job.progress(stage, at, size))
+            every = WarcRecords(source, refuse, _KINDS, lambda at: job.progress(stage, at, size))
             for record in every:
                 seen[record.kind] += 1
                 try:

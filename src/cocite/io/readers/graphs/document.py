@@ -14,15 +14,14 @@ Cost: some microseconds a node and link, and one join.
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack
+from typing import Self
 
 from cocite.errors import InputError, MalformedRow
 from cocite.graph.spelling import REFUSED
 from cocite.io.readers.contract import Job, Read
-from cocite.io.readers.rows import RowsFound, RowWriter
-from cocite.io.readers.text import TextInput, new_clean_file, relation_of
+from cocite.io.readers.rows import NODES, LinkWriter, RowsFound
+from cocite.io.readers.text import TextInput, relation_of
 
-_NODES, _LINKS = "nodes.tsv", "links.tsv"
 _LONGEST = 65_535
 _REFUSED = re.compile(f"[{REFUSED}]")
 _BOTH = "links without direction are stored both ways"
@@ -34,40 +33,32 @@ class GraphWriter:
     def __init__(self, job: Job, title: str) -> None:
         self._job, self._title = job, title
         self.weighted = bool(job.options.weight) and job.wanted == 2
-        self._open = ExitStack()
-        nodes = self._open.enter_context(new_clean_file(job, _NODES))
-        links = self._open.enter_context(new_clean_file(job, _LINKS))
-        self._nodes = RowWriter(job, nodes, 1, more=2)
-        self._links = RowWriter(job, links, 2, weighted=self.weighted, more=2)
+        self._rows = LinkWriter(job, weighted=self.weighted, more=2)
 
-    def __enter__(self) -> GraphWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._open.close()
+        self._rows.__exit__(*error)
 
     def node(self, name: str, label: str | None, line: int) -> None:
         """A node by its id, and its label if it has one."""
-        self._nodes.add((name, _one_line(label), str(line)), line)
+        self._rows.nodes.add((name, _one_line(label), str(line)), line)
 
     def link(self, source: str, target: str, weight: str, both: bool, line: int) -> None:
         """A link between ids, with its weight if those are asked for; ``both`` ways or not."""
         if self._job.wanted == 2:
             ends = (source, target, weight) if self.weighted else (source, target)
-            self._links.add((*ends, str(int(both)), str(line)), line)
+            self._rows.links.add((*ends, str(int(both)), str(line)), line)
 
-    def bad_link(self, kind: str, line: int, what: str, content: str) -> None:
-        """What should be a link, and is none."""
-        self._links.leave_out(kind, line, what, content)
-
-    def bad_node(self, kind: str, line: int, what: str, content: str) -> None:
-        """What should be a node, and is none."""
-        self._nodes.leave_out(kind, line, what, content)
+    def bad(self, kind: str, line: int, what: str, content: str) -> None:
+        """What should be a node or a link, and is none."""
+        rows = self._rows.nodes if kind == "node" else self._rows.links
+        rows.leave_out(kind, line, what, content)
 
     def finish(self, *, all_both: bool = False) -> Read:
         """The relations; ``all_both`` if all links turned out to be without direction."""
-        nodes, links = self._nodes.finish(), self._links.finish()
-        self._open.close()
+        links, nodes = self._rows.close()
         integers = nodes.integers and links.integers
         self._load(integers)
         found = RowsFound.of(links, self._title)
@@ -88,10 +79,10 @@ class GraphWriter:
     def _load(self, integers: bool) -> None:
         kind = "UBIGINT" if integers else "VARCHAR"
         columns = {"a": kind, "x": "VARCHAR", "p": "UBIGINT"}
-        relation = relation_of(self._job, columns, _NODES)
+        relation = relation_of(self._job, columns, NODES)
         self._job.run(f"CREATE TABLE reading.nodes AS {relation}")
         columns = {"a": kind, "b": kind} | ({"w": "DOUBLE"} if self.weighted else {})
-        relation = relation_of(self._job, columns | {"two": "UTINYINT", "p": "UBIGINT"}, _LINKS)
+        relation = relation_of(self._job, columns | {"two": "UTINYINT", "p": "UBIGINT"})
         self._job.run(f"CREATE TABLE reading.links AS {relation}")
 
     def _check_once(self, found: RowsFound) -> None:

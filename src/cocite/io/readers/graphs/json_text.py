@@ -1,20 +1,12 @@
 """JSON: a graph as nodes and links, or a link a line; read value by value, whatever its size.
 
-Nodes and links, as NetworkX's node-link data has them, and what d3 draws:
-
     {"directed": true, "nodes": [{"id": "a"}, ...], "links": [{"source": "a", "target": "b"}, ...]}
-
-``edges`` may stand for ``links``. A node's label is its ``label``, ``name`` or ``title``. Where
-nodes have no ids, links name them by their numbers from 0, as d3 does. Links have the direction
-that they are written in, unless ``"directed": false`` stands beside them. ``--weight-column`` is a
-key of links, such as ``value`` or ``weight``.
-
-A link a line, or a list of links: objects and lists by the rules of tables:
-
     {"source": "a", "target": "b"}      ["a", "b"]      [{"source": "a", "target": "b"}, ...]
 
-The ends of a link are the members that ``--columns`` names, else those whose keys name them
-(``io/readers/dialect.py``), else the only two; of lists, the first two, or those of these numbers.
+Nodes and links are those of NetworkX and d3: ``edges`` may stand for ``links``, a node's label is
+its ``label``, ``name`` or ``title``, and where nodes have no ids, links name them by their numbers
+from 0. ``--weight-column`` is a key of links. The ends of a link a line are the members that
+``--columns`` names, else those whose keys name them (``io/readers/dialect.py``), else the only two.
 
 Cost: some microseconds a value; memory for the largest one.
 """
@@ -194,7 +186,7 @@ def _node(out: GraphWriter, value: Any, number: int, line: int) -> None:
     given = value if isinstance(value, dict) else {"id": value}
     name = name_of(given.get("id", number))
     if name is None:
-        out.bad_node("node", line, "a node whose id is no text or whole number", str(value)[:100])
+        out.bad("node", line, "a node whose id is no text or whole number", str(value)[:100])
         return
     labels = (name_of(given[key]) for key in _LABELS if key in given)
     out.node(name, next(filter(None, labels), None), line)
@@ -209,7 +201,7 @@ def _link(out: GraphWriter, value: Any, weight: str, line: int) -> None:
     # d3 puts the node itself in the place of its id while it draws
     names = [name_of(end.get("id") if isinstance(end, dict) else end) for end in ends[:2]]
     if len(names) < 2 or None in names:
-        out.bad_link("link", line, "no link of a source and a target", str(value)[:100])
+        out.bad("link", line, "no link of a source and a target", str(value)[:100])
         return
     source, target = map(str, names)
     out.link(source, target, "" if ends[2] is None else str(ends[2]), False, line)

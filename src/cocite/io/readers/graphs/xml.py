@@ -1,20 +1,13 @@
 """Graphs in XML, GraphML and GEXF: XML as events, and one walker over the elements of both.
 
 A document that declares entities, or defaults of attributes, is refused, and nothing is fetched.
-Bounds, beyond which a document is refused: a text that is asked for has 131,072 characters; a tag,
-a comment or another part of markup 1 MiB; elements are 200 deep, and have 100,000 names. Expat
-before 2.6 reads a part of markup again for every piece of it, so the bound, and large pieces, keep
-that from growing with its square (CVE-2023-52425); later ones wait for twice as much, which is
-switched off, as it hides how much is read.
+Texts, markup, depth and names are bounded: expat before 2.6 reads a part of markup again for every
+piece of it (CVE-2023-52425); later ones wait for twice as much, which hides how much is read.
 
-GraphML: a node's label is its ``label``, ``name`` or ``title``, the first of these that is declared
-for nodes, or the label that yEd draws. ``--weight-column`` is the ``attr.name`` (or the id) of a
-key for links; its default holds for links without it. Hyperedges are refused. GEXF, of Gephi: a
-link is without direction unless its ``type``, or ``defaultedgetype``, says ``directed``.
-``--weight-column weight`` takes the weights that Gephi draws, 1 where none is given; any other is
-the title (or the id) of an attribute of links.
-
-Cost: a microsecond an element, and that of :mod:`~cocite.io.readers.graphs.document`.
+GraphML: a node's label is its ``label``, ``name`` or ``title``, the first that is declared, or what
+yEd draws; ``--weight-column`` is the ``attr.name`` or id of a key of links. Hyperedges are refused.
+GEXF: links are without direction unless their ``type`` or ``defaultedgetype`` is ``directed``;
+``--weight-column`` is ``weight``, 1 where none is given, or the title or id of an attribute.
 http://graphml.graphdrawing.org/specification.html, https://gexf.net/schema.html
 """
 

@@ -1,23 +1,14 @@
 """An archive of HTML pages, tar (packed or not) or zip, read as the folder that was packed.
 
-    names, links of the file system, what may be a page -> names in memory, contents in one file
-    -> site.py, reader.py
+The site is the archive; or, where all of it lies in one folder, that folder. What can be no page is
+there by its name only, so that links to it are not broken. Of two members with one name the last
+one counts, as with ``tar -x``.
 
-The site is the archive; or, where all of it lies in one folder, that folder, so that pages are
-called as those of a folder that was named. What can be no page is there by its name only, so that
-links to it are not broken. Of two members with one name the last one counts, as with ``tar -x``.
-
-Archives come from strangers, so no member is ever a path on the disk. Contents lie one behind the
-other in a scratch file that is named by nobody but us. A link of the file system is another name
-of the member that its text leads to, found by names alone: ``..`` cuts the path before it, whatever
-that is. Members whose names lead out, and what is neither file, folder nor link, are left out and
-counted, and so are links that lead out, in a circle or nowhere.
-
-Bounds: contents of :data:`~cocite.io.readers.sources.MOST_RATIO` times the size of the archive;
-names within a quarter of the memory of the run; of a page what ``io/readers/html/site.py`` says.
-Archives in archives are files, and not opened.
-
-Cost: the archive is read once, and what may be a page written once.
+Archives come from strangers, so no member is ever a path on the disk: contents lie one behind the
+other in a scratch file. A link of the file system is another name of the member that its text leads
+to, found by names alone. What leads out, in a circle or nowhere, and what is neither file, folder
+nor link, is left out and counted; archives in archives are files. Bounds: contents of
+:data:`~cocite.io.readers.sources.MOST_RATIO` times the size, names in a quarter of the memory.
 """
 
 from __future__ import annotations

@@ -1,24 +1,14 @@
-"""One HTML page: the links on it, as a browser finds them. Run as a script, it answers for pages.
+"""One HTML page: its links, title and other names, as a browser finds them (lexbor, ada-url).
 
-The page is parsed as the HTML standard says (lexbor), so that nothing is malformed: what cannot be
-meant is put right as in a browser. Of it are taken
+URLs are resolved against the first ``<base href>``, without fragments. The encoding is what a byte
+order mark says, else the server (``charset``), else ``<meta charset>`` in the first 1,024 bytes;
+what says nothing is UTF-8, or windows-1252 if it is not. A link is of the navigation if it stands
+in ``nav``, ``aside``, or the page's header or footer (or elements with their roles), or beside
+``main``, where there is one.
 
-    links       a[href], area[href], and frames: frame[src], iframe[src]; each with the URL that it
-                leads to, without its fragment
-    base        the first <base href>, against which all URLs are resolved (WHATWG, ada-url)
-    same as     <link rel=canonical>, and <meta http-equiv=refresh> that leads elsewhere
-    title       the first <title>, runs of blanks as one, its first thousand characters
-
-The encoding is what a byte order mark says, else what the server said (``charset``), else
-``<meta charset>`` in the first 1,024 bytes; what says nothing is UTF-8, or windows-1252 if it
-is not. A link is of the page's navigation if it stands in ``nav``, ``aside``, or the header or
-footer of the whole page (or elements with their roles); where there is a ``main``, if it stands
-beside it.
-
-Parsers written in C have crashed on hostile input, so pages are parsed in a process that may die
-(``io/readers/html/parsers.py``). It is this file as a script: it imports nothing of cocite, reads
-requests from standard input and writes answers to standard output, each its length (8 bytes,
-little-endian) and then its bytes. A request is a line of JSON and the page; an answer is JSON.
+Parsers in C have crashed on hostile input, so this file runs as a script in a process that may die
+(``io/readers/html/parsers.py``), and imports nothing of cocite: it reads requests from standard
+input, a line of JSON and the page, and writes answers in JSON, each behind its length in 8 bytes.
 """
 
 from __future__ import annotations

@@ -5,11 +5,9 @@
 A node is the path of a page in the folder; all pages are nodes, and every link that stands on one
 is a row, so that ``--count-duplicates`` counts them. The URL at which the site is published, by
 which links are inside too, is what was chosen, else what the canonical links of some pages agree
-on. A page whose canonical link leads to another page of the folder, or that sends the browser there
-(``refresh``), is that page. ``--links main`` leaves navigation out: what stands in its elements,
-and links to pages to which 9 in 10 pages of the site link, ten at least.
-
-Cost: that of parsing (``parsers.py``), and a few joins over the links.
+on. A page whose canonical link or ``refresh`` leads to another page of the folder is that page.
+``--links main`` leaves navigation out: what stands in its elements, and links to pages to which 9
+in 10 pages of the site link, ten at least.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ def read_site(job: Job, site: Site) -> Read:
     found = PagesFound(job.source.label, integers=False)
     _refuse_names(job, site, found)
     with Pages(job.threads, "reading HTML") as pages:
-        root = job.options.pages.site or _published(job, site, pages)
+        root = job.options.site or _published(job, site, pages)
         if root:
             site.root = found.site = root if root.endswith("/") else root + "/"
         with _captures_of(job, site, found) as captures:

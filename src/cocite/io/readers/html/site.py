@@ -1,23 +1,13 @@
-"""A folder, or an archive of one, as a web site: which files are pages, and which page a URL leads
-to.
+"""A folder, or an archive of one, as a site: which files are pages, and where a URL leads.
 
-Pages are files that end in .html, .htm, .xhtml or .shtml (also with a query behind, as ``wget``
-calls them), and those without an ending, or with one of programs such as .php, that begin as HTML
-does. A page is called by its path in the folder. A URL's path leads to
+Pages end in .html, .htm, .xhtml or .shtml (also with a query behind, as ``wget`` calls them), or
+begin as HTML does and end in nothing, or as programs do (.php). A URL's path leads to the file of
+that name, with the query first (``p.php?id=2``), else without it; else, of a folder, to its
+index.html; else to the file of that name with .html behind, as hosts of static sites have it.
 
-    the file of that name, with the query first (``p.php?id=2``), else without it;
-    else, where there is a folder of that name, to its index.html (index.htm, ...);
-    else to the file of that name with .html behind, as the hosts of static sites have it.
-
-The root of the site is the folder, unless ``root`` is the URL at which it is published. Nothing is
-looked for on the disk: all files are listed first, and what is not listed is not there, so that no
-link leads out of the folder. Links of the file system inside the folder are other names of what
-they lead to; those that lead out of it, in a circle or nowhere are left out, and counted. Names
-that begin with a dot are passed over, as web servers do.
-
-A page has at most :data:`LARGEST` bytes, as it is in memory whole.
-
-Cost: a few hundred bytes a file, in memory.
+All files are listed first, a few hundred bytes each, and nothing else is there, so that no link
+leads out of the folder. Links of the file system inside it are other names; those that lead out of
+it, in a circle or nowhere are counted. Names that begin with a dot are passed over.
 """
 
 from __future__ import annotations
@@ -253,15 +243,10 @@ class Site:
         """
         path, _, query = _plain(url)[len(_plain(self.root)) :].partition("?")
         path = unquote(path, errors="surrogateescape")
-        tried = []
-        if query:
-            tried.append(f"{path}?{unquote(query, errors='surrogateescape')}")
-        tried.append(path)
-        for name in tried:
-            found = self._found(name)
-            if found is not None:
-                return found if found in self._pages else ""
-        return None
+        names = [f"{path}?{unquote(query, errors='surrogateescape')}"] if query else []
+        every = (self._found(name) for name in (*names, path))
+        found = next((each for each in every if each is not None), None)
+        return found if found is None or found in self._pages else ""
 
     def _found(self, path: str) -> str | None:
         tree, plain = self.tree, path.rstrip("/")

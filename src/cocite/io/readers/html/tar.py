@@ -1,14 +1,11 @@
-"""Members of a tar archive, one after the other, as a stream: names, links and contents, and no
-more.
+"""Members of a tar archive, one after the other, as a stream: names, links and contents.
 
     header of 512 bytes -> [longer name, size: of pax or GNU] -> the content, in blocks of 512
 
-Archives come from strangers, so a member is never a file here: it has a name, and content that is
-read or passed over. The standard library reads the headers of 512 bytes. Not its whole reader,
-which holds every header, follows as many as there are, takes as much memory as one asks for, and
-reads sparse files into zeros without end.
-
-Cost: some 10 µs a member; memory for one header, of at most :data:`_LONGEST_HEADER` bytes.
+Archives come from strangers, so a member is never a file here. The standard library reads the
+headers of 512 bytes; not its whole reader, which holds every header, takes as much memory as one
+asks for, and reads sparse files into zeros without end. Cost: some 10 µs a member; memory for one
+header, of at most :data:`_LONGEST_HEADER` bytes.
 https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
 """
 
