@@ -2,11 +2,13 @@
 
 ``weigh`` and ``norms`` prepare one side: what each page tells as a neighbor, and what all
 neighbors of a page tell together. A page counts among its own neighbors, wherever the links have
-it or not: rows are *closed* on the way, in ascending order.
+it or not: rows are *closed* on the way, in ascending order; or they are *open*, as the links have
+them.
 
 ``closest`` makes lists. Common neighbors are added up as in ``kernels/neighbors.py``, for each
 side in ascending order, so that near(u, v) is near(v, u) to the bit. What is stored is float32, and
-is what lists are chosen by; 2**54 of it makes whole numbers, which ``totals.top`` sorts.
+is what lists are chosen by; of equal values, those of nodes with the smaller hash are listed.
+2**54 of it makes numbers for ``totals.top``, with the hash behind their 24 bits.
 
 ``reaching`` and ``fallen`` tell whose lists a page may come into, or drop out of.
 
@@ -22,11 +24,13 @@ import numpy as np
 
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
+from cocite.kernels.random import scramble
 from cocite.kernels.totals import top
 
 _ONE32 = np.float32(1)
 _WHOLE = float(1 << 54)
-_HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
+_HALF, _LOWER, _S6 = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(6)
+_TIE = 2.0**-26 / (1 << 26)
 _IN, _OUT = 1, 2
 
 
@@ -51,30 +55,43 @@ def _holds(offsets: Any, neighbors: Any, node: Any) -> Any:
 
 @kernel
 def weigh(
-    offsets: U64s, members: U32s, max_degree: I64, first: I64, last: I64, worths: OutF64s
+    offsets: U64s,
+    members: U32s,
+    max_degree: I64,
+    own: F64,
+    first: I64,
+    last: I64,
+    worths: OutF64s,
 ) -> None:
     """``worths`` float64[nodes], of pages ``first`` to ``last`` - 1: what each tells, by its
-    ``members`` and itself.
+    ``members`` and, if rows are ``closed``, itself.
 
     That is log(nodes / their number), and 0 if they are more than ``max_degree`` (int64).
     """
     nodes = worths.size
     for x in range(first, last):
         begin, end = _row(offsets, x)
-        size = end - begin + (0 if _holds(offsets, members, x) else 1)
-        worths[x] = np.log(np.float64(nodes) / np.float64(size)) if size <= max_degree else 0.0
+        size = end - begin + (0 if own == 0.0 or _holds(offsets, members, x) else 1)
+        told = 0 < size <= max_degree
+        worths[x] = np.log(np.float64(nodes) / np.float64(size)) if told else 0.0
 
 
 @kernel
 def norms(
-    offsets: U64s, neighbors: U32s, worths: F64s, first: I64, last: I64, out: OutF64s
+    offsets: U64s,
+    neighbors: U32s,
+    worths: F64s,
+    own: F64,
+    first: I64,
+    last: I64,
+    out: OutF64s,
 ) -> None:
-    """``out`` float64[nodes], of pages ``first`` to ``last`` - 1: what the neighbors of each and
-    itself tell, in all.
+    """``out`` float64[nodes], of pages ``first`` to ``last`` - 1: what the neighbors of each and,
+    if rows are ``closed``, itself tell, in all.
     """
     for v in range(first, last):
         begin, end = _row(offsets, v)
-        total = 0.0 if _holds(offsets, neighbors, v) else worths[v]
+        total = 0.0 if own == 0.0 or _holds(offsets, neighbors, v) else own * worths[v]
         for link in range(begin, end):
             total += worths[neighbors[link]]
         out[v] = total
@@ -93,7 +110,9 @@ def _from(members: Any, begin: Any, end: Any, least: Any) -> Any:
 
 
 @helper
-def _shared(rows: Any, columns: Any, worths: Any, node: Any, strip: Any, room: Any) -> Any:
+def _shared(
+    rows: Any, columns: Any, worths: Any, node: Any, share: Any, strip: Any, room: Any
+) -> Any:
     """Add up what the neighbors of everybody in a strip have in common with the node's; returns
     how many have.
     """
@@ -104,23 +123,27 @@ def _shared(rows: Any, columns: Any, worths: Any, node: Any, strip: Any, room: A
     cut = first > 0 or last < worths.size
     count = 0
     link, end = _row(offsets, node)
-    own = True
+    own = share > 0.0
     while link < end or own:
         x = np.int64(neighbors[link]) if link < end else node
+        part = 1.0
         if own and x >= node:
             own = False
-            link += 1 if link < end and x == node else 0
+            if link < end and x == node:
+                link += 1
+            else:
+                part = share
             x = node
         else:
             link += 1
-        worth = worths[x]
+        worth = part * worths[x]
         if worth <= 0.0:
             continue
         low, high = _row(starts, x)
         if cut:
             low = _from(members, low, high, first)
             high = _from(members, low, high, last)
-        alone = first <= x < last
+        alone = share > 0.0 and first <= x < last
         for place in range(low, high):
             member = np.int64(members[place])
             alone = alone and member != x
@@ -131,22 +154,23 @@ def _shared(rows: Any, columns: Any, worths: Any, node: Any, strip: Any, room: A
         if alone:
             before = common[x - first]
             used[count] = np.uint32(x - first)
-            common[x - first] = before + worth
+            common[x - first] = before + min(worth, share * worths[x])
             count += 1 if before == 0.0 else 0
     return count
 
 
 @helper
 def _add_side(
-    rows: Any, columns: Any, weights: Any, node: Any, share: Any, strip: Any, room: Any, have: Any
+    rows: Any, columns: Any, weights: Any, node: Any, how: Any, strip: Any, room: Any, have: Any
 ) -> Any:
-    """Add ``share`` of how near everybody in a strip is by one side; returns how many are near by
-    any.
+    """Add how near everybody in a strip is by one side, half of it if there are two; returns how
+    many are near by any.
     """
+    share = 0.5 if how[0] == _IN + _OUT else 1.0
     worths, whole = weights
     common, near, used, touched = room[:4]
     first = strip[0]
-    count = _shared(rows, columns, worths, node, strip, room)
+    count = _shared(rows, columns, worths, node, how[1], strip, room)
     for i in range(count):
         other = np.int64(used[i])
         shared = common[other]
@@ -158,6 +182,12 @@ def _add_side(
             have += 1
         near[other, 0] += share * (shared / (whole[node] + whole[first + other] - shared))
     return have
+
+
+@helper
+def _later(node: Any) -> Any:
+    """26 bits, the larger the sooner a node is listed of equally near ones."""
+    return (_LOWER - scramble(np.uint64(node))) >> _S6
 
 
 @helper
@@ -183,7 +213,8 @@ def _ascend(names: Any, size: Any) -> None:
 @helper
 def _keep(kept: Any, size: Any, first: Any, names: Any, best: Any, count: Any) -> None:
     """Merge the ``count`` best of the strip that begins at ``first`` into the ``size`` best of the
-    strips before it. Of equals, those of earlier strips come first, as their ids are smaller.
+    strips before it. Of equals, hashes among them, those of earlier strips come first, as their
+    ids are smaller.
     """
     ids, values = kept
     for at in range(size + count - 1, -1, -1):
@@ -199,21 +230,20 @@ def _keep(kept: Any, size: Any, first: Any, names: Any, best: Any, count: Any) -
 
 @helper
 def _near_of(
-    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, node: Any, strip: Any, room: Any
+    ins: Any, outs: Any, by_in: Any, by_out: Any, how: Any, node: Any, strip: Any, room: Any
 ) -> Any:
     """How near those in a strip are to a page, in ``near``; returns how many are, ``touched``."""
-    share = 0.5 if sides == _IN + _OUT else 1.0
     have = 0
-    if sides & _IN:
-        have = _add_side(ins, outs, by_in, node, share, strip, room, have)
-    if sides & _OUT:
-        have = _add_side(outs, ins, by_out, node, share, strip, room, have)
+    if how[0] & _IN:
+        have = _add_side(ins, outs, by_in, node, how, strip, room, have)
+    if how[0] & _OUT:
+        have = _add_side(outs, ins, by_out, node, how, strip, room, have)
     return have
 
 
 @helper
 def _list_of(
-    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, node: Any, room: Any, out: Any
+    ins: Any, outs: Any, by_in: Any, by_out: Any, how: Any, node: Any, room: Any, out: Any
 ) -> Any:
     """The list of a page, from place ``used`` on; returns how many entries it has."""
     near, touched, names, best, ids, found = room[1], room[3], room[4], room[5], room[6], room[7]
@@ -222,10 +252,11 @@ def _list_of(
     size = 0
     for low in range(0, pages, width):
         strip = (low, min(low + width, pages))
-        have = _near_of(ins, outs, by_in, by_out, sides, node, strip, room)
+        have = _near_of(ins, outs, by_in, by_out, how, node, strip, room)
         for j in range(have):
             other = touched[j]
-            near[other, 0] = np.float64(np.float32(near[other, 0])) * _WHOLE
+            value = np.float64(np.float32(near[other, 0])) * _WHOLE
+            near[other, 0] = value + value * (_TIE * np.float64(_later(low + np.int64(other))))
         count = top(near, touched, have, 1.0, names, best)
         _keep((ids, found), size, low, names, best, count)
         size = min(size + count, k)
@@ -253,7 +284,7 @@ def closest(
     outs: tuple[U64s, U32s],
     by_in: tuple[F64s, F64s],
     by_out: tuple[F64s, F64s],
-    sides: I64,
+    how: tuple[I64, F64],
     first: I64,
     room: tuple[OutF64s, OutF64s2, OutU32s, OutU32s, OutU32s, OutF64s2, OutU64s, OutF64s],
     out: tuple[OutU64s, OutU32s, OutF32s],
@@ -261,7 +292,8 @@ def closest(
     """The lists of pages ``first``, ``first + 1``, ...; returns how many entries they have.
 
     ``ins`` and ``outs`` are (offsets, neighbors); ``by_in`` and ``by_out`` (worths, norms) of
-    comparing in-neighbors and out-neighbors; ``sides`` 1, 2 or 3, for in, out or both. ``room``
+    comparing in-neighbors and out-neighbors; ``sides`` 1, 2 or 3, for in, out or both, and 4
+    more where rows are open. ``room``
     is (common float64[width], near float64[width, 2], both all 0, used and touched
     uint32[width + 1], names uint32[k], best float64[k, 2], ids uint64[2 k], values float64[2 k]):
     others are looked for in strips of ``width`` ids, one after the other. ``out`` is (counts
@@ -270,7 +302,7 @@ def closest(
     counts, nodes, values = out
     used = 0
     for i in range(counts.size):
-        size = _list_of(ins, outs, by_in, by_out, sides, first + i, room, (nodes, values, used))
+        size = _list_of(ins, outs, by_in, by_out, how, first + i, room, (nodes, values, used))
         counts[i] = np.uint64(size)
         used += size
     return used
@@ -282,7 +314,7 @@ def closest_of(
     outs: tuple[U64s, U32s],
     by_in: tuple[F64s, F64s],
     by_out: tuple[F64s, F64s],
-    sides: I64,
+    how: tuple[I64, F64],
     pages: U32s,
     room: tuple[OutF64s, OutF64s2, OutU32s, OutU32s, OutU32s, OutF64s2, OutU64s, OutF64s],
     out: tuple[OutU64s, OutU32s, OutF32s],
@@ -292,7 +324,7 @@ def closest_of(
     used = 0
     for i in range(pages.size):
         page = np.int64(pages[i])
-        size = _list_of(ins, outs, by_in, by_out, sides, page, room, (nodes, values, used))
+        size = _list_of(ins, outs, by_in, by_out, how, page, room, (nodes, values, used))
         counts[i] = np.uint64(size)
         used += size
     return used
@@ -304,7 +336,7 @@ def reaching(
     outs: tuple[U64s, U32s],
     by_in: tuple[F64s, F64s],
     by_out: tuple[F64s, F64s],
-    sides: I64,
+    how: tuple[I64, F64],
     pages: U32s,
     room: tuple[OutF64s, OutF64s2, OutU32s, OutU32s, U32s, F64s2, U64s, F64s],
     out: tuple[F32s, OutBools, OutU32s],
@@ -320,7 +352,7 @@ def reaching(
     floors, marks, found = out
     count = 0
     for i in range(pages.size):
-        have = _near_of(ins, outs, by_in, by_out, sides, np.int64(pages[i]), everybody, room)
+        have = _near_of(ins, outs, by_in, by_out, how, np.int64(pages[i]), everybody, room)
         for j in range(have):
             other = touched[j]
             value = np.float32(near[other, 0])
@@ -338,7 +370,7 @@ def fallen(
     outs: tuple[U64s, U32s],
     by_in: tuple[F64s, F64s],
     by_out: tuple[F64s, F64s],
-    sides: I64,
+    how: tuple[I64, F64],
     pages: U32s,
     room: tuple[OutF64s, OutF64s2, OutU32s, OutU32s, U32s, F64s2, U64s, F64s],
     out: tuple[F32s, U64s, U32s, OutBools],
@@ -357,7 +389,7 @@ def fallen(
         page = np.int64(pages[i])
         if page + 1 >= offsets.size:
             continue
-        have = _near_of(ins, outs, by_in, by_out, sides, page, everybody, room)
+        have = _near_of(ins, outs, by_in, by_out, how, page, everybody, room)
         begin, end = _row(offsets, page)
         for place in range(begin, min(end, holders.size)):
             holder = np.int64(holders[place])

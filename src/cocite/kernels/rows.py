@@ -1,7 +1,7 @@
 """Rows of what is near to each node: made by a push, expanded, quantized, compared.
 
 ``push`` makes rows by personalized PageRank along links taken either way, every node linked with
-itself. With p the share of walks from u that end at v, and d(v) the degree of v, a row has
+itself or none. With p the share of walks from u that end at v, and d(v) the degree of v, a row has
 
     value(u, v) = log(p(u, v) * volume / d(v))          volume: the sum of all degrees
 
@@ -20,6 +20,9 @@ Rows are compared by the weighted Jaccard index of these numbers, family by fami
 Sums are whole numbers, so they do not depend on an order. A pair and a list divide and add up in
 the same order: they agree to the bit.
 
+Of equal values, those of nodes with the smaller hash are kept: ids often follow what a graph is
+about, and would favor some nodes. Heaps hold hashes, which lead back to the nodes.
+
 Family f has the rows ``f * nodes`` to ``(f + 1) * nodes - 1`` and the columns ``bases[f]`` to
 ``bases[f + 1] - 1``. Ids and offsets are checked on the way, as files are not verified when they
 are opened.
@@ -36,125 +39,129 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import GRAINS
-from cocite.kernels._kernel import helper, kernel, prefetch
+from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 from cocite.kernels.links import sort_ids
 from cocite.kernels.listing import offer, sort
+from cocite.kernels.random import scramble, unscramble
 from cocite.kernels.totals import top
 
 DAMAGED = -1
-_ONE64 = np.uint64(1)
+_ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 _CODES = 255.0
+_REACHED = 1e-300
+"""Is left of a residual that is pushed: a node that was reached never has 0 again."""
 
 
 # -- making rows -------------------------------------------------------------------------
 
 
 @helper
-def _by_id(values: Any, ids: Any, size: Any, keys: Any, out_ids: Any, out: Any, used: Any) -> None:
+def _by_id(values: Any, hashes: Any, size: Any, keys: Any, ids: Any, out: Any, used: Any) -> None:
     """Write ``size`` entries to ``out`` from place ``used`` on, by ascending id."""
     for i in range(size):
-        keys[i] = np.uint64(ids[i]) << _HALF | np.uint64(i)
+        keys[i] = unscramble(np.uint64(hashes[i])) << _HALF | np.uint64(i)
     sort_ids(keys[:size])
     for i in range(size):
-        out_ids[used + i] = np.uint32(keys[i] >> _HALF)
+        ids[used + i] = np.uint32(keys[i] >> _HALF)
         out[used + i] = values[keys[i] & _LOWER]
 
 
 @helper
 def _push_stage(
-    links: Any, degrees: Any, restart: Any, eps: Any, mass: Any, queue: Any, found: Any, count: Any
+    links: Any, numbers: Any, eps: Any, state: Any, settled: Any, queue: Any, found: Any, count: Any
 ) -> Any:
     """Push what is ``eps`` times the degree or more; returns how many nodes are reached then."""
     offsets, neighbors, weights = links
-    size = queue.size
-    head = tail = waiting = 0
+    restart, own = numbers
+    size = np.uint64(queue.size)
+    head = tail = waiting = _ZERO64
     for i in range(count):
         node = found[i]
-        if mass[node, 1] >= eps * degrees[node]:
+        if state[node, 0] >= eps * state[node, 1]:
             queue[tail] = node
-            tail += 1
-            waiting += 1
-    tail = 0 if tail == size else tail
-    while waiting > 0:
-        node = np.int64(queue[head])
-        head = 0 if head + 1 == size else head + 1
-        waiting -= 1
-        residual = mass[node, 1]
-        mass[node, 0] += restart * residual
-        share = (1.0 - restart) * residual / degrees[node]
-        mass[node, 1] = share  # every node is linked with itself
-        if share >= eps * degrees[node]:
-            queue[tail] = np.uint32(node)
-            tail = 0 if tail + 1 == size else tail + 1
-            waiting += 1
-        for link in range(np.int64(offsets[node]), np.int64(offsets[node + 1])):
-            other = np.int64(neighbors[link])
+            tail += _ONE64
+            waiting += _ONE64
+    tail = _ZERO64 if tail == size else tail
+    count = np.uint64(count)
+    while waiting > _ZERO64:
+        node = queue[head]
+        head = _ZERO64 if head + _ONE64 == size else head + _ONE64
+        waiting -= _ONE64
+        residual = state[node, 0]
+        settled[node] += restart * residual
+        share = (1.0 - restart) * residual / state[node, 1]
+        state[node, 0] = own * share + _REACHED
+        if own * share >= eps * state[node, 1]:
+            queue[tail] = node
+            tail = _ZERO64 if tail + _ONE64 == size else tail + _ONE64
+            waiting += _ONE64
+        for link in range(offsets[node], offsets[np.uint64(node) + _ONE64]):
+            other = neighbors[link]
             given = share * np.float64(weights[link]) if weights.size > 0 else share
-            before, least = mass[other, 1], eps * degrees[other]
-            found[count] = np.uint32(other)
-            count += 1 if (before == 0.0) & (mass[other, 0] == 0.0) else 0
-            mass[other, 1] = before + given
-            queue[tail] = np.uint32(other)
+            before, least = state[other, 0], eps * state[other, 1]
+            found[count] = other  # no branch: none could be foreseen
+            count += _ONE64 if before == 0.0 else _ZERO64
+            state[other, 0] = before + given
             if (before < least) & (before + given >= least):
-                tail = 0 if tail + 1 == size else tail + 1
-                waiting += 1
-    return count
+                queue[tail] = other
+                tail = _ZERO64 if tail + _ONE64 == size else tail + _ONE64
+                waiting += _ONE64
+    return np.int64(count)
 
 
 @helper
-def _enough(mass: Any, degrees: Any, found: Any, count: Any, keep: Any, eps: Any) -> Any:
+def _enough(state: Any, settled: Any, found: Any, count: Any, keep: Any, eps: Any) -> Any:
     """Whether ``keep`` nodes have ``eps`` times their degree or more."""
     for i in range(count):
         node = found[i]
-        keep -= 1 if mass[node, 0] >= eps * degrees[node] else 0
+        keep -= 1 if settled[node] >= eps * state[node, 1] else 0
     return keep <= 0
 
 
 @kernel
 def push(
     links: tuple[U64s, U32s, F32s],
-    degrees: F64s,
     stages: F64s,
-    restart: F64,
+    numbers: tuple[F64, F64, F64],
     first: I64,
-    room: tuple[OutF64s2, OutU32s, OutU32s, OutF64s, OutU32s, OutU64s],
+    room: tuple[OutF64s2, OutF64s, OutU32s, OutU32s, OutF64s, OutU32s, OutU64s],
     out: tuple[OutU64s, OutU32s, OutF32s],
 ) -> I64:
     """The rows of nodes ``first``, ``first + 1``, ...; returns how many entries they have.
 
     ``links`` is (offsets, neighbors, weights), the last empty where all links are alike, with ids
-    below the number of nodes; ``degrees`` float64[nodes], each with the link of the node with
-    itself; ``stages`` are thresholds, the volume behind them. ``room`` is (mass float64[nodes, 2],
-    all 0, queue and found uint32[nodes + 1], best float64[keep], ids uint32[keep], keys
-    uint64[keep]). ``out`` is (counts uint64[rows], ids, values), with room for ``keep`` entries a
-    row.
+    below the number of nodes; ``stages`` are thresholds, and ``numbers`` the volume, the share of
+    walks that end at a node, and what the link of a node with itself weighs. ``room`` is (state
+    float64[nodes, 2]: residuals, all 0, and degrees above 0, each with the link of the node with
+    itself; settled float64[nodes], all 0; queue and found uint32[nodes + 1]; best float64[keep],
+    hashes uint32[keep], keys uint64[keep]). ``out`` is (counts uint64[rows], ids, values), with
+    room for ``keep`` entries a row.
     """
-    mass, queue, found, best, ids, keys = room
+    state, settled, queue, found, best, hashes, keys = room
     counts, nodes, values = out
-    keep, last = best.size, stages.size - 1
-    used = 0
+    volume, restart, own = numbers
+    keep, used = best.size, 0
     for row in range(counts.size):
-        source = first + row
-        mass[source, 1] = 1.0
-        found[0] = np.uint32(source)
+        state[first + row, 0] = 1.0
+        found[0] = np.uint32(first + row)
         count = 1
-        for stage in range(last):
-            eps = stages[stage]
-            count = _push_stage(links, degrees, restart, eps, mass, queue, found, count)
-            if _enough(mass, degrees, found, count, keep, eps):
+        for stage in range(stages.size):
+            eps, walks = stages[stage], (restart, own)
+            count = _push_stage(links, walks, eps, state, settled, queue, found, count)
+            if _enough(state, settled, found, count, keep, eps):
                 break
         size = 0
         for i in range(count):
             node = found[i]
-            ratio = mass[node, 0] / degrees[node] * stages[last]
-            mass[node, 0] = mass[node, 1] = 0.0
+            ratio = settled[node] / state[node, 1] * volume
+            state[node, 0] = settled[node] = 0.0
             if ratio > 1.0:
-                size = offer(best, ids, size, node, ratio)
+                size = offer(best, hashes, size, np.uint32(scramble(np.uint64(node))), ratio)
         for i in range(size):
             best[i] = np.log(best[i])
-        _by_id(best, ids, size, keys, nodes, values, used)
+        _by_id(best, hashes, size, keys, nodes, values, used)
         counts[row] = np.uint64(size)
         used += size
     return used
@@ -185,12 +192,12 @@ def expand(
 
     ``near`` are the lists of nearest nodes, each with its own node, and ``rows`` what is expanded,
     both (offsets, ids, values); ``scale`` is the value of the code 255. ``room`` is (sums
-    float64[columns], all 0, found uint32[columns + 1], best float64[keep], ids uint32[keep], keys
-    uint64[keep], nearest float64[others], their ids uint32[others]): so many entries and so many
-    others. ``out`` is (counts uint64[pages], ids, codes, norms uint32[pages]).
+    float64[columns], all 0, found uint32[columns + 1], best float64[keep], hashes uint32[keep],
+    keys uint64[keep], nearest float64[others], their hashes uint32[others]): so many entries and so
+    many others. ``out`` is (counts uint64[pages], ids, codes, norms uint32[pages]).
     """
     offsets, listed, nearness = near
-    sums, found, best, ids, keys, nearest, others = room
+    sums, found, best, hashes, keys, nearest, others = room
     counts, out_ids, codes, norms = out
     used = 0
     for i in range(pages.size):
@@ -199,22 +206,26 @@ def expand(
         if nearest.size > 0:
             for at in range(np.int64(offsets[page]), np.int64(offsets[page + 1])):
                 if np.int64(listed[at]) != page:
-                    many = offer(nearest, others, many, listed[at], np.float64(nearness[at]))
+                    value = np.float64(nearness[at])
+                    other = np.uint32(scramble(np.uint64(listed[at])))
+                    many = offer(nearest, others, many, other, value)
             sort(nearest, others, many)
         for j in range(many):
             total += nearest[j]
         count = _add_row(rows, page, 0.5 if many > 0 else 1.0, sums, found, 0)
         for j in range(many):
             weight = 0.5 * nearest[j] / total
-            count = _add_row(rows, np.int64(others[j]), weight, sums, found, count)
+            count = _add_row(
+                rows, np.int64(unscramble(np.uint64(others[j]))), weight, sums, found, count
+            )
         size = 0
         for j in range(count):
             node = found[j]
-            size = offer(best, ids, size, node, sums[node])
+            size = offer(best, hashes, size, np.uint32(scramble(np.uint64(node))), sums[node])
             sums[node] = 0.0
         for j in range(size):
             best[j] = np.rint(_CODES * np.sqrt(min(1.0, best[j] / scale)))
-        _by_id(best, ids, size, keys, out_ids, codes, used)
+        _by_id(best, hashes, size, keys, out_ids, codes, used)
         end, norm = used, np.uint32(0)
         for j in range(used, used + size):
             code = codes[j]
@@ -238,15 +249,8 @@ def _ends(offsets: Any, row: Any, size: Any) -> Any:
 
 
 @helper
-def _squared(first: Any, second: Any) -> Any:
-    """What two codes have in common."""
-    least = np.int64(min(first, second))
-    return np.float64(least * least)
-
-
-@helper
 def _gather(
-    rows: Any, columns: Any, norms: Any, families: Any, node: Any, sums: Any, used: Any
+    rows: Any, columns: Any, norms: Any, families: Any, node: Any, sums: Any, common: Any, used: Any
 ) -> Any:
     """Leave the scores of everybody in grains in ``sums[:, 0]``; returns how many of ``used`` have
     one, or DAMAGED.
@@ -254,44 +258,45 @@ def _gather(
     offsets, ids, codes = rows
     starts, holders, held = columns
     weights, bases = families
-    nodes, count = np.int64(sums.shape[0]), 0
+    nodes, count = np.uint64(sums.shape[0]), _ZERO64
     for family in range(weights.size):
         base, last = np.int64(bases[family]), np.int64(bases[family + 1])
-        row = family * nodes
-        begin, end = _ends(offsets, row + node, ids.size)
+        row = np.uint64(family) * nodes
+        begin, end = _ends(offsets, np.int64(row) + node, ids.size)
         if begin > end:
             return DAMAGED
+        new = count
         for at in range(begin, end):
-            column, code = base + np.int64(ids[at]), codes[at]
+            column, code = base + np.int64(ids[at]), np.uint32(codes[at])
             if column >= last:
                 return DAMAGED
             low, high = _ends(starts, column, holders.size)
-            if low > high:
+            if low > high or np.uint64(high - low) > nodes or new > nodes + count:
                 return DAMAGED
-            if at + 1 < end and base + np.int64(ids[at + 1]) < last:
-                prefetch(holders, starts[np.uint64(base + np.int64(ids[at + 1]))])
-            for place in range(low, high):
-                holder = np.int64(holders[place])
+            for place in range(np.uint64(low), np.uint64(high)):
+                holder, least = np.uint64(holders[place]), min(code, np.uint32(held[place]))
                 if holder >= nodes:
                     return DAMAGED
-                before, term = sums[holder, 0], _squared(code, held[place])
-                used[count] = np.uint32(holder)  # no branch: none could be foreseen
-                sums[holder, 0] = before + term
-                new = (before == 0.0) & (sums[holder, 1] == 0.0) & (term > 0.0)
-                count += 1 if new else 0
-        mine = np.float64(norms[row + node])
-        for i in range(count):
-            other = np.int64(used[i])
-            common = sums[other, 0]
-            if common > 0.0:
-                union = mine + np.float64(norms[row + other]) - common
-                sums[other, 1] += weights[family] * (common / union)
-                sums[other, 0] = 0.0
-    for i in range(count):
-        other = np.int64(used[i])
-        sums[other, 0] = 0.0 if other == node else np.rint(sums[other, 1] * GRAINS)
-        sums[other, 1] = 0.0
-    return count
+                before, term = common[holder], np.uint32(least * least)
+                used[new] = np.uint32(holder)  # no branch: none could be foreseen
+                common[holder] = before + term
+                new += _ONE64 if (before == 0) & (term > 0) else _ZERO64
+        if new > nodes + count:
+            return DAMAGED
+        mine = np.float64(norms[row + np.uint64(node)])
+        for place in range(count, new):
+            other = used[place]
+            shared, score = np.float64(common[other]), sums[other, 0]
+            common[other] = 0
+            union = mine + np.float64(norms[row + np.uint64(other)]) - shared
+            sums[other, 0] = score + weights[family] * (shared / union)
+            if score == 0.0:
+                used[count] = other
+                count += _ONE64
+    for place in range(count):
+        sums[used[place], 0] = np.rint(sums[used[place], 0] * GRAINS)
+    sums[node, 0] = 0.0
+    return np.int64(count)
 
 
 @kernel
@@ -302,16 +307,17 @@ def gather(
     families: tuple[F64s, U64s],
     node: I64,
     sums: OutF64s2,
+    common: OutU32s,
     used: OutU32s,
 ) -> I64:
     """Leave the scores of all others with ``node`` in grains in ``sums[:, 0]``.
 
     ``rows`` and ``columns`` are (offsets, ids, codes), ``norms`` uint32[rows] the sums of each
     row, ``families`` (weights float64[families], bases uint64[families + 1]). ``sums``
-    float64[nodes, 2] is all 0; ``used`` uint32[2 nodes + 1] lists the nodes with a score. Returns
-    how many those are, or DAMAGED.
+    float64[nodes, 2] and ``common`` uint32[nodes] are all 0; ``used`` uint32[2 nodes + 1] lists the
+    nodes with a score. Returns how many those are, or DAMAGED.
     """
-    return _gather(rows, columns, norms, families, node, sums, used)
+    return _gather(rows, columns, norms, families, node, sums, common, used)
 
 
 @kernel
@@ -321,29 +327,25 @@ def answer(
     norms: U32s,
     families: tuple[F64s, U64s],
     nodes: U32s,
-    rules: tuple[F64, Bools],
-    room: tuple[OutF64s2, OutU32s],
+    floor: F64,
+    room: tuple[OutF64s2, OutU32s, OutU32s],
     out: tuple[OutU32s, OutU32s2, OutF64s3],
 ) -> I64:
     """The best hits of some ``nodes``, best first; returns how many sums were touched, or DAMAGED.
 
-    ``rules`` are (the least grains of a hit, which nodes may be hits: bool[nodes], or empty for
-    all); ``room`` is (sums, used), as for ``gather``; the rest, too. ``out`` is (counts
-    uint32[rows], ids uint32[rows, k], float64[rows, k, 2]: grains, variance).
+    Hits have ``floor`` grains at least; ``room`` is (sums, common, used), as for ``gather``; the
+    rest, too. ``out`` is (counts uint32[rows], ids uint32[rows, k], float64[rows, k, 2]: grains,
+    variance).
     """
-    floor, allowed = rules
-    sums, used = room
+    sums, common, used = room
     counts, ids, best = out
     touched = 0
     for i in range(nodes.size):
-        count = _gather(rows, columns, norms, families, np.int64(nodes[i]), sums, used)
+        node = np.int64(nodes[i])
+        count = _gather(rows, columns, norms, families, node, sums, common, used)
         if count < 0:
             return DAMAGED
         touched += count
-        if allowed.size > 0:
-            for j in range(count):
-                if not allowed[used[j]]:
-                    sums[used[j], 0] = 0.0
         counts[i] = np.uint32(top(sums, used, count, floor, ids[i], best[i]))
     return touched
 
@@ -362,7 +364,8 @@ def pair(rows: tuple[U64s, U32s, U8s], norms: U32s, weights: F64s, first: I64, s
         common = 0.0
         while i < end and j < last:
             if ids[i] == ids[j]:
-                common += _squared(codes[i], codes[j])
+                least = np.float64(min(codes[i], codes[j]))
+                common += least * least
             step = ids[i] <= ids[j]
             j += 1 if ids[j] <= ids[i] else 0
             i += 1 if step else 0

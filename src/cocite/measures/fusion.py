@@ -48,6 +48,14 @@ SIZE = Setting(
     "how many values rows keep: small takes half of the space, large twice as much",
     choices=tuple(SIZES),
 )
+HETEROPHILY = Setting(
+    "heterophily",
+    0.0,
+    "what part of a score looks past the nodes that a page is linked with, to those that link to "
+    "the same ones",
+    0,
+    1,
+)
 PPR_PMI = Measure(
     name="ppr-pmi",
     summary="walks from both end at the same nodes more often than by chance (PPR, PMI)",
@@ -62,7 +70,7 @@ FUSION = Measure(
     name="fusion",
     summary="the same nodes are nearest to both, by shared neighbors and by walks",
     layouts=("rows",),
-    build=(SIZE, MAX_DEGREE),
+    build=(SIZE, MAX_DEGREE, HETEROPHILY),
     weighted=True,
     lenient=True,
     direction="both",

@@ -108,7 +108,8 @@ class Question:
     def each(self, nodes: Ids) -> Iterator[BatchHits]:
         """Return the hits of some nodes, one after another; plain lists come from one kernel."""
         query = self._query
-        plain = not self._levels and not self.refined and self._filter.empty
+        exact = not self.index.sampled and len(self._levels) < 2
+        plain = (exact or not self._levels) and not self.refined and self._filter.empty
         plain = plain and query.options.order == DEFAULT_ORDER and self.index.nodes.sides is None
         plain = plain and not query.options.exclude_same_site
         while plain and nodes.size:
@@ -117,7 +118,8 @@ class Question:
             )
             if found is None:
                 break
-            yield from (BatchHits(hits.ids[: self.k], hits.rows[: self.k, :2]) for hits in found)
+            width = 4 if self.intervals else 2
+            yield from (BatchHits(h.ids[: self.k], h.rows[: self.k, :width]) for h in found)
             nodes = nodes[_AT_ONCE:]
         yield from map(self.answer, nodes.tolist())
 

@@ -39,7 +39,7 @@ from cocite.index.layouts.rows.fusion_reader import RowsFormat
 from cocite.index.layouts.rows.neighbors import NearestBuilder, Rows, collected
 from cocite.measures import PartSettings
 from cocite.measures.evidence import floor_text
-from cocite.measures.fusion import SIZE, SIZES
+from cocite.measures.fusion import HETEROPHILY, SIZE, SIZES
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS, SNN
 from cocite.resources import format_least, resident, short_of
 from cocite.storage import ArrayWriter, Entry, Scratch, evict, map_array
@@ -82,12 +82,13 @@ class Pusher:
 
     def __init__(self, walked: Walked, keep: int, most: int, after: Callable[[], None]) -> None:
         """Of ``most`` nodes at a time; ``after`` is called after each."""
-        links = walked.links
+        links, degrees = walked.links, walked.degrees
         weights = np.empty(0, np.float32) if links.weights is None else links.weights
         self._links, self._after = (links.offsets, links.neighbors, weights), after
-        self._numbers = walked.degrees, np.array([*STAGES, walked.degrees.sum()]), RESTART
+        self._numbers = np.array(STAGES), (float(degrees.sum()), RESTART, walked.own)
         self._room = (
-            np.zeros((links.nodes, 2)),
+            np.stack((np.zeros(links.nodes), degrees), axis=1),
+            np.zeros(links.nodes),
             *(np.empty(links.nodes + 1, np.uint32) for _ in range(2)),
             *_best(keep),
         )
@@ -147,10 +148,38 @@ def _arrays(links: Links) -> tuple[NDArray[Any], ...]:
 
 
 class Walked(NamedTuple):
-    """What walks follow: links, and the degrees of the nodes, each with its link with itself."""
+    """What walks follow: links, the degrees of the nodes, and what the link of each with itself
+    weighs, which is in its degree.
+    """
 
     links: Links
     degrees: NDArray[np.float64]
+    own: float
+
+    @classmethod
+    def of(cls, links: Links) -> Walked:
+        """Links taken either way, every node linked with itself."""
+        return cls(links, np.concatenate([np.empty(0), *link_degrees(links)]) + 1.0, 1.0)
+
+    def twofold(self, scratch: Scratch) -> Walked:
+        """The bipartite double cover: nodes an even number of links away, then those an odd number
+        away; no node is linked with itself.
+        """
+        links, nodes = self.links, self.links.nodes
+        offsets = scratch.zeros(2 * nodes + 1, np.uint64)
+        offsets[: nodes + 1], offsets[nodes:] = links.offsets, links.offsets + links.offsets[-1]
+        neighbors = scratch.zeros(2 * links.edges, np.uint32)
+        weights = None if links.weights is None else scratch.zeros(2 * links.edges, np.float32)
+        for low in range(0, links.edges, _READ):
+            here = slice(low, min(low + _READ, links.edges))
+            there = slice(here.start + links.edges, here.stop + links.edges)
+            neighbors[here] = links.neighbors[here] + np.uint32(nodes)
+            neighbors[there] = links.neighbors[here]
+            if weights is not None and links.weights is not None:
+                weights[here] = weights[there] = links.weights[here]
+        degrees = np.maximum(self.degrees - self.own, 0)
+        degrees[degrees == 0] = 1.0  # nobody walks there
+        return Walked(Links(offsets, neighbors, weights), np.tile(degrees, 2), 0.0)
 
 
 class RowsBuilder(RowsFormat, WholeBuilder):
@@ -158,16 +187,25 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     # -- what a build stands on ----------------------------------------------------------
 
-    @cached_property
-    def _nearest(self) -> NearestBuilder | None:
-        """What makes lists, if the measure has some."""
+    def _nearest(self, closed: bool) -> NearestBuilder:
+        """What makes lists."""
         settings = self.plan.settings
-        if MAX_DEGREE not in settings:
-            return None
         chosen = {NEIGHBORS.name: max(KEPT, self._sizes[0]), MAX_DEGREE.name: settings[MAX_DEGREE]}
         own = PartSettings.checked(SNN.build, chosen)
         plan = replace(self.plan, measure=SNN, settings=own, weighted=False)
-        return NearestBuilder(self.graph, self.links, plan, self.means)
+        found = NearestBuilder(self.graph, self.links, plan, self.means)
+        found.closed = closed
+        return found
+
+    @cached_property
+    def _kinds(self) -> dict[bool, float]:
+        """What is counted: rows of closed neighborhoods (True) and of open ones, by their share."""
+        share = self.plan.settings.get(HETEROPHILY, 0.0)
+        return {closed: part for closed, part in ((True, 1 - share), (False, share)) if part}
+
+    @property
+    def _listed(self) -> bool:
+        return MAX_DEGREE in self.plan.settings
 
     @property
     def _sizes(self) -> tuple[int, int]:
@@ -186,8 +224,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     @property
     def _entries(self) -> int:
         """Bytes of lists and pushed rows, at most."""
-        nodes, listed = self.links.nodes, 0 if self._nearest is None else self._nearest.k + 1
-        return 8 * nodes * (listed + self.pushed_entries)
+        nodes, listed = self.links.nodes, (max(KEPT, self._sizes[0]) + 1) * self._listed
+        return 8 * nodes * (listed + self.pushed_entries) * len(self._kinds)
 
     @cached_property
     def fit(self) -> MemoryPlan:
@@ -225,35 +263,32 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             keep = _READ if self.streaming else None
             memory, weighted = self.means.memory, self.plan.weighted
             links = links_of(self.graph, "any", memory, weighted=weighted, keep=keep)
-        return Walked(links, np.concatenate([np.empty(0), *link_degrees(links)]) + 1.0)
+        return Walked.of(links)
 
     def estimate(self) -> PartEstimate:
         """Size, memory and time, from the lists and pushes of some nodes."""
         nodes, fit = self.links.nodes, self.fit
-        seconds = 0.0 if self._nearest is None else self._nearest.estimate().seconds
+        seconds = self._nearest(True).estimate().seconds if self._listed else 0.0
         (pusher,) = self._pushers(self._walked, 1)
         sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
         begin = clock()
         found = [pusher(range(node, node + 1)) for node in sample]
         seconds += (clock() - begin) / len(sample) / fit.threads * nodes
         pushed = sum(ids.size for _, ids, _ in found) / len(sample)
-        families = (pushed,) if self._nearest is None else (pushed, self._sizes[0])
+        families = (pushed, self._sizes[0]) if self._listed else (pushed,)
         stored = self.plan.stored_nodes(nodes)
         size = sum(int(10 * each * stored) + 12 * stored + 8 * nodes for each in families)
-        return PartEstimate(size, fit, seconds * (1 + sum(_SHARES[2:])))
+        kinds = len(self._kinds)
+        return PartEstimate(kinds * size, fit, kinds * seconds * (1 + sum(_SHARES[2:])))
 
     # -- the work --------------------------------------------------------------------------
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Lists, pushes, rows, columns."""
-        stages = self._stages(progress)
-        lists = None
-        if self._nearest is not None:
-            lists = self._nearest.lists(directory, next(stages))
-            del self._nearest
-        pushed = self._pushed(self._walked, directory, next(stages))
+        stages, families = self._stages(progress), list[Family]()
+        for closed, share in self._kinds.items():
+            families += self._families(closed, share, directory, stages)
         del self._walked
-        families = self._families(lists, pushed)
         files = _Files(directory, self.plan.prefix)
         self._write_rows(files, families, next(stages))
         self._write_columns(files, families, next(stages))
@@ -262,9 +297,26 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         progress(self.links.nodes, self.links.nodes)
         return files.entries
 
+    def _families(
+        self, closed: bool, share: float, directory: Path, stages: Iterator[Progress]
+    ) -> list[Family]:
+        """Rows of closed neighborhoods or of open ones, which count so much together."""
+        lists = self._nearest(closed).lists(directory, next(stages)) if self._listed else None
+        walked = self._walked
+        if not closed:
+            walked = walked.twofold(Scratch.near(directory) if self.streaming else Scratch(None))
+        pushed = self._pushed(walked, directory, next(stages))
+        nodes, (listed, reached) = walked.links.nodes, self._sizes
+        if lists is None:
+            return [Family(pushed, None, nodes, reached, share)]
+        return [
+            Family(lists, lists, self.links.nodes, listed, 0.5 * share),
+            Family(pushed, lists, nodes, reached, 0.5 * share),
+        ]
+
     def _stages(self, progress: Progress) -> Iterator[Progress]:
         """One after the other takes its share of all nodes."""
-        shares = _SHARES if self._nearest is not None else _SHARES[1:]
+        shares = (_SHARES[1 - self._listed : 2]) * len(self._kinds) + _SHARES[2:]
         ends = np.cumsum((0, *shares)) / sum(shares) * (self.links.nodes - 1)
         for low, high in pairwise(ends.tolist()):
 
@@ -282,15 +334,6 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     def _pushers(self, walked: Walked, count: int) -> list[Pusher]:
         after = partial(self.give_back, walked.links)
         return [Pusher(walked, self.pushed_entries, self.step, after) for _ in range(count)]
-
-    def _families(self, lists: Links | None, pushed: Links) -> list[Family]:
-        nodes, (listed, walked) = self.links.nodes, self._sizes
-        if lists is None:
-            return [Family(pushed, None, nodes, walked, 1.0)]
-        return [
-            Family(lists, lists, nodes, listed, 0.5),
-            Family(pushed, lists, nodes, walked, 0.5),
-        ]
 
     def _write_rows(self, files: _Files, families: list[Family], progress: Progress) -> None:
         """Rows as they come, family by family."""

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from cocite.constants import GRAINS
 from cocite.graph.blocks import Links
-from cocite.index.layouts.links.norms import link_degrees
 from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import Estimate, Graphs, Ids, QueryScratch, Reader, Reasons
@@ -161,7 +160,7 @@ class UnseenRowsReader(Reader):
     def _pushed(self, pages: Ids, keep: int) -> Links:
         """The pushed rows of some pages, ascending; those of others are empty."""
         links = self._draft.ends.links("any", self.part.weighted)
-        walked = Walked(links, np.concatenate([np.empty(0), *link_degrees(links)]) + 1.0)
+        walked = Walked.of(links)
         pusher = Pusher(walked, keep, 1, lambda: None)
         made = [pusher(range(page, page + 1)) for page in pages.tolist()]
         parts = (np.concatenate(each) for each in zip(*made, strict=True))

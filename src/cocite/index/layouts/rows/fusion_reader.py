@@ -39,10 +39,9 @@ from cocite.index.layouts.reader import (
 )
 from cocite.index.whole_settings import WANTED
 from cocite.measures import PartSettings
-from cocite.measures.snn import MAX_DEGREE
+from cocite.measures.fusion import HETEROPHILY
 
 Row = tuple[Ids, NDArray[np.float64]]
-_EVERYBODY = np.empty(0, np.bool_)
 
 
 class RowsFormat(WholeFormat):
@@ -53,8 +52,10 @@ class RowsFormat(WholeFormat):
     @classmethod
     def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
         """How many families, rows and columns there are."""
-        families = 2 if MAX_DEGREE in plan.settings else 1
-        return {"f": families, "r": families * nodes, "c": families * graph_nodes}
+        share = plan.settings.get(HETEROPHILY, None)
+        families = 1 if share is None else 2 * ((share < 1) + (share > 0))
+        columns = families + (0 if share is None else share > 0)
+        return {"f": families, "r": families * nodes, "c": columns * graph_nodes}
 
     files: ClassVar[dict[str, str]] = {
         "rows.offsets": "<u8[r + 1]",
@@ -163,9 +164,9 @@ class RowsReader(Reader):
         """Follow each entry of the node's rows to all who have it."""
         from cocite.kernels import rows, totals
 
-        sums, used = scratch.sums.view(np.float64), scratch.used
+        sums, used = scratch.scores, scratch.used
         stored = self._rows, self._columns, self._norms, self._families
-        count = rows.gather(*stored, node, sums, used)
+        count = rows.gather(*stored, node, sums, scratch.marks, used)
         self._check(count)
         weight, have = self.part.weight, scratch.have
         own = scratch.totals, scratch.touched
@@ -175,47 +176,30 @@ class RowsReader(Reader):
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
         """The best hits by one kernel, if the part is all that answers."""
-        if self.part.weight != 1:
-            return None
-        nodes, k = np.array([node], np.uint32), min(k, self.part.nodes)
-        ids, best = np.empty((1, k), np.uint32), np.empty((1, k, 2))
-        (count,) = self._answer(nodes, floor, _EVERYBODY, (ids, best)).tolist()
-        rows = np.zeros((count, 4))
-        rows[:] = (best[0, :count, 0] / GRAINS)[:, None]
-        rows[:, 1] = 0.0
-        return ListedHits(ids[0, :count], rows, None)
+        found = self.many_at_once(np.array([node], np.uint32), k, floor, bets, settings)
+        return None if found is None else found[0]
 
-    def related_many(
-        self,
-        nodes: Ids,
-        floor: float,
-        allowed: NDArray[np.bool_],
-        settings: PartSettings,
-        out: tuple[Ids, NDArray[np.float64]],
-    ) -> NDArray[np.uint32]:
-        """Fill the lists of many nodes: ids uint32[nodes, k] and float64[nodes, k, 2], grains and
-        variances; returns how many hits each has. ``allowed`` bool[nodes] may be hits, all if it is
-        empty.
-        """
-        return self._answer(nodes, floor, allowed, out)
-
-    def _answer(
-        self,
-        nodes: Ids,
-        floor: float,
-        allowed: NDArray[np.bool_],
-        out: tuple[Ids, NDArray[np.float64]],
-    ) -> NDArray[np.uint32]:
+    def many_at_once(
+        self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> list[ListedHits] | None:
+        """The lists of some nodes by one kernel."""
         from cocite.kernels import rows
 
-        counts = np.zeros(nodes.size, np.uint32)
+        if self.part.weight != 1:
+            return None
+        k = min(k, self.part.nodes)
+        counts, ids = np.zeros(nodes.size, np.uint32), np.empty((nodes.size, k), np.uint32)
+        best = np.empty((nodes.size, k, 2))
         stored = self._rows, self._columns, self._norms, self._families
         with borrowed(self.part.nodes) as scratch:
-            room = scratch.sums.view(np.float64), scratch.used
-            touched = rows.answer(*stored, nodes, (floor, allowed), room, (counts, *out))
+            room = scratch.scores, scratch.marks, scratch.used
+            touched = rows.answer(*stored, nodes, floor, room, (counts, ids, best))
             self._check(touched)
             scratch.wear += touched
-        return counts
+        scores = np.zeros((nodes.size, k, 4))
+        scores[:, :, (0, 2, 3)] = best[:, :, :1] / GRAINS
+        sizes = counts.tolist()
+        return [ListedHits(ids[i, :size], scores[i, :size], None) for i, size in enumerate(sizes)]
 
     def _check(self, count: int) -> None:
         if count < 0:

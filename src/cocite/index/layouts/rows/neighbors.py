@@ -68,7 +68,13 @@ def room(width: int, k: int) -> tuple[NDArray[Any], ...]:
 
 
 def lists_of(
-    ins: Links, outs: Links, direction: str, max_degree: int, neighbors: int, pages: Ids
+    ins: Links,
+    outs: Links,
+    direction: str,
+    max_degree: int,
+    neighbors: int,
+    pages: Ids,
+    own: float = 1.0,
 ) -> Rows:
     """Counts, ids and values of the lists of some ``pages``, from links in memory."""
     from cocite.kernels import near
@@ -76,15 +82,15 @@ def lists_of(
     weights = []
     for rows, columns in ((ins, outs), (outs, ins)):
         worths, whole = np.zeros(rows.nodes), np.zeros(rows.nodes)
-        near.weigh(columns.offsets, columns.neighbors, max_degree, 0, rows.nodes, worths)
-        near.norms(rows.offsets, rows.neighbors, worths, 0, rows.nodes, whole)
+        near.weigh(columns.offsets, columns.neighbors, max_degree, own, 0, rows.nodes, worths)
+        near.norms(rows.offsets, rows.neighbors, worths, own, 0, rows.nodes, whole)
         weights.append((worths, whole))
     sides = (ins.offsets, ins.neighbors), (outs.offsets, outs.neighbors), *weights
     k = min(neighbors, max(1, ins.nodes - 1))
     counts, size = np.zeros(pages.size, np.uint64), pages.size * (k + 1)
     ids, values = np.empty(size, np.uint32), np.empty(size, np.float32)
     out = counts, ids, values
-    used = near.closest_of(*sides, _SIDES[direction], pages, room(ins.nodes, k), out)
+    used = near.closest_of(*sides, (_SIDES[direction], own), pages, room(ins.nodes, k), out)
     return counts, ids[:used], values[:used]
 
 
@@ -123,7 +129,7 @@ class _Lister:
             (outs.offsets, outs.neighbors),
             layout.weights["in"],
             layout.weights["out"],
-            _SIDES[layout.plan.direction],
+            (_SIDES[layout.plan.direction], layout.own),
         )
         self._room = room(layout.width, k)
         size = layout.pages * (k + 1)
@@ -179,6 +185,9 @@ def collected(
 
 class NearestBuilder(NearestFormat, WholeBuilder):
     """Of the layout ``nearest``."""
+
+    own = 1.0
+    """What a page counts among its own neighbors."""
 
     # -- what a build stands on ----------------------------------------------------------
 
@@ -267,10 +276,12 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         for side, rows, columns in (("in", self.ins, self.outs), ("out", self.outs, self.ins)):
             worths, whole = (scratch.zeros(rows.nodes, np.float64) for _ in range(2))
             for low, high in self._pieces(columns):
-                near.weigh(columns.offsets, columns.neighbors, max_degree, low, high, worths)
+                near.weigh(
+                    columns.offsets, columns.neighbors, max_degree, self.own, low, high, worths
+                )
                 self._give_back(columns, worths)
             for low, high in self._pieces(rows):
-                near.norms(rows.offsets, rows.neighbors, worths, low, high, whole)
+                near.norms(rows.offsets, rows.neighbors, worths, self.own, low, high, whole)
                 self._give_back(rows, worths, whole)
             found[side] = worths, whole
         return found

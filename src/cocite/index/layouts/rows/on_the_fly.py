@@ -283,7 +283,9 @@ def _worths(columns: Links, max_degree: int) -> NDArray[np.float64]:
     from cocite.kernels import near
 
     worths = np.zeros(columns.nodes)
-    near.weigh(columns.offsets, columns.neighbors, np.int64(max_degree), 0, columns.nodes, worths)
+    near.weigh(
+        columns.offsets, columns.neighbors, np.int64(max_degree), 1.0, 0, columns.nodes, worths
+    )
     return worths
 
 
@@ -291,7 +293,7 @@ def _sums(rows: Links, worths: NDArray[np.float64]) -> NDArray[np.float64]:
     from cocite.kernels import near
 
     whole = np.zeros(rows.nodes)
-    near.norms(rows.offsets, rows.neighbors, worths, 0, rows.nodes, whole)
+    near.norms(rows.offsets, rows.neighbors, worths, 1.0, 0, rows.nodes, whole)
     return whole
 
 
