@@ -145,7 +145,7 @@ class Dialect(ABC):
     """
 
     types: ClassVar[dict[str, str]]
-    begins: ClassVar = ("BEGIN",)
+    begins: ClassVar[tuple[str, ...]] = ("BEGIN",)
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -192,7 +192,7 @@ class _SQLite(Dialect):
     }
 
     # As the writer: waiting for that later could fail.
-    begins: ClassVar = (f"PRAGMA busy_timeout = {_PATIENCE}", "BEGIN IMMEDIATE")
+    begins: ClassVar[tuple[str, ...]] = (f"PRAGMA busy_timeout = {_PATIENCE}", "BEGIN IMMEDIATE")
 
     def __init__(self, connection: Any) -> None:
         connection.isolation_level = None
@@ -262,7 +262,7 @@ class _Postgres(Dialect):
         "FLOAT": "real",
     }
 
-    begins: ClassVar = ()  # the driver does, with the first statement
+    begins: ClassVar[tuple[str, ...]] = ()  # the driver does, with the first statement
 
     def _found(self, schema: str, name: str) -> TablePlace:
         row = self.connection.execute(

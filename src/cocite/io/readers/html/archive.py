@@ -165,7 +165,7 @@ class _Unpacked:
             return
         with disk.create_anew(place) as file:
             size = 0 if may_be_page(path) else LARGEST + 1
-            while size <= LARGEST and (piece := member.content.read(_PIECE)):
+            while size <= LARGEST and (piece := member.read(_PIECE)):
                 disk.write(file, piece)
                 size += len(piece)
                 self._size += len(piece)
@@ -249,7 +249,7 @@ def _in_zip(job: Job) -> Iterator[TarMember]:
             is_link = mode == stat.S_IFLNK
             if not is_link and not may_be_page(entry.filename):
                 kind = "file" if mode in (0, stat.S_IFREG) else "device"
-                yield TarMember(entry.filename, kind, "", io.BytesIO())
+                yield TarMember(entry.filename, kind, "", io.BytesIO().read)
                 continue
             with _unpacking(job, entry.filename), archive.open(entry) as content:
                 if entry.compress_type not in _IN_PIECES:
@@ -260,9 +260,9 @@ def _in_zip(job: Job) -> Iterator[TarMember]:
                     )
                 if is_link:
                     text = os.fsdecode(content.read(_LONGEST_NAME + 1))
-                    yield TarMember(entry.filename, "symlink", text, content)
+                    yield TarMember(entry.filename, "symlink", text, content.read)
                 else:
-                    yield TarMember(entry.filename, "file", "", content)
+                    yield TarMember(entry.filename, "file", "", content.read)
 
 
 class _Reads:
