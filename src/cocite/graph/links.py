@@ -53,7 +53,7 @@ Progress = Callable[[int, int], None]
 
 
 def _silent(done: int, total: int) -> None:
-    """Tells nobody."""
+    """No-op callback."""
 
 
 def opposite(direction: str) -> str:
@@ -140,10 +140,8 @@ def out_links(
         links = in_links(graph, weighted=weighted)
         return transpose(links, graph.out_degrees, budget(memory), graph.path, progress, keep)
     except _Miscounted:
-        raise Damaged(
-            f"{graph.path} is damaged: its out-degrees are not those of its links. See: cocite "
-            f"verify {graph.path}; then make it again"
-        ) from None
+        what = "its out-degrees are not those of its links"
+        raise Damaged.graph(graph.path, what) from None
 
 
 def either_way(
@@ -177,10 +175,7 @@ def either_way(
     for first, last in pairwise((0, *cut_blocks(merged, _PIECE), ins.nodes)):
         sound = merge(*(_rows(links, first, last) for links in (ins, outs, merged)))
         if not sound:
-            raise Damaged(
-                f"{graph.path} is damaged: its links point outside of it. See: cocite verify "
-                f"{graph.path}; then make it again"
-            )
+            raise Damaged.graph(graph.path, "its links point outside of it")
         if scratch.on_disk:
             for links in (ins, outs, merged):
                 links.evict()

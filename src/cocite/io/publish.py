@@ -48,16 +48,10 @@ class Sending:
         url, names = self._remote.url, self._remote.names()
         if stated is not None:
             if not self._overwrite:
-                raise OutputExists(
-                    f"{url} exists. Choose another output, or pass --overwrite (overwrite=True) to "
-                    "replace it when the new one is complete"
-                )
+                raise OutputExists.already(url)
             kind, files = _stated(stated)
             if kind != self._kind:
-                raise NotAStore(
-                    f"{url} exists and is no stored {self._kind}: it will not be overwritten. "
-                    "Choose another output"
-                )
+                raise NotAStore.kept(url, f"stored {self._kind}")
             found |= files
         elif mark is None and names:
             raise OutputExists(

@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard
@@ -28,7 +28,7 @@ from cocite.extras import need
 from cocite.resources import format_size
 from cocite.storage import disk
 from cocite.storage.arrays import checksum
-from cocite.storage.atomic import staged_file
+from cocite.storage.atomic import lock, staged_file
 from cocite.storage.manifest import MANIFEST, Manifest, kind_of
 from cocite.storage.user_cache import VARIABLE, fault_of, place
 
@@ -225,7 +225,7 @@ def clear_remote_cache() -> list[Copy]:
 def _cached_files() -> Iterator[tuple[Path, Copy]]:
     """Each copy with its folder; nobody else can begin to read it until the next is asked for."""
     for path in _held(cache_folder()):
-        with unread(_lock_of(path)) as free:
+        with _locked(_lock_of(path), wait=False) as free:
             name = next((each.name for each in path.iterdir()), "")
             url = _lock_of(path).read_text("utf-8", "replace")
             yield path, Copy(name, url, _size(path), _used(path), not free)
@@ -299,16 +299,16 @@ def _place(url: str, stated: bytes, folder: Path) -> Path:
 def _cached(url: str, whole: Path) -> Iterator[None]:
     """Have a copy locked, shared, until this process ends, if what is done meanwhile succeeds."""
     if whole not in _READ:
-        lock = _opened(_lock_of(whole.parent))
+        descriptor = _opened(_lock_of(whole.parent))
         try:
-            _flock(lock, "LOCK_SH")
+            lock(descriptor, shared=True, wait=True)
             yield
-            os.pwrite(lock, bare(url).encode(), 0)
-            os.utime(lock)
+            os.pwrite(descriptor, bare(url).encode(), 0)
+            os.utime(descriptor)
         except BaseException:
-            os.close(lock)
+            os.close(descriptor)
             raise
-        _READ[whole] = lock
+        _READ[whole] = descriptor
     else:
         yield
     _ORIGINS[whole] = url
@@ -318,31 +318,16 @@ def _opened(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
-def _flock(descriptor: int, *flags: str) -> None:
-    """Lock an open file as ``flock`` does, which Windows has not."""
-    import fcntl
-
-    fcntl.flock(descriptor, sum(getattr(fcntl, flag) for flag in flags))
-
-
 @contextmanager
-def _locked(path: Path, *flags: str) -> Iterator[bool]:
-    """Whether a file could be locked so; it is as long as this goes on, or its process."""
+def _locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Whether a file could be locked; it is as long as this goes on, or its process. Of the lock of
+    a copy: whether nobody reads that.
+    """
     descriptor = _opened(path)
     try:
-        try:
-            _flock(descriptor, "LOCK_EX", *flags)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield lock(descriptor, wait=wait)
     finally:
         os.close(descriptor)
-
-
-def unread(path: Path) -> AbstractContextManager[bool]:
-    """Whether nobody reads the copy with that lock; as long as this goes on, nobody does then."""
-    return _locked(path, "LOCK_NB")
 
 
 def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: Path) -> None:
@@ -385,7 +370,7 @@ def _make_room(folder: Path, size: int, url: str) -> None:
     for path in by_use:
         if sum(held.values()) + size <= bound:
             return
-        with unread(_lock_of(path)) as free:
+        with _locked(_lock_of(path), wait=False) as free:
             if free:
                 shutil.rmtree(path, ignore_errors=True)
                 del held[path]
