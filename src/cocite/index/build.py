@@ -29,7 +29,7 @@ from cocite.graph.links import NO_LINKS, links_of, opposite
 from cocite.graph.name_files import NAME_FILES, TITLE_FILES, write_some_titles
 from cocite.graph.sides import Sides
 from cocite.index.cluster import ClusterBuild, SampleWork
-from cocite.index.layouts.contract import PartPlan
+from cocite.index.layouts.contract import WANTED, PartPlan, PartRequest
 from cocite.index.layouts.memory_plan import MemoryPlan, Progress
 from cocite.index.layouts.reader import is_sampled
 from cocite.index.layouts.rows.texts import TextFiles, Texts
@@ -38,7 +38,6 @@ from cocite.index.parts import CarriedShards, PartBuild, ShardedPart, WholePart,
 from cocite.index.plan import ASKS, BuildOptions, PageFilter
 from cocite.index.reports import BuildReport, IndexEstimate, too_wide
 from cocite.index.stored import StoredIndex
-from cocite.index.whole_settings import WANTED, PartRequest
 from cocite.io.remote import bare, origin
 from cocite.measures import MEETING_WEIGHT, SAMPLES
 from cocite.resources import Resources, format_size

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cocite.engine.weights import Step
+from cocite.engine import Step
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS, NO_LINKS, checked_direction, opposite
 from cocite.measures.meeting_weight import MEETING_WEIGHT, heeds_decay

@@ -28,7 +28,6 @@ from cocite.search.results import (
     RelatedDocument,
     SimilarityDocument,
     WhyDocument,
-    WhyTogetherDocument,
 )
 from cocite.server.results import SEARCHED, CompleteDocument, Limits
 
@@ -393,10 +392,8 @@ def _similarity(index: Index, asked: Values) -> Document:
 
 def _why(index: Index, asked: Values) -> Document:
     *nodes, b = _known(index, asked, (*dict.fromkeys(asked["a"]), asked["b"]))
-    if len(nodes) == 1:  # clients send the default of aggregate
-        return WhyDocument.of(index, nodes[0], b, **_options(asked))
     how = {"aggregate": asked["aggregate"]} if "aggregate" in asked else {}
-    return WhyTogetherDocument.of(index, nodes, b, **how, **_options(asked))
+    return WhyDocument.of(index, nodes, b, **how, **_options(asked))
 
 
 def _complete(index: Index, asked: Values) -> Document:

@@ -24,7 +24,7 @@ from cocite.index.layouts.contract import (
 )
 from cocite.index.layouts.snapshots import Freshness
 from cocite.measures import SAMPLES, Component, Measure, PartSettings, WholeSettings
-from cocite.measures.evidence import EVIDENCE
+from cocite.measures.settings import EVIDENCE
 from cocite.storage import Store
 
 _AT_ONCE = 1 << 26
