@@ -25,7 +25,7 @@ from cocite.errors import CociteError, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.exclude import write_some_names
-from cocite.graph.links import NO_LINKS, links_of, opposite
+from cocite.graph.links import links_of
 from cocite.graph.name_files import NAME_FILES, TITLE_FILES, write_some_titles
 from cocite.graph.sides import Sides
 from cocite.index.cluster import ClusterBuild, SampleWork
@@ -40,6 +40,7 @@ from cocite.index.reports import BuildReport, IndexEstimate, too_wide
 from cocite.index.stored import StoredIndex
 from cocite.io.remote import bare, origin
 from cocite.measures import MEETING_WEIGHT, SAMPLES
+from cocite.options import NO_LINKS, opposite
 from cocite.resources import Resources, format_size
 from cocite.storage import FORMAT_VERSION, Entry, Manifest, Staging, copy_array
 

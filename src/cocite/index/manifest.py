@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph.blocks import Links
 from cocite.graph.name_files import NAME_KINDS, sides_text, take_name_files, take_title_files
 from cocite.graph.names import MAX_NODES
 from cocite.index.layouts.contract import SHARD, WANTED, PartPlan, shard_number
@@ -50,6 +49,7 @@ from cocite.storage import ArrayWriter, DeclaredFiles, Entry, Facts, Journal, Ma
 
 if TYPE_CHECKING:
     from cocite.engine.diagonal import Diagonal, SweepReport
+    from cocite.graph.blocks import Links
     from cocite.graph.sides import Sides
 
 

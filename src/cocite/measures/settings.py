@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Self, TypeVar
 
 from cocite.engine import MAX_LENGTH
-from cocite.options.core import Option, Value
+from cocite.options import Option, Value
 
 Kind = TypeVar("Kind", bound=Value)
 Kind_co = TypeVar("Kind_co", bound=Value, covariant=True)

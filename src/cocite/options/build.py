@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cocite.options.core import CLI, PYTHON, NodeNames, Options, option
+from cocite.options import CLI, DIRECTIONS, PYTHON, NodeNames, Options, option
 from cocite.options.query import DEFAULT_K
-from cocite.options.source import DIRECTION_NAMES
 
 
 class ExistingPath:
@@ -35,7 +34,7 @@ class MeasureOptions(Options):
         None,
         "Which links count. in: pages are similar if similar pages link to them. out: if they link "
         "to similar pages. both: both together. any: links are taken either way.",
-        metavar=f"[{'|'.join(DIRECTION_NAMES)}]",
+        metavar=f"[{'|'.join(DIRECTIONS)}]",
         unset="as the measure says (see: cocite measures)",
     )
     layout: str | None = option(

@@ -26,7 +26,7 @@ from cocite.graph.names import Names
 from cocite.index import StoredIndex
 from cocite.index.stored import Lost
 from cocite.measures import AskValue, Value
-from cocite.options.core import accepts
+from cocite.options import accepts
 from cocite.options.query import (
     DEFAULT_AGGREGATE,
     DEFAULT_K,

@@ -47,8 +47,8 @@ from cocite.measures import (
 )
 from cocite.measures.meeting_weight import weights_of
 from cocite.measures.settings import MAX_SAMPLES
+from cocite.options import accepts
 from cocite.options.build import PlanOptions
-from cocite.options.core import accepts
 from cocite.resources import Resources, format_size, format_time, own_memory, parse_size
 from cocite.results import Document
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cocite.graph.links import NO_LINKS
 from cocite.measures import AskValue, Value
+from cocite.options import NO_LINKS
 from cocite.options.query import (
     DEFAULT_AGGREGATE,
     DEFAULT_ORDER,

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 from cocite.errors import UsageError
 from cocite.graph.names import Resolver
 from cocite.measures import MEASURES, MEETING_WEIGHT
-from cocite.options.core import NodeNames, Option, Options, shown, spelled
+from cocite.options import NodeNames, Option, Options, shown, spelled
 from cocite.options.query import DEFAULT_ORDER, DEFAULT_REASONS, QueryOptions, ScoreOptions
 from cocite.results import Document
 from cocite.search import Index

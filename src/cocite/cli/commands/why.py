@@ -26,7 +26,7 @@ from cocite.cli.output import (
     writes_unicode,
 )
 from cocite.errors import StoreError, UsageError
-from cocite.graph.links import EITHER, NO_LINKS
+from cocite.options import EITHER, NO_LINKS
 from cocite.options.query import DEFAULT_REASONS, QueryOptions, UnseenOptions
 
 if TYPE_CHECKING:

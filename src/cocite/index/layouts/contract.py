@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from cocite.engine import Step
 from cocite.errors import Damaged, UsageError
-from cocite.graph.links import DIRECTIONS, NO_LINKS
 from cocite.measures import HUBS, IN_SHARE, Component, Measure, PartSettings, WholeSettings
+from cocite.options import DIRECTIONS, NO_LINKS
 from cocite.storage import Entry, checksum, disk, map_array, staged_file
 
 if TYPE_CHECKING:

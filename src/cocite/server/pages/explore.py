@@ -26,8 +26,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from cocite.errors import CociteError, UnknownNode
-from cocite.graph.links import NO_LINKS
 from cocite.graph.sides import Sides
+from cocite.options import NO_LINKS
 from cocite.options.query import DEFAULT_K, FilterOptions
 from cocite.results import Document, write_csv
 from cocite.search.batch.folder import script
