@@ -1,18 +1,19 @@
 """An archive of HTML pages, tar (packed or not) or zip, read as the folder that was packed.
 
-The site is the archive; or, where all of it lies in one folder, that folder. What can be no page is
-there by its name only, so that links to it are not broken. Of two members with one name the last
-one counts, as with ``tar -x``.
+It is unpacked into a scratch folder, and that is read (``io/readers/html/site.py``). The site is
+the archive; or, where all of it lies in one folder, that folder. What can be no page is there as an
+empty file, so that links to it are not broken. Of two members with one name the last one counts, as
+with ``tar -x``.
 
-Archives come from strangers, so no member is ever a path on the disk: contents lie one behind the
-other in a scratch file. A link of the file system is another name of the member that its text leads
-to, found by names alone. What leads out, in a circle or nowhere, and what is neither file, folder
-nor link, is left out and counted; archives in archives are files. Bounds: contents of
-:data:`~cocite.io.readers.sources.MOST_RATIO` times the size, names in a quarter of the memory.
+Archives come from strangers: names that lead out, links of the file system that do, and what is
+neither file, folder nor link are left out and counted; archives in archives are files. Bounds:
+contents of :data:`~cocite.io.readers.sources.MOST_RATIO` times the size, names in a quarter of the
+memory.
 """
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import posixpath
@@ -24,6 +25,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from cocite.errors import InputError, ResourceError, UnrecognizedInput, UsageError
@@ -34,9 +36,8 @@ from cocite.io.readers.html.site import (
     NOWHERE,
     OUTSIDE,
     Site,
-    holds_pages,
+    is_site,
     may_be_page,
-    real_path,
 )
 from cocite.io.readers.html.tar import TarError, TarMember, tar_members
 from cocite.io.readers.signs import zip_archive
@@ -51,7 +52,7 @@ bzip2 and LZMA 4,096 bytes are, which may be gigabytes.
 """
 _OUTSIDE = "name in the archive that leads out of it"
 _TAKEN = "file in the archive where another one is"
-_LONG = "name in the archive of more than 4,096 characters, or 100 folders"
+_LONG = "name in the archive that is too long, or in more than 100 folders"
 _LONGEST_NAME, _MOST_FOLDERS = 4096, 100
 _MAC = "__MACOSX"
 """What zip archives of macOS have beside the files."""
@@ -64,16 +65,17 @@ _ENTRY = 32
 def _read(job: Job) -> Read:
     """As of a folder of what is in the archive."""
     is_zip = zip_archive(job.source.beginning())
-    with disk.create_anew(job.scratch / "unpacked") as contents:
-        tree = _Members(job, contents, is_zip)
-        with _unpacking(job):
-            for member in (_in_zip if is_zip else _in_tar)(job):
-                with _unpacking(job, member.name):
-                    tree.add(member)
-        tree.finish()
-        if not holds_pages(tree.files):
-            raise UnrecognizedInput(_no_site(job, is_zip))
-        return read_site(job, Site(tree))
+    unpacked = _Unpacked(job, job.scratch / "unpacked", is_zip)
+    with _unpacking(job):
+        for member in (_in_zip if is_zip else _in_tar)(job):
+            with _unpacking(job, member.name):
+                unpacked.add(member)
+    folder = unpacked.finish()
+    if not is_site(folder):
+        raise UnrecognizedInput(_no_site(job, is_zip))
+    site = Site(folder)
+    site.left_out += unpacked.left_out
+    return read_site(job, site)
 
 
 READER = FormatReader(
@@ -95,25 +97,20 @@ def _no_site(job: Job, is_zip: bool) -> str:
     )
 
 
-class _Members:
-    """The members of an archive, as a tree of files: contents are parts of one file."""
+class _Unpacked:
+    """The members of an archive as files in a scratch folder, ``top``. Links of the file system are
+    made when all else is there, so that nothing is written through them.
+    """
 
-    def __init__(self, job: Job, contents: BinaryIO, is_zip: bool) -> None:
-        self.files: dict[str, tuple[int, int]] = {}
-        self.folders: set[str] = {""}
-        self.names: dict[str, str] = {}
+    def __init__(self, job: Job, top: Path, is_zip: bool) -> None:
         self.left_out: Counter[str] = Counter()
-        self._job, self._contents, self._end = job, contents, 0
-        self._held, self._most_held = 0, job.memory // 4
+        self._job, self._top = job, top
+        self._folders, self._links = {""}, dict[str, str]()
+        self._members, self._size = 0, 0
+        self._names, self._most_names = 0, job.memory // 4
         # A tar archive is bounded where it is unpacked, as a stream.
         self._most = most_unpacked(job.source.nbytes) if is_zip else sys.maxsize
-
-    def read(self, path: str, most: int) -> bytes:
-        """The first bytes of a file."""
-        begin, size = self.files[path]
-        return os.pread(self._contents.fileno(), min(size, most), begin)
-
-    # -- members ------------------------------------------------------------------------
+        disk.make_own_folder(top, new=True)
 
     def add(self, member: TarMember) -> None:
         """Take a member; one that cannot be beside the others is left out."""
@@ -122,124 +119,97 @@ class _Members:
             self.left_out[_OUTSIDE] += 1
         elif not path or path.startswith((".", _MAC + "/")) or "/." in path:
             pass
-        elif len(path) > _LONGEST_NAME or path.count("/") > _MOST_FOLDERS:
+        elif path.count("/") > _MOST_FOLDERS:
             self.left_out[_LONG] += 1
         elif member.kind in ("device", "sparse"):
             self.left_out["no file" if member.kind == "device" else "sparse file"] += 1
-        elif member.kind == "symlink":
-            if path in self.folders:
-                self.left_out[_TAKEN] += 1
-                return
-            self.files.pop(path, None)
-            self._hold(path, member.target)
-            self.names[path] = member.target
-        elif member.kind != "folder" and self._is_free(path):
-            self._add_file(path, member)
+        elif member.kind != "folder":
+            try:
+                if self._is_free(path):
+                    self._put(path, member)
+            except OSError as error:
+                if error.errno != errno.ENAMETOOLONG:
+                    raise
+                self.left_out[_LONG] += 1
 
     def _is_free(self, path: str) -> bool:
-        """See that a file can be there, and its folders are."""
-        above = path
-        missing = []
-        while (above := posixpath.dirname(above)) not in self.folders:
+        """See that a file can be there, and make the folders that it is in."""
+        above, missing = path, list[str]()
+        while (above := posixpath.dirname(above)) not in self._folders:
             missing.append(above)
-        if path in self.folders or not self.files.keys().isdisjoint(missing):
+        if path in self._folders or (missing and (self._top / missing[-1]).exists()):
             self.left_out[_TAKEN] += 1
             return False
-        for folder in missing:
-            self._hold(folder)
-            self.folders.add(folder)
+        self._hold(path, *missing)
+        for folder in reversed(missing):
+            disk.make_own_folder(self._top / folder)
+            self._folders.add(folder)
         return True
 
-    def _add_file(self, path: str, member: TarMember) -> None:
-        place = self._end, 0
+    def _put(self, path: str, member: TarMember) -> None:
+        """Write a file, of a page that is too large as much as shows that; note a link."""
+        place = self._top / path
         if member.kind == "link":
             same = _path(member.target)
-            if same is None or same not in self.files:
+            if same is None or not (self._top / same).is_file():
                 self.left_out[_OUTSIDE if same is None else NOWHERE] += 1
-                return
-            place = self.files[same]
-        elif may_be_page(path):
-            place = self._end, self._write(member)
-        self.names.pop(path, None)
-        if path not in self.files:
-            self._hold(path)
-        self.files[path] = place
+            elif same != path:
+                disk.remove(place)
+                disk.link(self._top / same, place)
+                self._links.pop(path, None)
+            return
+        self._links.pop(path, None)
+        if member.kind == "symlink":
+            disk.remove(place)
+            self._links[path] = member.target
+            return
+        with disk.create_anew(place) as file:
+            size = 0 if may_be_page(path) else LARGEST + 1
+            while size <= LARGEST and (piece := member.content.read(_PIECE)):
+                disk.write(file, piece)
+                size += len(piece)
+                self._size += len(piece)
+                if self._size > self._most:
+                    raise unpacks_to_more(self._job.source, self._most, "unzip")
 
-    def _write(self, member: TarMember) -> int:
-        """Write a content behind the others, of a page that is too large as much as shows that."""
-        size = 0
-        while size <= LARGEST and (piece := member.content.read(_PIECE)):
-            disk.write(self._contents, piece)
-            size += len(piece)
-            self._end += len(piece)
-            if self._end > self._most:
-                raise unpacks_to_more(self._job.source, self._most, "unzip")
-        return size
-
-    def _hold(self, *texts: str) -> None:
-        """Count a name that is in memory."""
-        self._held += _NAME + sum(map(sys.getsizeof, texts))
-        if self._held > self._most_held:
+    def _hold(self, *names: str) -> None:
+        """Count names, which are all in memory when the folder is read."""
+        self._members += 1
+        self._names += sum(_NAME + sys.getsizeof(name) for name in names)
+        if self._names > self._most_names:
             raise ResourceError(
-                f"{self._job.source.label} has more members than memory holds: {len(self.files):,} "
-                f"files so far, and names may take {format_size(self._most_held)}, a quarter of "
+                f"{self._job.source.label} has more members than memory holds: {self._members:,} "
+                f"files so far, and names may take {format_size(self._most_names)}, a quarter of "
                 "--memory. Give more with --memory"
             )
 
-    # -- all of them ---------------------------------------------------------------------
-
-    def finish(self) -> None:
-        """Make the one folder that all is in the root, and find where links lead."""
-        self.names = {path: text for path, text in self.names.items() if self._may_link(path)}
-        paths = [*self.files, *self.names]
-        root = posixpath.dirname(os.path.commonprefix(paths))  # noqa: RUF071 - dirname mends that
-        if root:
-            cut = len(root) + 1
-            self.files = {path[cut:]: place for path, place in self.files.items()}
-            self.folders = {path[cut:] for path in self.folders}
-            self.names = {path[cut:]: text for path, text in self.names.items()}
-        for path, text in list(self.names.items()):
-            if not text or "\0" in text or len(text) > _LONGEST_NAME:
-                self._unlink(path, NOWHERE)
-            elif (target := _target(path, text)) is None:
-                self._unlink(path, OUTSIDE)
-            else:
-                self.names[path] = target
-        for path in list(self.names):
-            target = real_path(self, path)
-            if target in self.files or target in self.folders:
-                self.names[path] = target
-            else:
-                self._unlink(path, NOWHERE)
-
-    def _may_link(self, path: str) -> bool:
-        """Whether a link of the file system is where nothing else is."""
-        above = path
-        while above := posixpath.dirname(above):
-            if above in self.files:
+    def finish(self) -> Path:
+        """Make the links, and return the folder: of one that has one folder only, that."""
+        for path, text in self._links.items():
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
+            if path in self._folders:
                 self.left_out[_TAKEN] += 1
-                return False
-        if path in self.folders:
-            self.left_out[_TAKEN] += 1
-        return path not in self.folders
-
-    def _unlink(self, path: str, why: str) -> None:
-        del self.names[path]
-        self.left_out[why] += 1
+                continue
+            if text.startswith("/") or target.split("/")[0] == "..":
+                self.left_out[OUTSIDE] += 1
+                continue
+            try:
+                disk.symlink(text, self._top / path)
+            except (OSError, ValueError):  # of texts that are no paths
+                self.left_out[NOWHERE] += 1
+        found = self._top
+        while len(inside := os.listdir(found)) == 1:
+            only = found / inside[0]
+            if only.is_symlink() or not only.is_dir():
+                break
+            found = only
+        return found
 
 
 def _path(name: str) -> str | None:
     """The path of a member; None if it leads out."""
     parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
     return None if name.startswith("/") or ".." in parts or "\0" in name else "/".join(parts)
-
-
-def _target(path: str, text: str) -> str | None:
-    """The path to which the text of a link leads; None if that is outside."""
-    if text.startswith("/"):
-        return None
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
-    return None if target.split("/")[0] == ".." else "" if target == "." else target
 
 
 # -- the two kinds ---------------------------------------------------------------------

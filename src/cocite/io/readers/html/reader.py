@@ -23,7 +23,7 @@ from cocite.graph.spelling import refused_in
 from cocite.io.readers.contract import FormatReader, Job, Read, no_report
 from cocite.io.readers.crawl.captures import ERROR, OTHER, Captures, CrawlRules, PagesFound
 from cocite.io.readers.html.parsers import HtmlPage, Pages
-from cocite.io.readers.html.site import HERE, LARGEST, Folder, Site
+from cocite.io.readers.html.site import HERE, LARGEST, Site
 from cocite.io.readers.rows import clean_rows
 
 _SAMPLED = 100
@@ -36,7 +36,7 @@ def _read_folder(job: Job) -> Read:
         raise UnrecognizedInput(
             f"{job.source.label} is a file. HTML is read as a folder, a whole site: name that"
         )
-    return read_site(job, Site(Folder(job.source.path)))
+    return read_site(job, Site(job.source.path))
 
 
 READER = FormatReader(
@@ -116,7 +116,7 @@ def _pages(job: Job, site: Site, captures: Captures) -> Iterator[HtmlPage]:
 def _content(job: Job, site: Site, path: str) -> bytes | str:
     """A page, or why it is left out."""
     try:
-        content = site.tree.read(path, LARGEST + 1)
+        content = site.read(path, LARGEST + 1)
     except (FileNotFoundError, NotADirectoryError):
         return "gone while it was read"
     except OSError as error:
