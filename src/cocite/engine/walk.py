@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import NEVER, NOWHERE
-from cocite.engine import Step
-from cocite.engine.weights import MAX_LENGTH, StepWeights, step_weights
+from cocite.engine import MAX_LENGTH, Step
+from cocite.engine.weights import StepWeights, step_weights
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
 from cocite.storage import evict
