@@ -31,7 +31,7 @@ from cocite.io.pipeline import database_in, place_for, store
 from cocite.io.readers.contract import Progress, no_progress
 from cocite.io.readers.sql import SqlSource
 from cocite.io.remote import is_url
-from cocite.options.core import accepts
+from cocite.options import accepts
 from cocite.options.ingest import IngestOptions
 from cocite.resources import Resources, database_memory
 from cocite.storage import Store, kind_of

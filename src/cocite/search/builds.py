@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from cocite.graph import Graph
 from cocite.index import StoredIndex
+from cocite.options import accepts
 from cocite.options.build import IndexOptions, RefreshOptions
-from cocite.options.core import accepts
 from cocite.resources import Resources
 from cocite.search.index import Index
 
