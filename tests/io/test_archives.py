@@ -20,7 +20,7 @@ import pytest
 import cocite
 from cocite.errors import InputError, ResourceError, UnrecognizedInput
 from cocite.io.readers import sources
-from cocite.io.readers.html import archive as archive_reader
+from cocite.io.readers.html import reader as archive_reader
 from tests.io.plain import links
 from tests.torture.archives import Member, attack_archives, attack_xml, member, tar_of, zip_of
 from tests.torture.results import Given, Row, Until

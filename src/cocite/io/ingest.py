@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.errors import UsageError
-from cocite.graph.exclude import leave_out
-from cocite.graph.excluded import checked_names
+from cocite.graph.exclude import checked_names, leave_out
 from cocite.graph.graph import HUBS_LOG, Graph, hubs_in_words
 from cocite.graph.partitions import BlockedGraph
 from cocite.io.objects import links_of, split_objects
@@ -72,7 +71,7 @@ def ingest(
         named as for ``database``. Not needed with ``sql`` or ``database``.
     output
         The directory to make, or a URL that fsspec writes, where the graph comes when it is whole
-        (``io/publish.py``). By default a temporary one, which goes with the last object that
+        (``io/remote.py``). By default a temporary one, which goes with the last object that
         was made of it.
     memory
         Bytes, or text such as ``"4GB"``; by default half of what is available.
@@ -102,7 +101,7 @@ def ingest(
     options = IngestOptions.of(options, given)
     resources = Resources.checked(threads, memory)
     if is_url(output):
-        from cocite.io.publish import Sending
+        from cocite.io.remote import Sending
 
         sending = Sending(output, "graph", options.overwrite)
         here = replace(options, overwrite=True)
