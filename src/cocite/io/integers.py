@@ -14,7 +14,7 @@ both ways, and 9 for each number up to the largest id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
@@ -46,8 +46,6 @@ _SPARSE = 16
 """How much larger than the number of links the ids may be, beside a million."""
 
 _Keys = NDArray[np.uint64]
-Fits = Callable[[int, int], bool]
-"""Whether so many links, with ids below a bound, can be taken."""
 
 
 class FastPath(NamedTuple):
@@ -66,48 +64,30 @@ def store_integers(
     progress: Progress,
 ) -> FastPath | None:
     """Write the links of ``sources`` into ``directory``; None, with nothing written, where they are
-    for the tables.
+    for the tables: texts that are not plain, or do not fit, or are wrong, which these tell.
     """
     if options.weight or options.normalize_urls or options.count_duplicates or options.sides:
         return None
     if not all(not s.is_pipe and reader_of(s, options, 2) is READER for s in sources):
         return None
-    room = resources.memory - OWN_MEMORY - resources.threads * BUFFER
-    each = 1 + options.undirected
-
-    def fits(rows: int, bound: int) -> bool:
-        links = each * rows
-        need = _LINK_BYTES * (rows + links) + _ID_BYTES * bound
-        return need <= room and links < _MOST_LINKS
-
-    read = read_integers(sources, options, resources.threads, fits, progress)
-    if read is None or not read.rows or read.bound > _SPARSE * read.rows + (1 << 20):
+    try:
+        pieces, bound, found = _read_all(sources, options, resources, progress)
+    except (_ForTables, CociteError):
         return None
     progress("numbering the names", 0, 0)
-    named = np.zeros(read.bound, bool)
-    for piece in read.pieces:
+    named = np.zeros(bound, bool)
+    for piece in pieces:
         named[piece >> _HALF] = named[piece & _LOW] = True
     progress("sorting the links", 0, 0)
-    keys = _sorted(read.pieces, each * read.rows, options.undirected)
+    keys = _sorted(pieces, options.undirected)
     facts, files = _write(keys, named, directory, options, progress)
-    return FastPath(facts, files, read.found)
+    return FastPath(facts, files, found)
 
 
 # -- reading -----------------------------------------------------------------------------
 
 
-class ReadLinks(NamedTuple):
-    """Links as they were read: their keys in pieces, the number of links, the bound of their ids,
-    and what was found in each text.
-    """
-
-    pieces: list[_Keys]
-    rows: int
-    bound: int
-    found: list[Found]
-
-
-class _NotPlain(Exception):
+class _ForTables(Exception):
     """A text that is for the reader of all texts."""
 
 
@@ -121,37 +101,39 @@ class _Read(NamedTuple):
     largest: int
 
 
-def read_integers(
-    sources: Sequence[Source], options: ReadOptions, threads: int, fits: Fits, progress: Progress
-) -> ReadLinks | None:
-    """The links of plain texts, read by so many threads; None if one is not plain, or they do not
-    fit, or something is wrong, which the reader of all texts tells.
+def _read_all(
+    sources: Sequence[Source], options: ReadOptions, resources: Resources, progress: Progress
+) -> tuple[list[_Keys], int, list[Found]]:
+    """The links of plain texts, as keys in pieces; the bound of their ids; and what was found in
+    each text. Raises :class:`_ForTables`.
     """
-    workers = [_Worker() for _ in range(threads)]
-    shown = Together(progress, sources)
+    workers = [_Worker() for _ in range(resources.threads)]
+    room = resources.memory - OWN_MEMORY - resources.threads * BUFFER
+    shown, each = Together(progress, sources), 1 + options.undirected
     pieces: list[_Keys] = []
     found: list[Found] = []
     rows, bound = 0, 0
-    try:
-        packed = any(source.packed for source in sources)
-        whole = 0 if packed else sum(source.nbytes for source in sources)
-        for source in sources:
-            cleaner = Cleaner(source, 2, options)
-            text = cleaner.found
-            with shown.of(source) as told, source.reading() as (stream, raw):
-                for read in _read(cleaner, source, (stream, raw), workers, told):
-                    text.rows += read.keys.size
-                    text.blank_lines += read.blank
-                    text.comments += read.comments
-                    pieces.append(read.keys)
-                    rows, bound = rows + read.keys.size, max(bound, read.largest + 1)
-                    if not fits(max(rows, rows * whole // max(raw.tell(), 1)), bound):
-                        return None
-                    whole = 0  # what the first piece tells of the rest is enough
-            found.append(text)
-    except (_NotPlain, CociteError):
-        return None
-    return ReadLinks(pieces, rows, bound, found)
+    packed = any(source.packed for source in sources)
+    whole = 0 if packed else sum(source.nbytes for source in sources)
+    for source in sources:
+        cleaner = Cleaner(source, 2, options)
+        text = cleaner.found
+        with shown.of(source) as told, source.reading() as (stream, raw):
+            for read in _read(cleaner, source, (stream, raw), workers, told):
+                text.rows += read.keys.size
+                text.blank_lines += read.blank
+                text.comments += read.comments
+                pieces.append(read.keys)
+                rows, bound = rows + read.keys.size, max(bound, read.largest + 1)
+                # What the first piece tells of the rest is enough.
+                most, whole = max(rows, rows * whole // max(raw.tell(), 1)), 0
+                need = _LINK_BYTES * (1 + each) * most + _ID_BYTES * bound
+                if need > room or each * most >= _MOST_LINKS:
+                    raise _ForTables
+        found.append(text)
+    if not rows or bound > _SPARSE * rows + (1 << 20):
+        raise _ForTables
+    return pieces, bound, found
 
 
 class _Worker:
@@ -174,7 +156,7 @@ class _Worker:
         sources, targets = self._room
         rows = k.read_pairs(np.frombuffer(piece, np.uint8), rules, sources, targets, told)
         if rows < 0:
-            raise _NotPlain
+            raise _ForTables
         counts = (int(told[at]) for at in (k.SKIP, k.BLANK, k.COMMENTS, k.LARGEST))
         return _Read(targets[:rows].astype(np.uint64) << _HALF | sources[:rows], *counts)
 
@@ -186,7 +168,7 @@ def _read(
     workers: Sequence[_Worker],
     progress: Progress,
 ) -> Iterator[_Read]:
-    """The links of one text, piece by piece; raises :class:`_NotPlain`."""
+    """The links of one text, piece by piece; raises :class:`_ForTables`."""
     stream = opened[0]
     head = stream.read(_PIECE)
     while len(head) <= LOOK and (more := stream.read(_PIECE)):
@@ -197,10 +179,10 @@ def _read(
     # Titles may turn out to be nodes, and a comment may begin as a number does.
     titles = found.first if found.header else ()
     if cleaner.options.comment.isdigit() or any(title.isdigit() for title in titles):
-        raise _NotPlain
+        raise _ForTables
     row = next(iter(cleaner.sampled[found.header :]), [])
     if not all(row[at].strip().isdigit() for at in found.taken if at < len(row)):
-        raise _NotPlain  # of names that are no integers no kernel needs to be loaded
+        raise _ForTables  # of names that are no integers no kernel needs to be loaded
     pieces = _pieces(head, source, opened, progress)
     for piece in pieces:  # titles are above all rows, if there are any
         read = workers[0](rules, skip, piece)
@@ -226,7 +208,7 @@ def _pieces(
         else:
             rest += data
         if len(rest) > _MAX_LINE:
-            raise _NotPlain
+            raise _ForTables
         progress("reading " + source.short, raw.tell(), source.nbytes)
         if not data:
             return
@@ -236,8 +218,9 @@ def _pieces(
 # -- writing -----------------------------------------------------------------------------
 
 
-def _sorted(pieces: list[_Keys], links: int, undirected: bool) -> _Keys:
+def _sorted(pieces: list[_Keys], undirected: bool) -> _Keys:
     """The keys of all links, ascending; ``pieces`` go on the way."""
+    links = (1 + undirected) * sum(piece.size for piece in pieces)
     keys, at = np.empty(links, np.uint64), 0
     while pieces:
         piece = pieces.pop()
