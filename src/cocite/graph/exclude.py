@@ -13,11 +13,9 @@ name.
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import Damaged, UsageError
+from cocite.errors import Damaged
 from cocite.graph.blocks import (
     DEGREES,
     OFFSETS,
@@ -36,6 +34,7 @@ from cocite.graph.blocks import (
     cut_blocks,
     rows_fault,
 )
+from cocite.graph.excluded import LeftOut, nothing_left
 from cocite.graph.graph import Graph
 from cocite.graph.name_files import (
     BY_HASH,
@@ -52,7 +51,7 @@ from cocite.graph.name_files import (
     write_some_titles,
     write_text_names,
 )
-from cocite.graph.names import Names, text_of
+from cocite.graph.names import Names
 from cocite.graph.sides import SIDES
 from cocite.io.readers.contract import Progress, no_progress
 from cocite.storage import ArrayWriter, Entry, Manifest, Staging, Store, evict
@@ -108,52 +107,6 @@ def write_some_names(
 
 
 # -- exclude -----------------------------------------------------------------------------
-
-
-_log = logging.getLogger("cocite")
-
-
-def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
-    """The names of pages to be left out, each once; None if none are given. Raises
-    :class:`UsageError`.
-    """
-    if isinstance(exclude, str | bytes):
-        raise UsageError("exclude is one text; give a list of names")
-    return None if exclude is None else tuple(dict.fromkeys(map(text_of, exclude)))
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """How many pages were left out, with how many links as they were read; of how many names there
-    is no page, and the first of these.
-    """
-
-    nodes: int
-    links: int
-    unknown: int
-    example: str | None
-
-    def tell(self) -> None:
-        """Log it."""
-        if self.unknown:
-            names = self.nodes + self.unknown
-            _log.warning(
-                f"{self.unknown:,} of {names:,} names to be left out are of no page, such as "
-                f"{self.example!r}"
-            )
-        s = "s" * (self.nodes != 1)
-        _log.info(f"left out {self.nodes:,} page{s}, with {self.links:,} links")
-
-    def to_json(self) -> dict[str, int]:
-        """As a manifest holds it."""
-        return {"nodes": self.nodes, "links": self.links, "unknown": self.unknown}
-
-
-def nothing_left(count: int) -> UsageError:
-    """The error where ``count`` pages were all that there are."""
-    return UsageError(
-        f"all {count:,} pages are to be left out: there is nothing left. Name fewer of them"
-    )
 
 
 _PIECE = 8 << 20

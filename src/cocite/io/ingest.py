@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from cocite.errors import UsageError
-from cocite.graph.exclude import checked_names, leave_out
+from cocite.graph.exclude import leave_out
+from cocite.graph.excluded import checked_names
 from cocite.graph.graph import HUBS_LOG, Graph, hubs_in_words
 from cocite.graph.partitions import BlockedGraph
 from cocite.io.objects import links_of, split_objects

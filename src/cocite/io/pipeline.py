@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cocite.errors import InputError, ResourceError, UnrecognizedInput, UsageError
-from cocite.graph.exclude import checked_names
+from cocite.graph.excluded import checked_names
 from cocite.graph.sides import refuse_undirected
 from cocite.io.database import database_named, literal
 from cocite.io.integers import store_integers

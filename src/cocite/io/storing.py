@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import InputError
 from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, WeightFacts
-from cocite.graph.exclude import nothing_left
+from cocite.graph.excluded import nothing_left
 from cocite.graph.name_files import BY_NAME, VALUES, joined_names, write_text_names
 from cocite.graph.sides import SIDES, Sides
 from cocite.io.readers.contract import Progress, ReadOptions

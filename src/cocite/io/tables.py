@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, ResourceError
-from cocite.graph.exclude import LeftOut
+from cocite.graph.excluded import LeftOut
 from cocite.graph.spelling import PADDED, trimmed
 from cocite.io.database import csv_relation, file_pattern, open_duckdb
 from cocite.io.readers import Source

@@ -1,0 +1,58 @@
+"""What was left out of a graph: pages that were named, and their links; how both are told.
+
+Names that no page has are counted, and the first is told: lists come from elsewhere.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cocite.errors import UsageError
+from cocite.graph.names import text_of
+
+_log = logging.getLogger("cocite")
+
+
+def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
+    """The names of pages to be left out, each once; None if none are given. Raises
+    :class:`UsageError`.
+    """
+    if isinstance(exclude, str | bytes):
+        raise UsageError("exclude is one text; give a list of names")
+    return None if exclude is None else tuple(dict.fromkeys(map(text_of, exclude)))
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How many pages were left out, with how many links as they were read; of how many names there
+    is no page, and the first of these.
+    """
+
+    nodes: int
+    links: int
+    unknown: int
+    example: str | None
+
+    def tell(self) -> None:
+        """Log it."""
+        if self.unknown:
+            names = self.nodes + self.unknown
+            _log.warning(
+                f"{self.unknown:,} of {names:,} names to be left out are of no page, such as "
+                f"{self.example!r}"
+            )
+        s = "s" * (self.nodes != 1)
+        _log.info(f"left out {self.nodes:,} page{s}, with {self.links:,} links")
+
+    def to_json(self) -> dict[str, int]:
+        """As a manifest holds it."""
+        return {"nodes": self.nodes, "links": self.links, "unknown": self.unknown}
+
+
+def nothing_left(count: int) -> UsageError:
+    """The error where ``count`` pages were all that there are."""
+    return UsageError(
+        f"all {count:,} pages are to be left out: there is nothing left. Name fewer of them"
+    )
