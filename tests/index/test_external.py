@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
+from cocite.engine import Step
 from cocite.engine.walk import Walker
 from cocite.engine.walk_batch import STATE_NODE, WalkerGroup
 from cocite.engine.walk_blocks import BLOCK_NODE, ROW_ROOM, ExternalWalker, tables
-from cocite.engine.weights import Step
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import Links, cut_evenly
 from cocite.graph.links import in_links

@@ -141,10 +141,13 @@ def test_blocks_hold_the_rows_by_both_ends(make_graph: MakeGraph) -> None:
         assert 16 * (last - first) + 4 * int(sum(ends)) <= 600
 
 
-def test_refined_answers_are_those_of_more_samples(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_refined_answers_are_those_of_more_samples(
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 512)
     graph = make_graph(np.random.default_rng(6).integers(0, 50, (240, 2)).tolist())
     few = build(graph, tmp_path / "few", samples=64)
-    many = build(graph, tmp_path / "many", samples=4096, shard=1024)
+    many = build(graph, tmp_path / "many", samples=512, shard=128)
     names = list(few.nodes)[:5]
     for name in names:
         pair = few.similarity(names[0], name, target_error=0.001)

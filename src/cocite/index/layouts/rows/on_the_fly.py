@@ -35,7 +35,6 @@ from numpy.typing import NDArray
 from cocite.constants import GRAINS
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links
-from cocite.graph.links import opposite
 from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import Estimate, Graphs, Ids, QueryScratch, Reader, Reasons
@@ -45,6 +44,7 @@ from cocite.index.layouts.rows.reader import FeatureReader, WordsReader, chosen_
 from cocite.measures import PartSettings
 from cocite.measures.pagesim import MOST_STEPS, RADIUS, THRESHOLD
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS
+from cocite.options import opposite
 from cocite.storage import map_array
 
 _SIDES = {"in": 1, "out": 2, "both": 3}
