@@ -267,18 +267,9 @@ def test_progress_counts_parts_of_both_kinds_alike(graph: Graph, tmp_path: Path)
     assert calls == sorted(calls)
 
 
-def test_a_blend_of_exact_measures_takes_no_shard_and_one_with_walks_does(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_a_blend_of_exact_measures_takes_no_shard(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is built in one go: it takes no shard"):
         cocite.build(graph, tmp_path / "x", measure="blend:cocitation+coupling", shard=5)
-    measure = "blend:psimrank+cocitation"
-    chosen: dict[str, Any] = {"samples": 6}
-    whole = cocite.build(graph, tmp_path / "w", measure=measure, **chosen)
-    forms: tuple[dict[str, Any], ...] = ({"shard": 2}, {"blocks": 3}, {"external": True})
-    for number, form in enumerate(forms):
-        index = cocite.build(graph, tmp_path / str(number), measure=measure, **chosen, **form)
-        assert index.stored.digest == whole.stored.digest
 
 
 def test_the_command_line_builds_asks_and_shows_a_blend(
