@@ -33,7 +33,7 @@ PLAIN: dict[str, dict[str, Any]] = {
     "minhash": {"measure": "xjaccard", "direction": "both"},
     "sketch": {"measure": "xjaccard", "layout": "sketch", "direction": "both"},
 }
-BY_WEIGHT = {
+BY_WEIGHT: dict[str, dict[str, Any]] = {
     "weighted-1": {"measure": "simrank", "direction": "in", "hubs": "plain"},
     "weighted-2": {"measure": "simrank", "direction": "out", "hubs": "idf", "unweighted": True},
     "weighted-3": {"measure": "simrank", "direction": "in", "hubs": "rare", "unweighted": True},
