@@ -1,4 +1,4 @@
-"""P-Rank: against its iteration and its walks one by one; the same bytes however it is built."""
+"""P-Rank: against its iteration and its walks one by one."""
 
 from __future__ import annotations
 
@@ -30,10 +30,6 @@ SHARES = st.sampled_from([0.0, 0.2, 0.5, 1.0])
 
 def build(graph: Graph, folder: Path, **options: Any) -> Index:
     return cocite.build(graph, folder, measure="prank", **options)
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
 @pytest.mark.statistical
@@ -112,21 +108,6 @@ def test_all_steps_along_in_links_are_simrank(
         index = build(graph, tmp_path / name, **options, **more)
         for node in list(index.nodes)[::7]:
             assert index.related(node) == classic.related(node)
-
-
-def test_threads_blocks_and_files_never_change_a_byte(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
-    graph = make_graph(np.random.default_rng(5).integers(0, 300, (1500, 2)).tolist())
-    options: dict[str, Any] = {"samples": 9, "shard": 4, "in_share": 0.4}
-    build(graph, tmp_path / "whole", threads=1, **options)
-    expected = files(tmp_path / "whole")
-    cases: list[dict[str, Any]] = [{"threads": 3}, {"blocks": 5}, {"external": True}]
-    cases += [{"blocks": 4, "threads": 1}, {"blocks": 3, "layout": "trees", "threads": 2}]
-    cases += [{"external": True, "blocks": 3}]
-    for number, case in enumerate(cases):
-        build(graph, tmp_path / str(number), **case, **options)
-        assert files(tmp_path / str(number)) == expected
 
 
 def test_blocks_hold_the_rows_by_both_ends(make_graph: MakeGraph) -> None:
