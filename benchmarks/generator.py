@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 import cocite
 from benchmarks.block import DATA, ROOT, add_write, edit
 from cocite import Graph
+from cocite.engine import Step
 from cocite.engine.walk import Walker
-from cocite.engine.weights import Step
 from cocite.graph.links import in_links
 
 DOCUMENT = ROOT / "docs" / "generator.md"

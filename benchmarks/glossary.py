@@ -16,8 +16,8 @@ import cocite
 from benchmarks.block import ROOT, Block, edit
 from cocite import options as package
 from cocite.cli.options import flag_of
+from cocite.options import Options
 from cocite.options.all_pairs import AllPairsRun
-from cocite.options.core import Options
 from cocite.results import Document
 
 

@@ -41,10 +41,10 @@ from benchmarks.limits_told import KERNELS, figures
 from benchmarks.peers.graphs import prepare, there
 from benchmarks.performance import write
 from cocite import Graph
+from cocite.engine import Step
 from cocite.engine.plan import plan_scan
 from cocite.engine.scan import Fold, Scan
 from cocite.engine.walk import Walker
-from cocite.engine.weights import Step
 from cocite.graph.links import in_links
 from cocite.ranking import plan_ranks
 from cocite.ranking.blocks import Resident

@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 import cocite
-from cocite.io.readers import Source
-from cocite.io.readers.wiki import Table, read_tables
-from cocite.kernels.sql_rows import INTEGER
+from cocite.io.readers import Found, Source
+from cocite.io.readers.contract import no_progress
+from cocite.io.readers.wiki import Dump
 
 _ROWS = 20_000
 """Rows of one statement: about a MB, as dumps of Wikimedia have them."""
@@ -85,18 +85,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         where = generate(folder, pages, links)
-        kinds = {"pl_from": INTEGER, "pl_target_id": INTEGER}
         for _ in range(2):  # the first one compiles
             with (folder / "out.tsv").open("wb", buffering=0) as out:
-                table = Table(kinds, out)
+                dump = Dump({"pagelinks": out}, Found(str(where)), no_progress, stop=True)
                 begun = time.process_time()
-                read_tables(Source(where), {"pagelinks": table}, False, lambda *told: None)
+                dump.read(Source(where))
                 took = time.process_time() - begun
+        rows = dump.rows["pagelinks"]
         with gzip.open(where) as file:
             unpacked = sum(map(len, file))
         print(
-            f"{table.rows:,} rows of pagelinks, {unpacked / 1e6:.0f} MB unpacked: {took:.2f} s, "
-            f"{table.rows / took / 1e6:.1f} M rows/s, {unpacked / took / 1e6:.0f} MB/s"
+            f"{rows:,} rows of pagelinks, {unpacked / 1e6:.0f} MB unpacked: {took:.2f} s, "
+            f"{rows / took / 1e6:.1f} M rows/s, {unpacked / took / 1e6:.0f} MB/s"
         )
         begun = time.process_time()
         graph = cocite.ingest(where, folder / "graph", memory="1GB")
@@ -104,7 +104,7 @@ def main() -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
         print(
             f"whole ingest under 1 GB: {graph.nodes:,} nodes, {graph.edges:,} links in {took:.1f} "
-            f"s of processor time, {table.rows / took / 1e6:.2f} M rows/s; peak {peak:,} MiB"
+            f"s of processor time, {rows / took / 1e6:.2f} M rows/s; peak {peak:,} MiB"
         )
 
 

@@ -125,6 +125,6 @@ def test_how_often_a_question_looks(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 def index_filter(index: Any) -> Any:
     from cocite.options.query import QueryOptions
-    from cocite.search.filters import Filter
+    from cocite.search.scorer import Filter
 
     return Filter.checked(index.nodes, (0,), QueryOptions())

@@ -47,6 +47,12 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> Readings:
 ONCE = ["cores", "available"]
 
 
+@pytest.fixture(autouse=True)
+def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refined answers of sampled measures stop at 256 samples, and not at 4,096."""
+    monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 256)
+
+
 # -- the value -----------------------------------------------------------------------------
 
 
@@ -227,10 +233,10 @@ def test_a_refined_answer_takes_what_it_was_given(
 def test_links_that_the_memory_does_not_hold_lie_on_disk_and_answers_are_the_same(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(links, "_PIECE", 1 << 13)
-    monkeypatch.setattr(links, "_LEAST_BLOCK", 1 << 13)
+    monkeypatch.setattr(links, "_PIECE", 1 << 12)
+    monkeypatch.setattr(links, "_LEAST_BLOCK", 1 << 12)
     rng = np.random.default_rng(1)
-    graph = make_graph(rng.integers(0, 500, (20_000, 2)).tolist(), range(500))
+    graph = make_graph(rng.integers(0, 200, (8_000, 2)).tolist(), range(200))
     cocite.build(graph, tmp_path / "x", samples=6, **options)
     real, on_disk = Scratch.zeros, [0]
 
@@ -242,6 +248,6 @@ def test_links_that_the_memory_does_not_hold_lie_on_disk_and_answers_are_the_sam
     monkeypatch.setattr(Scratch, "zeros", counted)
     whole = cocite.open(tmp_path / "x").related("11", 5, target_error=0.1)
     assert sum(on_disk) == 0
-    small = cocite.open(tmp_path / "x", memory="50kB").related("11", 5, target_error=0.1)
+    small = cocite.open(tmp_path / "x", memory="20kB").related("11", 5, target_error=0.1)
     assert sum(on_disk) >= 4 * graph.edges
     assert small == whole

@@ -20,9 +20,9 @@ from cocite import options as package
 from cocite.cli.main import cli
 from cocite.cli.options import flag_of, takes
 from cocite.errors import UsageError
+from cocite.options import Option, Options, accepts, option
 from cocite.options.all_pairs import AllPairsRun
 from cocite.options.build import IndexOptions
-from cocite.options.core import Option, Options, accepts, option
 from cocite.options.ingest import IngestOptions
 from cocite.options.query import QueryOptions
 from cocite.options.rank import RankOptions

@@ -25,6 +25,7 @@ and exits with ``exit_code``; it prints a traceback for anything that is not in 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 __all__ = [
     "Busy",
@@ -126,9 +127,21 @@ class StoreError(CociteError):
 class NotAStore(StoreError):
     """The path holds no graph or index, or one of the other kind."""
 
+    @classmethod
+    def kept(cls, place: object, kind: str) -> Self:
+        """What is said of an output that is in the place of no ``kind`` of store."""
+        return cls(
+            f"{place} exists and is no {kind}: it will not be overwritten. Choose another output"
+        )
+
 
 class Damaged(StoreError):
     """A file of the directory is missing, has another size, or fails its checksum."""
+
+    @classmethod
+    def graph(cls, path: object, what: str) -> Self:
+        """What is said of a graph that cannot be as it is."""
+        return cls(f"{path} is damaged: {what}. See: cocite verify {path}; then make it again")
 
 
 class WrongFormat(StoreError):
@@ -137,6 +150,14 @@ class WrongFormat(StoreError):
 
 class OutputExists(StoreError):
     """The output path is taken; nothing was changed."""
+
+    @classmethod
+    def already(cls, place: object) -> Self:
+        """What is said of an output that could be replaced."""
+        return cls(
+            f"{place} exists. Choose another output, or pass --overwrite (overwrite=True) to "
+            "replace it when the new one is complete"
+        )
 
 
 class Busy(StoreError):

@@ -89,8 +89,9 @@ def _process(nodes: Cluster, actor: Any) -> int:
 
 
 def busiest(spread: Index, nodes: Cluster) -> int:
-    """The node other than the head that runs most servers: Ray takes another than it was asked for
-    where one is slow to start, and a node may be left without any.
+    """Return the number of the node, other than the head, that runs most servers.
+
+    Ray does not always place a server on the node it was asked for, so a node may have none.
     """
     from ray._private.state import actors
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cocite.engine import Step
 from cocite.engine import weights as room
 from cocite.engine.walk import Walker
-from cocite.engine.weights import Step, inverse_degrees, step_weights, telling_weights
+from cocite.engine.weights import inverse_degrees, step_weights, telling_weights
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, out_links

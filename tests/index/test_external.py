@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
+from cocite.engine import Step
 from cocite.engine.walk import Walker
 from cocite.engine.walk_batch import STATE_NODE, WalkerGroup
 from cocite.engine.walk_blocks import BLOCK_NODE, ROW_ROOM, ExternalWalker, tables
-from cocite.engine.weights import Step
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import Links, cut_evenly
 from cocite.graph.links import in_links
@@ -105,29 +105,6 @@ def tangled(make_graph: MakeGraph) -> Graph:
     edges += [(f"pair{i}", f"pair{i}x") for i in range(200)]
     edges += [(f"p{a}", f"p{b}") for a, b in rng.integers(0, 500, (3000, 2)).tolist()]
     return make_graph(edges, (f"alone{i}" for i in range(50)), keep_self_loops=True)
-
-
-@pytest.mark.parametrize("external", [False, True])
-@pytest.mark.parametrize("hubs", ["plain", "idf"])
-@pytest.mark.parametrize("measure", ["simrank", "psimrank"])
-def test_an_index_is_the_same_to_the_byte(
-    make_graph: MakeGraph, tmp_path: Path, measure: str, hubs: str, external: bool
-) -> None:
-    graph = tangled(make_graph)
-    samples = 9 if external else 37
-    options = by_walks(
-        {"measure": measure, "samples": samples, "shard": 4, "seed": 3, "hubs": hubs}
-    )
-    cocite.build(graph, tmp_path / "whole", threads=2, **options)
-    whole = files(tmp_path / "whole")
-    ways: list[dict[str, Any]] = [
-        {"blocks": blocks, "threads": threads}
-        for blocks in ((1, 2, 7, 64) if external else (2, 7, 64))
-        for threads in ((2,) if external else (1, 2))
-    ]
-    for number, way in enumerate([*ways, {}] if external else ways):
-        cocite.build(graph, tmp_path / f"{number}", external=external, **way, **options)
-        assert files(tmp_path / f"{number}") == whole
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,9 @@ from cocite.cli.main import main
 from cocite.errors import Damaged
 from cocite.graph import graph as graph_module
 from cocite.graph import name_files as titles_module
-from cocite.index.layouts.contract import shard_number
+from cocite.index.layouts.contract import WANTED, shard_number
 from cocite.index.layouts.reader import LAYOUTS, format_of, is_sampled, sampled_format
 from cocite.index.layouts.snapshots import SINCE
-from cocite.index.whole_settings import WANTED
 from cocite.storage import manifest
 from tests.conftest import by_walks, of_texts
 from tests.storage.enemy import change_file, rewrite

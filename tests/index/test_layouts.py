@@ -1,4 +1,4 @@
-"""The layouts of paths, compacted walks and min-hashes: the same bytes by all, and their size."""
+"""The layouts of paths, compacted walks and min-hashes: their size and their memory."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cocite
 from cocite import Graph
 from cocite.graph.links import in_links
-from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.layouts.reader import sampled_builder
@@ -38,56 +36,6 @@ SETTINGS: dict[str, Any] = {"samples": 20, "length": 6, "seed": 5}
 def graph(make_graph: MakeGraph) -> Graph:
     rng = np.random.default_rng(3)
     return make_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 300, (1500, 2)).tolist()])
-
-
-def build(graph: Graph, output: Path, kind: tuple[str, str], **options: Any) -> bytes:
-    """The samples' bytes in order, wherever the shards are cut."""
-    options = {"direction": "both"} | options
-    cocite.build(graph, output, measure=kind[0], layout=kind[1], **SETTINGS, **options)
-    names = sorted(n for n in StoredIndex.open(output).store.manifest.files if "samples-" in n)
-    return b"".join((output / name).read_bytes() for name in names)
-
-
-@kinds
-def test_threads_do_not_change_a_byte(graph: Graph, tmp_path: Path, kind: tuple[str, str]) -> None:
-    made = [build(graph, tmp_path / f"t{t}", kind, threads=t) for t in (1, 2, 5)]
-    assert made[0] == made[1] == made[2]
-
-
-@pytest.mark.parametrize("blocks", [1, 2, 7, 64])
-@kinds
-def test_blocks_do_not_change_a_byte(
-    graph: Graph, tmp_path: Path, kind: tuple[str, str], blocks: int
-) -> None:
-    assert build(graph, tmp_path / "b", kind, blocks=blocks) == build(
-        graph, tmp_path / "a", kind, threads=2
-    )
-
-
-@pytest.mark.parametrize("shard", [1, 3, 19, 1000])
-@kinds
-def test_shards_cut_the_same_bytes_elsewhere(
-    graph: Graph, tmp_path: Path, kind: tuple[str, str], shard: int
-) -> None:
-    whole = build(graph, tmp_path / "a", kind)
-    assert build(graph, tmp_path / "b", kind, shard=shard, threads=2) == whole
-    assert len(list((tmp_path / "b").glob("in.samples-*"))) == -(-20 // shard)
-
-
-@kinds
-def test_a_stopped_build_goes_on_to_the_same_bytes(
-    graph: Graph, tmp_path: Path, kind: tuple[str, str]
-) -> None:
-    def stop(done: int, total: int) -> None:
-        if done == 27:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        build(graph, tmp_path / "x", kind, shard=4, progress=stop)
-    seen: list[int] = []
-    again = build(graph, tmp_path / "x", kind, shard=4, progress=lambda d, _: seen.append(d))
-    assert seen[0] == 24
-    assert again == build(graph, tmp_path / "whole", kind)
 
 
 @kinds

@@ -1,6 +1,6 @@
 """One index, however it is made: threads, blocks, memory, processes, interruptions, a cold cache.
 
-Each of these is held to equal bytes elsewhere, where it lives; here they meet, and the bytes are
+Each of these is held to equal bytes in ``test_same_bytes.py``; here they meet, and the bytes are
 those that they were in the release that wrote this down, on any machine.
 """
 

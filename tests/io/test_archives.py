@@ -20,7 +20,7 @@ import pytest
 import cocite
 from cocite.errors import InputError, ResourceError, UnrecognizedInput
 from cocite.io.readers import sources
-from cocite.io.readers.html import archive as archive_reader
+from cocite.io.readers.html import reader as archive_reader
 from tests.io.plain import links
 from tests.torture.archives import Member, attack_archives, attack_xml, member, tar_of, zip_of
 from tests.torture.results import Given, Row, Until
@@ -247,7 +247,7 @@ def test_no_member_is_ever_a_path(
 
 
 def test_links_are_other_names_within_the_archive(tmp_path: Path) -> None:
-    """By their texts alone: in a circle, through each other, out of it, of text that is no path."""
+    """In a circle, through each other, out of it, of text that is no path."""
     graph = ingested(
         tmp_path,
         tar_of(
@@ -255,7 +255,7 @@ def test_links_are_other_names_within_the_archive(tmp_path: Path) -> None:
                 ("index.html", b"0", "".join(f'<a href="{n}">x</a>' for n in "abcdefghi")),
                 ("d/index.html", b"0", '<a href="../index.html">x</a>'),
                 ("a", LINK, "b"),
-                ("b", LINK, "./x/../d"),
+                ("b", LINK, "./d/../d"),
                 ("c", LINK, "c"),
                 ("e", LINK, "f"),
                 ("f", LINK, "e"),
@@ -275,12 +275,16 @@ def test_links_are_other_names_within_the_archive(tmp_path: Path) -> None:
     assert source["others"] == {"broken": 6}
 
 
-def test_a_null_byte_in_a_link_and_a_long_one_are_left_out(tmp_path: Path) -> None:
+def test_links_and_names_that_no_file_can_have_are_left_out(tmp_path: Path) -> None:
     members = [("index.html", b"0", '<a href="a.html">x</a>'), ("a.html", b"0", "")]
     bad = [("b.html", LINK, "a\0b"), ("c.html", LINK, "a" * (1 << 20)), ("", b"0", "no name")]
+    bad += [(f"{'d' * 300}.html", b"0", ""), ("e/" * 101 + "f.html", b"0", "")]
     graph = ingested(tmp_path, zip_of(members + bad))
     (source,) = graph.store.facts["sources"]
-    assert source["left_out"] == {"link of the file system that leads nowhere": 2}
+    assert source["left_out"] == {
+        "link of the file system that leads nowhere": 2,
+        "name in the archive that is too long, or in more than 100 folders": 2,
+    }
 
 
 @pytest.mark.parametrize("kind", ["tar", "zip"])

@@ -24,7 +24,7 @@ from cocite.io.readers.html import page as html_page
 from cocite.io.readers.html import parsers as html_pages
 from cocite.io.readers.html.page import decoded, links_of
 from cocite.io.readers.html.parsers import HtmlPage, Pages
-from cocite.io.readers.html.site import Folder
+from cocite.io.readers.html.site import Site
 from cocite.search.cache import cached_stores
 from tests.io.plain import links, nothing_left
 
@@ -356,20 +356,20 @@ def test_pages_that_vanish_or_become_links_are_left_out(
     site: MakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = site({"a.html": anchors("b.html", "c.html"), "b.html": "", "c.html": ""})
-    real = Folder.read
+    real = Site.read
 
-    def gone(self: Folder, path: str, most: int) -> bytes:
+    def gone(self: Site, path: str, most: int) -> bytes:
         if path == "b.html":
             (folder / path).unlink(missing_ok=True)
         return real(self, path, most)
 
-    monkeypatch.setattr(Folder, "read", gone)
+    monkeypatch.setattr(Site, "read", gone)
     found, source = read(folder)
     assert found == {("a.html", "c.html")}
     assert source["left_out"] == {"gone while it was read": 1}
     assert source["others"] == {"broken": 1}
     (folder / "d.html").write_text("")
-    swapped = Folder(folder)
+    swapped = Site(folder)
     (folder / "d.html").unlink()
     (folder / "d.html").symlink_to("/etc/hostname")
     with pytest.raises(OSError, match="symbolic links"):
@@ -631,7 +631,7 @@ def test_a_folder_that_cannot_be_read_is_named(
     with monkeypatch.context() as patched:  # what clears up behind a test lists folders, too
         patched.setattr("cocite.io.readers.html.site.os.scandir", refused)
         with pytest.raises(InputError, match="b cannot be read: Permission denied"):
-            Folder(folder)
+            Site(folder)
 
 
 def test_a_long_base_is_not_in_every_link(monkeypatch: pytest.MonkeyPatch) -> None:

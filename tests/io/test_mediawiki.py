@@ -203,7 +203,7 @@ def test_a_table_that_is_not_there_is_named(tmp_path: Path, lacking: str) -> Non
 def test_pieces_may_end_anywhere(
     tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wiki_tables, "_TABLES_PIECE", piece)
+    monkeypatch.setattr(wiki_tables, "_PIECE", piece)
     assert set(links(read(written(tmp_path, tables())["page"])[0])) == WANTED
 
 

@@ -204,9 +204,6 @@ def test_threads_and_pieces_change_nothing(
     path = written(tmp_path, b"".join(rows))
     wanted = both(path, tmp_path / "graph", threads=1, undirected=undirected)
     monkeypatch.setattr(integers, "_PIECE", 777)
-    monkeypatch.setattr(straight, "_ALONE", 0)
-    monkeypatch.setattr(straight, "_AT_ONCE", 1000)
-    monkeypatch.setattr(straight, "_SLICE", 1000)
     monkeypatch.setattr(straight, "_ROWS", 999)
     monkeypatch.setattr("cocite.io.pipeline.threads_for", lambda sources, most: most)
     seen: list[tuple[str, int, int]] = []
@@ -237,7 +234,11 @@ def test_titles_may_stand_below_many_comments(tmp_path: Path, ways_taken: list[b
     assert ways_taken == [True, False, True]
 
 
-def test_what_does_not_fit_goes_through_tables(tmp_path: Path, ways_taken: list[bool]) -> None:
+def test_what_does_not_fit_goes_through_tables(
+    tmp_path: Path, ways_taken: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here a number takes 36 bytes, in the place of 9, so that few rows are too many."""
+    monkeypatch.setattr(straight, "_ID_BYTES", 36)
     rows = np.random.default_rng(1).integers(0, 4_500_000, (300_000, 2))
     content = b"\n".join(b"%d %d" % (a, b) for a, b in rows.tolist())
     path = written(tmp_path, content)

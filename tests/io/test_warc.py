@@ -26,7 +26,7 @@ from cocite.cli.main import main
 from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.readers import Source
 from cocite.io.readers.crawl import warc
-from cocite.io.readers.crawl.message import HttpMessage, body_of, message_of
+from cocite.io.readers.crawl.captures import HttpMessage, body_of, message_of
 from tests.io.plain import links, nothing_left
 
 if sys.version_info >= (3, 14):

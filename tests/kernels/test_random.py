@@ -3,13 +3,13 @@
 Known answers hold on every machine and in every release: an index that was built elsewhere, or is
 refreshed in years, draws the same. (They were worked out in whole numbers of Python, not by the
 kernel.) True random bits exceed a limit of the second half once in 10**9 times, over all of its
-comparisons.
+comparisons. Statistics are of the twins in NumPy, which draw many at once; the kernels are
+held to them first.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -21,6 +21,58 @@ from tests.oracles import walks
 from tests.oracles.bounds import bernstein, chi_square, chi_square_limit
 
 ORDERS = 20_000
+Words = NDArray[np.uint64]
+
+
+# -- twins in NumPy ------------------------------------------------------------------------
+
+GOLDEN, ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
+LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+
+
+def mixed(words: Words) -> Words:
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def keys(seed: object, sample: object, step: object) -> Words:
+    """One for each place of what is given, numbers and arrays, in their common shape."""
+    words = mixed(np.atleast_1d(np.asarray(seed, np.uint64)) + GOLDEN)
+    for each in (sample, step):
+        words = mixed(words ^ (np.asarray(each, np.uint64) * GOLDEN + ONE))
+    return words
+
+
+def draws(seed: object, sample: object, step: object, node: object) -> Words:
+    """The same with nodes."""
+    return mixed(keys(seed, sample, step) + np.asarray(node, np.uint64) * GOLDEN)
+
+
+def picks(words: Words, count: int) -> Words:
+    of = np.uint64(count)
+    return ((words >> HALF) * of + (((words & LOW) * of) >> HALF)) >> HALF
+
+
+def places(found: Words, members: list[int], nodes: int) -> Words:
+    """Where each of ``members`` stands in the order of each key: uint64[keys, members]."""
+    bits = random.order_bits(nodes)
+    mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
+    values = np.tile(np.array(members, np.uint64), (found.size, 1))
+    for i in range(4):
+        words = mixed(found + np.asarray(i, np.uint64) * GOLDEN)[:, None]
+        if i:
+            values ^= values >> shift
+        values = ((values ^ (words & LOW & mask)) * (words >> HALF | ONE)) & mask
+    return values
+
+
+def argmins(sets: list[list[int]], nodes: int, orders: int = ORDERS) -> NDArray[np.int64]:
+    """The index of the argmin of each set, in many orders: int64[orders, sets]."""
+    number = np.arange(orders)
+    found = keys(5, number, 1 + number % 3)
+    each = [places(found, members, nodes).argmin(axis=1) for members in sets]
+    return np.stack(each, axis=1)
 
 
 def key(seed: int, sample: int, step: int) -> np.uint64:
@@ -33,14 +85,21 @@ def order(seed: int, sample: int, step: int, nodes: int) -> NDArray[np.uint32]:
     return out
 
 
-def argmins(sets: list[list[int]], nodes: int, orders: int = ORDERS) -> NDArray[np.int64]:
-    """The index of the argmin of each set, in many orders: int64[orders, sets]."""
-    found = np.empty((orders, len(sets)), np.int64)
-    for i in range(orders):
-        o = order(5, i, 1 + i % 3, nodes)
-        for j, members in enumerate(sets):
-            found[i, j] = int(np.argmin([random.place_of(o, np.uint32(u)) for u in members]))
-    return found
+@pytest.mark.parametrize("nodes", [100, 65_536, 300_000, 2**32 - 1])
+def test_orders_are_those_of_the_twin(nodes: int) -> None:
+    members = [0, 1, 7, nodes // 3, nodes - 1]
+    for sample in range(50):
+        mine = order(9, sample, 3, nodes)
+        found = [int(random.place_of(mine, np.uint32(u))) for u in members]
+        assert places(keys(9, sample, 3), members, nodes)[0].tolist() == found
+
+
+def test_steps_of_a_sample_are_drawn_together() -> None:
+    found, orders = np.empty(15, np.uint64), np.empty((15, random.ORDER_WORDS), np.uint32)
+    bits = np.uint64(random.order_bits(300_000))
+    random.draw_steps(np.uint64(7), np.uint64(5), np.uint64(16), bits, found, orders)
+    assert found.tolist() == [int(key(7, 5, 16 + step)) for step in range(1, 16)]
+    assert orders.tolist() == [order(7, 5, 16 + step, 300_000).tolist() for step in range(1, 16)]
 
 
 @pytest.mark.parametrize(
@@ -82,12 +141,11 @@ def test_orders_of_32_bits_are_invertible_at_both_ends() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 1000])
 def test_pick_is_uniform(count: int) -> None:
-    mine = key(1, 1, 1)
-    drawn = [
-        int(random.pick(np.uint64(random.draw(mine, np.uint64(v))), np.uint64(count)))
-        for v in range(40_000)
-    ]
-    counts = np.bincount(drawn, minlength=count)
+    drawn = draws(1, 1, 1, np.arange(40_000))
+    picked = picks(drawn, count)
+    some = [int(random.pick(word, np.uint64(count))) for word in drawn[::97]]
+    assert picked[::97].tolist() == some
+    counts = np.bincount(picked.astype(int), minlength=count)
     assert counts.size == count
     assert chi_square(counts) < chi_square_limit(count)
 
@@ -117,10 +175,7 @@ def test_the_argmin_is_uniform_over_any_set(members: list[int]) -> None:
 
 def test_all_orders_of_four_nodes_are_equally_likely() -> None:
     """A linear map modulo a prime is pairwise independent only, and fails this."""
-    ranks = np.empty((ORDERS, 4), np.int64)
-    for i in range(ORDERS):
-        o = order(11, i, 1, 100)
-        ranks[i] = np.argsort([random.place_of(o, np.uint32(u)) for u in (4, 5, 6, 7)])
+    ranks = np.argsort(places(keys(11, np.arange(ORDERS), 1), [4, 5, 6, 7], 100), axis=1)
     codes = ranks @ np.array([64, 16, 4, 1])
     counts = np.unique(codes, return_counts=True)[1]
     assert counts.size == 24
@@ -128,16 +183,13 @@ def test_all_orders_of_four_nodes_are_equally_likely() -> None:
 
 
 def test_argmins_of_successive_steps_and_samples_are_independent() -> None:
-    members = list(range(20, 25))
-    found = np.empty(ORDERS + 1, np.int64)
-    for i in range(ORDERS + 1):
-        o = order(2, i // 10, 1 + i % 10, 1000)
-        found[i] = np.argmin([random.place_of(o, np.uint32(u)) for u in members])
+    number = np.arange(ORDERS + 1)
+    drawn = keys(2, number // 10, 1 + number % 10)
+    found = places(drawn, list(range(20, 25)), 1000).argmin(axis=1)
     joint = np.bincount([a * 5 + b for a, b in pairwise(found.tolist())], minlength=25)
     assert chi_square(joint) < chi_square_limit(25)
 
 
-@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("common", "mine", "other"), [(1, 1, 1), (3, 2, 7), (1, 20, 20), (6, 0, 3)]
 )
@@ -167,29 +219,17 @@ COUNT = 1 << 16
 FAILURE = 1e-9
 
 
-def draws(seed: object, sample: object, step: object, node: object) -> NDArray[np.uint64]:
-    """One for each place of what is given, numbers and arrays, in their common shape: uint64."""
-    given = np.broadcast_arrays(
-        *(np.asarray(each, np.uint64) for each in (seed, sample, step, node))
-    )
-    drawn = (
-        random.draw(random.draw_key(*each[:3]), each[3])
-        for each in zip(*(one.ravel().tolist() for one in given), strict=True)
-    )
-    return np.fromiter(drawn, np.uint64, given[0].size).reshape(given[0].shape)
-
-
 N = np.arange(COUNT, dtype=np.uint64)
-ALONG: dict[str, Callable[[], NDArray[np.uint64]]] = {
-    "nodes": lambda: draws(0, 0, 1, N),
-    "nodes far apart": lambda: draws(0, 0, 1, N << np.uint64(16)),
-    "samples": lambda: draws(0, N, 1, 0),
-    "samples of a far node": lambda: draws(3, N, 9, 2**32 - 2),
-    "steps": lambda: draws(0, 0, N, 0),
-    "seeds": lambda: draws(N, 0, 1, 0),
-    "high seeds": lambda: draws(N << np.uint64(48), 0, 1, 0),
-    "nodes and samples": lambda: draws(0, N >> np.uint64(8), 1, N & np.uint64(255)),
-    "steps and nodes": lambda: draws(5, 2, N & np.uint64(15), N >> np.uint64(4)),
+ALONG: dict[str, tuple[object, object, object, object]] = {
+    "nodes": (0, 0, 1, N),
+    "nodes far apart": (0, 0, 1, N << np.uint64(16)),
+    "samples": (0, N, 1, 0),
+    "samples of a far node": (3, N, 9, 2**32 - 2),
+    "steps": (0, 0, N, 0),
+    "seeds": (N, 0, 1, 0),
+    "high seeds": (N << np.uint64(48), 0, 1, 0),
+    "nodes and samples": (0, N >> np.uint64(8), 1, N & np.uint64(255)),
+    "steps and nodes": (5, 2, N & np.uint64(15), N >> np.uint64(4)),
 }
 """Neighbors in these are draws that a walk, or two walks, put side by side."""
 
@@ -210,12 +250,23 @@ def differs(bits: NDArray[np.uint64], comparisons: int) -> float:
 
 @pytest.mark.parametrize("which", KNOWN)
 def test_draw_is_what_it_has_always_been(which: tuple[int, int, int, int]) -> None:
-    assert int(draws(*which)) == KNOWN[which]
+    assert int(random.draw(random.draw_key(*which[:3]), which[3])) == KNOWN[which]
+    assert draws(*which).tolist() == [KNOWN[which]]
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_draws_are_those_of_the_twin(along: str) -> None:
+    given = [np.broadcast_to(np.asarray(each, np.uint64), COUNT)[::61] for each in ALONG[along]]
+    found = [
+        random.draw(random.draw_key(*each[:3]), each[3])
+        for each in zip(*(one.tolist() for one in given), strict=True)
+    ]
+    assert draws(*ALONG[along])[::61].tolist() == found
 
 
 @pytest.mark.parametrize("along", ALONG)
 def test_every_bit_is_one_half_of_the_time(along: str) -> None:
-    drawn = ALONG[along]()
+    drawn = draws(*ALONG[along])
     for bit in range(64):
         ones = (drawn >> np.uint64(bit)) & np.uint64(1)
         assert abs(ones.mean() - 0.5) < differs(ones, 64 * len(ALONG)), bit
@@ -225,7 +276,7 @@ def test_every_bit_is_one_half_of_the_time(along: str) -> None:
 @pytest.mark.parametrize("shift", [0, 24, 56])
 def test_bytes_are_uniform(along: str, shift: int) -> None:
     counts = np.bincount(
-        ((ALONG[along]() >> np.uint64(shift)) & np.uint64(255)).astype(int), minlength=256
+        ((draws(*ALONG[along]) >> np.uint64(shift)) & np.uint64(255)).astype(int), minlength=256
     )
     assert chi_square(counts) < chi_square_bound(256, 3 * len(ALONG))
 
@@ -234,7 +285,7 @@ def test_bytes_are_uniform(along: str, shift: int) -> None:
 @pytest.mark.parametrize("lag", [1, 2, 16, 256])
 def test_neighbors_are_independent(along: str, lag: int) -> None:
     """Pairs of four bits, the highest of one and the lowest of the other, and highest of both."""
-    drawn = ALONG[along]()
+    drawn = draws(*ALONG[along])
     high, low = (drawn >> np.uint64(60)).astype(int), (drawn & np.uint64(15)).astype(int)
     first = np.flatnonzero(np.arange(COUNT) // lag % 2 == 0)  # no draw is in two pairs
     for one, other in ((high, high), (high, low), (low, low)):
@@ -251,7 +302,7 @@ def test_what_is_next_to_each_other_in_two_ways_is_not_alike(one: str, other: st
     side = np.arange(256, dtype=np.uint64)
     given: dict[str, object] = {"seed": 1, "sample": 1, "step": 1, "node": 1}
     given |= {one: side[:, None], other: side[None, :]}
-    grid = draws(**given)
+    grid = np.broadcast_to(draws(**given), (256, 256))
     crossed = grid[1::2, 1::2] ^ grid[::2, 1::2] ^ grid[1::2, ::2] ^ grid[::2, ::2]
     assert np.unique(grid).size == grid.size
     for bit in range(64):

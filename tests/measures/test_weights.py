@@ -134,7 +134,7 @@ def test_a_weight_that_is_not_positive_is_damage(make_graph: MakeGraph, tmp_path
             cocite.open(index.stored.store.path, verify=False).related("a")
 
 
-# -- all forms make the same bytes -----------------------------------------------------
+# -- weights that are left aside --------------------------------------------------------
 
 
 def tangled(make_graph: MakeGraph) -> Graph:
@@ -145,41 +145,6 @@ def tangled(make_graph: MakeGraph) -> Graph:
     weights = np.exp(rng.normal(0, 2, len(pairs)))
     rows = [(a, b, f"{w:.6g}") for (a, b), w in zip(sorted(pairs), weights, strict=True)]
     return make_graph(rows, range(400), weight_column="3")
-
-
-def files(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in path.iterdir()}
-
-
-@pytest.mark.parametrize("unweighted", [False, True])
-@pytest.mark.parametrize("hubs", ["plain", "idf", "rare"])
-@pytest.mark.parametrize("direction", ["in", "out"])
-@pytest.mark.parametrize("measure", TWINS)
-def test_blocks_external_and_threads_make_the_same_bytes(
-    make_graph: MakeGraph,
-    tmp_path: Path,
-    measure: str,
-    direction: str,
-    hubs: str,
-    unweighted: bool,
-) -> None:
-    graph = tangled(make_graph)
-    chosen: dict[str, Any] = {"measure": measure, "direction": direction, "hubs": hubs}
-    chosen |= {"samples": 5, "unweighted": unweighted}
-    cocite.build(graph, tmp_path / "whole", threads=1, **chosen)
-    wanted = files(tmp_path / "whole")
-    forms: list[dict[str, Any]] = [
-        {"threads": 2},
-        {"blocks": 7},
-        {"blocks": 7, "external": True},
-        {"external": True},
-    ]
-    for number, form in enumerate(forms):
-        cocite.build(graph, tmp_path / str(number), **chosen, **form)
-        assert files(tmp_path / str(number)) == wanted
-    cocite.build(graph, tmp_path / "paths", layout="paths", blocks=3, **chosen)
-    cocite.build(graph, tmp_path / "paths whole", layout="paths", **chosen)
-    assert files(tmp_path / "paths") == files(tmp_path / "paths whole")
 
 
 def test_left_aside_weights_leave_the_samples_of_the_links_alone(

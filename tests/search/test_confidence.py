@@ -80,10 +80,10 @@ def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
         pairs = list(itertools.combinations(range(30), 2))[seed % 7 :: 7]
         for bound in INTERVALS:
             inside = 0
-            for a, b in pairs:
-                found = index.similarity(a, b, confidence=0.8, interval=bound)
+            scores = index.similarities(pairs, confidence=0.8, interval=bound)
+            for pair, found in zip(pairs, scores, strict=True):
                 assert 0 <= found.low <= found.score <= found.high <= 0.6
-                inside += found.low - 1e-12 <= truth[a, b] <= found.high + 1e-12
+                inside += found.low - 1e-12 <= truth[pair] <= found.high + 1e-12
             held[bound].append(inside / len(pairs))
     for bound in INTERVALS:
         assert np.mean(held[bound]) >= 0.8

@@ -46,7 +46,10 @@ def test_many_are_asked_as_each_is(graph: Graph, measure: str) -> None:
     assert index.related_many([], 6) == []
 
 
-def test_refined_and_ordered_answers_are_many_too(index: Index) -> None:
+def test_refined_and_ordered_answers_are_many_too(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 256)
     options: dict[str, Any]
     for options in ({"refine": True}, {"order": "score*pagerank"}, {"decay": 0.6}):
         single = [index.related(node, 4, **options) for node in range(3)]

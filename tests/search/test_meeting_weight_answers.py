@@ -288,12 +288,13 @@ def test_intervals_leave_room_for_what_walks_may_still_meet(
 
 @pytest.mark.parametrize("name", ["hitting", "up and down"])
 def test_more_samples_are_those_of_a_larger_index(
-    make_graph: MakeGraph, tmp_path: Path, name: str
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 512)
     graph, by = make_graph(EDGES, range(12)), FUNCTIONS[name][0]
     chosen: dict[str, Any] = {"length": LENGTH, "seed": 3}
     small = cocite.build(graph, tmp_path / "small", samples=64, **by_walks(chosen))
-    large = cocite.build(graph, tmp_path / "large", samples=4096, **by_walks(chosen))
+    large = cocite.build(graph, tmp_path / "large", samples=512, **by_walks(chosen))
     a, b = LINKED, small.related(LINKED, 1, meeting_weight=by)[0].node
     better = small.similarity(a, b, meeting_weight=by, target_error=1e-6)
     assert better.score == large.similarity(a, b, meeting_weight=by).score

@@ -27,7 +27,6 @@ from cocite.search.plan import (
     expected_error,
     parse_time,
     promises,
-    samples_for,
     standard_error,
     standard_errors,
 )
@@ -57,7 +56,7 @@ def test_samples_needed_are_those_of_the_theorems(
     delta: float, failure: float, needs: dict[str, int]
 ) -> None:
     kept = promises(1011, 10)
-    assert samples_for(kept, delta, failure) == needs
+    assert {name: each.samples(delta, failure) for name, each in kept.items()} == needs
     for name, samples in needs.items():
         assert kept[name].delta(samples, failure) <= delta
         assert kept[name].delta(samples - 1, failure) > delta
@@ -240,14 +239,14 @@ def test_a_plan_is_plain_data(graph: Graph) -> None:
     [
         ({"delta": 0.1, "disk": "1GB"}, "delta and disk are given; give one of them"),
         ({"samples": 5, "time": 3}, "samples and time are given"),
-        ({"delta": 0}, "delta is 0.0; it is a number between 0 and 1"),
-        ({"delta": 0.1, "failure": 1}, "failure is 1.0; it is a number between 0 and 1"),
+        ({"delta": 0}, "delta is 0; it is a number between 0 and 1"),
+        ({"delta": 0.1, "failure": 1}, "failure is 1; it is a number between 0 and 1"),
         (
             {"delta": 0.1, "guarantee": "luck"},
             "guarantee is 'luck'; it is error or order or recall or prec",
         ),
-        ({"listed": 0}, "listed is 0; it is a whole number, 1 or more, and below the 400 nodes"),
-        ({"listed": 400}, "listed is 400; it is a whole number, 1 or more, and below the 400"),
+        ({"listed": 0}, "listed is 0; it is a whole number, 1 or more"),
+        ({"listed": 400}, "listed is 400; it is below the 400 nodes that there are"),
         ({"guarantee": "order"}, "a guarantee is about a delta"),
         ({"delta": 0.001}, r"takes 15,350,568 samples, and an index has 65,535.*enough for 0.0154"),
         ({"disk": "1kB"}, "no sample fits on 1 kB of disk"),

@@ -252,7 +252,7 @@ def test_another_graph_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None
         index.similarity("b", "c", refine=True)
 
 
-@pytest.mark.parametrize("target", [0, -1, 1, 2.5, "small", float("nan")])
+@pytest.mark.parametrize("target", [0, -1, 2.5, "small", float("nan")])
 def test_a_target_that_is_none_is_refused(index: Index, target: object) -> None:
     with pytest.raises(UsageError, match=r"target_error is .*; it is a number"):
         index.related("45", target_error=target)
@@ -266,9 +266,9 @@ def sampled(graph: Graph) -> Index:
 def test_more_samples_are_those_of_a_larger_index(
     graph: Graph, sampled: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """To the bit: what is replayed to 512 samples scores as an index that holds as many."""
-    monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 512)
-    larger = cocite.build(graph, tmp_path / "i", samples=512, length=6, measure="psimrank")
+    """To the bit: what is replayed to 256 samples scores as an index that holds as many."""
+    monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 256)
+    larger = cocite.build(graph, tmp_path / "i", samples=256, length=6, measure="psimrank")
     for node in list(graph.names)[::40]:
         hits = sampled.related(node, 20, target_error=1e-6)
         assert len(hits) == 20
@@ -305,7 +305,7 @@ def test_more_samples_find_more_of_the_exact_top(graph: Graph, sampled: Index) -
     np.fill_diagonal(truth, 0)
     ids = {name: i for i, name in enumerate(sampled.nodes)}
     refined, plain = 0, 0
-    nodes = list(sampled.nodes)[::40]
+    nodes = list(sampled.nodes)[::80]
     for node in nodes:
         row = truth[ids[node]]
         least = np.sort(row)[-10]

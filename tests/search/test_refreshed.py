@@ -393,8 +393,11 @@ def test_after_a_share_of_one_the_first_samples_are_those_of_one_graph(
 # -- refined answers -------------------------------------------------------------------
 
 
-def test_refined_scores_are_of_samples_of_the_newest_graph(made: Any, tmp_path: Path) -> None:
+def test_refined_scores_are_of_samples_of_the_newest_graph(
+    made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its 6 samples, 30 to 35, and further ones behind them, twice as many each round."""
+    monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 1024)
     case, refined = made("psimrank", "in", 1), 0
     kind: dict[str, Any] = {"samples": 30 + 6 * 1024, "length": LENGTH, "seed": SEED}
     whole = cocite.build(case.graphs[1], tmp_path / "n", **by_walks(kind))
@@ -402,7 +405,7 @@ def test_refined_scores_are_of_samples_of_the_newest_graph(made: Any, tmp_path: 
         found = case.index.similarity(a, b, decay=DECAY, refine=True, target_error=0.05)
         times = whole.scorer.readers[0].meeting_times(*whole.nodes.ids([a, b]).tolist())  # type: ignore[attr-defined]
         values = np.where(times < 16, DECAY ** times.astype(float), 0.0)
-        counts = [min(6 * 2**k, 4096) for k in range(11)]
+        counts = [min(6 * 2**k, 1024) for k in range(9)]
         means = [values[30 : 30 + count].mean() for count in counts]
         assert min(abs(mean - found.score) for mean in means) < 2e-12
         refined += abs(means[0] - found.score) > 1e-9

@@ -17,7 +17,7 @@ import cocite
 from cocite.deadline import check
 from cocite.errors import QueryTimeout
 from cocite.measures import MEASURES
-from cocite.options.core import Option
+from cocite.options import Option
 from cocite.options.query import QueryOptions
 from cocite.options.serve import ServeOptions
 from cocite.server.load import Full, Pool

@@ -26,8 +26,7 @@ OF_PATHS = {
 OF_TEMPFILE = {"NamedTemporaryFile", "mkdtemp", "mkstemp"}
 ALLOWED = {
     "__main__.py": "standard error",
-    "io/remote.py": "copies of graphs, which are fetched anew when they are lost",
-    "io/publish.py": "a private directory beside the copies, in which an output is made",
+    "io/remote.py": "copies of graphs, fetched anew when lost; and outputs on their way to a URL",
     "integrations/sites.py": "what the next build of a site reads, made anew when it is lost",
     "cluster/ray/nodes.py": "the note of a local cluster, and its temporary directory",
     "server/metrics.py": "standard error",

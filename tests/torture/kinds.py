@@ -108,7 +108,7 @@ KINDS: dict[str, Kind] = {
         plant_caches,
     ),
     "archives": Kind(
-        "What strangers pack is read, and never written, followed or unpacked without bounds",
+        "What strangers pack is unpacked within bounds, into a scratch folder and nowhere else",
         "archives with links, devices, sparse files, names twice, absolute or with .., members "
         "that are huge or archives, and damage; files beside them are compared",
         "archives.py",

@@ -35,8 +35,8 @@ from cocite.cluster import Team
 from cocite.errors import NotConverged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.io.opening import open_graph
+from cocite.options import accepts
 from cocite.options.all_pairs import AllPairsOptions
-from cocite.options.core import accepts
 from cocite.resources import budget, checked_threads, format_size
 from cocite.results import Document
 from cocite.storage import Scratch

@@ -98,10 +98,6 @@ _UNITS = {
     "indexing": "nodes",
     "sampling": "samples",
 }
-_GAVE = (
-    "A stored graph has those that cocite ingest LINKS {} -o DIR gave it, and an index those of "
-)
-_GAVE += "its graph"
 
 
 def is_links(path: str) -> bool:

@@ -24,8 +24,8 @@ from cocite.cli.help import SETTING, Sectioned
 from cocite.cli.output import GRAPH_OUTPUTS, OUTPUTS, output_called
 from cocite.errors import InputError, UsageError
 from cocite.measures import MEASURES, MEETING_WEIGHT, Measure
+from cocite.options import NodeNames, Option, Options
 from cocite.options.build import ExistingPath, Sample
-from cocite.options.core import NodeNames, Option, Options
 from cocite.options.query import RanksFile
 from cocite.resources import parse_size
 
@@ -42,46 +42,32 @@ Decorator = Callable[[Any], Any]
 # -- types of values -------------------------------------------------------------------------
 
 
-class _MeetingWeight(click.ParamType):  # type: ignore[type-arg]
-    """What a meeting is worth, or the name of a file that says it."""
-
-    name = "meeting_weight"
-
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str | list[float]:
-        """The numbers of a file; else the text, which is looked at where its walks are known."""
-        if value == "hitting" or not Path(value).is_file():
-            return value
-        try:
-            return [float(line) for line in names_in(Path(value))]
-        except ValueError as error:
-            raise InputError(
-                f"{value}: {error}; it is to hold a number from 0 to 1 for each step, one a line"
-            ) from error
+def _meeting_weight(value: str | list[float]) -> str | list[float]:
+    """Return the numbers of a file; else the text, which is looked at where its walks are known."""
+    if not isinstance(value, str) or value == "hitting" or not Path(value).is_file():
+        return value
+    try:
+        return [float(line) for line in names_in(Path(value))]
+    except ValueError as error:
+        raise InputError(
+            f"{value}: {error}; it is to hold a number from 0 to 1 for each step, one a line"
+        ) from error
 
 
-class _SampleRange(click.ParamType):  # type: ignore[type-arg]
-    """``100..199``, or one number, as a range."""
-
-    name = "numbers"
-
-    def convert(
-        self, value: str | range, param: click.Parameter | None, ctx: click.Context | None
-    ) -> range:
-        """The range that a text says."""
-        if isinstance(value, range):
-            return value
-        match = re.fullmatch(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?", value)
-        if match is None:
-            self.fail(f"{value!r} is no run of numbers; write it like 100..199", param, ctx)
-        return range(int(match[1]), int(match[2] or match[1]) + 1)
+def _sample_range(value: str | range) -> range:
+    """Return the range that a text says: ``100..199``, or one number."""
+    if isinstance(value, range):
+        return value
+    match = re.fullmatch(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?", value)
+    if match is None:
+        raise click.BadParameter(f"{value!r} is no run of numbers; write it like 100..199")
+    return range(int(match[1]), int(match[2] or match[1]) + 1)
 
 
 def _type_of(option: Option[Any]) -> Any:
     """Return click's type of an option's values; None for a text."""
     if option.name == MEETING_WEIGHT.name:
-        return _MeetingWeight()
+        return _meeting_weight
     if option.choices:
         return click.Choice(option.choices, case_sensitive=False)
     if option.type is int:
@@ -93,7 +79,7 @@ def _type_of(option: Option[Any]) -> Any:
     if option.type is ExistingPath:
         return click.Path(exists=True, path_type=Path)
     if option.type is Sample:
-        return _SampleRange()
+        return _sample_range
     return float if option.type is float else None
 
 

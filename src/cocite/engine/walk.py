@@ -22,12 +22,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import NEVER, NOWHERE
-from cocite.engine.weights import Step, StepWeights, step_weights
+from cocite.engine import MAX_LENGTH, Step
+from cocite.engine.weights import StepWeights, step_weights
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
 from cocite.storage import evict
@@ -50,6 +52,14 @@ class FingerprintGraph:
     extent: NDArray[np.uint32]
     live: tuple[int, ...]
     spare: tuple[NDArray[np.uint32], NDArray[np.uint32]]
+
+
+class Draws(NamedTuple):
+    """What the steps of one sample draw: a key each, and an order each for the argmin step."""
+
+    sample: int
+    keys: NDArray[np.uint64]
+    orders: NDArray[np.uint32]
 
 
 class Mover:
@@ -80,8 +90,9 @@ class Mover:
         self._links, self._weights = links, weights
         cuts = [0, *blocks, links.nodes]
         self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]
-        self._step, self._seed, self._turn = step, np.uint64(seed), turn
-        self._bits = np.uint64(random.order_bits(links.nodes)) if step is Step.ARGMIN else None
+        self._step, self._seed, self._turn = step, np.uint64(seed), np.uint64(turn)
+        self._bits = np.uint64(random.order_bits(links.nodes))
+        self._drawn: Draws | None = None
         self._in_share = in_share
 
     def __call__(
@@ -96,9 +107,26 @@ class Mover:
                 if self._weights is not None:
                     evict(self._weights.values)
 
+    def _draws(self, sample: int) -> Draws:
+        """What all steps of a sample draw, in one call: on small graphs a step costs less than a
+        call. The last sample's is cached.
+        """
+        found = self._drawn
+        if found is None or found.sample != sample:
+            ordered = MAX_LENGTH if self._step is Step.ARGMIN else 0
+            found = Draws(
+                sample,
+                np.empty(MAX_LENGTH, np.uint64),
+                np.empty((ordered, self._random.ORDER_WORDS), np.uint32),
+            )
+            given = self._seed, np.uint64(sample), self._turn, self._bits
+            self._random.draw_steps(*given, found.keys, found.orders)
+            self._drawn = found
+        return found
+
     def _key(self, sample: int, step: int) -> np.uint64:
-        turned = np.uint64((1 if self._step is Step.COMPACT else step) + self._turn)
-        return np.uint64(self._random.draw_key(self._seed, np.uint64(sample), turned))
+        key: np.uint64 = self._draws(sample).keys[0 if self._step is Step.COMPACT else step - 1]
+        return key
 
     def along(self, sample: int, step: int) -> Links:
         """The links that a step goes along."""
@@ -116,9 +144,8 @@ class Mover:
         """The step as a function of (at, out, first node of a block, end of it)."""
         key, links = self._key(sample, step), self.along(sample, step)
         ends, walk = (links.offsets, links.neighbors), self._walk
-        if self._bits is not None:
-            order = self._random.empty_order()
-            self._random.make_order(key, self._bits, order)
+        if self._step is Step.ARGMIN:
+            order = self._draws(sample).orders[step - 1]
             return lambda at, out, *block: walk.step_argmin(*ends, at, order, out, *block)
         weights = self._weights
         if weights is None or self._step is Step.WEIGHTED:
@@ -217,18 +244,17 @@ def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.u
 
     uint8[nodes.size]: 0 for the first one itself, 255 where they do not meet within ``length``.
     """
+    from cocite.kernels import walk
+
     times = np.full(nodes.size, NEVER, np.uint8)
     times[0] = 0
-    at, who = nodes, np.arange(nodes.size)
+    at, who, arrived = nodes.copy(), np.arange(nodes.size, dtype=np.uint32), np.empty_like(nodes)
+    left = nodes.size
     for step in range(1, length + 1):
-        arrived = _moved(mover, sample, step, at)
-        if arrived[0] == NOWHERE or at.size == 1:
+        if left < 2:
             break
-        met = arrived == arrived[0]
-        met[0] = False
-        times[who[met]] = step
-        go_on = ~met & (arrived != NOWHERE)
-        at, who = arrived[go_on], who[go_on]
+        mover(sample, step, at[:left], arrived[:left])
+        left = walk.leave(arrived[:left], at, who, times, np.uint8(step))
     return times
 
 

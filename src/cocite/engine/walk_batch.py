@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 
 from cocite.cluster import Team
 from cocite.constants import NOWHERE
+from cocite.engine import Step
 from cocite.engine.walk import FingerprintGraph, Move, Mover
-from cocite.engine.weights import Step, StepWeights
+from cocite.engine.weights import StepWeights
 from cocite.graph.blocks import Links
 from cocite.storage import ScratchFile, evict
 

@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
+from cocite.engine import MAX_LENGTH, Step
 from cocite.engine.walk import Move, Mover
 from cocite.engine.walk_batch import FEW
-from cocite.engine.weights import MAX_LENGTH, Step, StepWeights
+from cocite.engine.weights import StepWeights
 from cocite.graph.blocks import Links
 from cocite.storage import Spool, evict
 

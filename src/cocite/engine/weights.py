@@ -14,45 +14,16 @@ Cost: a pass over the links for shares and for products; memory or scratch of 4 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.engine import Step
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links, cut_blocks
 from cocite.storage import Scratch, evict
-
-MAX_LENGTH = 15
-"""Steps of the longest walk: a meeting time takes four bits on disk."""
-
-
-class Step(Enum):
-    """How a walk chooses its next node."""
-
-    UNIFORM = "uniform"
-    """An in-neighbor drawn uniformly, independently at every node: SimRank."""
-    ARGMIN = "argmin"
-    """The first in-neighbor in a random order that all nodes share at that step: PSimRank."""
-    COMPACT = "compact"
-    """An in-neighbor drawn uniformly once and taken at every step: compacted SimRank."""
-    WEIGHTED = "weighted"
-    """An in-neighbor drawn by weight, independently at every node: SimRank on weighted links."""
-    CLOCK = "clock"
-    """The in-neighbor whose clock rings first, paced by the link's weight; all nodes share the
-    clocks of a step: PSimRank on weighted links.
-    """
-
-    @property
-    def weighted(self) -> bool:
-        """Whether it needs weights."""
-        return self in (Step.WEIGHTED, Step.CLOCK)
-
-
-# -- weights -----------------------------------------------------------------------------
-
 
 _PIECE = 1 << 20
 """Links multiplied at a time, and bytes of those whose shares are made at a time."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cocite.evaluation.judge import CUTOFFS, TOP
-from cocite.graph.links import checked_direction
 from cocite.measures import MEASURES, Value, find_measure
+from cocite.options import checked_direction
 
 Settings = Mapping[str, Value]
 Column = int | str

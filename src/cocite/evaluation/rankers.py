@@ -34,8 +34,7 @@ from cocite.index.cluster import connected
 from cocite.measures import SAMPLES, Value
 from cocite.resources import Resources
 from cocite.search import Index, build
-from cocite.search.filters import Filter
-from cocite.search.scorer import ScoreQuery
+from cocite.search.scorer import Filter, ScoreQuery
 
 if TYPE_CHECKING:
     from cocite.cluster.ray import Cluster

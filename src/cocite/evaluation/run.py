@@ -42,7 +42,7 @@ from cocite.io.opening import open_graph
 from cocite.io.readers.contract import split
 from cocite.io.remote import copied, is_url
 from cocite.measures import find_measure
-from cocite.options.core import accepts
+from cocite.options import accepts
 from cocite.options.evaluate import EvaluateOptions
 from cocite.resources import Resources
 from cocite.search import Index

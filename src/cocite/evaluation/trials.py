@@ -36,10 +36,10 @@ from cocite.evaluation.points import (
     taken,
 )
 from cocite.graph import Graph
-from cocite.graph.links import DIRECTIONS
 from cocite.index.plan import BuildOptions
 from cocite.index.settings import IndexSettings
 from cocite.measures import DEFAULT, Value, find_measure
+from cocite.options import DIRECTIONS
 from cocite.results import Document, ResultRows
 from cocite.storage import Journal, check_file, disk, staged_file
 

@@ -64,7 +64,7 @@ from cocite.graph import Graph
 from cocite.index.settings import IndexSettings
 from cocite.io.opening import open_graph
 from cocite.io.readers.contract import split
-from cocite.options.core import accepts
+from cocite.options import accepts
 from cocite.options.evaluate import TuneOptions
 from cocite.resources import format_time
 from cocite.search.plan import parse_time

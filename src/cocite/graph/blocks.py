@@ -7,6 +7,7 @@ links are never cut. Cuts are the first node of every block but the first.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -206,16 +207,10 @@ class _BlockRows:
 
     def first_beyond(self, size: int) -> int:
         """The first node with more than ``size`` bytes before it; nodes + 1 if none has."""
-        low, high = 0, self.links.nodes + 1
-        while low < high:
-            middle = (low + high) // 2
-            if self.before(middle) > size:
-                high = middle
-            else:
-                low = middle + 1
+        found = bisect_right(range(self.links.nodes + 1), size, key=self.before)
         for rows in (self.links, self.links.back or self.links):
             evict(rows.offsets)  # every probe brought its neighbourhood along
-        return low
+        return found
 
 
 # -- weights -----------------------------------------------------------------------------

@@ -24,6 +24,7 @@ out-links, in a mapped file; and for text names what DuckDB takes to sort their 
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -177,11 +178,8 @@ def _fit(
     heavy, light = _TAILS
     found = total(light, _SHARE)
     if found > links:
-        least, most = 0, _SHARE
-        while most - least > 1:
-            middle = (least + most) // 2
-            least, most = (middle, most) if total(light, middle) <= links else (least, middle)
-        return light, least, total(light, least)
+        few = bisect_right(range(1, _SHARE), links, key=lambda linked: total(light, linked))
+        return light, few, total(light, few)
     for _ in range(40):
         if links - found <= _CLOSE * links:
             break

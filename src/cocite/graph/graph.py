@@ -179,7 +179,7 @@ class Graph(Exchanged):
         begin, end = int(self.in_offsets[node]), int(self.in_offsets[node + 1])
         found = self.in_sources[begin:end]
         if found.size != end - begin or (found.size and int(found.max()) >= self.nodes):
-            raise self._damaged("its links point outside of it")
+            raise Damaged.graph(self.path, "its links point outside of it")
         return found
 
     def out_neighbors(self, node: int) -> NDArray[np.uint32]:
@@ -226,23 +226,18 @@ class Graph(Exchanged):
         self.store.require(*self.store.manifest.files)
         self.check_links()
         if self.in_weights is not None and not self._weights_are_positive():
-            raise self._damaged("some of its weights are not positive")
+            raise Damaged.graph(self.path, "some of its weights are not positive")
 
     def check_links(self) -> None:
         """The same of offsets and links alone, also of a graph without nodes."""
         fault = rows_fault(self.in_offsets, self.in_sources, self.nodes)
         if fault:
-            raise self._damaged(f"its links point outside of it: {fault}")
+            raise Damaged.graph(self.path, f"its links point outside of it: {fault}")
 
     def _weights_are_positive(self) -> bool:
         # NaN is neither; infinity is not below itself.
         pieces = self.store.through(WEIGHTS, _PIECE)
         return all(bool(each.min() > 0) and bool(each.max() < np.inf) for each in pieces)
-
-    def _damaged(self, what: str) -> Damaged:
-        return Damaged(
-            f"{self.path} is damaged: {what}. See: cocite verify {self.path}; then make it again"
-        )
 
     @property
     def nbytes(self) -> int:
@@ -254,7 +249,7 @@ class Graph(Exchanged):
         facts = self._store.facts
         in_degrees = np.diff(self.in_offsets)
         if int(self.in_offsets[0]) or int(in_degrees.max(initial=0)) > self.edges:
-            raise self._damaged("its links point outside of it")
+            raise Damaged.graph(self.path, "its links point outside of it")
         outs = self.out_degrees
         weights = facts.get("weights", {})
         return GraphInfo(

@@ -8,7 +8,7 @@ drops every link into its row, where it lands behind the smaller ones.
 What goes along in-links goes along out-links as well: ``links_of(graph, direction)`` gives either.
 In the direction ``any`` a link is taken either way: a node's row is its in-neighbors and its
 out-neighbors merged, so one that is linked both ways stands there twice, and so does a node that
-links to itself. Directions are named here once, for measures, indexes and the command line alike.
+links to itself.
 
 Cost: a pass over the links, with a random write each; 4 bytes a link (8 with weights) and 8 a
 node, and as much as 8 a node more meanwhile; either way, the links of both directions and a pass to
@@ -27,25 +27,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import Damaged, ResourceError, UsageError
+from cocite.errors import Damaged, ResourceError
 from cocite.graph.blocks import InBlocks, InLinks, Links, cut_blocks
 from cocite.resources import budget, format_least, format_size
 from cocite.storage import AROUND, Scratch, evict
 
-DIRECTIONS = {
-    "in": "in-links",
-    "out": "out-links",
-    "both": "both directions",
-    "any": "links taken either way",
-}
-"""Whose links are looked at, in words: a page's in-links, its out-links, both, one after the other;
-or all of them in one row, whichever way they point.
-"""
-
-NO_LINKS = "none"
-"""The direction of what looks at no links, but at texts; nobody chooses it."""
-EITHER = ("any", "both")
-"""What is said of the links of a reason where they are taken either way."""
 _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
 """Bytes of the smallest block of rows that is written at a time, and of those read at a time."""
 _NO_WEIGHTS = np.empty(0, np.float32)
@@ -53,19 +39,7 @@ Progress = Callable[[int, int], None]
 
 
 def _silent(done: int, total: int) -> None:
-    """Tells nobody."""
-
-
-def opposite(direction: str) -> str:
-    """The other one of ``in`` and ``out``; any other direction stays what it is."""
-    return {"in": "out", "out": "in"}.get(direction, direction)
-
-
-def checked_direction(direction: str) -> str:
-    """The direction, if there is such a one; raises :class:`UsageError`."""
-    if direction not in DIRECTIONS:
-        raise UsageError(f"direction is {direction!r}; it is " + " or ".join(DIRECTIONS))
-    return direction
+    """No-op callback."""
 
 
 def links_of(
@@ -140,10 +114,8 @@ def out_links(
         links = in_links(graph, weighted=weighted)
         return transpose(links, graph.out_degrees, budget(memory), graph.path, progress, keep)
     except _Miscounted:
-        raise Damaged(
-            f"{graph.path} is damaged: its out-degrees are not those of its links. See: cocite "
-            f"verify {graph.path}; then make it again"
-        ) from None
+        what = "its out-degrees are not those of its links"
+        raise Damaged.graph(graph.path, what) from None
 
 
 def either_way(
@@ -177,10 +149,7 @@ def either_way(
     for first, last in pairwise((0, *cut_blocks(merged, _PIECE), ins.nodes)):
         sound = merge(*(_rows(links, first, last) for links in (ins, outs, merged)))
         if not sound:
-            raise Damaged(
-                f"{graph.path} is damaged: its links point outside of it. See: cocite verify "
-                f"{graph.path}; then make it again"
-            )
+            raise Damaged.graph(graph.path, "its links point outside of it")
         if scratch.on_disk:
             for links in (ins, outs, merged):
                 links.evict()

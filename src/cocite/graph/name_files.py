@@ -13,6 +13,7 @@ name. Writing takes a pass over the names and a sort of their hashes, matching a
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -227,14 +228,9 @@ class TextNames(Names):
 
     def _first(self, reached: Callable[[bytes], bool]) -> int:
         """The lowest rank whose name satisfies a condition that then stays true."""
-        low, high = 0, self._count
-        while low < high:
-            middle = (low + high) // 2
-            if reached(self._text(self._ranked(middle)).encode()):
-                high = middle
-            else:
-                low = middle + 1
-        return low
+        return bisect_left(
+            range(self._count), True, key=lambda r: reached(self._text(self._ranked(r)).encode())
+        )
 
     def similar(self, name: str, limit: int) -> list[str]:
         """Names that are spelt most like one, nearest first."""

@@ -216,7 +216,7 @@ class BlockedGraph(Graph):
             fine = fine and bool((begins[1:] >= begins[:-1]).all())
             evict(begins)
         if not fine:
-            raise self._damaged("the beginnings of its rows do not ascend")
+            raise Damaged.graph(self.path, "the beginnings of its rows do not ascend")
 
     def each_block(self) -> Iterator[GraphBlock]:
         """All blocks, one after another, checked."""

@@ -25,11 +25,11 @@ from cocite.errors import CociteError, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.exclude import write_some_names
-from cocite.graph.links import NO_LINKS, links_of, opposite
+from cocite.graph.links import links_of
 from cocite.graph.name_files import NAME_FILES, TITLE_FILES, write_some_titles
 from cocite.graph.sides import Sides
 from cocite.index.cluster import ClusterBuild, SampleWork
-from cocite.index.layouts.contract import PartPlan
+from cocite.index.layouts.contract import WANTED, PartPlan, PartRequest
 from cocite.index.layouts.memory_plan import MemoryPlan, Progress
 from cocite.index.layouts.reader import is_sampled
 from cocite.index.layouts.rows.texts import TextFiles, Texts
@@ -38,9 +38,9 @@ from cocite.index.parts import CarriedShards, PartBuild, ShardedPart, WholePart,
 from cocite.index.plan import ASKS, BuildOptions, PageFilter
 from cocite.index.reports import BuildReport, IndexEstimate, too_wide
 from cocite.index.stored import StoredIndex
-from cocite.index.whole_settings import WANTED, PartRequest
 from cocite.io.remote import bare, origin
 from cocite.measures import MEETING_WEIGHT, SAMPLES
+from cocite.options import NO_LINKS, opposite
 from cocite.resources import Resources, format_size
 from cocite.storage import FORMAT_VERSION, Entry, Manifest, Staging, copy_array
 

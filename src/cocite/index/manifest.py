@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cocite.engine.diagonal import LIMITS, Diagonal, SweepReport
 from cocite.errors import Damaged, UsageError
-from cocite.graph.blocks import Links
 from cocite.graph.name_files import NAME_KINDS, sides_text, take_name_files, take_title_files
 from cocite.graph.names import MAX_NODES
-from cocite.index.layouts.contract import SHARD, PartPlan, WholeFormat, shard_number
+from cocite.index.layouts.contract import SHARD, WANTED, PartPlan, WholeFormat, shard_number
 from cocite.index.layouts.reader import format_of, is_sampled, sampled_format
 from cocite.index.layouts.snapshots import SINCE, Snapshot, snapshots_of
 from cocite.index.plan import (
@@ -35,7 +33,6 @@ from cocite.index.plan import (
     query_settings,
     saved_settings,
 )
-from cocite.index.whole_settings import WANTED
 from cocite.measures import (
     DECAY,
     MEETING_WEIGHT,
@@ -51,6 +48,8 @@ from cocite.resources import Resources
 from cocite.storage import ArrayWriter, DeclaredFiles, Entry, Facts, Journal, Manifest
 
 if TYPE_CHECKING:
+    from cocite.engine.diagonal import Diagonal, SweepReport
+    from cocite.graph.blocks import Links
     from cocite.graph.sides import Sides
 
 
@@ -64,6 +63,8 @@ def decay_of(plan: PartPlan) -> float:
 
 def diagonal_bytes(nodes: int) -> int:
     """What it takes on disk, for one part."""
+    from cocite.engine.diagonal import LIMITS
+
     return 4 * (1 + LIMITS) * nodes
 
 
@@ -80,7 +81,7 @@ def write_diagonal(
 
     Returns its entry and its facts, each under the name of the file.
     """
-    from cocite.engine.diagonal import diagonal_room, make_diagonal
+    from cocite.engine.diagonal import LIMITS, diagonal_room, make_diagonal
 
     threads, decay = diagonal_room(rows, columns, means), decay_of(plan)
     name = plan.prefix + DIAGONAL
@@ -107,6 +108,8 @@ def write_diagonal(
 
 def read_diagonal(table: Any, facts: dict[str, Any]) -> Diagonal:
     """The diagonal as it was written."""
+    from cocite.engine.diagonal import Diagonal
+
     return Diagonal(float(facts["decay"]), table, float(facts["low"]), float(facts["high"]))
 
 
@@ -338,6 +341,8 @@ def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
             own = sizes | layout.sizes_of(plan, facts.nodes, whole)
             files.take(layout.files_of(plan), own, plan.prefix)
         if facts.refined:
+            from cocite.engine.diagonal import LIMITS
+
             files.take({DIAGONAL: f"<f4[n, {1 + LIMITS}]"}, sizes, plan.prefix)
     files.no_more()
 

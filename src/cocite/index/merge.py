@@ -26,7 +26,7 @@ from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.name_files import TITLE_FILES
 from cocite.index.cluster import write_shard
 from cocite.index.layouts.batch_maker import Blob
-from cocite.index.layouts.contract import DIGESTS, MEMBERS, is_shard, shard_file
+from cocite.index.layouts.contract import DIGESTS, MEMBERS, WANTED, is_shard, shard_file
 from cocite.index.layouts.memory_plan import Progress
 from cocite.index.layouts.part import Shard, StoredPart
 from cocite.index.layouts.reader import is_sampled
@@ -34,7 +34,6 @@ from cocite.index.manifest import index_facts
 from cocite.index.parts import shard_samples, write_counts
 from cocite.index.plan import BuildOptions
 from cocite.index.stored import StoredIndex, in_runs, numbers_in_words, redraw_command
-from cocite.index.whole_settings import WANTED
 from cocite.io.remote import is_url
 from cocite.measures import MEETING_WEIGHT, SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.graph.links import DIRECTIONS, NO_LINKS, checked_direction
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import format_of
@@ -42,6 +41,7 @@ from cocite.measures import (
 )
 from cocite.measures.measure import PREFIX, overall_direction
 from cocite.measures.meeting_weight import heeds_decay, numbers_in, sampled, weights_of
+from cocite.options import DIRECTIONS, NO_LINKS, checked_direction
 from cocite.storage import Facts
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ import numpy as np
 from cocite.engine.carriers import Traffic
 from cocite.graph import Graph
 from cocite.graph.graph import Hub, hubs_in_words
-from cocite.graph.links import DIRECTIONS
 from cocite.index.plan import BuildOptions
 from cocite.measures import DEFAULT, HUBS
 from cocite.measures.cocitation import IDF
 from cocite.measures.snn import MAX_DEGREE
+from cocite.options import DIRECTIONS
 from cocite.resources import format_size, format_time, own_memory
 from cocite.storage import evict
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cocite.errors import InputError, UsageError
-from cocite.graph.links import DIRECTIONS
 from cocite.index.plan import BuildOptions
 from cocite.measures import DEFAULT, MEETING_WEIGHT, By, Measure, Value, find_measure
+from cocite.options import DIRECTIONS
 
 if TYPE_CHECKING:
     from cocite.options.build import IndexOptions

@@ -20,24 +20,25 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.engine.diagonal import Diagonal
 from cocite.errors import Damaged, UsageError
 from cocite.graph.name_files import Titles, names_of, open_titles
 from cocite.graph.names import Names
-from cocite.index.layouts.contract import PartPlan, is_shard
+from cocite.index.layouts.contract import WANTED, PartPlan, is_shard
 from cocite.index.layouts.part import StoredPart, runs_of
 from cocite.index.layouts.reader import format_of
 from cocite.index.layouts.snapshots import SINCE, Freshness
 from cocite.index.manifest import DIAGONAL, IndexFacts, check_files, read_diagonal
 from cocite.index.plan import PageFilter, query_settings
-from cocite.index.whole_settings import WANTED
 from cocite.measures import SAMPLES, WholeSettings
 from cocite.storage import Access, Store
+
+if TYPE_CHECKING:
+    from cocite.engine.diagonal import Diagonal
 
 
 class Lost(NamedTuple):

@@ -27,13 +27,12 @@ from cocite.graph.blocks import rows_fault
 from cocite.graph.exclude import graph_faults, name_faults, title_faults
 from cocite.graph.graph import Graph, check_graph
 from cocite.graph.partitions import BLOCK, BLOCKED, BlockedGraph, check_block, check_head
-from cocite.index.layouts.contract import DIGESTS, MEMBERS, is_shard, shard_file
+from cocite.index.layouts.contract import DIGESTS, MEMBERS, WANTED, is_shard, shard_file
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.snapshots import SINCE
 from cocite.index.layouts.trees.format import PackedFormat, labels_at
 from cocite.index.manifest import DIAGONAL, IndexFacts, check_files, read_diagonal
 from cocite.index.stored import StoredIndex
-from cocite.index.whole_settings import WANTED
 from cocite.measures import LENGTH, SAMPLES, PartSettings
 from cocite.results import Document
 from cocite.storage import MANIFEST, Manifest, Store, evict, kind_of

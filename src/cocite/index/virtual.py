@@ -18,11 +18,12 @@ from typing import Any
 from cocite.errors import Damaged, UsageError
 from cocite.graph import Graph
 from cocite.graph.graph import NamesAndOne, UnseenPage
-from cocite.graph.links import DIRECTIONS, links_of
+from cocite.graph.links import links_of
 from cocite.index.layouts.on_the_fly import DraftEnds, DraftPart, LinksOf, memoized_links
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.snapshots import Freshness
 from cocite.index.stored import StoredIndex
+from cocite.options import DIRECTIONS
 from cocite.resources import Resources
 
 

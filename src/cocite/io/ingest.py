@@ -31,7 +31,7 @@ from cocite.io.pipeline import database_in, place_for, store
 from cocite.io.readers.contract import Progress, no_progress
 from cocite.io.readers.sql import SqlSource
 from cocite.io.remote import is_url
-from cocite.options.core import accepts
+from cocite.options import accepts
 from cocite.options.ingest import IngestOptions
 from cocite.resources import Resources, database_memory
 from cocite.storage import Store, kind_of
@@ -72,7 +72,7 @@ def ingest(
         named as for ``database``. Not needed with ``sql`` or ``database``.
     output
         The directory to make, or a URL that fsspec writes, where the graph comes when it is whole
-        (``io/publish.py``). By default a temporary one, which goes with the last object that
+        (``io/remote.py``). By default a temporary one, which goes with the last object that
         was made of it.
     memory
         Bytes, or text such as ``"4GB"``; by default half of what is available.
@@ -102,7 +102,7 @@ def ingest(
     options = IngestOptions.of(options, given)
     resources = Resources.checked(threads, memory)
     if is_url(output):
-        from cocite.io.publish import Sending
+        from cocite.io.remote import Sending
 
         sending = Sending(output, "graph", options.overwrite)
         here = replace(options, overwrite=True)

@@ -90,15 +90,9 @@ def check_output(output: str | os.PathLike[str], overwrite: bool) -> Path:
     if not os.path.lexists(path):
         return path
     if not overwrite:
-        raise OutputExists(
-            f"{path} exists. Choose another output, or pass --overwrite (overwrite=True) to "
-            "replace it when the new one is complete"
-        )
+        raise OutputExists.already(path)
     if path.is_symlink() or not is_blocked(path):
-        raise NotAStore(
-            f"{path} exists and is no graph stored in blocks: it will not be overwritten. Choose "
-            "another output"
-        )
+        raise NotAStore.kept(path, "graph stored in blocks")
     strange = {
         entry.name
         for entry in path.iterdir()

@@ -12,23 +12,32 @@ that which was used longest ago goes first.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard
 
 import xxhash
 
-from cocite.errors import CociteError, Damaged, NotAStore, ResourceError, StoreError, UsageError
+from cocite.errors import (
+    CociteError,
+    Damaged,
+    NotAStore,
+    OutputExists,
+    ResourceError,
+    StoreError,
+    UsageError,
+)
 from cocite.extras import need
 from cocite.resources import format_size
 from cocite.storage import disk
 from cocite.storage.arrays import checksum
-from cocite.storage.atomic import staged_file
+from cocite.storage.atomic import lock, staged_file
 from cocite.storage.manifest import MANIFEST, Manifest, kind_of
 from cocite.storage.user_cache import VARIABLE, fault_of, place
 
@@ -225,7 +234,7 @@ def clear_remote_cache() -> list[Copy]:
 def _cached_files() -> Iterator[tuple[Path, Copy]]:
     """Each copy with its folder; nobody else can begin to read it until the next is asked for."""
     for path in _held(cache_folder()):
-        with unread(_lock_of(path)) as free:
+        with _locked(_lock_of(path), wait=False) as free:
             name = next((each.name for each in path.iterdir()), "")
             url = _lock_of(path).read_text("utf-8", "replace")
             yield path, Copy(name, url, _size(path), _used(path), not free)
@@ -299,16 +308,16 @@ def _place(url: str, stated: bytes, folder: Path) -> Path:
 def _cached(url: str, whole: Path) -> Iterator[None]:
     """Have a copy locked, shared, until this process ends, if what is done meanwhile succeeds."""
     if whole not in _READ:
-        lock = _opened(_lock_of(whole.parent))
+        descriptor = _opened(_lock_of(whole.parent))
         try:
-            _flock(lock, "LOCK_SH")
+            lock(descriptor, shared=True, wait=True)
             yield
-            os.pwrite(lock, bare(url).encode(), 0)
-            os.utime(lock)
+            os.pwrite(descriptor, bare(url).encode(), 0)
+            os.utime(descriptor)
         except BaseException:
-            os.close(lock)
+            os.close(descriptor)
             raise
-        _READ[whole] = lock
+        _READ[whole] = descriptor
     else:
         yield
     _ORIGINS[whole] = url
@@ -318,31 +327,16 @@ def _opened(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
-def _flock(descriptor: int, *flags: str) -> None:
-    """Lock an open file as ``flock`` does, which Windows has not."""
-    import fcntl
-
-    fcntl.flock(descriptor, sum(getattr(fcntl, flag) for flag in flags))
-
-
 @contextmanager
-def _locked(path: Path, *flags: str) -> Iterator[bool]:
-    """Whether a file could be locked so; it is as long as this goes on, or its process."""
+def _locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Whether a file could be locked; it is as long as this goes on, or its process. Of the lock of
+    a copy: whether nobody reads that.
+    """
     descriptor = _opened(path)
     try:
-        try:
-            _flock(descriptor, "LOCK_EX", *flags)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield lock(descriptor, wait=wait)
     finally:
         os.close(descriptor)
-
-
-def unread(path: Path) -> AbstractContextManager[bool]:
-    """Whether nobody reads the copy with that lock; as long as this goes on, nobody does then."""
-    return _locked(path, "LOCK_NB")
 
 
 def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: Path) -> None:
@@ -385,7 +379,7 @@ def _make_room(folder: Path, size: int, url: str) -> None:
     for path in by_use:
         if sum(held.values()) + size <= bound:
             return
-        with unread(_lock_of(path)) as free:
+        with _locked(_lock_of(path), wait=False) as free:
             if free:
                 shutil.rmtree(path, ignore_errors=True)
                 del held[path]
@@ -404,3 +398,97 @@ def _used(path: Path) -> float:
 
 def _size(path: Path) -> int:
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+# -- publication -------------------------------------------------------------------------
+
+# Outputs at a URL: a store is made here, then sent as one publication. sending.json goes first and
+# says which files are on their way, so that who finds it without a manifest knows of a kill. Then
+# the manifest of a store that is replaced goes, the files come, and their manifest last: a reader
+# never sees half a store. What the old one had more goes at the end.
+#
+# While it is made it lies beside the copies, where a build that was interrupted goes on; what was
+# sent stays there as a copy. A reader of a store that is replaced may get files of both: checksums
+# tell. Of two runs on one machine the second is refused; several machines that send to one URL are
+# not kept apart.
+
+
+_SENDING = "sending.json"
+
+
+class Sending:
+    """A store of a ``kind`` that is to be at ``url``: make it at ``path``, then :meth:`send` it."""
+
+    def __init__(self, url: str, kind: str, overwrite: bool) -> None:
+        """Raises :class:`UsageError` for what is no URL that can be reached,
+        :class:`OutputExists` if something is there, :class:`NotAStore` if that is something else
+        than such a store, and :class:`StoreError`.
+        """
+        self._remote, self._kind, self._overwrite = Remote(url), kind, overwrite
+        self._earlier()
+        self.url = self._remote.url
+        folder = cache_folder() / f"{xxhash.xxh3_128_hexdigest(self.url.encode())}.out"
+        folder.mkdir(0o700, exist_ok=True)
+        self.path = folder / name_of(self.url)
+
+    def _earlier(self) -> set[str]:
+        """The files that are there and may go: of a store, or of a run that was killed."""
+        stated = self._remote.read(MANIFEST, _MANIFEST_BYTES)
+        mark = self._remote.read(_SENDING, _MANIFEST_BYTES)
+        found = set() if mark is None else set(_listed(mark))
+        url, names = self._remote.url, self._remote.names()
+        if stated is not None:
+            if not self._overwrite:
+                raise OutputExists.already(url)
+            kind, files = _stated(stated)
+            if kind != self._kind:
+                raise NotAStore.kept(url, f"stored {self._kind}")
+            found |= files
+        elif mark is None and names:
+            raise OutputExists(
+                f"{url} holds what is no stored {self._kind}, such as {sorted(names)[0]}. Choose "
+                "another output"
+            )
+        return found & set(names)
+
+    def send(self) -> Path:
+        """Send what was made; returns where it stays here, as a copy."""
+        try:
+            self._send()
+        except CociteError as error:
+            error.add_note(f"What was made is whole in {self.path}")
+            raise
+        folder = self.path.parent
+        found = adopted(self.url, self.path)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+        return found
+
+    def _send(self) -> None:
+        remote, files = self._remote, set(Manifest.read(self.path, self._kind).files)
+        earlier = self._earlier()
+        remote.write(_SENDING, json.dumps(sorted(files | earlier)).encode())
+        remote.remove(MANIFEST)
+        for name in sorted(files):
+            remote.put(self.path / name, name)
+        remote.write(MANIFEST, (self.path / MANIFEST).read_bytes())
+        remote.remove(*sorted(earlier - files), _SENDING)
+
+
+def _listed(mark: bytes) -> list[str]:
+    try:
+        return [str(name) for name in json.loads(mark)]
+    except (ValueError, TypeError):
+        return []
+
+
+def _stated(manifest: bytes) -> tuple[str, set[str]]:
+    """The kind of a store, and its files."""
+    try:
+        told = json.loads(manifest)
+        return str(told["cocite"]), set(map(str, told["files"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(
+            f"a manifest that is to be replaced cannot be read: {error}. Remove it, and what is "
+            "beside it"
+        ) from error

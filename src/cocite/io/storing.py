@@ -55,8 +55,8 @@ def store_links(
     progress("sorting the links", 0, 0)
     read = tables.sort(dense, options.undirected)
     weighted = tables.weighted or options.count_duplicates
-    pieces = _counted(tables.links(), "writing the links", read, progress)
-    edges, loops, weights, files = _write_links(directory, pieces, count, options, weighted)
+    pieces = counted(tables.links(), "writing the links", read, progress)
+    edges, loops, weights, files = write_links(directory, pieces, count, options, weighted=weighted)
     progress("storing the names", 0, 0)
     files |= _write_names(directory, tables, kind, count)
     facts = graph_facts(count, edges, kind, options, read - edges - loops, loops) | weights
@@ -85,7 +85,7 @@ def graph_facts(
     }
 
 
-def _counted(pieces: _Pieces, stage: str, total: int, progress: Progress) -> _Pieces:
+def counted(pieces: _Pieces, stage: str, total: int, progress: Progress) -> _Pieces:
     """``pieces``, with their rows told to ``progress``."""
     done = 0
     progress(stage, 0, total)
@@ -95,8 +95,8 @@ def _counted(pieces: _Pieces, stage: str, total: int, progress: Progress) -> _Pi
         progress(stage, done, total)
 
 
-def _write_links(
-    directory: Path, pieces: _Pieces, nodes: int, options: ReadOptions, weighted: bool
+def write_links(
+    directory: Path, pieces: _Pieces, nodes: int, options: ReadOptions, *, weighted: bool
 ) -> tuple[int, int, dict[str, Any], dict[str, Entry]]:
     """Stream ascending keys into the arrays; returns edges, self-loops dropped, facts of weights,
     entries.

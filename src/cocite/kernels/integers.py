@@ -1,15 +1,10 @@
-"""Links between integers: read from text, and sorted by target without a comparison.
+"""Links between integers, read from text.
 
 ``read_pairs`` takes the rows of which nothing is to be cleaned: two fields of plain digits below
 2**32, in whatever dialect ``kernels/text.py`` is told. It counts comments and blank lines as
 ``normalize`` does, and says -1 of any other row, so that what it gives is what that one would.
 
-Sorted they are by two passes of dealing out: ``deal`` lays every link into its source's row, and
-``turn`` (``kernels/links.py``) those rows, sources ascending, into those of their targets, where
-they come to lie in ascending order. ``distinct`` takes duplicates out.
-
-Cost: 0.9 ns a byte of text that is two numbers a line, 1.9 of other; a random write a link and
-pass.
+Cost: 0.9 ns a byte of text that is two numbers a line, 1.9 of other.
 """
 
 from __future__ import annotations
@@ -155,43 +150,3 @@ def read_pairs(text: U8s, rules: I64s, sources: OutU32s, targets: OutU32s, told:
             return -1
     told[SKIP], told[LARGEST] = skip, np.int64(most)
     return rows
-
-
-@kernel
-def deal(rows: U32s, entries: U32s, first: U64, cursors: OutU64s, out: OutU32s) -> None:
-    """Lay every entry into its row, of the rows ``first``, ``first + 1``, ...
-
-    ``rows`` and ``entries`` uint32[links]; ``cursors`` uint64, one a row, says where the next entry
-    of each goes in ``out`` (uint32), and moves on.
-    """
-    width = np.uint64(cursors.size)
-    for i in range(rows.size):
-        slot = np.uint64(rows[i]) - first
-        if slot < width:
-            place = cursors[slot]
-            cursors[slot] = place + _ONE64
-            out[place] = entries[i]
-
-
-@kernel
-def distinct(offsets: U64s, sources: OutU32s, first: U64, keep_loops: Bool, ends: OutU64s) -> I64:
-    """Drop what is twice in a row, and self-loops unless ``keep_loops``; returns how many entries
-    were self-loops that were dropped.
-
-    ``offsets`` uint64[rows + 1] of the rows ``first``, ``first + 1``, ..., whose entries in
-    ``sources`` (uint32) ascend: they move to the front of these rows, where row i then ends at
-    ``ends[i]`` (uint64[rows]).
-    """
-    at, loops = offsets[0], 0
-    for i in range(ends.size):
-        row = np.uint32(np.uint64(i) + first)
-        begin = at
-        for link in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
-            source = sources[link]
-            if source == row and not keep_loops:
-                loops += 1
-            elif at == begin or sources[at - _ONE64] != source:
-                sources[at] = source
-                at += _ONE64
-        ends[i] = at
-    return loops

@@ -1,9 +1,8 @@
 """How near pages are by common neighbors, and lists of those nearest to each.
 
 ``weigh`` and ``norms`` prepare one side: what each page tells as a neighbor, and what all
-neighbors of a page tell together. A page counts among its own neighbors, wherever the links have
-it or not: rows are *closed* on the way, in ascending order; or they are *open*, as the links have
-them.
+neighbors of a page tell together. A page counts ``own`` among its own neighbors where the links do
+not have it: with 1 rows are *closed*, on the way, in ascending order; with 0 they are *open*.
 
 ``closest`` makes lists. Common neighbors are added up as in ``kernels/neighbors.py``, for each
 side in ascending order, so that near(u, v) is near(v, u) to the bit. What is stored is float32, and
@@ -64,7 +63,7 @@ def weigh(
     worths: OutF64s,
 ) -> None:
     """``worths`` float64[nodes], of pages ``first`` to ``last`` - 1: what each tells, by its
-    ``members`` and, if rows are ``closed``, itself.
+    ``members`` and, if ``own`` is not 0, itself.
 
     That is log(nodes / their number), and 0 if they are more than ``max_degree`` (int64).
     """
@@ -86,8 +85,8 @@ def norms(
     last: I64,
     out: OutF64s,
 ) -> None:
-    """``out`` float64[nodes], of pages ``first`` to ``last`` - 1: what the neighbors of each and,
-    if rows are ``closed``, itself tell, in all.
+    """``out`` float64[nodes], of pages ``first`` to ``last`` - 1: what the neighbors of each and
+    ``own`` of itself tell, in all.
     """
     for v in range(first, last):
         begin, end = _row(offsets, v)
@@ -292,12 +291,12 @@ def closest(
     """The lists of pages ``first``, ``first + 1``, ...; returns how many entries they have.
 
     ``ins`` and ``outs`` are (offsets, neighbors); ``by_in`` and ``by_out`` (worths, norms) of
-    comparing in-neighbors and out-neighbors; ``sides`` 1, 2 or 3, for in, out or both, and 4
-    more where rows are open. ``room``
-    is (common float64[width], near float64[width, 2], both all 0, used and touched
-    uint32[width + 1], names uint32[k], best float64[k, 2], ids uint64[2 k], values float64[2 k]):
-    others are looked for in strips of ``width`` ids, one after the other. ``out`` is (counts
-    uint64[pages], nodes uint32, values float32), with room for k + 1 entries a page.
+    comparing in-neighbors and out-neighbors; ``how`` is (1, 2 or 3, for in, out or both; what a
+    page counts among its own neighbors). ``room`` is (common float64[width], near float64[width,
+    2], both all 0, used and touched uint32[width + 1], names uint32[k], best float64[k, 2], ids
+    uint64[2 k], values float64[2 k]): others are looked for in strips of ``width`` ids, one after
+    the other. ``out`` is (counts uint64[pages], nodes uint32, values float32), with room for k + 1
+    entries a page.
     """
     counts, nodes, values = out
     used = 0

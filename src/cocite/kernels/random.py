@@ -158,6 +158,19 @@ def empty_order() -> NDArray[np.uint32]:
 
 
 @kernel
+def draw_steps(
+    seed: U64, sample: U64, turn: U64, bits: U64, keys: OutU64s, orders: OutU32s2
+) -> None:
+    """Fill ``keys`` with those of a sample's steps ``turn`` + 1, ``turn`` + 2, ..., and the rows of
+    ``orders`` (uint32[steps, ORDER_WORDS]) with the orders of the first of them.
+    """
+    for i in range(keys.size):
+        keys[i] = draw_key(seed, sample, turn + np.uint64(i + 1))
+    for i in range(orders.shape[0]):
+        make_order(keys[i], bits, orders[i])
+
+
+@kernel
 def pair_keys(seed: U64, pairs: U64s, out: OutU64s) -> None:
     """64 random bits for each of ``pairs`` (uint64: the smaller id * 2**32 + the larger), ``out``.
 

@@ -233,6 +233,24 @@ def meet(
     return live
 
 
+@kernel
+def leave(arrived: U32s, at: OutU32s, who: OutU32s, times: OutU8s, step: U8) -> U32:
+    """Note in ``times`` the walks that ``arrived`` where the first one did, and move those that go
+    on to the front of ``at`` and ``who``; returns how many do, the first among them, or 0 if that
+    one has ended.
+    """
+    first, left = arrived[0], np.uint32(0)
+    if first == NOWHERE:
+        return left
+    for i in range(arrived.size):
+        if i and arrived[i] == first:
+            times[who[i]] = step
+        elif arrived[i] != NOWHERE:
+            at[left], who[left] = arrived[i], who[i]
+            left = np.uint32(left + _ONE32)
+    return left
+
+
 # -- weighted steps ----------------------------------------------------------------------
 
 # A weight is a link's own, or its in-neighbor's (``by_node``: the array is indexed by node).

@@ -20,7 +20,7 @@ from cocite.measures.settings import (
     Setting,
     WholeSettings,
 )
-from cocite.options.core import Value
+from cocite.options import Value
 
 __all__ = [
     "DECAY",

@@ -28,7 +28,6 @@ import numpy as np
 
 from cocite.constants import added
 from cocite.errors import UsageError
-from cocite.graph.links import DIRECTIONS, NO_LINKS
 from cocite.measures.measure import (
     PREFIX,
     Component,
@@ -37,7 +36,7 @@ from cocite.measures.measure import (
     overall_direction,
 )
 from cocite.measures.settings import PartSettings, Setting
-from cocite.options.core import Value
+from cocite.options import DIRECTIONS, NO_LINKS, Value
 
 _TERM = re.compile(
     r"(?:(?P<share>\d+(?:\.\d*)?|\.\d+)\*)?(?P<name>[a-z][a-z-]*)(?:\((?P<own>[^()]*)\))?"

@@ -19,17 +19,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.measures.settings import Setting
-
-EVIDENCE = Setting(
-    "evidence",
-    "none",
-    "multiply scores by how much it tells that two pages share n neighbors, for which the graph "
-    "is read: geometric is 1 - 2^-n, exponential is 1 - e^-n; none leaves them as they are",
-    choices=("none", "geometric", "exponential"),
-    late=True,
-)
-
 _MOST = 64
 """Neighbors from which on either form is 1, in 64 bits."""
 _FORMS = {

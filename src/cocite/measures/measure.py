@@ -11,12 +11,11 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cocite.engine.weights import Step
+from cocite.engine import Step
 from cocite.errors import UsageError
-from cocite.graph.links import DIRECTIONS, NO_LINKS, checked_direction, opposite
 from cocite.measures.meeting_weight import MEETING_WEIGHT, heeds_decay
 from cocite.measures.settings import DECAY, PartSettings, Setting, WholeSettings
-from cocite.options.core import Value
+from cocite.options import DIRECTIONS, NO_LINKS, Value, checked_direction, opposite
 
 Takes = tuple[Setting[Value], ...]
 """The settings that a measure takes at one time."""

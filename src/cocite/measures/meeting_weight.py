@@ -27,10 +27,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from cocite.engine.weights import MAX_LENGTH
+from cocite.engine import MAX_LENGTH
 from cocite.errors import UsageError
 from cocite.measures.settings import DECAY, LENGTH, PartSettings, Setting
-from cocite.options.core import Value
+from cocite.options import Value
 
 By = str | Sequence[float] | Callable[[int], float]
 """A ``meeting_weight``: an expression, numbers, or in Python a function of t."""

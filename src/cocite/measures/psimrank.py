@@ -27,11 +27,10 @@ consistent sampling and the Jaccard index of probability distributions*, for wei
 
 from __future__ import annotations
 
-from cocite.engine.weights import Step
-from cocite.measures.evidence import EVIDENCE
+from cocite.engine import Step
 from cocite.measures.measure import Measure
 from cocite.measures.meeting_weight import MEETING_WEIGHT
-from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
+from cocite.measures.settings import DECAY, EVIDENCE, HUBS, LENGTH, SAMPLES, SEED
 
 PSIMRANK = Measure(
     name="psimrank",

@@ -10,7 +10,7 @@ from cocite.measures import MEASURES, find_measure
 from cocite.measures.evidence import FLOORS
 from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
-from cocite.options.core import Value
+from cocite.options import Value
 from cocite.results import Document, ResultRows
 
 

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self, TypeVar
 
-from cocite.engine.weights import MAX_LENGTH
-from cocite.options.core import Option, Value
+from cocite.engine import MAX_LENGTH
+from cocite.options import Option, Value
 
 Kind = TypeVar("Kind", bound=Value)
 Kind_co = TypeVar("Kind_co", bound=Value, covariant=True)
@@ -139,4 +139,12 @@ IN_SHARE = Setting(
     "the share of steps, in both directions, that go along in-links; the others go along out-links",
     0,
     1,
+)
+EVIDENCE = Setting(
+    "evidence",
+    "none",
+    "multiply scores by how much it tells that two pages share n neighbors, for which the graph "
+    "is read: geometric is 1 - 2^-n, exponential is 1 - e^-n; none leaves them as they are",
+    choices=("none", "geometric", "exponential"),
+    late=True,
 )

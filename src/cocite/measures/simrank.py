@@ -24,11 +24,10 @@ variant *A scalable randomized method to compute link-based similarity rank on t
 
 from __future__ import annotations
 
-from cocite.engine.weights import Step
-from cocite.measures.evidence import EVIDENCE
+from cocite.engine import Step
 from cocite.measures.measure import Measure
 from cocite.measures.meeting_weight import MEETING_WEIGHT
-from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
+from cocite.measures.settings import DECAY, EVIDENCE, HUBS, LENGTH, SAMPLES, SEED
 
 SIMRANK = Measure(
     name="simrank",

@@ -19,9 +19,9 @@ Source: Salton, Buckley 1988, *Term-weighting approaches in automatic text retri
 
 from __future__ import annotations
 
-from cocite.graph.links import NO_LINKS
 from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
+from cocite.options import NO_LINKS
 
 WORDS = Setting(
     "words", 500, "how many words of a page are kept, those that tell most of it", 1, 2**31 - 1

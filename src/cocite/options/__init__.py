@@ -1,1 +1,326 @@
-"""What may be chosen, written once: a module of options for each kind of work."""
+"""Options, each written once: its name, type, default, bounds and a line of help.
+
+A question, a build, a PageRank takes a value of one class, :class:`Options`, whose fields are
+declared by :func:`option`. Everything that takes the same option derives from the field:
+
+    the command line     cli/options.py: a flag a field; a command receives the object
+    HTTP                 server/requests.py: parameters of queries and bodies, and their OpenAPI
+    Python               :func:`accepts`: keyword arguments, the signature and its documentation
+
+The settings of measures (``measures/settings.py``) are options too, and belong to their measure.
+Directions are named here for graphs, measures, indexes and all that ask.
+
+Standard library only: one question loads this module.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from functools import cache
+from numbers import Integral, Real
+from pathlib import Path
+from textwrap import fill
+from typing import Any, Generic, Self, TypeVar
+
+from cocite.errors import UsageError
+
+Value = bool | int | float | str
+CLI = frozenset({"cli"})
+PYTHON = frozenset({"python"})
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class NodeNames:
+    """Kind of an option that is a list of nodes: names, or on the command line a file of them."""
+
+
+@dataclass(frozen=True)
+class Option(Generic[T_co]):
+    """One option. ``low`` and ``high`` bound a number, ``choices`` lists the words allowed.
+
+    The kind is that of the default unless ``kind`` says it: a whole number, a number (its bounds
+    excluded if ``open``), a yes or no, or a word; in a class of options, that of the annotation. A
+    default of None stands for ``unset``, in words.
+    ``negated`` is the help of the flag that makes a yes a no. ``fronts`` are those that take it;
+    pages have a field for it if it has a ``label``. ``served`` are the bounds of a server, of what
+    could make a question take any time or memory.
+    """
+
+    name: str
+    default: T_co
+    text: str
+    low: float = -math.inf
+    high: float = math.inf
+    open: bool = False
+    choices: tuple[str, ...] = ()
+    kind: type | None = None
+    many: bool = False
+    flag: str = ""
+    metavar: str = ""
+    section: str = ""
+    unset: str = ""
+    fronts: frozenset[str] = frozenset({"cli", "http", "python"})
+    limit: str = ""
+    negated: str = ""
+    label: str = ""
+    served: tuple[float, float] | None = None
+
+    @property
+    def type(self) -> type:
+        """The type of its values: of each, if it has many."""
+        return self.kind or type(self.default)
+
+    def checked(self, value: object) -> T_co:
+        """Return the value as it is stored; raise :class:`UsageError` if it is not allowed."""
+        if not self.allows(value):
+            raise self.wrong(value)
+        number: Any = value
+        if value is None or self.type not in (int, float):
+            return number  # type: ignore[no-any-return]
+        try:
+            return self.type(number)  # type: ignore[return-value]
+        except OverflowError:
+            raise self.wrong(value) from None
+
+    def wrong(self, value: object) -> UsageError:
+        """Return what to say of a value that is not allowed."""
+        return UsageError(f"{self.name} is {shown(value)}; it is {self.allowed}")
+
+    def allows(self, value: object) -> bool:
+        """Return whether a value is one of this option."""
+        if value is None and self.default is None:
+            return True
+        if self.type is bool:
+            return type(value) is bool
+        if self.type is str:
+            return value in self.choices if self.choices else isinstance(value, str)
+        if self.type not in (int, float):
+            return True
+        # Numbers of NumPy are such numbers, too.
+        if isinstance(value, bool) or not isinstance(value, Integral if self.type is int else Real):
+            return False
+        number: Any = value
+        if self.open:
+            return bool(self.low < number < self.high)
+        return bool(self.low <= number <= self.high)
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        if self.type is bool:
+            return "true or false"
+        if self.type is str:
+            return " or ".join(self.choices) or "a text"
+        what = "a whole number" if self.type is int else "a number"
+        if math.isinf(self.high):
+            return what if math.isinf(self.low) else f"{what}, {self.low:g} or more"
+        low, high = (str(x) if isinstance(x, int) else f"{x:g}" for x in (self.low, self.high))
+        if self.open:
+            return f"{what} between {low} and {high}, both excluded"
+        return f"{what} from {low} to {high}"
+
+    @property
+    def default_text(self) -> str:
+        """The default in words; empty if there is nothing to say."""
+        if self.unset or self.default is None or self.type is bool:
+            return self.unset
+        if isinstance(self.default, tuple):
+            return ",".join(map(str, self.default))
+        return str(self.default)
+
+
+def shown(value: object) -> str:
+    """Return a value as messages have it: in its first hundred characters."""
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+_KINDS: dict[str, dict[str, Any]] = {
+    "int | None": {"kind": int},
+    "float | None": {"kind": float},
+    "str | None": {"kind": str},
+    "Path | None": {"kind": Path},
+    "tuple[str, ...]": {"kind": str, "many": True},
+    "str | int | None": {"kind": object},
+    "Any": {"kind": object},
+}
+"""What annotations say that defaults do not."""
+
+
+def option(default: T, text: str, **more: Any) -> T:
+    """Declare a field of :class:`Options`; ``more`` are the other fields of :class:`Option`."""
+    declared = {"default": default, "text": text, **more}
+    return field(default=default, metadata={"option": declared})
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be chosen for one kind of work: a value, checked when it is made.
+
+    ``fronts`` of a class are those of its own fields: ``class Mine(Options, fronts=CLI)``.
+    """
+
+    def __init_subclass__(cls, fronts: frozenset[str] | None = None) -> None:
+        if fronts is not None:
+            for name in cls.__annotations__:
+                each = cls.__dict__[name].metadata.get("option")
+                if each is not None:
+                    each.setdefault("fronts", fronts)
+
+    @classmethod
+    @cache
+    def declared(cls) -> Mapping[str, Option[Any]]:
+        """Return the options by the names of their fields, in the order of the class."""
+        found = {}
+        for each in fields(cls):
+            if "option" in each.metadata:
+                given = _KINDS.get(str(each.type), {}) | each.metadata["option"]
+                found[each.name] = Option(name=each.name, **given)
+        return found
+
+    def __post_init__(self) -> None:
+        for name, declared in self.declared().items():
+            value = getattr(self, name)
+            if declared.many or _equal(value, declared.default):
+                continue
+            checked = declared.checked(value)
+            if checked is not value:
+                object.__setattr__(self, name, checked)
+
+    @classmethod
+    def of(cls, options: Self | None, given: Mapping[str, Any]) -> Self:
+        """Return ``options``, by default the defaults, with the fields that are ``given`` by name.
+
+        What is no field is a setting of a measure, or raises :class:`UsageError`.
+        """
+        known = cls._keywords()
+        if given and not given.keys() <= known:
+            others = {name: value for name, value in given.items() if name not in known}
+            if "settings" not in cls.__dataclass_fields__:
+                name = next(iter(others))
+                near = get_close_matches(name, known)
+                like = f" Did you mean {' or '.join(near)}?" if near else ""
+                every = ", ".join(each.name for each in _of_python((cls,)))
+                raise UsageError(f"there is no option {name}; the options are {every}.{like}")
+            given = {n: value for n, value in given.items() if n in known} | {"settings": others}
+        if options is None:
+            return cls(**given) if given else cls._default()
+        if not isinstance(options, cls):
+            raise UsageError(
+                f"options is {type(options).__name__} {options!r}; it is a {cls.__name__}"
+            )
+        return replace(options, **given) if given else options
+
+    @classmethod
+    @cache
+    def _default(cls) -> Self:
+        return cls()
+
+    @classmethod
+    @cache
+    def _keywords(cls) -> frozenset[str]:
+        return frozenset(each.name for each in _of_python((cls,)))
+
+    def changed(self) -> dict[str, Any]:
+        """Return the fields that are not at their defaults."""
+        return {
+            name: getattr(self, name)
+            for name, declared in self.declared().items()
+            if not _equal(getattr(self, name), declared.default)
+        }
+
+
+def _equal(value: object, default: object) -> bool:
+    """Return whether a value is the default; tables and arrays are not compared, cell by cell."""
+    if value is default:
+        return True
+    return isinstance(value, str | int | float | tuple) and value == default
+
+
+# -- the Python front ----------------------------------------------------------------------------
+
+
+def accepts(*kinds: type[Options]) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Give a function the keyword arguments of options: in its signature, and documented.
+
+    The function takes them as ``**given``; ``{options}`` in its documentation stands for them.
+    """
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        signature = inspect.signature(function)
+        own = list(signature.parameters.values())
+        rest = [each for each in own if each.kind is each.VAR_KEYWORD]
+        named = [
+            inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default)
+            for each in _of_python(kinds)
+        ]
+        taken = [*(each for each in own if each not in rest), *named]
+        if any("settings" in kind.__dataclass_fields__ for kind in kinds):
+            taken += rest
+        function.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
+        text = inspect.cleandoc(function.__doc__ or "")
+        function.__doc__ = text.replace("{options}", documented(kinds))
+        return function
+
+    return decorate
+
+
+def _of_python(kinds: Sequence[type[Options]]) -> Iterator[Option[Any]]:
+    for kind in kinds:
+        for each in kind.declared().values():
+            if "python" in each.fronts:
+                yield each
+
+
+def documented(kinds: Sequence[type[Options]]) -> str:
+    """Return the parameters of options as a section of a docstring has them."""
+    found = []
+    for each in _of_python(kinds):
+        default = f" By default {each.default_text}." if each.default_text else ""
+        text = spelled(each.text + default, lambda name: f"``{name}``")
+        found.append(
+            f"{each.name}\n" + fill(text, 96, initial_indent="    ", subsequent_indent="    ")
+        )
+    return "\n".join(found)
+
+
+def spelled(text: str, name: Callable[[str], str]) -> str:
+    """Return a help text with the options that it names, ``--min-score``, as ``name`` has them."""
+    return re.sub(r"--([a-z][a-z-]*)", lambda found: name(found[1].replace("-", "_")), text)
+
+
+# -- directions --------------------------------------------------------------------------
+
+
+DIRECTIONS = {
+    "in": "in-links",
+    "out": "out-links",
+    "both": "both directions",
+    "any": "links taken either way",
+}
+"""Whose links are looked at, in words: a page's in-links, its out-links, both, one after the other;
+or all of them in one row, whichever way they point.
+"""
+
+NO_LINKS = "none"
+"""The direction of what looks at no links, but at texts; nobody chooses it."""
+EITHER = ("any", "both")
+"""What is said of the links of a reason where they are taken either way."""
+
+
+def opposite(direction: str) -> str:
+    """The other one of ``in`` and ``out``; any other direction stays what it is."""
+    return {"in": "out", "out": "in"}.get(direction, direction)
+
+
+def checked_direction(direction: str) -> str:
+    """The direction, if there is such a one; raises :class:`UsageError`."""
+    if direction not in DIRECTIONS:
+        raise UsageError(f"direction is {direction!r}; it is " + " or ".join(DIRECTIONS))
+    return direction

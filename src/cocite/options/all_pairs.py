@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cocite.errors import UsageError
-from cocite.options.core import CLI, Options, option
+from cocite.options import CLI, Options, option
 
 _OMEGA, _RANK = 1.3, 100
 METHODS = ("gauss-seidel", "plain", "sor", "svd")

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cocite.options.core import CLI, PYTHON, NodeNames, Options, option
+from cocite.options import CLI, DIRECTIONS, PYTHON, NodeNames, Options, option
 from cocite.options.query import DEFAULT_K
-from cocite.options.source import DIRECTION_NAMES
 
 
 class ExistingPath:
@@ -35,7 +34,7 @@ class MeasureOptions(Options):
         None,
         "Which links count. in: pages are similar if similar pages link to them. out: if they link "
         "to similar pages. both: both together. any: links are taken either way.",
-        metavar=f"[{'|'.join(DIRECTION_NAMES)}]",
+        metavar=f"[{'|'.join(DIRECTIONS)}]",
         unset="as the measure says (see: cocite measures)",
     )
     layout: str | None = option(
@@ -162,7 +161,11 @@ class PlanOptions(MeasureOptions):
 
     samples: int | None = option(None, "So many samples.", low=1, fronts=PYTHON)
     delta: float | None = option(
-        None, "Take samples enough to tell scores apart, which differ by so much, such as 0.05."
+        None,
+        "Take samples enough to tell scores apart, which differ by so much, such as 0.05.",
+        low=0,
+        high=1,
+        open=True,
     )
     disk: Any = option(
         None,
@@ -173,20 +176,22 @@ class PlanOptions(MeasureOptions):
     time: Any = option(
         None, "Take as many samples as can be made in that time: 90s, 10min or 2h.", metavar="TIME"
     )
-    failure: float = option(0.01, "The probability that a promise is not kept.")
+    failure: float = option(
+        0.01, "The probability that a promise is not kept.", low=0, high=1, open=True
+    )
     guarantee: str | None = option(
         None,
         "What --delta promises. error: a score is off by no more than it. order: two nodes whose "
         "scores differ by it stand in the right order. recall: nodes whose scores are that far "
         "above a threshold are listed. precision: nodes whose scores are that far below it are "
         "not.",
-        flag="--guarantee",
-        metavar="[error|order|recall|precision]",
+        choices=("error", "order", "recall", "precision"),
         unset="all of them",
     )
     listed: int | None = option(
         None,
         "How many nodes a list is to find: its precision depends on them.",
+        low=1,
         metavar="COUNT",
         unset="10",
     )

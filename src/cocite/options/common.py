@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cocite.options.core import Options, option
+from cocite.options import Options, option
 
 
 @dataclass(frozen=True)

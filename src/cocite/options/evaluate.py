@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cocite.options import DIRECTIONS, Options, option
 from cocite.options.build import ExistingPath
-from cocite.options.core import Options, option
-from cocite.options.source import DIRECTION_NAMES
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class TuneOptions(LabelOptions):
         (),
         "Try this direction only, for measures that take it. Repeatable.",
         flag="--direction",
-        metavar=f"[{'|'.join(DIRECTION_NAMES)}]",
+        metavar=f"[{'|'.join(DIRECTIONS)}]",
         unset="all",
     )
     fraction: float = option(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cocite.options.core import Options, option
+from cocite.options import Options, option
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cocite.options.core import CLI, NodeNames, Options, option
+from cocite.options import CLI, NodeNames, Options, option
 
 AGGREGATES = ("mean", "min")
 ORDERS = ("score", "score*pagerank", "pagerank")
@@ -42,6 +42,8 @@ class ScoreOptions(Options):
         None,
         "How far off a refined score may be. If that is not met, the answer says how far off it "
         "may be. Turns on --refine.",
+        low=1e-6,
+        high=1,
         unset="0.001",
         served=(1e-4, 1.0),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cocite.options.core import CLI, Options, option
+from cocite.options import CLI, Options, option
 
 PRECISIONS = ("double", "single")
 DANGLING = ("spread", "uniform", "remove")

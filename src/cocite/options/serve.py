@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from cocite.options.core import Options, option
+from cocite.options import Options, option
 
 
 @dataclass(frozen=True)

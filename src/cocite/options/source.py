@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cocite.options.core import CLI, Options, option
-
-DIRECTION_NAMES = ("in", "out", "both", "any")
+from cocite.options import CLI, Options, option
 
 
 @dataclass(frozen=True)

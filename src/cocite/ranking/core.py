@@ -179,11 +179,7 @@ class Lumped:
     def check_sources(self, lost: int) -> None:
         """Raises :class:`Damaged` if ``lost`` links come from nodes that have none to give."""
         if lost:
-            path = self.graph.path
-            raise Damaged(
-                f"{path} is damaged: its out-degrees are not those of its links. See: cocite "
-                f"verify {path}; then make it again"
-            )
+            raise Damaged.graph(self.graph.path, "its out-degrees are not those of its links")
 
 
 def _is_dangling(degrees: NDArray[np.uint32]) -> Flags:

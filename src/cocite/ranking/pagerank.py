@@ -35,7 +35,7 @@ from cocite.graph import Graph
 from cocite.graph.names import Names
 from cocite.io.opening import open_graph
 from cocite.io.readers import read_values
-from cocite.options.core import accepts
+from cocite.options import accepts
 from cocite.options.rank import RankOptions
 from cocite.ranking.core import Lumped
 from cocite.ranking.solver import System

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cocite.search.hits import Hit, Score
-from cocite.search.index import Index
-from cocite.search.open import open_index
+from cocite.search.index import Index, open_index
 
 if TYPE_CHECKING:
     from cocite.search.builds import build, merge, refresh

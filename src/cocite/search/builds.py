@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from cocite.graph import Graph
 from cocite.index import StoredIndex
+from cocite.options import accepts
 from cocite.options.build import IndexOptions, RefreshOptions
-from cocite.options.core import accepts
 from cocite.resources import Resources
 from cocite.search.index import Index
 
@@ -51,7 +51,7 @@ def build(
         checksums first, unless it was opened with ``verify=False``.
     output
         The directory to make, or a URL that fsspec writes, where the index comes when it is whole
-        (``io/publish.py``). A build that was interrupted is resumed. By default a temporary
+        (``io/remote.py``). A build that was interrupted is resumed. By default a temporary
         one, which goes with the last object that was made of it.
     settings
         A file that says what the index is made of, such as :func:`tune` writes
@@ -83,8 +83,7 @@ def build(
     from cocite.index.cluster import of_nodes, spread_on
     from cocite.index.reports import GraphReport
     from cocite.index.settings import chosen_options
-    from cocite.io.publish import Sending
-    from cocite.io.remote import is_url
+    from cocite.io.remote import Sending, is_url
     from cocite.storage.spool import Temporary
 
     url, graph = _graph_of(graph, memory=memory, threads=threads)
@@ -176,8 +175,7 @@ def merge(
     OutputExists, Busy, ResourceError, StoreError
     """
     from cocite.index.merge import Merge
-    from cocite.io.publish import Sending
-    from cocite.io.remote import is_url
+    from cocite.io.remote import Sending, is_url
 
     means = Resources.checked(threads, memory, shard)
     sending = Sending(output, "index", overwrite) if is_url(output) else None

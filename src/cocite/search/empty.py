@@ -17,9 +17,9 @@ import numpy as np
 
 from cocite.errors import StoreError, UsageError
 from cocite.graph import Graph
-from cocite.graph.links import DIRECTIONS
 from cocite.index import StoredIndex
 from cocite.measures import DEFAULT
+from cocite.options import DIRECTIONS
 from cocite.search.index import Index
 from cocite.search.resolver import linked_with
 from cocite.search.source import GivenGraph, find_graph

@@ -40,7 +40,8 @@ from cocite.index.layouts.reader import (
     Values,
 )
 from cocite.measures import PartSettings, WholeSettings
-from cocite.measures.evidence import EVIDENCE, evidence_of
+from cocite.measures.evidence import evidence_of
+from cocite.measures.settings import EVIDENCE
 from cocite.resources import Resources
 from cocite.search.source import GivenGraph, find_graph
 

@@ -12,17 +12,15 @@ Cost: a question for the pair, and paths for the reasons shown; for several node
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import added
-from cocite.graph.links import EITHER
 from cocite.index import StoredIndex
-from cocite.index.layouts.reader import Graphs, Reader
 from cocite.measures import WholeSettings
+from cocite.options import EITHER
 from cocite.resources import Resources
 from cocite.search.scorer import Nodes, Scorer
 from cocite.search.source import GivenGraph, find_graphs
@@ -38,13 +36,64 @@ class Explainer:
     def why(
         self, pair: tuple[int, int], k: int, settings: WholeSettings, graph: GivenGraph = None
     ) -> Why:
-        """Return the best ``k`` reasons of a pair."""
-        scorer, given = self._scorer, self._graph if graph is None else graph
-        score, _ = scorer.pair(*pair, settings)
-        graphs = find_graphs(scorer.stored, self._resources, given)
-        return explained(
-            scorer.stored, scorer.reading(settings), pair, score, int(k), settings, graphs
+        """Return the best ``k`` reasons of a pair, by share descending, then by id ascending, then
+        ``in`` before ``out``; in a bipartite graph the pair itself comes last.
+        """
+        stored, readers = self._scorer.stored, self._scorer.reading(settings)
+        first, second = pair
+        score, _ = self._scorer.pair(first, second, settings)
+        graphs = find_graphs(stored, self._resources, self._graph if graph is None else graph)
+        if first == second:
+            return _itself(stored, first, score)
+        found = [
+            reader.reasons(first, second, reader.part.ask_settings(settings), graphs)
+            for reader in readers
+        ]
+        for each in found:
+            known = stored.nodes + len(each.gone)
+            if (
+                bool((each.nodes >= known).any())
+                or not np.isfinite([*each.shares, each.unattributed]).all()
+            ):
+                raise stored.damaged()
+        if score <= 0:  # parts below the last digit of a score are not reasons of it
+            return Why(score, [], 0, 0.0)
+        shares = np.concatenate(
+            [reader.part.weight * f.shares for reader, f in zip(readers, found, strict=True)]
         )
+        nodes = np.concatenate([f.nodes for f in found])
+        parts = np.repeat(np.arange(len(found)), [f.nodes.size for f in found])
+        looked = [reader.part.measure.looks_at(reader.part.direction) for reader in readers]
+        either = [f.samples is None and way in EITHER for f, way in zip(found, looked, strict=True)]
+        rows = _once(nodes, parts, shares, np.array(either))
+        begins = np.cumsum([0, *(f.nodes.size for f in found)])
+        rounded = shares.round(12)  # shares that are shown as equal are in the order of equal ones
+        # On one side of a bipartite graph no link leads from one to the other, so that the two are
+        # near by what links both: pages that say just that come last.
+        own = np.isin(nodes, pair) & (stored.names.sides is not None)
+        order = rows[np.lexsort((parts[rows], nodes[rows], -rounded[rows], own[rows]))]
+        reasons = []
+        for at in order[:k].tolist():
+            part = int(parts[at])
+            row, there = at - int(begins[part]), found[part]
+            one, other = there.path(row)
+            reasons.append(
+                Reason(
+                    there.named([int(nodes[at])], stored.names)[0],
+                    float(rounded[at]),
+                    looked[part],
+                    None if there.samples is None else int(there.samples[row]),
+                    len(one) - 1 if len(one) == len(other) > 0 else None,
+                    there.named(one, stored.names),
+                    there.named(other, stored.names),
+                )
+            )
+        others = order[k:]
+        unattributed = added(
+            r.part.weight * f.unattributed for r, f in zip(readers, found, strict=True)
+        )
+        rest = round(float(shares[others].sum()), 12)
+        return Why(score, reasons, others.size, rest, round(unattributed, 12))
 
     def why_together(
         self,
@@ -129,73 +178,6 @@ class WhyTogether(NamedTuple):
 
     score: float
     pages: list[PageWhy]
-
-
-def explained(
-    stored: StoredIndex,
-    readers: Sequence[Reader],
-    pair: tuple[int, int],
-    score: float,
-    k: int,
-    settings: WholeSettings,
-    graphs: Graphs,
-) -> Why:
-    """The best ``k`` reasons of a pair, by share descending, then by id ascending, then ``in``
-    before ``out``; in a bipartite graph the pair itself comes last. ``graphs`` are for layouts
-    that need them.
-    """
-    first, second = pair
-    if first == second:
-        return _itself(stored, first, score)
-    found = [
-        reader.reasons(first, second, reader.part.ask_settings(settings), graphs)
-        for reader in readers
-    ]
-    for each in found:
-        known = stored.nodes + len(each.gone)
-        if (
-            bool((each.nodes >= known).any())
-            or not np.isfinite([*each.shares, each.unattributed]).all()
-        ):
-            raise stored.damaged()
-    if score <= 0:  # parts below the last digit of a score are not reasons of it
-        return Why(score, [], 0, 0.0)
-    shares = np.concatenate(
-        [reader.part.weight * f.shares for reader, f in zip(readers, found, strict=True)]
-    )
-    nodes = np.concatenate([f.nodes for f in found])
-    parts = np.repeat(np.arange(len(found)), [f.nodes.size for f in found])
-    looked = [reader.part.measure.looks_at(reader.part.direction) for reader in readers]
-    either = [f.samples is None and way in EITHER for f, way in zip(found, looked, strict=True)]
-    rows = _once(nodes, parts, shares, np.array(either))
-    begins = np.cumsum([0, *(f.nodes.size for f in found)])
-    rounded = shares.round(12)  # shares that are shown as equal are in the order of equal ones
-    # On one side of a bipartite graph no link leads from one to the other, so that the two are near
-    # by what links both: pages that say just that come last.
-    own = np.isin(nodes, pair) & (stored.names.sides is not None)
-    order = rows[np.lexsort((parts[rows], nodes[rows], -rounded[rows], own[rows]))]
-    reasons = []
-    for at in order[:k].tolist():
-        part = int(parts[at])
-        row, there = at - int(begins[part]), found[part]
-        one, other = there.path(row)
-        reasons.append(
-            Reason(
-                there.named([int(nodes[at])], stored.names)[0],
-                float(rounded[at]),
-                looked[part],
-                None if there.samples is None else int(there.samples[row]),
-                len(one) - 1 if len(one) == len(other) > 0 else None,
-                there.named(one, stored.names),
-                there.named(other, stored.names),
-            )
-        )
-    others = order[k:]
-    unattributed = added(
-        r.part.weight * f.unattributed for r, f in zip(readers, found, strict=True)
-    )
-    rest = round(float(shares[others].sum()), 12)
-    return Why(score, reasons, others.size, rest, round(unattributed, 12))
 
 
 def _once(

@@ -5,7 +5,7 @@ An :class:`Index` checks questions and hands out results. It holds a
 
     Scorer      scores by node ids             Explainer   the reasons of a score
     Intervals   errors, and certain ranks      Refiner     better scores from the graph
-    Lister      lists from all of these        PageRanks   other orders of lists
+    Searcher    lists from all of these        PageRanks   other orders of lists
 
 If samples are on other machines, each question goes to an index that scores by what these report
 (``search/remote/``).
@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from cocite.graph.names import Names
 from cocite.index import StoredIndex
 from cocite.index.stored import Lost
 from cocite.measures import AskValue, Value
-from cocite.options.core import accepts
+from cocite.options import accepts
 from cocite.options.query import (
     DEFAULT_AGGREGATE,
     DEFAULT_K,
@@ -34,22 +35,28 @@ from cocite.options.query import (
     ScoreOptions,
 )
 from cocite.resources import Resources, checked_threads
-from cocite.search.filters import Filter
 from cocite.search.hits import Hit, HitLists, Hits, Score
-from cocite.search.intervals import ListDraws
-from cocite.search.lister import Query, RanksLike, checked_option
-from cocite.search.scorer import Scorer
-from cocite.search.searcher import Searcher
+from cocite.search.scorer import Filter, Scorer
+from cocite.search.searcher import Query, Searcher, checked_option
+from cocite.storage import kind_of
 
 if TYPE_CHECKING:
     from cocite.search.batch.run import BatchReport
     from cocite.search.explainer import Why, WhyTogether
     from cocite.search.pairs import Progress, Similarities
+    from cocite.search.ranks import RanksLike
     from cocite.search.refine.candidates import Refiner
     from cocite.search.related_graph import RelatedGraph
     from cocite.search.remote.index import Answered, RemoteShards
+    from cocite.search.remote.replicas import OnCluster
     from cocite.search.source import GivenGraph
     from cocite.search.unseen import LinksLike, UnseenNode
+
+
+DEFAULT_DEADLINE = 0.2
+"""Seconds that remote samples have to answer."""
+_COMPARED = 4 << 20
+"""Bytes of an index that are compared with their checksums when it is opened: less than 1 ms."""
 
 
 class Index:
@@ -242,15 +249,7 @@ class Index:
         chosen = Filter.checked(self.nodes, nodes, options)
         if self.remote is not None:
             searcher = self.for_related(node)._searcher
-
-        def certain(draws: ListDraws, confidence: float, bound: str) -> int:
-            return searcher.attempt(lambda s: s.intervals.certain_ranks(draws, confidence, bound))
-
-        def question(now: Searcher) -> Hits:
-            refiner = now.refiner if level else None
-            return now.lister.hits(nodes, query, chosen, checked, refiner, certain)
-
-        return searcher.attempt(question)
+        return searcher.attempt(lambda now: now.hits(nodes, query, chosen, checked))
 
     def related_many(
         self,
@@ -521,3 +520,61 @@ class Index:
         index = self.with_draft(out, into, name=name, skip_unknown=skip_unknown)
         draft = index.nodes.name(len(index.nodes) - 1)
         return index.related(draft, k, **options)
+
+
+def open_index(
+    path: str | os.PathLike[str],
+    *,
+    graph: GivenGraph = None,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    verify: bool = True,
+    cluster: str | OnCluster | None = None,
+    shards: int | None = None,
+    replicas: int = 1,
+    deadline: float = DEFAULT_DEADLINE,
+) -> Index:
+    """Open an index.
+
+    ``path`` is the directory of an index. Or it is a stored graph, or a file of links: the default
+    index of it is then built, and cached until the graph or the file changes
+    (``search/cache.py``). To choose the measure and the settings, :func:`build` it.
+
+    Refined answers, and some reasons, also read the graph it was built from, which is looked for
+    where it was then, as seen from the index; ``graph`` says where it is now (of an index that was
+    refreshed there may be several). What they make of it takes ``threads`` at most, and ``memory``:
+    by default all cores, and half of what is available now.
+
+    A question reads a few cache lines of each sample, so that comparing all files with their
+    checksums would take many times as long as answering it. Those of 4 MiB in all, the smallest
+    first, are compared when the index is opened, of a small index all; the others by
+    :meth:`Index.related_all`, which reads them anyway, and by ``cocite verify``. ``verify=False``
+    leaves both out.
+
+    With a ``cluster`` (``local:N`` for N nodes on this machine, ``HOST:PORT``, ``auto``) its
+    samples answer from there, in so many ``shards``, two a node by default, each on ``replicas``
+    nodes, all of which see ``path``. An answer is made of what has come by the ``deadline``, in
+    seconds, and :attr:`~cocite.Index.answered` says of how many samples.
+    Close it (``with``, ``close()``) when done.
+
+    Raises
+    ------
+    UsageError, NotAStore, WrongFormat, Damaged
+    """
+    held = None
+    if cluster is None and kind_of(os.fspath(path)) != "index":
+        from cocite.search.cache import find_or_make, is_links
+
+        source = os.fspath(path)
+        if kind_of(source) == "graph" or (isinstance(source, str) and is_links(source)):
+            found = find_or_make(source, threads=threads, memory=memory)
+            path, graph, held = found.index, graph or found.graph, found.temporary
+    stored = StoredIndex.open(path, verify=verify).validated(_COMPARED)
+    if held is not None:  # a temporary index goes with the last object that was made of it
+        stored = type(stored)(replace(stored.store, home=held))
+    means, remote = Resources.checked(threads, memory), None
+    if cluster is not None:
+        from cocite.search.remote.replicas import open_spread
+
+        remote = open_spread(stored, cluster, shards, replicas, deadline)
+    return Index(stored, means, graph, remote=remote)

@@ -47,8 +47,8 @@ from cocite.measures import (
 )
 from cocite.measures.meeting_weight import weights_of
 from cocite.measures.settings import MAX_SAMPLES
+from cocite.options import accepts
 from cocite.options.build import PlanOptions
-from cocite.options.core import accepts
 from cocite.resources import Resources, format_size, format_time, own_memory, parse_size
 from cocite.results import Document
 
@@ -90,51 +90,10 @@ LISTED = 10
 """How many nodes a list is to find, unless one says."""
 
 
-def checked_listed(listed: int | None, nodes: int) -> int:
-    """How many nodes a list is to find, of a graph of so many; raises :class:`UsageError`."""
-    if listed is None:
-        return min(LISTED, max(1, nodes - 1))
-    if type(listed) is not int or not 1 <= listed < nodes:
-        raise UsageError(
-            f"listed is {listed!r}; it is a whole number, 1 or more, and below the {nodes:,} nodes "
-            "that there are"
-        )
-    return listed
-
-
 def promises(nodes: int, listed: int) -> dict[str, Promise]:
     """All of them, for a graph of so many nodes and a list that is to find so many of them."""
     others = max(0, nodes - 1 - listed)
     return PROMISES | {"precision": replace(PROMISES["precision"], factor=others / listed)}
-
-
-def checked_share(name: str, value: float) -> float:
-    """``value`` if it lies between 0 and 1; raises :class:`UsageError`."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-        raise UsageError(f"{name} is {value!r}; it is a number between 0 and 1, both excluded")
-    return float(value)
-
-
-def samples_for(kept: Mapping[str, Promise], delta: float, failure: float) -> dict[str, int]:
-    """How many samples each promise takes.
-
-    Raises :class:`UsageError` for numbers that are not between 0 and 1.
-    """
-    checked_share("delta", delta)
-    checked_share("failure", failure)
-    return {name: promise.samples(delta, failure) for name, promise in kept.items()}
-
-
-def checked_samples(needed: int, promise: Promise, delta: float, failure: float) -> int:
-    """``needed`` if an index can have so many; raises :class:`UsageError` saying what it can."""
-    if needed <= MAX_SAMPLES:
-        return needed
-    least = promise.delta(MAX_SAMPLES, failure)
-    raise UsageError(
-        f"delta is {delta:g}; with a failure of {failure:g} it takes {needed:,} samples, and an "
-        f"index has {MAX_SAMPLES:,} at most, enough for {math.ceil(least * 1e4) / 1e4:g}. Choose a "
-        "larger delta or failure, or one --guarantee that takes fewer"
-    )
 
 
 def standard_error(score: float, most: float, samples: int) -> float:
@@ -320,7 +279,11 @@ def plan_index(
     asked = query_settings(built.measure, built.parts, ask)
     means = Resources.checked(threads, memory)
     ways = {"samples": samples, "delta": chosen.delta, "disk": chosen.disk, "time": chosen.time}
-    listed = checked_listed(chosen.listed, graph.nodes)
+    listed = min(LISTED, max(1, graph.nodes - 1)) if chosen.listed is None else chosen.listed
+    if chosen.listed is not None and listed >= graph.nodes:
+        raise UsageError(
+            f"listed is {listed}; it is below the {graph.nodes:,} nodes that there are"
+        )
     kept_promises = promises(graph.nodes, listed)
     choose, needs = _chosen_way(built, ways, chosen.guarantee, kept_promises, failure)
     costs, seconds = _estimated(graph, built, means, chosen.scratch)
@@ -366,7 +329,6 @@ def _chosen_way(
     failure: float,
 ) -> tuple[Callable[[Costs], int], dict[str, int]]:
     """How many samples, from what they cost; and how many each promise needs, if that decides."""
-    checked_share("failure", failure)
     given = [name for name, value in ways.items() if value is not None]
     if given and options.samples is None:
         raise UsageError(
@@ -375,14 +337,20 @@ def _chosen_way(
         )
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} are given; give one of them")
-    if promise is not None and promise not in PROMISES:
-        raise UsageError(f"guarantee is {promise!r}; it is " + " or ".join(PROMISES))
     if promise is not None and "delta" not in given:
         raise UsageError("a guarantee is about a delta; give that, too")
     if "delta" in given:
-        needs = samples_for(kept, ways["delta"], failure)
+        delta = ways["delta"]
+        needs = {name: each.samples(delta, failure) for name, each in kept.items()}
         most = promise or max(needs, key=lambda name: needs[name])
-        number = checked_samples(needs[most], kept[most], ways["delta"], failure)
+        number = needs[most]
+        if number > MAX_SAMPLES:
+            least = math.ceil(kept[most].delta(MAX_SAMPLES, failure) * 1e4) / 1e4
+            raise UsageError(
+                f"delta is {delta:g}; with a failure of {failure:g} it takes {number:,} samples, "
+                f"and an index has {MAX_SAMPLES:,} at most, enough for {least:g}. Choose a larger "
+                "delta or failure, or one --guarantee that takes fewer"
+            )
         return lambda costs: number, needs
     if "disk" in given:
         size = parse_size(ways["disk"])

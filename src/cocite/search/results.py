@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cocite.graph.links import NO_LINKS
 from cocite.measures import AskValue, Value
+from cocite.options import NO_LINKS
 from cocite.options.query import (
     DEFAULT_AGGREGATE,
     DEFAULT_ORDER,
@@ -27,7 +27,7 @@ from cocite.options.query import (
     ScoreOptions,
 )
 from cocite.results import Document, ResultRows
-from cocite.search.explainer import PageWhy, Reason, Why
+from cocite.search.explainer import PageWhy, Reason, Why, WhyTogether
 from cocite.search.hits import Hit, Score
 from cocite.search.index import Index
 
@@ -253,53 +253,12 @@ class BatchDocument(Document):
 
 @dataclass(frozen=True)
 class WhyDocument(Document):
-    """Why ``a`` and ``b`` are similar: the fields of :class:`~cocite.search.explainer.Why`."""
-
-    a: str
-    b: str
-    measure: str
-    direction: str
-    settings: dict[str, Value]
-    score: float
-    reasons: Sequence[Reason]
-    others: int
-    remaining: float
-    unattributed: float
-    loss: dict[str, Any]
-    titles: Mapping[str, str] | None
-
-    @classmethod
-    def of(cls, index: Index, a: str, b: str, k: int = DEFAULT_REASONS, **settings: Any) -> Self:
-        """Ask :meth:`Index.why`, which says what each argument means and what it raises."""
-        index = index.for_why([a], b)
-        why = index.why(a, b, k, **settings)
-        titles = _titles_in(index, (a, b), why.reasons)
-        asked = query_of(index, settings)
-        return cls(str(a), str(b), *asked, **why._asdict(), loss=loss_of(index), titles=titles)
-
-    def facts(self) -> dict[str, Any]:
-        """Everything but what helps to read it."""
-        facts = without(super().facts(), INSIDE) | self.loss
-        if self.titles is not None:
-            pair = [self.titles.get(name, "") for name in (self.a, self.b)]
-            facts |= titles_of_pair(pair) | {"reasons": _reasons(self.reasons, self.titles)}
-        return facts
-
-    def rows(self) -> ResultRows:
-        """A row a reason, its paths as JSON; then, without ranks, what is not shown of the score
-        and what is not known of it, if there is any.
-        """
-        return ResultRows(_why_titles(self.titles), _why_rows(self, self.titles))
-
-
-@dataclass(frozen=True)
-class WhyTogetherDocument(Document):
-    """Why ``b`` is related to several nodes asked ``together``: for each, in ``pages``, what it
-    adds, and why.
+    """Why ``b`` is related to one node, or to several by ``aggregate`` (None of one): for each, in
+    ``pages``, what it adds, and why.
     """
 
     b: str
-    aggregate: str
+    aggregate: str | None
     measure: str
     direction: str
     settings: dict[str, Value]
@@ -312,47 +271,59 @@ class WhyTogetherDocument(Document):
     def of(
         cls,
         index: Index,
-        nodes: Sequence[str],
+        nodes: str | Sequence[str],
         b: str,
         k: int = DEFAULT_REASONS,
         *,
         aggregate: str = DEFAULT_AGGREGATE,
         **settings: Any,
     ) -> Self:
-        """Ask :meth:`Index.why_together`, which says what each argument means and raises."""
-        index = index.for_why(nodes, b)
-        found = index.why_together(nodes, b, k, aggregate=aggregate, **settings)
+        """Ask :meth:`Index.why`, or :meth:`Index.why_together` of several nodes, which say what
+        each argument means and what they raise.
+        """
+        names = [nodes] if isinstance(nodes, str) else list(dict.fromkeys(nodes))
+        index = index.for_why(names, b)
+        if len(names) == 1:
+            why, how = index.why(names[0], b, k, **settings), None
+            found = WhyTogether(why.score, [PageWhy(names[0], why.score, why.score, why)])
+        else:
+            how = aggregate
+            found = index.why_together(names, b, k, aggregate=aggregate, **settings)
         reasons = [reason for page in found.pages for reason in page.why.reasons]
         titles = _titles_in(index, (b, *(page.node for page in found.pages)), reasons)
-        asked = query_of(index, settings)
-        return cls(str(b), aggregate, *asked, *found, loss=loss_of(index), titles=titles)
+        return cls(str(b), how, *query_of(index, settings), *found, loss_of(index), titles)
 
     def facts(self) -> dict[str, Any]:
-        """The reasons of a page stand beside what it adds."""
+        """The reasons of a page stand beside what it adds; of one node its own stand alone."""
+        asked = {"measure": self.measure, "direction": self.direction, "settings": self.settings}
+        if self.aggregate is None:
+            (page,) = self.pages
+            known, pair = self.titles, (page.node, self.b)
+            titles = None if known is None else [known.get(name, "") for name in pair]
+            facts = {"a": str(page.node), "b": self.b, **asked, **self._facts_of(page.why)}
+            return facts | self.loss | titles_of_pair(titles)
         pages = [
             {"node": page.node, **_title_of(page.node, self.titles)}
             | {"score": page.score, "contribution": page.contribution}
-            | {
-                name: _reasons(value, self.titles) if name == "reasons" else value
-                for name, value in page.why._asdict().items()
-                if name != "score"
-            }
+            | {**self._facts_of(page.why), "score": page.score}
             for page in self.pages
         ]
-        return without(super().facts(), INSIDE) | {"pages": pages} | self.loss
+        about = {"b": self.b, "aggregate": self.aggregate, **asked}
+        return about | {"score": self.score, "pages": pages} | self.loss
+
+    def _facts_of(self, why: Why) -> dict[str, Any]:
+        return why._asdict() | {"reasons": _reasons(why.reasons, self.titles)}
 
     def rows(self) -> ResultRows:
-        """Those of each node, behind its name."""
-        titles = self.titles
-        rows = [(page.node, *row) for page in self.pages for row in _why_rows(page.why, titles)]
-        return ResultRows(("asked", *_why_titles(titles)), rows)
-
-    def of_page(self, page: PageWhy) -> WhyDocument:
-        """What one of the nodes has to do with ``b``."""
-        how = self.measure, self.direction, self.settings
-        return WhyDocument(
-            page.node, self.b, *how, **page.why._asdict(), loss=self.loss, titles=self.titles
-        )
+        """A row a reason, its paths as JSON; then, without ranks, what is not shown of the score
+        and what is not known of it, if there is any. Of several nodes those of each, behind its
+        name.
+        """
+        titles = _WHY_TITLES if self.titles is None else (*_WHY_TITLES, "title")
+        each = [(page.node, _why_rows(page.why, self.titles)) for page in self.pages]
+        if self.aggregate is None:
+            return ResultRows(titles, each[0][1])
+        return ResultRows(("asked", *titles), [(node, *row) for node, rows in each for row in rows])
 
 
 def titles_of_pair(titles: Sequence[str] | None) -> dict[str, str | None]:
@@ -445,11 +416,7 @@ def _reasons(reasons: Sequence[Reason], titles: _Titles) -> list[dict[str, Any]]
     ]
 
 
-def _why_titles(titles: _Titles) -> tuple[str, ...]:
-    return _WHY_TITLES if titles is None else (*_WHY_TITLES, "title")
-
-
-def _why_rows(why: Why | WhyDocument, titles: _Titles) -> list[tuple[Any, ...]]:
+def _why_rows(why: Why, titles: _Titles) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = [
         (
             *(rank, *reason[:5]),
@@ -462,5 +429,7 @@ def _why_rows(why: Why | WhyDocument, titles: _Titles) -> list[tuple[Any, ...]]:
     ]
     for share, there in ((why.remaining, why.others > 0), (why.unattributed, why.unattributed > 0)):
         if there:
-            rows.append((None, None, share, *(None for _ in _why_titles(titles)[3:])))
+            rows.append(
+                (None, None, share, *[None] * (len(_WHY_TITLES) - 3 + (titles is not None)))
+            )
     return rows

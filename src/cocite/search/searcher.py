@@ -1,42 +1,123 @@
-"""What answers questions on one index, held together: scores, intervals, lists, reasons.
+"""What answers questions on one index by node ids: lists, scores of pairs, reasons.
 
-If a question finds a shard of samples to be damaged, the searcher gets a successor without it,
-which answers this question and all later ones. Batches use a searcher as well, by node ids.
+A list takes one of three ways, the first that fits:
+
+* refined answers (``search/refine/``), if the query says so and the measure has them;
+* a single kernel call that finds hits, intervals and certain ranks, for a plain query;
+* the scorer's best, put in order, and intervals for those that are left.
+
+Orders are by score, by the product of score and PageRank, and by PageRank, of the candidates that
+score best; ties keep the order of scores. If a question finds a shard of samples to be damaged, the
+searcher gets a successor without it, which answers this question and all later ones.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.constants import GRAINS
 from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.index import StoredIndex
 from cocite.index.layouts.part import DamagedShard
 from cocite.measures import WholeSettings
-from cocite.options.query import DEFAULT_INTERVAL, ScoreOptions
+from cocite.options.query import (
+    DEFAULT_INTERVAL,
+    DEFAULT_ORDER,
+    ORDERS,
+    QueryOptions,
+    ScoreOptions,
+)
 from cocite.resources import Resources
-from cocite.search.hits import Score
-from cocite.search.intervals import Intervals
-from cocite.search.lister import Lister, PageRanks
-from cocite.search.scorer import Ids, Nodes, Scorer
+from cocite.search.hits import Hit, Hits, Score, scores_of
+from cocite.search.intervals import NO_BETS, Ends, Intervals, ListDraws, bets_of, certain_prefix
+from cocite.search.scorer import Filter, Ids, Nodes, ScoreQuery, Scorer
 
 if TYPE_CHECKING:
     from cocite.search.explainer import Explainer
+    from cocite.search.ranks import PageRanks
     from cocite.search.refine.candidates import Level, Refiner
     from cocite.search.source import GivenGraph
     from cocite.search.unseen import UnseenNodes
 
 
+_LEAST, _TIMES = 100, 4
 _log = logging.getLogger("cocite")
 _Answer = TypeVar("_Answer")
+
+
+def checked_option(name: str, value: Any) -> Any:
+    """Return the value of an option of questions; raise :class:`UsageError` if there is no such."""
+    return QueryOptions.declared()[name].checked(value)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A checked question for related nodes. Its filter depends on the nodes and is apart.
+
+    Of the best ``candidates`` by score those ``looked`` at are the ``k`` that are shown, and what
+    may belong among them. ``level`` says how far to refine; None for not at all.
+    """
+
+    k: int
+    options: QueryOptions
+    candidates: int
+    looked: slice
+    level: Level | None = None
+
+    @classmethod
+    def checked(cls, k: int, options: QueryOptions, level: Level | None = None) -> Query:
+        """Raise :class:`UsageError` for a value that is not allowed.
+
+        For an order by PageRank max(100, 4 * (k + offset)) are candidates by default.
+        """
+        k = checked_option("k", k)
+        if not options.min_score < float("inf"):
+            raise UsageError(f"min_score is {options.min_score!r}; it is a number, 0 or more")
+        end = options.offset + k
+        if options.order == DEFAULT_ORDER:
+            for name in ("candidates", "ranks"):
+                if getattr(options, name) is not None:
+                    raise UsageError(
+                        f"{name} go with an order by PageRank: choose {' or '.join(ORDERS[1:])}, "
+                        f"or leave {name} out"
+                    )
+            return cls(k, options, end + 1, slice(options.offset, end + 1), level)
+        # A candidate that is not shown may have the larger product.
+        last = end if options.order == "pagerank" else None
+        candidates = options.candidates or max(_LEAST, _TIMES * end)
+        return cls(k, options, candidates, slice(options.offset, last), level)
+
+    @property
+    def levels(self) -> list[float]:
+        """The confidences of the intervals of an answer: its own, then that of the filter."""
+        least = self.options.min_confidence
+        return [self.options.confidence, *([] if least is None else [least])]
+
+
+class RankedList(NamedTuple):
+    """Nodes in the query's order, with those that may belong before the last that is shown.
+
+    ``ends`` are those of the intervals, for each confidence. How many first ranks are certain is
+    ``certain`` if it is known already, else it follows from ``draws``, and without these from the
+    ends.
+    """
+
+    ids: Ids
+    scores: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    ends: Ends
+    certain: int | None = None
+    draws: ListDraws | None = None
 
 
 class Searcher:
@@ -57,9 +138,7 @@ class Searcher:
         """
         self.stored, self.means, self.given = stored, means, given
         self.scorer = Scorer(stored, means, given) if scorer is None else scorer
-        self.ranks: PageRanks = PageRanks(stored, means, given) if whole is None else whole.ranks
         self.intervals = Intervals(self.scorer)
-        self.lister = Lister(self.scorer, self.intervals, self.ranks)
         self._whole = whole
         self._successor: Searcher | None = None
         self._lock = threading.Lock()
@@ -69,6 +148,8 @@ class Searcher:
     def over(self, scorer: Scorer) -> Searcher:
         """Return the searcher by a scorer that was made for one question of this one."""
         return Searcher(scorer.stored, self.means, self.given, whole=self, scorer=scorer)
+
+    # -- names ---------------------------------------------------------------------------
 
     @cached_property
     def nodes(self) -> Names:
@@ -100,6 +181,8 @@ class Searcher:
             self.nodes.sides.check_alike(pair, (a, b))
         return pair
 
+    # -- what it holds -------------------------------------------------------------------
+
     @property
     def sampled(self) -> bool:
         """Whether scores are estimates from samples, those of a part at least."""
@@ -121,6 +204,20 @@ class Searcher:
         from cocite.search.refine.linear import refiner_for
 
         return refiner_for(self.scorer, self.given, self.means)
+
+    @property
+    def ranks(self) -> PageRanks:
+        """The PageRanks of the nodes."""
+        if self._whole is not None:
+            return self._whole.ranks
+        with self._lock:
+            return self._ranks
+
+    @cached_property
+    def _ranks(self) -> PageRanks:
+        from cocite.search.ranks import PageRanks
+
+        return PageRanks(self.stored, self.means, self.given)
 
     @cached_property
     def explainer(self) -> Explainer:
@@ -192,6 +289,128 @@ class Searcher:
                 "--interval (interval=...) out"
             )
         return level
+
+    # -- lists ---------------------------------------------------------------------------
+
+    def hits(self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings) -> Hits:
+        """Return the hits that are shown, with the first intervals; without those that may not be
+        better by the others. Certain ranks are found when they are needed.
+        """
+        found, k = self.listed(nodes, query, chosen, settings), query.k
+        stored, shown = self.stored, found.ids[:k]
+        columns = (each.tolist() for each in (found.scores, found.errors, *found.ends[0]))
+        hits = list(map(Hit, stored.names.names(shown), *columns))
+        if stored.titles is not None:
+            titles = stored.titles.of(shown)
+            hits = [hit.titled(title) for hit, title in zip(hits, titles, strict=True)]
+        release = None if found.draws is None else found.draws.release
+
+        def certain() -> int:
+            return self._certain_ranks(found, query, chosen.floor)
+
+        if len(found.ends) == 1:
+            return Hits(hits, lambda: min(certain(), len(hits)), release)
+        least, _ = found.ends[1]
+        clear = [place for place in range(len(hits)) if least[place] > chosen.min_score]
+        certainly = lambda: sum(i < certain() for i in clear)  # noqa: E731
+        return Hits((hits[i] for i in clear), certainly, release)
+
+    def _certain_ranks(self, found: RankedList, query: Query, floor: float) -> int:
+        options, ids, (lows, highs) = query.options, found.ids, found.ends[0]
+        if options.order == "pagerank":
+            return query.k
+        if options.order != DEFAULT_ORDER:
+            rank = self.ranks.of(ids, options.ranks)
+            count = certain_prefix(lows * rank, highs * rank)
+        elif found.certain is not None:
+            count = found.certain
+        elif (draws := found.draws) is not None:
+            how = options.confidence, options.interval
+            count = self.attempt(lambda now: now.intervals.certain_ranks(draws, *how))
+        else:
+            count = certain_prefix(lows, highs)
+        # The last hit of all has no next one.
+        whole = 0 < ids.size <= query.k and count == ids.size - 1
+        return count + (whole and round(lows[-1] * GRAINS) >= floor)
+
+    def listed(
+        self,
+        nodes: Nodes,
+        query: Query,
+        chosen: Filter,
+        settings: WholeSettings,
+        levels: Sequence[float] | None = None,
+    ) -> RankedList:
+        """Return the list of one node, or of several together; refined, if the query has a level
+        and there is a refiner. ``levels`` are the confidences of intervals, by default those of the
+        query.
+        """
+        options, scorer = query.options, self.scorer
+        best = ScoreQuery(query.candidates, chosen, settings)
+        if query.level and (refiner := self.refiner):
+            return self._refined(nodes, query, best, refiner)
+        levels = query.levels if levels is None else levels
+        plain = chosen.empty and len(levels) < 2 and options.min_confidence is None
+        first = options.order == DEFAULT_ORDER and not options.offset
+        if plain and first and options.interval == DEFAULT_INTERVAL:
+            bets = bets_of(options.confidence) if levels else NO_BETS
+            found = scorer.single_pass(nodes[0], query.candidates, chosen.floor, bets, settings)
+            if found is not None:
+                scores, errors, low, high = found.rows.T
+                ends = [(low, high)] if levels else []
+                return RankedList(found.ids, scores, errors, ends, found.certain)
+        if len(nodes) > 1:
+            return self._together(nodes, query, best, levels)
+        ids, values = scorer.top(nodes[0], best)
+        if not levels:
+            scorer.check(values[:, 0])
+        places = self._places(query, ids, values[:, 0])
+        ids, (scores, errors) = ids[places], scores_of(values[places])
+        draws, ends = ListDraws(nodes, ids, settings), []
+        if levels:
+            ends = self.intervals.of_list(draws, scores, levels, options.interval)
+        return RankedList(ids, scores, errors, ends, draws=draws if self.sampled else None)
+
+    def _together(
+        self, nodes: Nodes, query: Query, best: ScoreQuery, levels: Sequence[float]
+    ) -> RankedList:
+        intervals, options = self.intervals, query.options
+        ids, grains = self.scorer.top_together(nodes, options.aggregate, best)
+        places = self._places(query, ids, grains)
+        ids, scores = ids[places], grains[places] / GRAINS
+        draws = ListDraws(nodes, ids, best.settings)
+        if options.aggregate == "min":
+            errors, ends = intervals.of_least(draws, levels, options.interval)
+            return RankedList(ids, scores, errors, ends)
+        errors, ends = intervals.of_mean(draws, scores, levels, options.interval)
+        return RankedList(ids, scores, errors, ends, draws=draws if self.sampled else None)
+
+    def _refined(
+        self, nodes: Nodes, query: Query, best: ScoreQuery, refiner: Refiner
+    ) -> RankedList:
+        if len(nodes) > 1:
+            raise UsageError(
+                "refined answers are of one node; ask for each of several, or leave refine out"
+            )
+        assert query.level is not None
+        found = refiner.top(nodes[0], best, query.level)
+        found = found.taken(self._places(query, found.ids, found.scores))
+        low, high = found.low.round(12), found.high.round(12)
+        ends = [(low, high)]
+        if query.options.min_confidence is not None:
+            ends.append((found.low if found.least is None else found.least, high))
+        return RankedList(found.ids, found.scores, found.errors, ends)
+
+    def _places(self, query: Query, ids: Ids, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the places of the candidates that are looked at, in the query's order. ``ids``
+        come in the order of their scores.
+        """
+        order = query.options.order
+        if order == DEFAULT_ORDER:
+            return np.arange(ids.size)[query.looked]
+        values = self.ranks.of(ids, query.options.ranks)
+        values = values if order == "pagerank" else values * scores
+        return np.argsort(-values, kind="stable")[query.looked]
 
 
 class Searching(Protocol):

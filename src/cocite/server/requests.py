@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 from cocite.errors import UsageError
 from cocite.graph.names import Resolver
 from cocite.measures import MEASURES, MEETING_WEIGHT
-from cocite.options.core import NodeNames, Option, Options, shown, spelled
+from cocite.options import NodeNames, Option, Options, shown, spelled
 from cocite.options.query import DEFAULT_ORDER, DEFAULT_REASONS, QueryOptions, ScoreOptions
 from cocite.results import Document
 from cocite.search import Index
@@ -28,7 +28,6 @@ from cocite.search.results import (
     RelatedDocument,
     SimilarityDocument,
     WhyDocument,
-    WhyTogetherDocument,
 )
 from cocite.server.results import SEARCHED, CompleteDocument, Limits
 
@@ -393,10 +392,8 @@ def _similarity(index: Index, asked: Values) -> Document:
 
 def _why(index: Index, asked: Values) -> Document:
     *nodes, b = _known(index, asked, (*dict.fromkeys(asked["a"]), asked["b"]))
-    if len(nodes) == 1:  # clients send the default of aggregate
-        return WhyDocument.of(index, nodes[0], b, **_options(asked))
     how = {"aggregate": asked["aggregate"]} if "aggregate" in asked else {}
-    return WhyTogetherDocument.of(index, nodes, b, **how, **_options(asked))
+    return WhyDocument.of(index, nodes, b, **how, **_options(asked))
 
 
 def _complete(index: Index, asked: Values) -> Document:

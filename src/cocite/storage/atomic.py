@@ -108,12 +108,15 @@ def _digest(file: BinaryIO, size: int) -> str:
 # -- locks -------------------------------------------------------------------------------
 
 
-def lock(descriptor: int) -> bool:
-    """Lock an open file or directory; False if another process has it."""
+def lock(descriptor: int, *, shared: bool = False, wait: bool = False) -> bool:
+    """Lock an open file or directory, alone or ``shared``; False if another process has it, and it
+    is not to ``wait`` for that.
+    """
     import fcntl  # which Windows has not, where stores are read and not written
 
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind if wait else kind | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
             raise

@@ -79,6 +79,11 @@ def link(source: Path, target: Path) -> None:
     os.link(source, target)
 
 
+def symlink(text: str, path: Path) -> None:
+    """Make a link of the file system, in a folder of ours; its name must be free."""
+    path.symlink_to(text)
+
+
 def truncate(file: BinaryIO, size: int) -> None:
     """Cut a file off behind ``size`` bytes, and go on there."""
     file.truncate(size)

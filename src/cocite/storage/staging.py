@@ -294,10 +294,7 @@ class Staging(Building):
         if os.path.lexists(self.output):
             self._finish_earlier()
             if not overwrite:
-                raise OutputExists(
-                    f"{self.output} exists. Choose another output, or pass --overwrite "
-                    "(overwrite=True) to replace it when the new one is complete"
-                )
+                raise OutputExists.already(self.output)
             self._check_replaceable()
 
     def publish(self, manifest: Manifest) -> Path:
@@ -369,10 +366,7 @@ class Staging(Building):
     def _check_replaceable(self) -> None:
         """See that the output is such a store and that nothing of anybody else is in it."""
         if kind_of(self.output) != self._kind:
-            raise NotAStore(
-                f"{self.output} exists and is no stored {self._kind}: it will not be overwritten. "
-                "Choose another output"
-            )
+            raise NotAStore.kept(self.output, f"stored {self._kind}")
         strange = [] if self.output.is_symlink() else _strangers(self.output)
         if strange:
             more = f" and {len(strange) - _NAMED} more" if len(strange) > _NAMED else ""

@@ -23,7 +23,6 @@ from cocite.search.results import (
     RelatedDocument,
     SimilarityDocument,
     WhyDocument,
-    WhyTogetherDocument,
 )
 from tests.conftest import by_walks
 
@@ -105,7 +104,7 @@ def told(index: Index, names: list[str]) -> list[Any]:
             WhyDocument.of(index, a, a),
         ]
         if a != names[0]:
-            found.append(WhyTogetherDocument.of(index, (a, b), names[0]))
+            found.append(WhyDocument.of(index, (a, b), names[0]))
     return [asdict(each) for each in found]
 
 

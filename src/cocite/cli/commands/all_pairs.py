@@ -18,8 +18,8 @@ from cocite.cli.options import (
     verifying,
 )
 from cocite.cli.output import Reply, Show, facts_text, or_of
-from cocite.graph.links import DIRECTIONS
 from cocite.io.writers import ARRAYS, TABLES, kinds_of
+from cocite.options import DIRECTIONS
 from cocite.options.all_pairs import AllPairsOptions
 from cocite.options.common import OutputOptions
 from cocite.options.source import SourceOptions

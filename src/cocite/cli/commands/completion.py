@@ -138,7 +138,7 @@ def measure_names(context: click.Context, parameter: click.Parameter, begun: str
 
 def direction_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Directions that begin so."""
-    from cocite.graph.links import DIRECTIONS
+    from cocite.options import DIRECTIONS
 
     return [name for name in DIRECTIONS if name.startswith(begun)]
 

@@ -86,8 +86,7 @@ def index(
     from cocite.index.plan import query_settings
     from cocite.index.results import BuildDocument
     from cocite.index.settings import chosen_options
-    from cocite.io.publish import Sending
-    from cocite.io.remote import copied, is_url
+    from cocite.io.remote import Sending, copied, is_url
     from cocite.search.plan import expected_error, standard_errors
 
     built = chosen_options(options.settings_file, options)

@@ -60,8 +60,7 @@ def merge(
     """
     from cocite.index.merge import Merge
     from cocite.index.results import MergeDocument
-    from cocite.io.publish import Sending
-    from cocite.io.remote import is_url
+    from cocite.io.remote import Sending, is_url
 
     begin = clock()
     sending = Sending(output, "index", overwrite) if is_url(output) else None

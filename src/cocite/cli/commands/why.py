@@ -26,14 +26,14 @@ from cocite.cli.output import (
     writes_unicode,
 )
 from cocite.errors import StoreError, UsageError
-from cocite.graph.links import EITHER, NO_LINKS
+from cocite.options import EITHER, NO_LINKS
 from cocite.options.query import DEFAULT_REASONS, QueryOptions, UnseenOptions
 
 if TYPE_CHECKING:
     from cocite.measures import Measure
     from cocite.search import Index
-    from cocite.search.explainer import Reason
-    from cocite.search.results import WhyDocument, WhyTogetherDocument
+    from cocite.search.explainer import PageWhy, Reason
+    from cocite.search.results import WhyDocument
 
 
 _GAP = 3
@@ -81,7 +81,7 @@ def why(
     that are not shown, and another one what comes from samples whose graph was not found. Write --
     before names that begin with -.
     """
-    from cocite.search.results import WhyDocument, WhyTogetherDocument
+    from cocite.search.results import WhyDocument
 
     if not nodes and unseen.draft is None:
         raise UsageError(
@@ -92,12 +92,8 @@ def why(
     *called, b = as_stored(opened_index, index, (*nodes, b), source.where.side)
     opened_index, asked = query_nodes(opened_index, called, unseen)
     typed = _Request(opened_index, settings, source.where.graphs)
-    if len(set(asked)) > 1:
-        how = {"aggregate": query.aggregate} | settings
-        parts = WhyTogetherDocument.of(opened_index, asked, b, query.k, **how)
-        show(Reply(parts, lambda: _text_together(parts, typed)))
-        return
-    found = WhyDocument.of(opened_index, asked[0], b, query.k, **settings)
+    how = {"aggregate": query.aggregate} | settings
+    found = WhyDocument.of(opened_index, asked, b, query.k, **how)
     show(Reply(found, lambda: _text(found, typed)))
 
 
@@ -109,8 +105,10 @@ class _Request(NamedTuple):
     graphs: tuple[str, ...]
 
 
-def _text_together(found: WhyTogetherDocument, asked: _Request) -> str:
-    texts = [_text(found.of_page(page), asked) for page in found.pages]
+def _text(found: WhyDocument, asked: _Request) -> str:
+    texts = [_page_text(found, page, asked) for page in found.pages]
+    if found.aggregate is None:
+        return texts[0]
     names = and_of([page.node for page in found.pages])
     how = {"mean": "the mean of these", "min": "the least of these"}[found.aggregate]
     if found.aggregate == "min" and found.score > 0:
@@ -120,19 +118,20 @@ def _text_together(found: WhyTogetherDocument, asked: _Request) -> str:
     return "\n\n".join([*texts, whole])
 
 
-def _text(found: WhyDocument, asked: _Request) -> str:
-    score = f"the score of {found.a} and {found.b} is"
-    if not found.reasons and not found.unattributed:
+def _page_text(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
+    a, why = str(page.node), page.why
+    score = f"the score of {a} and {found.b} is"
+    if not why.reasons and not why.unattributed:
         from cocite.search.empty import why_zero
 
-        return f"{score} 0: {why_zero(asked.opened, found.a, found.b, asked.settings)}"
-    lines = [_table(found, asked)] if found.reasons else []
-    if found.unattributed:
+        return f"{score} 0: {why_zero(asked.opened, a, found.b, asked.settings)}"
+    lines = [_table(found, page, asked)] if why.reasons else []
+    if why.unattributed:
         lines.append(
-            f"{_number(found.unattributed, found.score)} comes of pages that are not known: of "
+            f"{_number(why.unattributed, why.score)} comes of pages that are not known: of "
             "samples whose graph is not given (--graph), gone since, or not kept by the index"
         )
-    lines.append(f"{score} {_number(found.score, found.score)} by {found.measure}")
+    lines.append(f"{score} {_number(why.score, why.score)} by {found.measure}")
     return "\n".join(lines)
 
 
@@ -144,21 +143,22 @@ def _number(value: float, score: float) -> str:
 # -- the table -------------------------------------------------------------------------
 
 
-def _table(found: WhyDocument, asked: _Request) -> str:
+def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
     """The columns that there is something for; pages and paths share what is left of the line."""
-    reasons, index, more = found.reasons, asked.opened, found.others > 0
-    parts = [reason.contribution for reason in reasons] + [found.remaining] * more
+    why, index = page.why, asked.opened
+    reasons, more = why.reasons, why.others > 0
+    parts = [reason.contribution for reason in reasons] + [why.remaining] * more
     directed = index.direction == "both" and any(r.links not in EITHER for r in reasons)
     columns = {
-        "share": [_number(part, found.score) for part in parts],
-        "percent": [f"{part / found.score:.1%}" for part in parts],
+        "share": [_number(part, why.score) for part in parts],
+        "percent": [f"{part / why.score:.1%}" for part in parts],
         "links": [reason.links for reason in reasons] if directed else [],
         "samples": [f"{reason.samples:,}" for reason in reasons if reason.samples is not None],
         "steps": ["" if r.steps is None else str(r.steps) for r in reasons],
     }
     columns = {title: cells for title, cells in columns.items() if any(cells)}
     signs, measure = _signs(), index.stored.measure
-    paths = [_path(reason, found.a, found.b, measure) for reason in reasons]
+    paths = [_path(reason, str(page.node), found.b, measure) for reason in reasons]
     if any(reason.links in EITHER for reason in reasons):
         arrow = _arrows(asked)
         paths = [
@@ -176,7 +176,7 @@ def _table(found: WhyDocument, asked: _Request) -> str:
     def page_width(names: list[str]) -> int:
         return max(_LEAST, min(max(map(width_of, ("page", *names))), left // 3))
 
-    others = [f"{found.others:,} other" + "s" * (found.others > 1)] * more
+    others = [f"{why.others:,} other" + "s" * (why.others > 1)] * more
     plain = [_page(reason) for reason in reasons] + others
     names = [_titled(reason, found) for reason in reasons] + others
     cut = _cut if found.titles is None else cut_to  # of a title the end says least

@@ -16,16 +16,18 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
-from cocite.engine.weights import Step
-from cocite.errors import UsageError
-from cocite.graph.links import DIRECTIONS, NO_LINKS
-from cocite.index.whole_settings import PartRequest
+from cocite.engine import Step
+from cocite.errors import Damaged, UsageError
 from cocite.measures import HUBS, IN_SHARE, Component, Measure, PartSettings, WholeSettings
+from cocite.options import DIRECTIONS, NO_LINKS
+from cocite.storage import Entry, checksum, disk, map_array, staged_file
 
 if TYPE_CHECKING:
     from cocite.index.layouts.rows.texts import Texts
@@ -46,6 +48,55 @@ def part_prefix(label: str, direction: str) -> str:
     if direction not in (*DIRECTIONS, NO_LINKS) or not _LABEL.fullmatch(label):
         raise UsageError(f"{label!r} and {direction!r} are no label and direction of a part")
     return f"{label}-{direction}." if label else f"{direction}."
+
+
+WANTED = "wanted"
+"""The file of an index."""
+
+
+@dataclass(frozen=True)
+class PartRequest:
+    """The pages whose samples an index keeps, if not all: the file ``path``, as ``entry`` says,
+    with for each node of the index its id in the graph, ascending.
+
+    Walks go over the whole graph; of each sample only what is said of these pages is stored, in ids
+    of their own, in the same order. So scores are those of an index of all pages, to the bit.
+    Source: Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on
+    the web graph*, 6 (an index "truncated to the ODP pages").
+    """
+
+    path: Path
+    entry: Entry
+
+    @classmethod
+    def of(cls, folder: Path, ids: NDArray[np.uint32]) -> PartRequest:
+        """What the file of these ids in ``folder`` is; it is not written."""
+        digest = xxhash.xxh3_128_hexdigest(np.ascontiguousarray(ids).view(np.uint8).data)
+        return cls(folder / WANTED, Entry("<u4", (ids.size,), digest))
+
+    @property
+    def count(self) -> int:
+        """How many pages."""
+        return self.entry.shape[0]
+
+    def write(self, ids: NDArray[np.uint32]) -> None:
+        """Write the file, if it is not there."""
+        try:
+            if checksum(self.path, self.entry) == self.entry.xxh3_128:
+                return
+        except Damaged:
+            pass
+        with staged_file(self.path) as file:
+            disk.write(file, np.ascontiguousarray(ids).view(np.uint8).data)
+
+    def check(self) -> None:
+        """Read the file in full; raises :class:`Damaged`."""
+        if checksum(self.path, self.entry) != self.entry.xxh3_128:
+            raise Damaged(f"{self.path} does not match its checksum. Begin the build again")
+
+    def ids(self) -> NDArray[np.uint32]:
+        """uint32[count]: the ids in the graph, mapped."""
+        return map_array(self.path, self.entry)
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from cocite.graph.blocks import Links
 from cocite.graph.graph import UnseenPage, with_page
-from cocite.graph.links import opposite
 from cocite.index.layouts.links.common import DEGREES, NORMS
 from cocite.index.layouts.links.norms import link_degrees, link_norms
 from cocite.index.layouts.part import StoredPart
+from cocite.options import opposite
 from cocite.resources import Resources
 from cocite.storage import Scratch
 

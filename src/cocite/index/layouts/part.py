@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.deadline import check
 from cocite.errors import Damaged
-from cocite.graph.blocks import Links
 from cocite.index.layouts.contract import (
     MEMBERS,
     SHARD,
@@ -24,8 +23,11 @@ from cocite.index.layouts.contract import (
 )
 from cocite.index.layouts.snapshots import Freshness
 from cocite.measures import SAMPLES, Component, Measure, PartSettings, WholeSettings
-from cocite.measures.evidence import EVIDENCE
+from cocite.measures.settings import EVIDENCE
 from cocite.storage import Store
+
+if TYPE_CHECKING:
+    from cocite.graph.blocks import Links
 
 _AT_ONCE = 1 << 26
 """Nodes times samples that a kernel looks at between two looks at the clock: 0.2 s at most; of very
@@ -145,6 +147,8 @@ class StoredPart:
 
     def links(self, way: str) -> Links:
         """The in-links or out-links (``way``) of a part in the layout ``links``, mapped."""
+        from cocite.graph.blocks import Links
+
         weighted = f"{self.prefix}{way}_weights" in self.store.manifest.files
         links = Links(
             self.array(f"{way}_offsets"),

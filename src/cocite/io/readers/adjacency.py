@@ -22,7 +22,7 @@ from cocite.io.readers import signs
 from cocite.io.readers.contract import DELIMITERS, FormatReader, Job, Read, ReadOptions, text_lines
 from cocite.io.readers.rows import LinkWriter, RowsFound
 from cocite.io.readers.sources import Source
-from cocite.io.readers.text import TextInput, clean_relation, clean_text, new_clean_file
+from cocite.io.readers.text import TextInput, load_text
 
 _LONGEST = 1 << 28
 
@@ -164,10 +164,7 @@ def _load(job: Job, source: Source, table: str) -> TextInput:
     """Load two columns of a file into a table of the schema ``reading``."""
     skip = job.options.bad_rows if table == "edges" else "stop"
     alone = replace(job, wanted=2, options=replace(_WITHOUT_TITLES, bad_rows=skip))
-    with new_clean_file(alone) as out:
-        read = clean_text(source, 2, alone.options, out, job.progress)
+    read = load_text(alone, source, table)
     if table == "edges" and not read.integers:
         raise InputError(f"{source.label} has ids of vertices that are no whole numbers")
-    relation = clean_relation(alone, read.integers)
-    job.database.execute(f"CREATE TABLE reading.{table} AS {relation}")
     return read

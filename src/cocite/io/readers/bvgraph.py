@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from cocite.errors import InputError, ResourceError
 from cocite.io.readers.contract import FormatReader, Found, Job, Read, ReadOptions
 from cocite.io.readers.sources import Source
-from cocite.io.readers.text import clean_relation, clean_text, new_clean_file
+from cocite.io.readers.text import load_text
 
 _PIECE = 1 << 22
 _LINKS = 1 << 20
@@ -276,15 +276,12 @@ def _load_names(job: Job, base: Path, nodes: int) -> tuple[str, bool] | None:
     if file is None:
         return None
     alone = replace(job, wanted=1, options=ReadOptions("tab", "no", comment=""))
-    with new_clean_file(alone) as out:
-        read = clean_text(Source(file), 1, alone.options, out, job.progress)
+    read = load_text(alone, Source(file), "names")
     if read.rows != nodes or read.blank_lines:
         raise InputError(
             f"{file} has {read.rows:,} names and {read.blank_lines:,} blank lines, where the graph "
             f"has {nodes:,} nodes: it is of another graph. Move it away, and nodes are numbered"
         )
-    relation = clean_relation(alone, read.integers)
-    job.database.execute(f"CREATE TABLE reading.names AS {relation}")
     twice = job.database.execute(
         "SELECT a FROM reading.names GROUP BY a HAVING count(*) > 1 ORDER BY min(rowid) LIMIT 1"
     ).fetchone()

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO, cast
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
 from cocite.io.database import file_literal, file_pattern, open_duckdb, quoted_column
@@ -36,7 +36,7 @@ from cocite.io.readers.dialect import (
 from cocite.io.readers.formats import PARQUET, format_of
 from cocite.io.readers.html.tar import TarError, tar_members
 from cocite.io.readers.parquet import not_parquet
-from cocite.io.readers.sources import Source, unpack_errors
+from cocite.io.readers.sources import Source
 from cocite.io.readers.sql import SqlSource, table_rows
 from cocite.resources import budget, database_memory, format_size
 
@@ -262,12 +262,14 @@ class NameTable:
 
     def _text(self) -> Iterator[tuple[str, str]]:
         self._look()
-        stream, raw = self.source.open()
         before = csv.field_size_limit(LONGEST)
         try:
-            with io.TextIOWrapper(
-                cast(BinaryIO, stream), "utf-8-sig", errors="surrogateescape", newline=""
-            ) as text:
+            with (
+                self.source.reading() as (stream, raw),
+                io.TextIOWrapper(
+                    cast(BinaryIO, stream), "utf-8-sig", errors="surrogateescape", newline=""
+                ) as text,
+            ):
                 lines = TableLines(text, self.file, self._options.comment)
                 for number, row in enumerate(self._cut(lines)):
                     if (number > 0 or not self.header) and self._is_good(lines.number, row):
@@ -277,11 +279,8 @@ class NameTable:
                         self._progress("reading " + self.source.short, at, size)
         except csv.Error as error:
             raise InputError(f"{self.file}:{lines.number}: {error}") from error
-        except unpack_errors() as error:
-            raise InputError(f"{self.file} cannot be read to its end: {error}") from error
         finally:
             csv.field_size_limit(before)
-            raw.close()
 
     def _cut(self, lines: TableLines) -> Iterator[list[str]]:
         """The rows; a quoted cell may have breaks of lines in it."""
@@ -508,7 +507,7 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
                         "followed. Copy the file there, or leave it out"
                     )
                 with file.open("rb") as opened:
-                    yield file.name, _cell_text(opened, str(file))
+                    yield file.name, _cell_text(opened.read, str(file))
         return
     if not path.is_file():
         raise InputError(f"{path} is not there; texts are a folder, a tar archive or a table")
@@ -516,21 +515,19 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
     if not signs.tar(source.beginning()):
         yield from read_values(path)
         return
-    wrong: tuple[type[Exception], ...] = (TarError, *unpack_errors())
-    stream, raw = source.open()
     try:
-        with raw, stream:
+        with source.reading() as (stream, _):
             for member in tar_members(stream):
                 if member.kind == "file":
                     name = member.name.rsplit("/", 1)[-1]
-                    yield name, _cell_text(member.content, f"{member.name} in {path}")
-    except wrong as error:
+                    yield name, _cell_text(member.read, f"{member.name} in {path}")
+    except TarError as error:
         raise InputError(f"{path} cannot be read to its end: {error}") from error
 
 
-def _cell_text(file: IO[bytes], label: str) -> str:
+def _cell_text(read: Callable[[int], bytes], label: str) -> str:
     """All of a file; raises :class:`InputError` for one that is longer than any text."""
-    content = file.read(LONGEST + 1)
+    content = read(LONGEST + 1)
     if len(content) > LONGEST:
         raise InputError(
             f"{label} has more than {LONGEST:,} bytes, the most that a text has. Cut it, or leave "

@@ -195,6 +195,14 @@ READER = FormatReader(
 )
 
 
+def load_text(job: Job, source: Source, table: str) -> TextInput:
+    """Load a text that belongs to the input of ``job`` into a table of the schema ``reading``."""
+    with new_clean_file(job) as out:
+        found = clean_text(source, job.wanted, job.options, out, job.progress)
+    job.run(f"CREATE TABLE reading.{table} AS {clean_relation(job, found.integers)}")
+    return found
+
+
 def clean_text(
     source: Source, wanted: int, options: ReadOptions, out: BinaryIO, progress: Progress
 ) -> TextInput:

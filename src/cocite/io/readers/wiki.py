@@ -15,213 +15,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cocite.errors import InputError, MalformedRow
-from cocite.io.readers.contract import EXAMPLES, FormatReader, Found, Job, Read, follow, no_report
+from cocite.io.readers.contract import (
+    EXAMPLES,
+    FormatReader,
+    Found,
+    Job,
+    Progress,
+    Read,
+    follow,
+    no_report,
+)
 from cocite.io.readers.sources import Source, unpack_errors
 from cocite.io.readers.text import new_clean_file, relation_of
 from cocite.kernels.sql_rows import INTEGER, TEXT
 from cocite.storage import disk
-
-# -- tables ------------------------------------------------------------------------------
-
-
-_TABLES_PIECE = 1 << 22
-_LONGEST = 1 << 24
-"""Bytes within which a row, or what creates a table, ends."""
-_HEAD = 1 << 16
-_STATEMENT = re.compile(
-    rb"\n[ \t\r]*(?:(?P<create>CREATE)\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?|(?:INSERT|REPLACE)\s+"
-    rb"(?:IGNORE\s+)?INTO\s+)(?:[`\"]?\w+[`\"]?\.)?[`\"]?(?P<table>\w+)[`\"]?\s*"
-    rb"(?(create)\(|(?P<columns>\([^()']*\))?\s*VALUES\b)",
-    re.I,
-)
-_COLUMN = re.compile(rb"^\s*[`\"](\w+)[`\"]\s+\w", re.M)
-_NAME = re.compile(rb"\w+")
-
-
-@dataclass
-class Table:
-    """A table that is wanted: ``kinds`` are the columns to take, if they are there, and what they
-    are (TEXT or INTEGER); ``found`` are those that are, in their order.
-    """
-
-    kinds: Mapping[str, int]
-    out: BinaryIO
-    every: tuple[str, ...] = ()
-    rows: int = 0
-    read: bool = False
-    found: tuple[str, ...] = field(default=())
-
-    def begin(self, columns: list[str], label: str, name: str) -> None:
-        """The columns that a file says it has: always the same ones."""
-        self.read = True
-        taken = tuple(column for column in columns if column in self.kinds)
-        if self.found and taken != self.found:
-            raise InputError(
-                f"{label}: the table {name} has other columns than in the files before: "
-                f"{', '.join(taken)}, and not {', '.join(self.found)}. Name the dump of one wiki, "
-                "of one day"
-            )
-        self.every, self.found = tuple(columns), taken
-
-    @property
-    def take(self) -> NDArray[np.uint8]:
-        """What is done with each column."""
-        return np.array([self.kinds.get(column, 0) for column in self.every], np.uint8)
-
-
-def read_tables(
-    source: Source,
-    tables: Mapping[str, Table],
-    skip: bool,
-    progress: Callable[[str, int, int], None],
-) -> tuple[Counter[str], list[str]]:
-    """Write the rows of those ``tables`` that are in a file; returns rows that are left out, by
-    what is wrong with them, and the first of them, as text, if they are to be skipped.
-
-    Raises :class:`MalformedRow` and :class:`InputError`.
-    """
-    reading = _Reading(source, tables, skip, progress)
-    stream, raw = source.open()
-    try:
-        with raw, stream:
-            reading.run(stream, raw)
-    except unpack_errors() as error:
-        raise InputError(
-            f"{source.label} cannot be read beyond line {reading.line:,}, as it is cut or damaged: "
-            f"{error}"
-        ) from error
-    return reading.bad, reading.examples
-
-
-class _Reading:
-    """One file."""
-
-    def __init__(
-        self,
-        source: Source,
-        tables: Mapping[str, Table],
-        skip: bool,
-        progress: Callable[[str, int, int], None],
-    ) -> None:
-        from cocite.kernels import sql_rows
-
-        self._k = sql_rows
-        self._source, self._tables = source, tables
-        self._skip, self._progress = skip, progress
-        self._columns: dict[str, list[str]] = {}
-        self._buffer = b"\n"
-        self._room = np.empty(0, np.uint8)
-        self._tally = np.zeros(sql_rows.TALLY, np.int64)
-        self._wrong = np.zeros((EXAMPLES, sql_rows.BAD_FIELDS), np.int64)
-        self.line = 0
-        self.bad: Counter[str] = Counter()
-        self.examples: list[str] = []
-
-    def run(self, stream: IO[bytes], raw: BinaryIO) -> None:
-        """Read it to its end."""
-        self._stream, self._raw = stream, raw
-        while True:
-            found = _STATEMENT.search(self._buffer)
-            if found is None:
-                # What may be the beginning of a statement stays.
-                keep = self._buffer.rfind(b"\n")
-                self._drop(len(self._buffer) if len(self._buffer) - keep > _HEAD else max(keep, 0))
-                if not self._more():
-                    return
-                continue
-            name = found["table"].decode()
-            table = next((t for n, t in self._tables.items() if name.endswith(f"_{n}")), None)
-            table = self._tables.get(name, table)
-            if found["create"]:
-                self._create(name, table, found.end())
-            elif table is None:
-                self._drop(found.end())
-            else:
-                columns = self._columns.get(name)
-                if found["columns"]:
-                    columns = [part.decode() for part in _NAME.findall(found["columns"])]
-                if not columns:
-                    raise InputError(
-                        f"{self._source.label}: no CREATE TABLE says which columns {name} has. "
-                        "Dump it with its structure"
-                    )
-                table.begin(columns, self._source.label, name)
-                self._drop(found.end())
-                self._insert(table)
-
-    def _more(self) -> bool:
-        """Read on, if there is more."""
-        piece = self._stream.read(_TABLES_PIECE)
-        self._progress("reading " + self._source.short, self._raw.tell(), self._source.nbytes)
-        self._buffer += piece
-        return bool(piece)
-
-    def _drop(self, count: int) -> None:
-        """Be done with the first bytes."""
-        self.line += self._buffer.count(b"\n", 0, count)
-        self._buffer = self._buffer[count:]
-
-    def _create(self, name: str, table: Table | None, start: int) -> None:
-        """Learn the columns of a table."""
-        while (end := self._buffer.find(b";", start)) < 0:
-            if len(self._buffer) > _LONGEST or not self._more():
-                raise InputError(
-                    f"{self._source.label}:{self.line:,}: what creates the table {name} does not "
-                    "end: the file is cut"
-                )
-        self._columns[name] = [c.decode() for c in _COLUMN.findall(self._buffer[start:end])]
-        if table is not None:
-            table.begin(self._columns[name], self._source.label, name)
-        self._drop(end)
-
-    def _insert(self, table: Table) -> None:
-        """The rows of one statement."""
-        k, take = self._k, table.take
-        while True:
-            text = np.frombuffer(self._buffer, np.uint8)
-            if self._room.size < text.size + take.size:
-                self._room = np.empty(text.size + take.size + _TABLES_PIECE, np.uint8)
-            end = int(k.rows(text, take, self._room, self._wrong, self._tally))
-            _, written, state, bad = self._tally.tolist()
-            disk.write(table.out, self._room[:written].data)
-            table.rows += int(self._tally[k.T_ROWS])
-            for low, high, reason in self._wrong[:bad].tolist():
-                self._refuse(k.REASONS[reason], low, high)
-            more = bad - min(bad, EXAMPLES)
-            if more:
-                self.bad["rows of names that are none"] += more
-            self._drop(end)
-            if state == k.ENDED:
-                return
-            if state == k.BROKEN or len(self._buffer) > _LONGEST:
-                self._refuse("what is no row of as many columns as the table has", 0, 200)
-                return
-            if not self._more():
-                self._refuse("the file ends within a row: it is cut", 0, 200)
-                return
-
-    def _refuse(self, what: str, low: int, high: int) -> None:
-        content = self._buffer[low : min(high, low + 200)].decode("utf-8", "backslashreplace")
-        line = self.line + self._buffer.count(b"\n", 0, low)
-        if not self._skip:
-            raise MalformedRow(self._source.label, line, what, content)
-        self.bad[what] += 1
-        if len(self.examples) < EXAMPLES:
-            self.examples.append(f"{self._source.label}:{line}: {what}: {content!r}")
-
-
-# -- reader ------------------------------------------------------------------------------
-
 
 _COLUMNS = {
     "page": {"page_id": INTEGER, "page_namespace": INTEGER, "page_title": TEXT},
@@ -239,6 +55,166 @@ _COLUMNS = {
         "rd_interwiki": TEXT,
     },
 }
+"""The columns that are taken of each table, if they are there."""
+
+
+# -- tables ------------------------------------------------------------------------------
+
+
+_PIECE = 1 << 22
+_LONGEST = 1 << 24
+"""Bytes within which a row, or what creates a table, ends."""
+_HEAD = 1 << 16
+_STATEMENT = re.compile(
+    rb"\n[ \t\r]*(?:(?P<create>CREATE)\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?|(?:INSERT|REPLACE)\s+"
+    rb"(?:IGNORE\s+)?INTO\s+)(?:[`\"]?\w+[`\"]?\.)?[`\"]?(?P<table>\w+)[`\"]?\s*"
+    rb"(?(create)\(|(?P<columns>\([^()']*\))?\s*VALUES\b)",
+    re.I,
+)
+_COLUMN = re.compile(rb"^\s*[`\"](\w+)[`\"]\s+\w", re.M)
+_NAME = re.compile(rb"\w+")
+
+
+class Dump:
+    """Writes the rows of the tables in ``outs`` out of files of a dump, one file after another;
+    ``columns`` are those that a table has, of each that was met, and ``rows`` counts its rows. Bad
+    rows are counted in ``found``, or an error where the run is to ``stop`` at such.
+    """
+
+    def __init__(
+        self, outs: Mapping[str, BinaryIO], found: Found, progress: Progress, *, stop: bool
+    ) -> None:
+        from cocite.kernels import sql_rows
+
+        self._k, self._outs, self._found = sql_rows, outs, found
+        self._progress, self._stop = progress, stop
+        self._room = np.empty(0, np.uint8)
+        self._tally = np.zeros(sql_rows.TALLY, np.int64)
+        self._wrong = np.zeros((EXAMPLES, sql_rows.BAD_FIELDS), np.int64)
+        self.columns: dict[str, list[str]] = {}
+        self.rows: Counter[str] = Counter()
+
+    def taken(self, table: str) -> list[str]:
+        """The columns of a table that was met which are written."""
+        return [column for column in self.columns[table] if column in _COLUMNS[table]]
+
+    def read(self, source: Source) -> None:
+        """Read a file to its end. Raises :class:`MalformedRow` and :class:`InputError`."""
+        self._source, self._line, self._buffer = source, 0, b"\n"
+        created: dict[str, list[str]] = {}
+        self._stream, self._raw = source.open()
+        try:
+            with self._raw, self._stream:
+                while statement := self._statement():
+                    self._run(statement, created)
+        except unpack_errors() as error:
+            raise InputError(
+                f"{source.label} cannot be read beyond line {self._line:,}, as it is cut or "
+                f"damaged: {error}"
+            ) from error
+
+    def _statement(self) -> re.Match[bytes] | None:
+        """The beginning of the next statement that says something of rows."""
+        while not (found := _STATEMENT.search(self._buffer)):
+            # What may be the beginning of a statement stays.
+            keep = self._buffer.rfind(b"\n")
+            self._drop(len(self._buffer) if len(self._buffer) - keep > _HEAD else max(keep, 0))
+            if not self._more():
+                return None
+        return found
+
+    def _run(self, found: re.Match[bytes], created: dict[str, list[str]]) -> None:
+        """Go through a statement; ``created`` are the columns of the tables of this file."""
+        name = found["table"].decode()
+        table = name if name in self._outs else name.rpartition("_")[2]
+        wanted = table in self._outs
+        if found["create"]:
+            start = found.end()
+            while (end := self._buffer.find(b";", start)) < 0:
+                if len(self._buffer) > _LONGEST or not self._more():
+                    raise InputError(
+                        f"{self._source.label}:{self._line:,}: what creates the table {name} does "
+                        "not end: the file is cut"
+                    )
+            created[name] = [c.decode() for c in _COLUMN.findall(self._buffer[start:end])]
+            if wanted:
+                self._begin(table, created[name], name)
+            self._drop(end)
+            return
+        if wanted:
+            columns = created.get(name)
+            if found["columns"]:
+                columns = [part.decode() for part in _NAME.findall(found["columns"])]
+            if not columns:
+                raise InputError(
+                    f"{self._source.label}: no CREATE TABLE says which columns {name} has. "
+                    "Dump it with its structure"
+                )
+            self._begin(table, columns, name)
+        self._drop(found.end())
+        if wanted:
+            self._insert(table)
+
+    def _begin(self, table: str, columns: list[str], name: str) -> None:
+        """The columns that a file says a table has: always the same ones."""
+        before = self.taken(table) if self.columns.get(table) else []
+        self.columns[table] = columns
+        if before and self.taken(table) != before:
+            raise InputError(
+                f"{self._source.label}: the table {name} has other columns than in the files "
+                f"before: {', '.join(self.taken(table))}, and not {', '.join(before)}. Name the "
+                "dump of one wiki, of one day"
+            )
+
+    def _more(self) -> bool:
+        """Read on, if there is more."""
+        piece = self._stream.read(_PIECE)
+        self._progress("reading " + self._source.short, self._raw.tell(), self._source.nbytes)
+        self._buffer += piece
+        return bool(piece)
+
+    def _drop(self, count: int) -> None:
+        """Be done with the first bytes."""
+        self._line += self._buffer.count(b"\n", 0, count)
+        self._buffer = self._buffer[count:]
+
+    def _insert(self, table: str) -> None:
+        """The rows of one statement."""
+        k = self._k
+        take = np.array([_COLUMNS[table].get(each, 0) for each in self.columns[table]], np.uint8)
+        while True:
+            text = np.frombuffer(self._buffer, np.uint8)
+            if self._room.size < text.size + take.size:
+                self._room = np.empty(text.size + take.size + _PIECE, np.uint8)
+            end = int(k.rows(text, take, self._room, self._wrong, self._tally))
+            _, written, state, bad = self._tally.tolist()
+            disk.write(self._outs[table], self._room[:written].data)
+            self.rows[table] += int(self._tally[k.T_ROWS])
+            for low, high, reason in self._wrong[:bad].tolist():
+                self._refuse(k.REASONS[reason], low, high)
+            if bad > EXAMPLES:
+                self._found.leave_out("rows of names that are none", bad - EXAMPLES, ())
+            self._drop(end)
+            if state == k.ENDED:
+                return
+            if state == k.BROKEN or len(self._buffer) > _LONGEST:
+                self._refuse("what is no row of as many columns as the table has", 0, 200)
+                return
+            if not self._more():
+                self._refuse("the file ends within a row: it is cut", 0, 200)
+                return
+
+    def _refuse(self, what: str, low: int, high: int) -> None:
+        content = self._buffer[low : min(high, low + 200)].decode("utf-8", "backslashreplace")
+        line = self._line + self._buffer.count(b"\n", 0, low)
+        if self._stop:
+            raise MalformedRow(self._source.label, line, what, content)
+        self._found.leave_out(what, 1, [f"{self._source.label}:{line}: {what}: {content!r}"])
+
+
+# -- reader ------------------------------------------------------------------------------
+
+
 _TALKED = ("User", "Project", "File", "MediaWiki", "Template", "Help", "Category")
 _NAMESPACES = {1: "Talk"} | {
     2 * i + talk: name + "_talk" * talk for i, name in enumerate(_TALKED, 1) for talk in (0, 1)
@@ -290,7 +266,6 @@ class _Wiki:
     def __init__(self, job: Job, sources: list[Source]) -> None:
         self._job, self._sources = job, sources
         self._chosen = job.options.namespaces
-        self._tables: dict[str, Table] = {}
         self._found = WikiFound(job.source.label, integers=False, namespaces=self._chosen)
 
     def run(self) -> Read:
@@ -310,31 +285,29 @@ class _Wiki:
     def _read(self) -> None:
         """Write the tables that are needed to clean files."""
         with ExitStack() as stack:
-            for name, kinds in _COLUMNS.items():
-                out = stack.enter_context(new_clean_file(self._job, name + ".tsv"))
-                self._tables[name] = Table(kinds, out)
+            files = {name: new_clean_file(self._job, name + ".tsv") for name in _COLUMNS}
+            outs = {name: stack.enter_context(file) for name, file in files.items()}
+            stop = self._job.options.bad_rows == "stop"
+            self._dump = Dump(outs, self._found, self._job.progress, stop=stop)
             waiting = list(self._sources)
             self._found.files = 0
             while waiting:
                 for source in waiting:
-                    skip = self._job.options.bad_rows != "stop"
-                    wrong, some = read_tables(source, self._tables, skip, self._job.progress)
-                    for what, count in wrong.items():
-                        self._found.leave_out(what, count, ())
-                    self._found.examples = (self._found.examples + some)[:EXAMPLES]
+                    self._dump.read(source)
                     self._found.files += 1
                 waiting = [source for source in map(self._extra, self._missing()) if source]
 
     def _missing(self) -> list[str]:
         """Tables that are needed, and were not met yet."""
-        if self._job.wanted == 1:
-            needed = ["page", "redirect"]
-        else:
-            needed = ["page", "pagelinks", "redirect"]
-            links = self._tables["pagelinks"]
-            if links.read and "pl_target_id" in links.found:
+        needed = ["page", "redirect"]
+        if self._job.wanted == 2:
+            needed.insert(1, "pagelinks")
+            if self._has("pagelinks", "pl_target_id"):
                 needed.append("linktarget")
-        return [name for name in needed if not self._tables[name].read]
+        return [name for name in needed if name not in self._dump.columns]
+
+    def _has(self, table: str, column: str) -> bool:
+        return column in self._dump.columns.get(table, ())
 
     def _extra(self, table: str) -> Source | None:
         """The file of a table beside those that are named; None if it can be done without, else
@@ -349,7 +322,7 @@ class _Wiki:
         found = next((path for path in tried if path.is_file()), None)
         # What is named, and does not hold it, is not read again.
         if found is None or found in [source.path for source in self._sources]:
-            if table == "linktarget" and "pl_title" in self._tables["pagelinks"].found:
+            if table == "linktarget" and self._has("pagelinks", "pl_title"):
                 return None
             where = f", and {tried[0].name} is not beside it" if tried else ""
             raise InputError(
@@ -362,14 +335,14 @@ class _Wiki:
 
     def _relation(self, table: str, **names: str) -> str:
         """The rows of a table, with columns called anew; of those that it has."""
-        found = self._tables[table].found
+        found = self._dump.taken(table)
         lacking = [column for column in _COLUMNS[table] if column not in found]
         if table == "pagelinks" and ("pl_target_id" in found or "pl_title" in found):
             lacking = [column for column in lacking if column == "pl_from"]
         if lacking:
             raise InputError(
                 f"{self._found.file}: the table {table} has no column {lacking[0]}: it has "
-                f"{', '.join(self._tables[table].every)}"
+                f"{', '.join(self._dump.columns[table])}"
             )
         kinds = {TEXT: "VARCHAR", INTEGER: "BIGINT"}
         typed = {names[c]: kinds[_COLUMNS[table][c]] for c in found}
@@ -423,9 +396,8 @@ class _Wiki:
     def _ends(self) -> None:
         """``raw``: links by ids of pages and of ``ends``; ``ends``: what is called so."""
         names = {"pl_from": "id", "pl_namespace": "ns", "pl_title": "title", "pl_target_id": "to_"}
-        found = self._tables["pagelinks"].found
         links = self._relation("pagelinks", **names)
-        if "pl_target_id" in found and self._tables["linktarget"].read:
+        if self._has("pagelinks", "pl_target_id") and "linktarget" in self._dump.columns:
             target = self._relation("linktarget", lt_id="to_", lt_namespace="ns", lt_title="title")
             self._job.run(f"CREATE TABLE reading.target AS SELECT * FROM {target}")
             self._job.run(f"CREATE TABLE reading.raw AS SELECT id, to_ FROM {links}")

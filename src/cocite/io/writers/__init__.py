@@ -126,10 +126,7 @@ def check_output(
     if not is_url(text):
         return FileTarget(check_file(path, overwrite), writer)
     if not overwrite and folder_at(text).has(path.name):
-        raise OutputExists(
-            f"{bare(text)} exists. Choose another output, or pass --overwrite (overwrite=True) to "
-            "replace it when the new one is complete"
-        )
+        raise OutputExists.already(bare(text))
     return FileTarget(path, writer, text)
 
 

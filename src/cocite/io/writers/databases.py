@@ -17,7 +17,7 @@ import re
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -140,28 +140,17 @@ def _titles(types: Types) -> str:
 
 
 class Dialect(ABC):
-    """A connection, and what differs from one database to the other."""
+    """A connection within a transaction, which is taken back when it is closed unless it was
+    committed; and what differs from one database to the other.
+    """
 
     types: ClassVar[dict[str, str]]
+    begins: ClassVar[tuple[str, ...]] = ("BEGIN",)
 
     def __init__(self, connection: Any) -> None:
-        self.connection, self._began = connection, False
-
-    def begin(self) -> None:
-        """Begin a transaction."""
-        self.connection.execute("BEGIN")
-        self._began = True
-
-    def commit(self) -> None:
-        """Commit it."""
-        self.connection.execute("COMMIT")
-        self._began = False
-
-    def rollback(self) -> None:
-        """Take back what was not committed."""
-        if self._began:
-            self._began = False
-            self.connection.execute("ROLLBACK")
+        self.connection = connection
+        for statement in self.begins:
+            connection.execute(statement)
 
     def find(self, table: str) -> TablePlace:
         """Where a table is, or would be, by what its address says."""
@@ -202,19 +191,12 @@ class _SQLite(Dialect):
         "FLOAT": "REAL",
     }
 
+    # As the writer: waiting for that later could fail.
+    begins: ClassVar[tuple[str, ...]] = (f"PRAGMA busy_timeout = {_PATIENCE}", "BEGIN IMMEDIATE")
+
     def __init__(self, connection: Any) -> None:
-        super().__init__(connection)
         connection.isolation_level = None
-        connection.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
-
-    def begin(self) -> None:
-        """As the writer: waiting for that later could fail."""
-        self.connection.execute("BEGIN IMMEDIATE")
-
-    def rollback(self) -> None:
-        """SQLite itself takes back what went wrong in some cases."""
-        if self.connection.in_transaction:
-            self.connection.execute("ROLLBACK")
+        super().__init__(connection)
 
     def _found(self, schema: str, name: str) -> TablePlace:
         master = f"{quoted_column(schema or 'main')}.sqlite_master"
@@ -280,17 +262,7 @@ class _Postgres(Dialect):
         "FLOAT": "real",
     }
 
-    def begin(self) -> None:
-        """The driver does, with the first statement."""
-
-    def commit(self) -> None:
-        """Keep what was done."""
-        self.connection.commit()
-
-    def rollback(self) -> None:
-        """What was not committed is taken back; a connection that broke has done so."""
-        if not self.connection.closed:
-            self.connection.rollback()
+    begins: ClassVar[tuple[str, ...]] = ()  # the driver does, with the first statement
 
     def _found(self, schema: str, name: str) -> TablePlace:
         row = self.connection.execute(
@@ -376,9 +348,6 @@ class DatabaseTarget:
         """Write pieces of columns: all rows are there at once, or none. Returns the bytes, None if
         they are not known.
         """
-        return self._write(pieces, types)
-
-    def _write(self, pieces: Iterable[Columns], types: Types) -> int | None:
         made = None
         if self.address.is_file:
             path = Path(self.address.place)
@@ -387,7 +356,7 @@ class DatabaseTarget:
         try:
             with self._transaction() as database:
                 size = self._fill(database, pieces, types)
-                database.commit()
+                database.connection.commit()
         except BaseException:
             for ending in _BESIDE if made else ():
                 disk.remove(Path(f"{made}{ending}"))
@@ -400,7 +369,7 @@ class DatabaseTarget:
             place = folder / "trial"
             disk.remove(place)
             trial = replace(self, address=Address(self.address.kind, str(place), "trial"))
-            return trial._write(pieces, types)
+            return trial.write_table(pieces, types)
         with self._transaction() as database:
             table = database.find(self.address.table).temporary()
             database.create(table, types)
@@ -438,17 +407,13 @@ class DatabaseTarget:
         """A transaction that is taken back unless it is committed; errors name the database."""
         address = self.address
         try:
-            with reported(address, StoreError):
-                connection = connect(address, write=True, memory=_CONNECTION_MEMORY, threads=1)
-                try:
-                    database = _DIALECTS[address.kind](connection)
-                    database.begin()
-                    try:
-                        yield database
-                    finally:
-                        database.rollback()
-                finally:
-                    connection.close()
+            with (
+                reported(address, StoreError),
+                closing(
+                    connect(address, write=True, memory=_CONNECTION_MEMORY, threads=1)
+                ) as connection,
+            ):
+                yield _DIALECTS[address.kind](connection)
         except UnicodeEncodeError as error:
             raise UsageError(
                 f"{address.label}: a name is no text in {error.encoding}: {error.object!r}. Write "

@@ -16,8 +16,8 @@ URL. What is longer than 150 characters is cut behind 120, and ``==`` and the fi
 SHA-256 follow. In Python: ``file_name`` below.
 
 The folder grows in the directory of the unfinished batch, a file for each node after another, and
-takes its name when the manifest is written: a folder under its own name is whole. An interruption
-keeps what was written; whoever goes on reads it, as it may have been lost with the machine's power.
+takes its name when the manifest is written: a folder under its own name is whole. A batch that goes
+on writes all files again, as what was written may have been lost with the machine's power.
 """
 
 from __future__ import annotations
@@ -90,30 +90,21 @@ class FolderOutput(Output):
     ) -> int:
         """A file after another; the manifest is last."""
         levels = levels_of(facts["nodes"])
-        ids = empty.nodes.dtype != object
-        work = scratch / f"{_KIND}-{'ids' if ids else 'names'}"
-        log = work.with_suffix(".written")
-        inside = work / "files"
+        work = scratch / _KIND
+        inside, made, urls = work / "files", set[str](), False
+        disk.remove(work)  # of a run that was interrupted
         disk.make_own_folder(inside)
-        disk.touch(log)
-        before, made, urls = log.stat().st_size, set[str](), False
-        with (
-            disk.append(log) as marks,
-            staged_file(inside / _FILES, work) as listed,
-        ):
+        with staged_file(inside / _FILES, work) as listed:
             disk.write(listed, b"node,file\n")
-            for chunk, some in enumerate(pages):
+            for some in pages:
                 rows = io.StringIO()
                 table = csv.writer(rows, lineterminator="\n")
                 for page in some.each():
                     file = file_name(page["node"], levels)
                     table.writerow([page["node"], file])
                     urls = urls or str(page["node"]).lower().startswith(_URLS)
-                    if chunk >= before or not _is_there(inside, file, json_of(page)):
-                        _write(inside, file, json_of(page), made)
+                    _write(inside, file, json_of(page), made)
                 disk.write(listed, rows.getvalue().encode(errors="surrogateescape"))
-                if chunk >= before:
-                    disk.write(marks, b".")
         if self.kind == "site":
             with staged_file(inside / SCRIPT, work) as put:
                 disk.write(put, script())
@@ -155,14 +146,6 @@ def _write(folder: Path, name: str, text: str, made: set[str]) -> None:
         made.add(parent)
     with disk.rewrite(folder / name) as file:
         disk.write(file, text.encode(errors="surrogateescape"))
-
-
-def _is_there(folder: Path, name: str, text: str) -> bool:
-    """Whether an earlier run wrote it, and it is on the disk: nothing was synced meanwhile."""
-    try:
-        return (folder / name).read_bytes() == text.encode(errors="surrogateescape")
-    except OSError:
-        return False
 
 
 def _counted(folder: Path) -> tuple[int, int]:

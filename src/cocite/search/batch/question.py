@@ -1,8 +1,8 @@
 """What a batch asks of every node, checked once; and its answers, in the order of the nodes.
 
 What is said of a node is what ``Index.related`` says of it with the same options, to the bit: its
-list comes from the same :class:`~cocite.search.lister.Lister`, or, without filters and intervals,
-from the same kernel, called once for 64 nodes. A filter of names is made once for all nodes. The
+list comes from the same searcher (``search/searcher.py``), or, without filters and intervals, from
+the same kernel, called once for 64 nodes. A filter of names is made once for all nodes. The
 pages of a node's own site are looked up for one site after another, as pages of a site have ids
 next to each other.
 """
@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from xxhash import xxh3_128_hexdigest
 
 from cocite.options.query import DEFAULT_ORDER, FilterOptions, QueryOptions
-from cocite.search.filters import Filter, pages_of, site_of
 from cocite.search.intervals import NO_BETS
-from cocite.search.lister import Query
-from cocite.search.searcher import Searcher, Searching
+from cocite.search.scorer import Filter, pages_of, site_of
+from cocite.search.searcher import Query, Searcher, Searching
 
 Ids = NDArray[np.uint32]
 _AT_ONCE = 64
@@ -129,10 +128,7 @@ class Question:
         chosen = self._filter.on_side_of(index.nodes, node)
         if options.exclude_same_site:
             chosen = replace(chosen, never=chosen.never + self._site(node))
-        refiner = index.refiner if self.refined else None
-        found = index.lister.listed(
-            (node,), self._query, chosen, self._settings, refiner, levels=self._levels
-        )
+        found = index.listed((node,), self._query, chosen, self._settings, self._levels)
         columns = [found.scores, found.errors, *(found.ends[0] if self.intervals else ())]
         ids, numbers = found.ids[: self.k], np.array(columns)[:, : self.k].T
         if options.min_confidence is None:

@@ -32,7 +32,7 @@ from cocite.engine.walk import Mover, follow
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
-from cocite.graph.links import links_of, opposite
+from cocite.graph.links import links_of
 from cocite.index import StoredIndex
 from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
@@ -40,6 +40,7 @@ from cocite.index.layouts.reader import Reader, Span, borrowed, weights_of
 from cocite.index.layouts.trees.meetings import MeetingReader
 from cocite.index.layouts.trees.replay import part_mover
 from cocite.measures import DECAY, LENGTH, MEETING_WEIGHT, WholeSettings
+from cocite.options import opposite
 from cocite.resources import Resources
 from cocite.search.evidence import refuse_evidence
 from cocite.search.hits import scores_of
@@ -75,13 +76,7 @@ class Level:
                 "refined answers are of pages that are in the graph: leave refine out for a draft"
             )
         refuse_evidence(stored.parts, settings)
-        if target is None:
-            target = DEFAULT_TARGET
-        if not isinstance(target, int | float) or not 1e-6 <= target < 1:
-            raise UsageError(
-                f"target_error is {target!r}; it is a number from 1e-6 up to 1, such as 0.001"
-            )
-        return cls(float(target), confidence, above)
+        return cls(DEFAULT_TARGET if target is None else target, confidence, above)
 
 
 class Refined(NamedTuple):

@@ -38,7 +38,6 @@ from cocite.index.layouts.trees.meetings import MeetingReader
 from cocite.measures import WholeSettings
 from cocite.measures.xjaccard import ring_weights
 from cocite.resources import Resources
-from cocite.search.filters import Filter
 from cocite.search.hits import scores_of
 from cocite.search.intervals import Draws, around
 from cocite.search.refine.candidates import (
@@ -51,7 +50,7 @@ from cocite.search.refine.candidates import (
     most_of,
     shared_confidence,
 )
-from cocite.search.scorer import ScoreQuery, Scorer
+from cocite.search.scorer import Filter, ScoreQuery, Scorer
 from cocite.search.source import GivenGraph
 
 if TYPE_CHECKING:

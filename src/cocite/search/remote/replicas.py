@@ -30,8 +30,6 @@ from cocite.errors import (
 )
 from cocite.index import StoredIndex
 from cocite.index.layouts.messages import ShardRequest, ShardResponse
-from cocite.resources import Resources
-from cocite.search.index import Index
 from cocite.search.remote.index import (
     Holds,
     RemoteShards,
@@ -40,7 +38,6 @@ from cocite.search.remote.index import (
     marked,
     spread_parts,
 )
-from cocite.search.source import GivenGraph
 
 _SILENCES = 2
 """Questions in a row that a server may let pass."""
@@ -466,15 +463,13 @@ _EACH = 2
 
 def open_spread(
     stored: StoredIndex,
-    means: Resources,
-    graph: GivenGraph,
     cluster: str | OnCluster,
     shards: int | None,
     replicas: int,
     deadline: float,
-) -> Index:
-    """The index, asked over a cluster, which is reached first if it is an address, and left when
-    the index is closed.
+) -> RemoteShards:
+    """Return the shards of an index on a cluster, which is reached first if it is an address, and
+    left when the index is closed.
 
     Raises :class:`UsageError`, and what the cluster or the servers raise.
     """
@@ -514,7 +509,7 @@ def open_spread(
         raise
     try:
         company.begin(_BEGIN)
-        return Index(stored, means, graph, remote=RemoteShards(stored, company))
+        return RemoteShards(stored, company)
     except BaseException:
         company.close()
         raise

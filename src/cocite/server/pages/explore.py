@@ -26,14 +26,14 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from cocite.errors import CociteError, UnknownNode
-from cocite.graph.links import NO_LINKS
 from cocite.graph.sides import Sides
+from cocite.options import NO_LINKS
 from cocite.options.query import DEFAULT_K, FilterOptions
 from cocite.results import Document, write_csv
 from cocite.search.batch.folder import script
-from cocite.search.explainer import Reason
+from cocite.search.explainer import PageWhy, Reason
 from cocite.search.resolver import prominent
-from cocite.search.results import RelatedDocument, WhyDocument, WhyTogetherDocument
+from cocite.search.results import RelatedDocument, WhyDocument
 from cocite.server.openapi import DESCRIPTION, PROBES, SUMMARY, example_nodes
 from cocite.server.pages.view import (
     HTML,
@@ -71,45 +71,43 @@ Said = list[str | dict[str, Any]]
 """A sentence: texts, and pages by their names."""
 
 
-def reasons_of(document: WhyDocument | WhyTogetherDocument, state: PageState) -> dict[str, Any]:
+def reasons_of(document: WhyDocument, state: PageState) -> dict[str, Any]:
     """Why a hit is there: for each page that was asked the pages that make them similar."""
     titles = document.titles or {}
 
     def called(name: str) -> dict[str, Any]:
         return {"name": name, "title": titles.get(name)}
 
-    def part(why: WhyDocument, share: float | None) -> dict[str, Any]:
+    def part(page: PageWhy) -> dict[str, Any]:
+        why, pair = page.why, (called(page.node), called(document.b))
         score = why.score or 1.0
         digits = digits_of(why.score)
         rows = []
         for reason in why.reasons:
-            page = reason.links != NO_LINKS
+            linked = reason.links != NO_LINKS
             rows.append(
                 {
-                    **(called(reason.node) if page else {"name": reason.node, "title": None}),
-                    "href": state.for_nodes(reason.node).href() if page else None,
+                    **(called(reason.node) if linked else {"name": reason.node, "title": None}),
+                    "href": state.for_nodes(reason.node).href() if linked else None,
                     "contribution": f"{reason.contribution:.{digits}f}",
                     "percent": _share(reason.contribution / score),
                     "bar": percent(reason.contribution / score),
                     "samples": reason.samples,
-                    "said": said_of(reason, called(why.a), called(why.b), why.measure),
+                    "said": said_of(reason, *pair, document.measure),
                     "path": _path(reason, called, state),
                 }
             )
         return {
-            "asked": called(why.a),
+            "asked": pair[0],
             "score": f"{why.score:.{digits}f}",
-            "contribution": None if share is None else f"{share:.{digits}f}",
+            "contribution": f"{page.contribution:.{digits}f}" if document.aggregate else None,
             "rows": rows,
             "others": why.others,
             "remaining": f"{why.remaining:.{digits}f}",
             "unattributed": f"{why.unattributed:.{digits}f}" if why.unattributed > 0 else None,
         }
 
-    if isinstance(document, WhyTogetherDocument):
-        parts = [part(document.of_page(page), page.contribution) for page in document.pages]
-    else:
-        parts = [part(document, None)]
+    parts = [part(page) for page in document.pages]
     return {"other": called(document.b), "parts": parts, "several": len(parts) > 1}
 
 
@@ -271,7 +269,7 @@ async def _reasons(
     whole = replace(asking, samples=asking.held.index.samples, full=True)  # as /v1/why has it
 
     def reasons_in(document: Document) -> dict[str, Any]:
-        assert isinstance(document, WhyDocument | WhyTogetherDocument)
+        assert isinstance(document, WhyDocument)
         return reasons_of(document, state)
 
     try:

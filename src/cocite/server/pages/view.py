@@ -30,7 +30,7 @@ from starlette.routing import Route
 
 from cocite.deadline import limited
 from cocite.errors import QueryTimeout
-from cocite.graph.links import DIRECTIONS
+from cocite.options import DIRECTIONS
 from cocite.search import Index
 from cocite.search.results import RelatedDocument
 from cocite.server.pages import graph_map

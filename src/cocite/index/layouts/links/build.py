@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 from cocite.deadline import clock
 from cocite.graph.blocks import Links, cut_blocks
-from cocite.graph.links import links_of, opposite
+from cocite.graph.links import links_of
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder, pieces_of
 from cocite.index.layouts.links.common import DEGREES, NORMS, LinksFormat, has_degrees, has_norms
 from cocite.index.layouts.links.norms import link_degrees, link_norms
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
+from cocite.options import opposite
 from cocite.storage import Entry
 
 _PIECE = 8 << 20

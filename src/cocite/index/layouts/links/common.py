@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from cocite.constants import GRAINS
 from cocite.deadline import check
 from cocite.graph.blocks import Links
-from cocite.graph.links import opposite
 from cocite.index.layouts.contract import PartPlan, WholeFormat
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
@@ -37,6 +36,7 @@ from cocite.index.layouts.reader import (
 from cocite.measures import PartSettings
 from cocite.measures.cocitation import FORM, IDF
 from cocite.measures.companion import MAX_DEGREE
+from cocite.options import opposite
 
 DEGREES, NORMS = "degrees", "norms"
 

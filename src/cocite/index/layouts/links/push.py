@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from cocite.constants import GRAINS
 from cocite.deadline import check
-from cocite.graph.links import opposite
 from cocite.index.layouts.links.common import DEGREES
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
@@ -35,6 +34,7 @@ from cocite.index.layouts.reader import (
 )
 from cocite.measures import PartSettings
 from cocite.measures.ppr import DAMPING, FARTHER, MAX_EDGES, MIN_RESULTS, TOLERANCE
+from cocite.options import opposite
 
 _SLICE = 20_000_000
 """Links between two moments at which an interruption is heard: some 60 ms."""

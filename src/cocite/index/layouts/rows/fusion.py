@@ -194,7 +194,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         own = PartSettings.checked(SNN.build, chosen)
         plan = replace(self.plan, measure=SNN, settings=own, weighted=False)
         found = NearestBuilder(self.graph, self.links, plan, self.means)
-        found.closed = closed
+        found.own = 1.0 if closed else 0.0
         return found
 
     @cached_property

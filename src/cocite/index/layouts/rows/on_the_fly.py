@@ -35,7 +35,6 @@ from numpy.typing import NDArray
 from cocite.constants import GRAINS
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links
-from cocite.graph.links import opposite
 from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import Estimate, Graphs, Ids, QueryScratch, Reader, Reasons
@@ -45,6 +44,7 @@ from cocite.index.layouts.rows.reader import FeatureReader, WordsReader, chosen_
 from cocite.measures import PartSettings
 from cocite.measures.pagesim import MOST_STEPS, RADIUS, THRESHOLD
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS
+from cocite.options import opposite
 from cocite.storage import map_array
 
 _SIDES = {"in": 1, "out": 2, "both": 3}
@@ -95,7 +95,7 @@ class OnTheFlyNeighborReader(Reader):
             (self._outs.offsets, self._outs.neighbors),
             self._weights["in"],
             self._weights["out"],
-            _SIDES[part.direction],
+            (_SIDES[part.direction], 1.0),
         )
         self._floors = self._needed()
 
@@ -283,9 +283,8 @@ def _worths(columns: Links, max_degree: int) -> NDArray[np.float64]:
     from cocite.kernels import near
 
     worths = np.zeros(columns.nodes)
-    near.weigh(
-        columns.offsets, columns.neighbors, np.int64(max_degree), 1.0, 0, columns.nodes, worths
-    )
+    table, degree = (columns.offsets, columns.neighbors), np.int64(max_degree)
+    near.weigh(*table, degree, 1.0, 0, columns.nodes, worths)
     return worths
 
 

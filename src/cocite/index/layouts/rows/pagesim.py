@@ -35,7 +35,7 @@ from cocite.engine.scan import Fold, Scan
 from cocite.errors import ResourceError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
-from cocite.graph.links import links_of, opposite, transpose
+from cocite.graph.links import links_of, transpose
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
@@ -50,6 +50,7 @@ from cocite.measures.pagesim import (
     RADIUS,
     THRESHOLD,
 )
+from cocite.options import opposite
 from cocite.ranking.hits import power_scores
 from cocite.resources import Resources, format_least, short_of
 from cocite.storage import Entry, evict

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
+from cocite.engine import Step
 from cocite.engine.walk import Mover, Walker, walker_bytes
 from cocite.engine.walk_batch import TOGETHER, GroupWalker, WalkerGroup
 from cocite.engine.walk_blocks import ExternalWalker
-from cocite.engine.weights import Step, StepWeights, step_weights, telling_weights
+from cocite.engine.weights import StepWeights, step_weights, telling_weights
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links
 from cocite.graph.partitions import BlockedLinks

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from cocite.deadline import check
 from cocite.engine.walk import Mover, follow, probe
 from cocite.graph.blocks import Links
-from cocite.graph.links import opposite
 from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import Graphs, Ids, QueryScratch, weights_of
 from cocite.index.layouts.trees.meetings import MeetingReader, Times, Ways
 from cocite.index.layouts.trees.replay import part_mover
 from cocite.measures import LENGTH, PartSettings
+from cocite.options import opposite
 
 
 class OnTheFlyReader(MeetingReader):

@@ -24,9 +24,9 @@ from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.graph.name_files import open_names
+from cocite.index.layouts.contract import WANTED
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.trees.build import part_weights, step_bytes
-from cocite.index.whole_settings import WANTED
 from cocite.measures import LENGTH, SEED
 from cocite.resources import Resources
 from cocite.storage import Access, Scratch

@@ -35,10 +35,11 @@ from cocite.io.readers.crawl.captures import (
     LARGEST,
     REDIRECTS,
     Captures,
+    HttpMessage,
     PagesFound,
+    body_of,
     is_web,
 )
-from cocite.io.readers.crawl.message import HttpMessage, body_of
 from cocite.io.readers.crawl.sitemap import Listed, listed_in, read_listed
 from cocite.io.readers.crawl.warc import refuse_site
 from cocite.io.readers.html.page import joined

@@ -30,10 +30,12 @@ from cocite.io.readers.crawl.captures import (
     OTHER,
     REVISIT,
     Captures,
+    HttpMessage,
     PagesFound,
     is_web,
+    message_of,
+    page_type,
 )
-from cocite.io.readers.crawl.message import HttpMessage, message_of, page_type
 from cocite.io.readers.html.page import LONGEST_TITLE, TAGS, base_of, joined, same_as
 from cocite.io.readers.html.parsers import HtmlPage, Pages
 from cocite.io.readers.sources import Counted, Source, unpack_errors

@@ -22,7 +22,6 @@ from xml.parsers import expat
 from cocite.errors import CociteError, InputError, UsageError
 from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.graphs.document import GraphWriter
-from cocite.io.readers.sources import unpack_errors
 
 _PIECE = 1 << 18
 _LONGEST_TEXT = 1 << 17
@@ -79,8 +78,6 @@ def parse_stream(
         raise InputError(
             f"{label}: its encoding cannot be read ({error}). Write it as UTF-8"
         ) from error
-    except unpack_errors() as error:
-        raise InputError(f"{label} cannot be read to its end: {error}") from error
 
 
 class _Events:

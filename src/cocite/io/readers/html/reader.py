@@ -1,4 +1,4 @@
-"""A folder of HTML pages: a static site, linked as a browser sees it.
+"""A folder of HTML pages, or an archive of one: a static site, linked as a browser sees it.
 
     site.py: which files are pages -> page.py: the links on them -> ../crawl/captures.py: rows
 
@@ -12,19 +12,43 @@ in 10 pages of the site link, ten at least.
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import posixpath
+import shlex
+import stat
+import sys
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
 from urllib.parse import quote
 
-from cocite.errors import InputError, MalformedRow, UnrecognizedInput
+from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
 from cocite.graph.spelling import refused_in
 from cocite.io.readers.contract import FormatReader, Job, Read, no_report
 from cocite.io.readers.crawl.captures import ERROR, OTHER, Captures, CrawlRules, PagesFound
 from cocite.io.readers.html.parsers import HtmlPage, Pages
-from cocite.io.readers.html.site import HERE, LARGEST, Folder, Site
+from cocite.io.readers.html.site import (
+    HERE,
+    LARGEST,
+    NOWHERE,
+    OUTSIDE,
+    Site,
+    is_site,
+    may_be_page,
+)
+from cocite.io.readers.html.tar import TarError, TarMember, tar_members
 from cocite.io.readers.rows import clean_rows
+from cocite.io.readers.signs import zip_archive
+from cocite.io.readers.sources import most_unpacked, unpack_errors, unpacks_to_more
+from cocite.resources import format_size
+from cocite.storage import disk
 
 _SAMPLED = 100
 """Pages whose canonical links tell where the site is published."""
@@ -36,7 +60,7 @@ def _read_folder(job: Job) -> Read:
         raise UnrecognizedInput(
             f"{job.source.label} is a file. HTML is read as a folder, a whole site: name that"
         )
-    return read_site(job, Site(Folder(job.source.path)))
+    return read_site(job, Site(job.source.path))
 
 
 READER = FormatReader(
@@ -116,7 +140,7 @@ def _pages(job: Job, site: Site, captures: Captures) -> Iterator[HtmlPage]:
 def _content(job: Job, site: Site, path: str) -> bytes | str:
     """A page, or why it is left out."""
     try:
-        content = site.tree.read(path, LARGEST + 1)
+        content = site.read(path, LARGEST + 1)
     except (FileNotFoundError, NotADirectoryError):
         return "gone while it was read"
     except OSError as error:
@@ -155,3 +179,279 @@ def _root(url: str, path: str) -> str:
         root = plain[: len(plain) - len(folder)]
         return root if root.endswith("/") else root + "/"
     return ""
+
+
+# -- archives ----------------------------------------------------------------------------
+
+# A tar archive (packed or not) or zip is unpacked into a scratch folder, and that is read. The site
+# is the archive; or, where all of it lies in one folder, that folder. What can be no page is there
+# as an empty file, so that links to it are not broken. Of two members with one name the last one
+# counts, as with tar -x.
+#
+# Archives come from strangers: names that lead out, links of the file system that do, and what is
+# neither file, folder nor link are left out and counted; archives in archives are files. Bounds:
+# contents of MOST_RATIO times the size (io/readers/sources.py), names in a quarter of the memory.
+
+
+_PIECE = 1 << 16
+_IN_PIECES = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""How members of zip archives are packed of which so many bytes are unpacked as are asked for: of
+bzip2 and LZMA 4,096 bytes are, which may be gigabytes.
+"""
+_OUTSIDE = "name in the archive that leads out of it"
+_TAKEN = "file in the archive where another one is"
+_LONG = "name in the archive that is too long, or in more than 100 folders"
+_LONGEST_NAME, _MOST_FOLDERS = 4096, 100
+_MAC = "__MACOSX"
+"""What zip archives of macOS have beside the files."""
+_NAME = 1 << 9
+"""Bytes of memory for a name, beside its text."""
+_ENTRY = 32
+"""Memory for a byte of the list of members of a zip archive, once it is read."""
+
+
+def _read_archive(job: Job) -> Read:
+    """As of a folder of what is in the archive."""
+    is_zip = zip_archive(job.source.beginning())
+    unpacked = _Unpacked(job, job.scratch / "unpacked", is_zip)
+    with _unpacking(job):
+        for member in (_in_zip if is_zip else _in_tar)(job):
+            with _unpacking(job, member.name):
+                unpacked.add(member)
+    folder = unpacked.finish()
+    if not is_site(folder):
+        raise UnrecognizedInput(_no_site(job, is_zip))
+    site = Site(folder)
+    site.left_out += unpacked.left_out
+    return read_site(job, site)
+
+
+ARCHIVE_READER = FormatReader(
+    "an archive of HTML pages",
+    "a tar or zip archive of HTML pages, read as the folder that was packed",
+    _read_archive,  # a zip archive out of a pipe is refused when it is met
+    restricts=True,
+    columns=False,
+)
+
+
+def _no_site(job: Job, is_zip: bool) -> str:
+    kind, command = ("zip", "unzip") if is_zip else ("tar", "tar -xf")
+    file = "FILE" if job.source.path is None else shlex.quote(str(job.source.path))
+    packed = f" (packed by {job.source.packed})" if job.source.packed else ""
+    return (
+        f"{job.source.label} is a {kind} archive{packed}, and no site of HTML pages is in "
+        f"it. Unpack it, and name the files in it that hold links: {command} {file}"
+    )
+
+
+class _Unpacked:
+    """The members of an archive as files in a scratch folder, ``top``. Links of the file system are
+    made when all else is there, so that nothing is written through them.
+    """
+
+    def __init__(self, job: Job, top: Path, is_zip: bool) -> None:
+        self.left_out: Counter[str] = Counter()
+        self._job, self._top = job, top
+        self._folders, self._links = {""}, dict[str, str]()
+        self._members, self._size = 0, 0
+        self._names, self._most_names = 0, job.memory // 4
+        # A tar archive is bounded where it is unpacked, as a stream.
+        self._most = most_unpacked(job.source.nbytes) if is_zip else sys.maxsize
+        disk.make_own_folder(top, new=True)
+
+    def add(self, member: TarMember) -> None:
+        """Take a member; one that cannot be beside the others is left out."""
+        path = _path(member.name)
+        if path is None:
+            self.left_out[_OUTSIDE] += 1
+        elif not path or path.startswith((".", _MAC + "/")) or "/." in path:
+            pass
+        elif path.count("/") > _MOST_FOLDERS:
+            self.left_out[_LONG] += 1
+        elif member.kind in ("device", "sparse"):
+            self.left_out["no file" if member.kind == "device" else "sparse file"] += 1
+        elif member.kind != "folder":
+            try:
+                if self._is_free(path):
+                    self._put(path, member)
+            except OSError as error:
+                if error.errno != errno.ENAMETOOLONG:
+                    raise
+                self.left_out[_LONG] += 1
+
+    def _is_free(self, path: str) -> bool:
+        """See that a file can be there, and make the folders that it is in."""
+        above, missing = path, list[str]()
+        while (above := posixpath.dirname(above)) not in self._folders:
+            missing.append(above)
+        if path in self._folders or (missing and (self._top / missing[-1]).exists()):
+            self.left_out[_TAKEN] += 1
+            return False
+        self._hold(path, *missing)
+        for folder in reversed(missing):
+            disk.make_own_folder(self._top / folder)
+            self._folders.add(folder)
+        return True
+
+    def _put(self, path: str, member: TarMember) -> None:
+        """Write a file, of a page that is too large as much as shows that; note a link."""
+        place = self._top / path
+        if member.kind == "link":
+            same = _path(member.target)
+            if same is None or not (self._top / same).is_file():
+                self.left_out[_OUTSIDE if same is None else NOWHERE] += 1
+            elif same != path:
+                disk.remove(place)
+                disk.link(self._top / same, place)
+                self._links.pop(path, None)
+            return
+        self._links.pop(path, None)
+        if member.kind == "symlink":
+            disk.remove(place)
+            self._links[path] = member.target
+            return
+        with disk.create_anew(place) as file:
+            size = 0 if may_be_page(path) else LARGEST + 1
+            while size <= LARGEST and (piece := member.read(_PIECE)):
+                disk.write(file, piece)
+                size += len(piece)
+                self._size += len(piece)
+                if self._size > self._most:
+                    raise unpacks_to_more(self._job.source, self._most, "unzip")
+
+    def _hold(self, *names: str) -> None:
+        """Count names, which are all in memory when the folder is read."""
+        self._members += 1
+        self._names += sum(_NAME + sys.getsizeof(name) for name in names)
+        if self._names > self._most_names:
+            raise ResourceError(
+                f"{self._job.source.label} has more members than memory holds: {self._members:,} "
+                f"files so far, and names may take {format_size(self._most_names)}, a quarter of "
+                "--memory. Give more with --memory"
+            )
+
+    def finish(self) -> Path:
+        """Make the links, and return the folder: of one that has one folder only, that."""
+        for path, text in self._links.items():
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
+            if path in self._folders:
+                self.left_out[_TAKEN] += 1
+                continue
+            if text.startswith("/") or target.split("/")[0] == "..":
+                self.left_out[OUTSIDE] += 1
+                continue
+            try:
+                disk.symlink(text, self._top / path)
+            except (OSError, ValueError):  # of texts that are no paths
+                self.left_out[NOWHERE] += 1
+        found = self._top
+        while len(inside := os.listdir(found)) == 1:
+            only = found / inside[0]
+            if only.is_symlink() or not only.is_dir():
+                break
+            found = only
+        return found
+
+
+def _path(name: str) -> str | None:
+    """The path of a member; None if it leads out."""
+    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
+    return None if name.startswith("/") or ".." in parts or "\0" in name else "/".join(parts)
+
+
+# -- the two kinds ---------------------------------------------------------------------
+
+
+def _in_tar(job: Job) -> Iterator[TarMember]:
+    stream, raw = job.source.open()
+    stage, size = "unpacking " + job.source.short, job.source.nbytes
+    name = ""
+    with stream, raw:
+        try:
+            for member in tar_members(stream):
+                job.progress(stage, raw.tell(), size)
+                name = member.name
+                yield member
+        except InputError as error:  # of what was passed over behind it, too
+            raise InputError(f"{name[:200]!r} in {error}") from error
+
+
+def _in_zip(job: Job) -> Iterator[TarMember]:
+    stage, done = "unpacking " + job.source.short, 0
+    if job.source.path is None or job.source.is_pipe or job.source.packed:
+        raise UnrecognizedInput(
+            f"{job.source.label} is a zip archive, which cannot be read as a stream: name the "
+            "file, packed by nothing else"
+        )
+    with (
+        job.source.path.open("rb") as file,
+        zipfile.ZipFile(cast(IO[bytes], _Reads(job, file))) as archive,
+    ):
+        for entry in archive.infolist():
+            job.progress(stage, done, job.source.nbytes)
+            done += entry.compress_size
+            if entry.filename.endswith("/") or not entry.filename:
+                continue
+            mode = stat.S_IFMT(entry.external_attr >> 16)
+            is_link = mode == stat.S_IFLNK
+            if not is_link and not may_be_page(entry.filename):
+                kind = "file" if mode in (0, stat.S_IFREG) else "device"
+                yield TarMember(entry.filename, kind, "", io.BytesIO().read)
+                continue
+            with _unpacking(job, entry.filename), archive.open(entry) as content:
+                if entry.compress_type not in _IN_PIECES:
+                    raise InputError(
+                        f"{job.source.label} is neither stored nor deflated, and other packings of "
+                        "zip archives are not undone within bounds. If you trust it, unpack it, "
+                        "and name the folder"
+                    )
+                if is_link:
+                    text = os.fsdecode(content.read(_LONGEST_NAME + 1))
+                    yield TarMember(entry.filename, "symlink", text, content.read)
+                else:
+                    yield TarMember(entry.filename, "file", "", content.read)
+
+
+class _Reads:
+    """A file that is not read in pieces larger than memory: the list of members of a zip archive is
+    read as one, and takes some times as much as Python's objects.
+    """
+
+    def __init__(self, job: Job, file: BinaryIO) -> None:
+        self._job, self._file = job, file
+        self._most = max(job.memory // 4 // _ENTRY, 1 << 20)
+
+    def read(self, size: int = -1) -> bytes:
+        """So many bytes."""
+        if size > self._most:
+            raise ResourceError(
+                f"{self._job.source.label} has a list of members of {format_size(size)}; with this "
+                f"--memory it may have {format_size(self._most)}. Give more with --memory, or "
+                "unpack it, and name the folder"
+            )
+        return self._file.read(size)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+@contextmanager
+def _unpacking(job: Job, member: str = "") -> Iterator[None]:
+    """Name the file, and the member where that is known, of what is wrong."""
+    wrong: tuple[type[Exception], ...] = (TarError, zipfile.BadZipFile, zlib.error)
+    wrong += (NotImplementedError, RuntimeError, ValueError, MemoryError, *unpack_errors())
+    at = f": {member[:200]}" if member else ""
+    try:
+        yield
+    except UsageError:
+        raise
+    except InputError as error:
+        if not member:
+            raise
+        raise InputError(f"{member[:200]!r} in {error}") from error
+    except wrong as error:
+        what = str(error) or "it takes too much memory"
+        raise InputError(
+            f"{job.source.label}{at} cannot be unpacked: {what}. Fetch or copy the archive again"
+        ) from error

@@ -1,4 +1,4 @@
-"""A folder, or an archive of one, as a site: which files are pages, and where a URL leads.
+"""A folder as a site: which files are pages, and where a URL leads.
 
 Pages end in .html, .htm, .xhtml or .shtml (also with a query behind, as ``wget`` calls them), or
 begin as HTML does and end in nothing, or as programs do (.php). A URL's path leads to the file of
@@ -15,9 +15,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import quote, unquote
 
 from cocite.errors import InputError
@@ -32,8 +31,6 @@ _PROGRAMS = ("", ".php", ".asp", ".aspx", ".jsp", ".cgi", ".pl")
 _INDEXES = dict.fromkeys("index" + ending for ending in _ENDINGS)
 _TABLES = (".tsv", ".csv", ".parquet", ".pq", ".edges", ".el", ".jsonl", ".ndjson")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
-_HOPS = 40
-"""Links of the file system followed for one path, as by Linux."""
 LARGEST = 1 << 25
 """Bytes of a page that are read."""
 NOWHERE = "link of the file system that leads nowhere"
@@ -55,11 +52,6 @@ def may_be_page(name: str) -> bool:
 def is_site(folder: Path) -> bool:
     """Whether a folder holds pages, and not rather files of links: more of them, or an index."""
     return any((folder / name).is_file() for name in _INDEXES) or _more_pages(_names_in(folder))
-
-
-def holds_pages(paths: Collection[str]) -> bool:
-    """The same of a folder that has these files."""
-    return any(name in paths for name in _INDEXES) or _more_pages(paths)
 
 
 def _names_in(folder: Path) -> Iterator[str]:
@@ -98,42 +90,24 @@ def listing(folder: Path) -> tuple[int, int, str]:
     return total, last, digest.hexdigest()
 
 
-class Tree(Protocol):
-    """The files of a site by their paths."""
-
-    @property
-    def files(self) -> Collection[str]:
-        """Paths of files."""
-
-    @property
-    def folders(self) -> Collection[str]:
-        """Paths of folders; "" is the root."""
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """Other names of files and folders."""
-
-    @property
-    def left_out(self) -> Counter[str]:
-        """What is none of these, counted by why."""
-
-    def read(self, path: str, most: int) -> bytes:
-        """The first bytes of a file; raises OSError if it is gone."""
-
-
-class Folder:
-    """The files of a folder of the disk."""
+class Site:
+    """The files of a folder. ``pages`` are the paths of the pages, in order; ``files``, ``folders``
+    ("" is the root) and other ``names`` of both are there beside them; ``left_out`` counts what is
+    none of these.
+    """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.root = path, HERE
         self.left_out: Counter[str] = Counter()
         self.files: set[str] = set()
         self.folders: set[str] = {""}
         self.names: dict[str, str] = {}
         self._top = os.path.realpath(path)
-        links = list(self._walk())
-        for link in links:
+        for link in list(self._walk()):
             self._link(link)
+        pages = (path for path in self.files if self._is_page(path))
+        self.pages = sorted(pages, key=os.fsencode)
+        self._pages = set(self.pages)
 
     def _walk(self) -> Iterator[str]:
         """List files and folders; yields links of the file system."""
@@ -175,40 +149,6 @@ class Folder:
         else:
             self.left_out[OUTSIDE] += 1
 
-    def read(self, path: str, most: int) -> bytes:
-        """The first bytes of a file, which is not to have become a link of the file system."""
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with os.fdopen(os.open(self.path / path, flags), "rb") as file:
-            return file.read(most)
-
-
-def real_path(tree: Tree, path: str) -> str:
-    """The path without links of the file system."""
-    for _ in range(_HOPS if tree.names else 0):
-        if path in tree.files or path in tree.folders:
-            break
-        end = len(path)
-        while end > 0 and path[:end] not in tree.names:
-            end = path.rfind("/", 0, end)
-        if end <= 0:
-            break
-        path = (tree.names[path[:end]] + path[end:]).removeprefix("/")
-    return path
-
-
-class Site:
-    """The files of a ``tree``. ``pages`` are the paths of the pages, in order; ``left_out`` counts
-    what is no page and no file beside them.
-    """
-
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
-        self.root = HERE
-        self.left_out = tree.left_out.copy()
-        pages = (path for path in tree.files if self._is_page(path))
-        self.pages = sorted(pages, key=os.fsencode)
-        self._pages = set(self.pages)
-
     def _is_page(self, path: str) -> bool:
         if os.fsencode(path).decode("utf-8", "replace") != path:
             self.left_out["name that is not UTF-8"] += 1
@@ -218,9 +158,15 @@ class Site:
         if not may_be_page(path):
             return False
         try:
-            return signs.html(Beginning(self.tree.read(path, 1 << 14)))
+            return signs.html(Beginning(self.read(path, 1 << 14)))
         except OSError:
             return False
+
+    def read(self, path: str, most: int) -> bytes:
+        """The first bytes of a file, which is not to have become a link of the file system."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with os.fdopen(os.open(self.path / path, flags), "rb") as file:
+            return file.read(most)
 
     def remove(self, pages: Iterable[str]) -> None:
         """Take some files for no pages."""
@@ -249,16 +195,27 @@ class Site:
         return found if found is None or found in self._pages else ""
 
     def _found(self, path: str) -> str | None:
-        tree, plain = self.tree, path.rstrip("/")
+        plain = path.rstrip("/")
         if len(plain) > _LONGEST_PATH:
             return None
-        plain = real_path(tree, plain)
+        plain = self._real_path(plain)
         tries = [plain] if not path.endswith("/") else []
-        if plain in tree.folders:
+        if plain in self.folders:
             inside = f"{plain}/" if plain else ""
-            tries = [tree.names.get(inside + name, inside + name) for name in _INDEXES]
+            tries = [self.names.get(inside + name, inside + name) for name in _INDEXES]
         tries += [plain + ending for ending in _ENDINGS[:2]]
-        return next((name for name in tries if name in tree.files), None)
+        return next((name for name in tries if name in self.files), None)
+
+    def _real_path(self, path: str) -> str:
+        """The path without links of the file system, of which each leads to none."""
+        while self.names and path not in self.files and path not in self.folders:
+            end = len(path)
+            while end > 0 and path[:end] not in self.names:
+                end = path.rfind("/", 0, end)
+            if end <= 0:
+                break
+            path = (self.names[path[:end]] + path[end:]).removeprefix("/")
+        return path
 
 
 def _plain(url: str) -> str:

@@ -11,10 +11,9 @@ https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
 
 from __future__ import annotations
 
-import io
 import tarfile
-from collections.abc import Iterator
-from typing import IO, Any, NamedTuple, cast
+from collections.abc import Callable, Iterator
+from typing import IO, NamedTuple
 
 _BLOCK = tarfile.BLOCKSIZE
 _PIECE = 1 << 20
@@ -34,14 +33,14 @@ class TarError(Exception):
 
 class TarMember(NamedTuple):
     """A member: its ``name``; its ``kind``: "file", "folder", "symlink", "link" (of a member that
-    is there before), "sparse" or "device"; where it leads, of a link; and its content, to be read
-    before the next member.
+    is there before), "sparse" or "device"; where it leads, of a link; and what reads its content,
+    so many bytes at a time, before the next member.
     """
 
     name: str
     kind: str
     target: str
-    content: IO[bytes]
+    read: Callable[[int], bytes]
 
 
 _KINDS = {
@@ -88,7 +87,7 @@ def tar_members(stream: IO[bytes]) -> Iterator[TarMember]:
             content = _Content(blocks, 0 if member.type in _EMPTY else size)
             name = told.get("GNU.sparse.name", told.get("path", member.name))
             target = told.get("linkpath", member.linkname)
-            yield TarMember(name, kind, target, cast(IO[bytes], io.BufferedReader(content)))
+            yield TarMember(name, kind, target, content.read)
             content.pass_over()
             told = {}
 
@@ -158,20 +157,17 @@ class _Blocks:
             pass
 
 
-class _Content(io.RawIOBase):
+class _Content:
     """The content of a member."""
 
     def __init__(self, blocks: _Blocks, size: int) -> None:
         self._blocks, self._size, self._left = blocks, size, size
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        size = min(len(buffer), self._left)
-        buffer[:size] = self._blocks.take(size)
+    def read(self, size: int) -> bytes:
+        """The next bytes, fewer at the end."""
+        size = min(size, self._left)
         self._left -= size
-        return size
+        return self._blocks.take(size)
 
     def pass_over(self) -> None:
         """Go to the block behind it."""

@@ -1,0 +1,124 @@
+"""One index, to the byte, however it is made: threads, blocks, shards, files, interruptions.
+
+Each kind is built in each way and compared with one build on one thread. Kinds of weights are
+pairwise: each measure, direction and treatment of hubs meets each other with weights and without.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite import Graph, Index
+from tests.index.test_external import tangled
+from tests.measures.test_weights import tangled as by_weight
+from tests.stored import store
+
+SAMPLES = 20
+"""A group of 16 that walk together in blocks, and some more."""
+PLAIN: dict[str, dict[str, Any]] = {
+    "simrank": {"measure": "simrank"},
+    "simrank-idf": {"measure": "simrank", "hubs": "idf"},
+    "psimrank": {"measure": "psimrank", "direction": "both"},
+    "psimrank-idf": {"measure": "psimrank", "hubs": "idf"},
+    "prank": {"measure": "prank", "in_share": 0.4},
+    "blend": {"measure": "blend:psimrank+cocitation"},
+    "simrank-paths": {"measure": "simrank", "layout": "paths", "direction": "both"},
+    "psimrank-paths": {"measure": "psimrank", "layout": "paths", "direction": "both"},
+    "compact": {"measure": "compact-simrank", "layout": "compact", "direction": "both"},
+    "compact-paths": {"measure": "compact-simrank", "layout": "paths", "direction": "both"},
+    "minhash": {"measure": "xjaccard", "direction": "both"},
+    "sketch": {"measure": "xjaccard", "layout": "sketch", "direction": "both"},
+}
+BY_WEIGHT: dict[str, dict[str, Any]] = {
+    "weighted-1": {"measure": "simrank", "direction": "in", "hubs": "plain"},
+    "weighted-2": {"measure": "simrank", "direction": "out", "hubs": "idf", "unweighted": True},
+    "weighted-3": {"measure": "simrank", "direction": "in", "hubs": "rare", "unweighted": True},
+    "weighted-4": {"measure": "psimrank", "direction": "out", "hubs": "plain", "unweighted": True},
+    "weighted-5": {"measure": "psimrank", "direction": "in", "hubs": "idf"},
+    "weighted-6": {"measure": "psimrank", "direction": "out", "hubs": "rare"},
+    "weighted-paths-1": {"measure": "simrank", "layout": "paths", "hubs": "rare"},
+    "weighted-paths-2": {"measure": "psimrank", "layout": "paths", "direction": "out"},
+}
+KINDS = PLAIN | BY_WEIGHT
+WAYS: list[dict[str, Any]] = [
+    {"threads": 5},
+    *({"blocks": blocks} for blocks in (1, 2, 64)),
+    {"blocks": 7, "threads": 2},
+    *({"shard": shard, "threads": 2} for shard in (1, 3, 19, 1000)),
+]
+IN_FILES: list[dict[str, Any]] = [
+    {"external": True},
+    {"external": True, "blocks": 7, "threads": 1, "shard": 5},
+    {"external": True, "blocks": 64},
+]
+FEW: list[dict[str, Any]] = [{"threads": 2}, {"blocks": 7}, {"external": True, "blocks": 7}]
+"""By weights a step is another one, and forms are those of the others."""
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Graph]:
+    """With weights over some orders of magnitude, and without; hubs in both."""
+    folder = tmp_path_factory.mktemp("same")
+
+    def make(edges: Any, nodes: Any, **options: Any) -> Graph:
+        rows = [list(map(str, edge)) for edge in edges]
+        return store(folder / f"{len(rows[0])}", rows, list(map(str, nodes)), **options)
+
+    return {True: by_weight(make), False: tangled(make)}
+
+
+def build(graphs: dict[bool, Graph], kind: str, output: Path, **way: Any) -> Index:
+    return cocite.build(
+        graphs[kind in BY_WEIGHT], output, samples=SAMPLES, length=6, seed=5, **KINDS[kind], **way
+    )
+
+
+def content(index: Index) -> dict[str, bytes]:
+    """All files, those of samples as one, wherever the shards are cut."""
+    found: dict[str, bytes] = {}
+    for name in sorted(index.stored.store.manifest.files):
+        whole = name.partition("samples-")[0]
+        found[whole] = found.get(whole, b"") + (index.stored.store.path / name).read_bytes()
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_threads_blocks_shards_and_files_change_no_byte(
+    graphs: dict[bool, Graph], tmp_path: Path, kind: str
+) -> None:
+    whole = build(graphs, kind, tmp_path / "whole", threads=1)
+    wanted, manifest = content(whole), (tmp_path / "whole" / "manifest.json").read_bytes()
+    in_trees = any(part.layout == "trees" for part in whole.stored.parts)
+    ways = FEW[: 2 + in_trees] if kind in BY_WEIGHT else WAYS + IN_FILES * in_trees
+    for number, way in enumerate(ways):
+        found = build(graphs, kind, tmp_path / f"{number}", **way)
+        assert content(found) == wanted, way
+        assert found.stored.digest == whole.stored.digest, way
+        if "shard" in way:
+            shards = {name[-6:] for name in found.stored.store.manifest.files if "samples-" in name}
+            assert len(shards) == -(-SAMPLES // way["shard"])
+        else:
+            assert (tmp_path / f"{number}" / "manifest.json").read_bytes() == manifest, way
+
+
+@pytest.mark.parametrize("kind", [kind for kind in PLAIN if kind != "blend"])
+def test_a_stopped_build_goes_on_to_the_same_bytes(
+    graphs: dict[bool, Graph], tmp_path: Path, kind: str
+) -> None:
+    """In its last direction."""
+
+    def stop(done: int, total: int) -> None:
+        if done == total - 7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(graphs, kind, tmp_path / "x", shard=4, threads=1, progress=stop)
+    seen: list[int] = []
+    way: dict[str, Any] = {"shard": 4, "progress": lambda done, _: seen.append(done)}
+    found = build(graphs, kind, tmp_path / "x", **way)
+    assert seen[0] in (12, 32)
+    assert content(found) == content(build(graphs, kind, tmp_path / "whole"))
