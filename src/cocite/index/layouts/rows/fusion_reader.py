@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import GRAINS, NOWHERE
-from cocite.index.layouts.contract import PartPlan, WholeFormat
+from cocite.index.layouts.contract import WANTED, PartPlan, WholeFormat
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
     Estimate,
@@ -37,7 +37,6 @@ from cocite.index.layouts.reader import (
     Reasons,
     borrowed,
 )
-from cocite.index.whole_settings import WANTED
 from cocite.measures import PartSettings
 from cocite.measures.fusion import HETEROPHILY
 
