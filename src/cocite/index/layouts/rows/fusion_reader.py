@@ -38,7 +38,7 @@ from cocite.index.layouts.reader import (
     borrowed,
 )
 from cocite.measures import PartSettings
-from cocite.measures.fusion import HETEROPHILY
+from cocite.measures.snn import MAX_DEGREE
 
 Row = tuple[Ids, NDArray[np.float64]]
 
@@ -51,10 +51,8 @@ class RowsFormat(WholeFormat):
     @classmethod
     def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
         """How many families, rows and columns there are."""
-        share = plan.settings.get(HETEROPHILY, None)
-        families = 1 if share is None else 2 * ((share < 1) + (share > 0))
-        columns = families + (0 if share is None else share > 0)
-        return {"f": families, "r": families * nodes, "c": columns * graph_nodes}
+        families = 1 + (MAX_DEGREE in plan.settings)
+        return {"f": families, "r": families * nodes, "c": families * graph_nodes}
 
     files: ClassVar[dict[str, str]] = {
         "rows.offsets": "<u8[r + 1]",
@@ -71,7 +69,7 @@ class RowsFormat(WholeFormat):
 
 
 def shared_nodes(
-    families: Iterable[tuple[float, tuple[Row, Row]]], nodes: int
+    families: Iterable[tuple[float, tuple[Row, Row]]],
 ) -> tuple[Ids, NDArray[np.float64]]:
     """The nodes that two rows share, ascending, and what each adds to the score: of each family its
     weight and the rows.
@@ -81,8 +79,7 @@ def shared_nodes(
         common, here, there = np.intersect1d(mine, theirs, return_indices=True)
         terms = np.minimum(codes[here], others[there]) ** 2
         whole = (codes**2).sum() + (others**2).sum() - terms.sum()
-        for column, term in zip(common.tolist(), terms.tolist(), strict=True):
-            node = column % nodes  # odd steps of a walk have columns of their own
+        for node, term in zip(common.tolist(), terms.tolist(), strict=True):
             shares[node] = shares.get(node, 0.0) + weight * term / whole
     order = sorted(shares)
     return np.array(order, np.uint32), np.array([shares[node] for node in order])
@@ -208,7 +205,7 @@ class RowsReader(Reader):
         """The nodes in both rows of a family, each with its parts of all families."""
         families = range(len(self.weights))
         pairs = ((self.row(each, first), self.row(each, second)) for each in families)
-        nodes, shares = shared_nodes(zip(self.weights, pairs, strict=True), self._graph_nodes)
+        nodes, shares = shared_nodes(zip(self.weights, pairs, strict=True))
         places = self._places(nodes)
         here = places < self.part.nodes
         path = own_path(places[here], first, second)
