@@ -27,7 +27,7 @@ from tests.io.plain import links
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
 MADE = "a graph and an index made of it, "
-BY = "; neighbourhood answers"
+BY = "; fusion answers"
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
         ("nodes links.tsv X --format csv", "node,in_links,out_links\nx,3,0\n"),
         ("info links.tsv", "links              6, 1.0 a node\n"),
         ("rank links.tsv", "place   "),
-        ("index links.tsv -o my.index", "measure  neighbourhood"),
+        ("index links.tsv -o my.index", "measure  fusion"),
         ("plan links.tsv", "on disk"),
         ("all-pairs links.tsv -o all.csv --overwrite", "6 nodes"),
     ],
@@ -210,24 +210,24 @@ def test_settings_do_not_change_the_measure(here: Path, shell: Shell) -> None:
     """An index with them is kept beside the first; what the default does not have is refused."""
     question = ["related", "links.tsv", "x", "--format", "json"]
     found = {}
-    for more in ((), ("--direction", "in"), ("--neighbors", "3"), ("--neighbors", "50")):
+    for more in ((), ("--direction", "in"), ("--size", "small"), ("--size", "default")):
         out, err = shell([*question, *more])
         assert err.endswith(f"{BY}\n"), err
         found[more] = json.loads(out)
-        assert found[more]["measure"] == "neighbourhood"
+        assert found[more]["measure"] == "fusion"
     assert found["--direction", "in"]["hits"] != found[()]["hits"]
     folder = entry()
     made = {path.name: cocite.open(path) for path in folder.glob("index*")}
-    assert len(made) == 3  # 50 is what it is by default
-    other = next(i for name, i in made.items() if name != "index" and i.settings["neighbors"] == 50)
+    assert len(made) == 3
+    other = next(i for name, i in made.items() if name != "index" and i.settings["size"] == "default")
     hits = [hit.node for hit in other.related("x")]
     assert hits == [row["node"] for row in found["--direction", "in"]["hits"]]
     for option, taker in (("--samples", "psimrank"), ("--decay", "pagesim"), ("--bits", "xjacc")):
         err = shell([*question, option, "0.5" if option == "--decay" else "5"], 2).err
-        assert f"neighbourhood answers for this file of links, and it has no {option}. " in err
+        assert f"fusion answers for this file of links, and it has no {option}. " in err
         assert taker in err.split("--measure: ")[1]
     (here / "links.tsv").write_text(LINKS + "new\tx\n")
-    assert main([*question, "--neighbors", "3"]) == 0
+    assert main([*question, "--size", "small"]) == 0
     assert len(list(folder.glob("index*"))) == 2  # the other one is of what the file was
 
 
@@ -480,7 +480,7 @@ def test_a_stored_graph_is_answered_for_by_the_default(here: Path, shell: Shell)
     expected = [(row["node"], row["score"]) for row in answers[0]]
     for found in (cocite.related("g", "x"), cocite.open("g").related("x")):
         assert [(hit.node, hit.score) for hit in found] == expected
-    assert cocite.open("links.tsv").stored.measure.name == "neighbourhood"
+    assert cocite.open("links.tsv").stored.measure.name == "fusion"
     assert not list((here / "g").glob("*index*"))
 
 

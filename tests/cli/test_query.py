@@ -200,7 +200,7 @@ def test_a_node_related_to_nobody_is_said_so(index: Path, ask: Ask) -> None:
     assert (code, out) == (
         0,
         "no node is related to hub by psimrank. It has no in-links, which the index looks at, but "
-        "3 out-links: build the index by neighbourhood, or with --direction any\n",
+        "3 out-links: build the index by fusion, or with --direction any\n",
     )
 
 
@@ -415,11 +415,11 @@ def test_names_come_from_files_as_editors_write_them(index: Path, tmp_path: Path
 
 
 def test_what_closes_an_interval_is_told(tmp_path: Path, shell: Shell) -> None:
-    """Where errors are 0 and intervals are not: of the default, with too little effort."""
+    """Where errors are 0 and intervals are not: of a push with too little effort."""
     rows = [f"{i}\t{(i * i + 1) % 97}\n{i}\t{(5 * i + 2) % 97}\n" for i in range(97)]
     (tmp_path / "l.tsv").write_text("".join(rows))
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
-    cocite.build(graph, tmp_path / "i")
+    cocite.build(graph, tmp_path / "i", measure="neighbourhood")
     asked = ["related", str(tmp_path / "i"), "3", "-k", "4"]
     edges, few = flag_of(MAX_EDGES.name), [flag_of(MIN_RESULTS.name), "1"]
     told = f"scores have no error of samples; {edges} 300 brings low and high closer together"

@@ -137,8 +137,8 @@ def test_verify_and_evaluate_take_a_file_of_links(
     asked = ["--labels", "labels.tsv", "--format", "csv"]
     capsys.readouterr()
     found = shell(["evaluate", "links.tsv", *asked])
-    assert "unchanged, so the cached index is used; neighbourhood answers" in found.err
-    assert "neighbourhood" in found.out
+    assert "unchanged, so the cached index is used; fusion answers" in found.err
+    assert "fusion" in found.out
     reply = shell(["evaluate", str(index), *asked])
     assert reply.out.splitlines()[1:] == found.out.splitlines()[1:]
 

@@ -41,7 +41,11 @@ def test_numbers_are_asked_for_in_plain_words(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([], "neighbourhood has no samples; a larger --max-edges narrows its intervals"),
+        ([], "the scores of fusion are computed, and not estimated"),
+        (
+            ["--measure", "ppr-symmetric"],
+            "ppr-symmetric has no samples; a larger --max-edges narrows its intervals",
+        ),
         (["--measure", "ppr"], "ppr has no samples; a smaller --tolerance narrows its intervals"),
         (["--measure", "cocitation"], "the scores of cocitation are computed, and not estimated"),
     ],

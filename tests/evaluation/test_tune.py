@@ -21,7 +21,7 @@ from cocite.evaluation.trials import decided
 from cocite.evaluation.tune import Tuning
 from tests.conftest import MakeGraph
 
-FEW: dict[str, Any] = {"measures": ["neighbourhood", "cocitation", "psimrank"], "samples": 8}
+FEW: dict[str, Any] = {"measures": ["fusion", "cocitation", "psimrank"], "samples": 8}
 
 
 def blocks(seed: int = 0, size: int = 12, groups: int = 4) -> Iterator[tuple[str, str]]:
@@ -71,7 +71,7 @@ def test_what_is_chosen_follows_from_the_rounds(graph: Graph) -> None:
     level = [e for e in last if e.behind is not None and not e.behind.low > 0]
     assert found.best in level
     assert top in level
-    usual = next(each for each in last if each.name == "neighbourhood both")
+    usual = next(each for each in last if each.name == "fusion both")
     assert found.best == usual or usual not in level
     if found.best != usual:
         assert found.best.bytes == min(each.bytes for each in level)
@@ -89,7 +89,7 @@ def test_what_is_chosen_follows_from_the_rounds(graph: Graph) -> None:
 def test_the_default_is_left_only_for_what_is_ahead_of_it_on_other_pages_too() -> None:
     usual, other, third = (
         point(name, direction, {})
-        for name, direction in (("neighbourhood", "both"), ("cocitation", "in"), ("ppr", "out"))
+        for name, direction in (("fusion", "both"), ("cocitation", "in"), ("ppr", "out"))
     )
     sizes = {usual: 5, other: 9, third: 3}
     ahead, level = Interval(0.2, 0.1, 0.3), Interval(0.2, -0.1, 0.5)
@@ -119,9 +119,9 @@ def test_the_default_is_left_only_for_what_is_ahead_of_it_on_other_pages_too() -
 
 def test_how_little_a_choice_rests_on_is_told(make_graph: MakeGraph) -> None:
     tiny = make_graph(blocks(size=4))
-    found = cocite.tune(tiny, measures=["neighbourhood", "cocitation"], directions=["in", "both"])
+    found = cocite.tune(tiny, measures=["fusion", "cocitation"], directions=["in", "both"])
     assert found.chosen_by <= 8
-    assert found.best.name == "neighbourhood both"
+    assert found.best.name == "fusion both"
     (note,) = (note for note in found.notes if "rests on" in note)
     assert note.startswith(
         f"the choice rests on {found.chosen_by} pages, and {found.judged_by} oth"
@@ -175,7 +175,7 @@ def test_what_there_is_no_time_for_is_left_out_and_told(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = cocite.tune(graph, time=0.001, **FEW)
-    assert found.best.name == "neighbourhood both"
+    assert found.best.name == "fusion both"
     said = r"round 1 of 3 has until 40% of the time, .* of 0.0 s: (\d+) of its (\d+) candidates are"
     assert re.match(said, found.notes[0])
     assert "give more with --time" in found.notes[0]

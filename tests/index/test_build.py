@@ -152,7 +152,7 @@ def test_an_unfinished_build_with_other_settings_is_not_touched(
             direction="out",
             shard=7,
         )
-    with pytest.raises(UsageError, match=r"measure: psimrank, here neighbourhood; direction: in, "):
+    with pytest.raises(UsageError, match=r"measure: psimrank, here fusion; direction: in, "):
         cocite.build(graph, tmp_path / "x")
     other = cocite.generate_web(tmp_path / "other", nodes=60, links=200)
     with pytest.raises(UsageError, match=r"other settings: graph: not the same\. Repeat"):

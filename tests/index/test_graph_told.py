@@ -77,7 +77,7 @@ def test_advice_is_that_of_the_measure(graph: Graph) -> None:
     for measure, advice in {
         "psimrank": "--hubs idf",
         "cocitation": "--idf",
-        "neighbourhood": "neighbourhood counts them less by itself",
+        "fusion": "fusion counts them less by itself",
     }.items():
         line = told(graph, measure)[0]
         assert line.startswith(named)
@@ -96,7 +96,7 @@ def test_index_says_both_and_so_does_build(
     hubs, without = told(graph, "simrank")
     assert without == (
         "1 of the 302 pages have no in-links, so nothing is related to them by simrank; with "
-        "--direction any, or by neighbourhood, only pages without any link have none"
+        "--direction any, or by fusion, only pages without any link have none"
     )
     command = ["index", str(graph.path), "-o", str(tmp_path / "i"), "--measure", "simrank"]
     assert main([*command, "--samples", "5", "--format", "json"]) == 0

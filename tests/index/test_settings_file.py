@@ -120,7 +120,7 @@ def test_what_is_given_beside_a_file_goes_before_it(
             "no key 'sample'; there are measure, direction, layout",
         ),
         ("measure = 'pagerank'", "no measure is called 'pagerank'. Did you mean prank"),
-        ("measure = 3", "measure is 3; it is a text, such as neighbourhood"),
+        ("measure = 3", "measure is 3; it is a text, such as fusion"),
         ("measure = 'psimrank'\ndirection = 'up'", "direction is 'up'; it is in or out"),
         ("measure = 'ppr-symmetric'\ndirection = 'in'", "for ppr-symmetric it is any"),
         ("measure = 'psimrank'\nlayout = 'sketch'", "layout is 'sketch'; for psimrank it is trees"),

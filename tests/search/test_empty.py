@@ -40,7 +40,7 @@ def test_a_node_without_the_links_that_are_looked_at(
             "ask without --measure, or with --direction any",
         )
         if of_a_graph
-        else ((index,), "the index", "build the index by neighbourhood, or with --direction any")
+        else ((index,), "the index", "build the index by fusion, or with --direction any")
     )
     lacks = f"It has no in-links, which {looks} looks at, but 2 out-links: {advice}"
     assert said(capsys, *asked, "a").startswith(f"no node is related to a by psimrank. {lacks}")
@@ -48,7 +48,7 @@ def test_a_node_without_the_links_that_are_looked_at(
     samples = 100 if of_a_graph else 5
     assert said(capsys, *asked, "e").endswith(
         ". It has 1 in-link and no out-links, and is connected with d alone; its walks meet "
-        f"nobody's in {samples} samples; by neighbourhood every page that it is connected with is "
+        f"nobody's in {samples} samples; by fusion the pages that it is linked with are "
         "related"
     )
 
@@ -75,7 +75,7 @@ def test_a_way_that_the_measure_has_not_is_not_advised(
     graph = make_graph([("a", "b"), ("a", "c")])
     cocite.build(graph, tmp_path / "i", measure="cocitation")
     assert said(capsys, str(tmp_path / "i"), "a").endswith(
-        "build the index by neighbourhood, or with --direction both"
+        "build the index by fusion, or with --direction both"
     )
 
 
@@ -130,7 +130,7 @@ def test_the_default_reaches_all_and_says_so_of_what_has_nothing(
 ) -> None:
     cocite.build(graph, tmp_path / "default.index")
     path = str(tmp_path / "default.index")
-    assert said(capsys, path, "alone").endswith("by neighbourhood. It has no links at all")
+    assert said(capsys, path, "alone").endswith("by fusion. It has no links at all")
     assert "a" in said(capsys, path, "b")
 
 

@@ -235,7 +235,7 @@ def test_a_suite_compares_texts_where_it_names_them(
     (tmp_path / "work").mkdir()
     found = run_suite(load_suite(str(suite)), tmp_path, tmp_path / "work")
     content = {row.name: row.figures["content@1"].value for row in found.methods}
-    assert set(content) > {"tfidf none", "neighbourhood both"}
+    assert set(content) > {"tfidf none", "fusion both"}
     assert max(content, key=lambda name: content[name]) == "tfidf none"
 
 

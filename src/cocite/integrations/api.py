@@ -42,7 +42,7 @@ def related(
     node, k
         As for :meth:`Index.related`.
     measure
-        What the index is made of, by default ``neighbourhood``; an index has one.
+        What the index is made of, by default ``fusion``; an index has one.
     side
         Of a bipartite graph the side of ``node``, by its title, such as ``"user"``; by default the
         right one, the items, unless ``node`` is called ``"user:NAME"``.

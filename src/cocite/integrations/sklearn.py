@@ -59,7 +59,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ``"connectivity"``: 1, of itself and ``n_neighbors - 1`` others; ``"similarity"``: the
         score, of at most ``n_neighbors`` others that have one above 0.
     measure, direction
-        As for :func:`cocite.build`: by default ``neighbourhood``.
+        As for :func:`cocite.build`: by default ``fusion``.
     settings
         What the measure takes, such as ``{"samples": 200, "seed": 1}``. Equal ones give equal
         results, on any number of cores.

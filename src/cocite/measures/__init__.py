@@ -43,12 +43,12 @@ __all__ = [
     "find_measure",
 ]
 
-DEFAULT = "neighbourhood"
+DEFAULT = "fusion"
 """The measure of an index for which none is chosen."""
 
 _HOMES = {
-    DEFAULT: "default:NEIGHBOURHOOD",
     "fusion": "fusion:FUSION",
+    "neighbourhood": "default:NEIGHBOURHOOD",
     "psimrank": "psimrank:PSIMRANK",
     "simrank": "simrank:SIMRANK",
     "prank": "prank:PRANK",

@@ -1,4 +1,4 @@
-"""Neighborhood, the default: the same pages are nearest to both, or they are near themselves.
+"""Neighborhood: the same pages are nearest to both, or they are near themselves.
 
     score(u, v) = 0.4 * snn(u, v) + 0.6 * ppr-symmetric(u, v)
 
@@ -32,7 +32,7 @@ _PARTS = {measure.name: measure for measure in (SNN, PPR_SYMMETRIC)}
 NEIGHBOURHOOD = replace(
     parse_blend(PREFIX + "0.4*snn+0.6*ppr-symmetric(direction=any)", _PARTS),
     name="neighbourhood",
-    summary="the same pages are nearest to both, or they are near themselves; the default",
+    summary="the same pages are nearest to both, or they are near themselves",
     weighted=True,
     lenient=True,
 )

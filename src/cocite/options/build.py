@@ -28,7 +28,7 @@ class MeasureOptions(Options):
         "What similar means: a name that cocite measures lists, or a weighted mean of several, "
         "such as blend:psimrank+cocitation.",
         metavar="NAME",
-        unset="neighbourhood",
+        unset="fusion",
     )
     direction: str | None = option(
         None,

@@ -64,7 +64,7 @@ def why_empty(
         found += f"; its walks meet nobody's in {stored.samples:,} samples"
     if stored.measure.name == DEFAULT:
         return found
-    return f"{found}; by {DEFAULT} every page that it is connected with is related"
+    return f"{found}; by {DEFAULT} the pages that it is linked with are related"
 
 
 def _advice(stored: StoredIndex, links: bool) -> str:

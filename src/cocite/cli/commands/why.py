@@ -212,7 +212,7 @@ def _left(columns: dict[str, list[str]]) -> int:
 
 
 _LEGEND = {
-    "near": "a{near}b: both are linked with the same pages",
+    "near": "a{near}b: near, without a link",
     "line": "a{line}b: a link of which it is not known which way it goes",
     "by": "a{by}b: several links lead from one to the other",
 }
@@ -275,13 +275,13 @@ def _arrows(asked: _Request) -> Callable[[str, str], str]:
 
 def _as_they_go(path: _Path, arrow: Callable[[str, str], str]) -> _Path:
     """The same with the links as they go, for a measure that takes them either way: what leads to
-    a page on ways that are not known is its link, if there is one.
+    a page on ways that are not known, or is near to it, is its link, if there is one.
     """
     steps = [path[0]]
     for (_, before), (sign, name) in pairwise(path):
-        if sign != "near" and before is not None and name is not None:
+        if before is not None and name is not None:
             found = arrow(before, name)
-            known = sign != "by" or found in ("to", "from", "both")
+            known = sign not in ("by", "near") or found in ("to", "from", "both")
             steps.append((found if known else sign, name))
         else:
             steps.append((sign, name))
