@@ -179,7 +179,7 @@ def test_texts_leave_weights_aside(make_graph: MakeGraph, tmp_path: Path) -> Non
     told = {"a": "deer elk", "b": "elk", "c": "deer elk"}
     assert not build(weighted, tmp_path / "t", told).stored.weighted
     index = build(weighted, tmp_path / "d", told, measure=DEFAULT)
-    assert [part.weighted for part in index.stored.parts] == [False, True, False]
+    assert [part.weighted for part in index.stored.parts] == [True, False]
     assert build(weighted, tmp_path / "w", told, measure="ppr").stored.weighted
     with pytest.raises(UsageError, match="weights, which cocitation cannot use"):
         build(weighted, tmp_path / "x", told, measure="cocitation")
