@@ -219,7 +219,9 @@ def test_settings_do_not_change_the_measure(here: Path, shell: Shell) -> None:
     folder = entry()
     made = {path.name: cocite.open(path) for path in folder.glob("index*")}
     assert len(made) == 3
-    other = next(i for name, i in made.items() if name != "index" and i.settings["size"] == "default")
+    other = next(
+        i for name, i in made.items() if name != "index" and i.settings["size"] == "default"
+    )
     hits = [hit.node for hit in other.related("x")]
     assert hits == [row["node"] for row in found["--direction", "in"]["hits"]]
     for option, taker in (("--samples", "psimrank"), ("--decay", "pagesim"), ("--bits", "xjacc")):

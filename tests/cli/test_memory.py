@@ -75,26 +75,32 @@ def test_an_index_takes_the_memory_that_was_told(
     web: Path, tmp_path: Path, measure: str, budget: str | None
 ) -> None:
     command = ["index", str(web), "--measure", measure, "-o", str(tmp_path / "i")]
-    command += [] if measure == "neighbourhood" else ["--samples", "32"]
+    command += ["--samples", "32"] if measure in ("psimrank", "xjaccard") else []
     assert_takes_what_it_told([*command, "--overwrite"], budget)
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("budget", ["20MB", "26MB", None])
+@pytest.mark.parametrize(
+    ("measure", "budget"),
+    [
+        *(("neighbourhood", budget) for budget in ("20MB", "26MB", None)),
+        *(("fusion", budget) for budget in ("44MB", None)),
+    ],
+)
 def test_lists_take_the_memory_that_was_told(
-    small: Path, tmp_path: Path, budget: str | None
+    small: Path, tmp_path: Path, measure: str, budget: str | None
 ) -> None:
     """In files, and given back while they are turned round; by default in memory."""
-    command = ["index", str(small), "--measure", "neighbourhood", "-o", str(tmp_path / "i")]
+    command = ["index", str(small), "--measure", measure, "-o", str(tmp_path / "i")]
     assert_takes_what_it_told([*command, "--overwrite"], budget)
 
 
-@pytest.mark.parametrize("measure", ["xjaccard", "neighbourhood"])
+@pytest.mark.parametrize("measure", ["xjaccard", "neighbourhood", "fusion"])
 def test_what_a_refusal_tells_as_the_least_suffices(
     small: Path, tmp_path: Path, shell: Shell, measure: str
 ) -> None:
     command = ["index", str(small), "--measure", measure, "-o", str(tmp_path / "i")]
-    command += [] if measure == "neighbourhood" else ["--samples", "16"]
+    command += ["--samples", "16"] if measure == "xjaccard" else []
     least = re.search(r"needs? ([0-9.]+ MB) of memory", shell([*command, "--memory", "5MB"], 1).err)
     assert least is not None
     assert main([*command, "--memory", least[1]]) == 0

@@ -14,10 +14,11 @@ The lists f are compared by ``form``:
 Common neighbors are evidence of few links, and some of it is chance; lists are evidence of the
 links of many pages. ``mutual`` keeps a page in a list only if each is in the other's.
 
-Convention: nearness is rounded to float32, and ties go to the smaller hash. ``both`` is one score of
-one list: near(u, v) is the mean over in-links and out-links. The default max_degree, max(1000, 4
+Convention: nearness is rounded to float32, and ties go to the smaller hash. ``both`` is one score
+of one list: near(u, v) is the mean over in-links and out-links. The default max_degree, max(1000, 4
 sqrt(links)), bounds what a list costs and loses nothing on graphs with labels (``python -m
 benchmarks.max_degree``).
+
 Cost: a list, one addition for each member of each neighbor; a question, one for each list that has
 a page of the node's own list. Exact.
 Source: Jarvis, Patrick 1973, *Clustering using a similarity measure based on shared near

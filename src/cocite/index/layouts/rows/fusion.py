@@ -53,12 +53,15 @@ KEPT, KEEP = 50, 100
 OTHERS = 6
 """Nodes whose rows are added to a row."""
 
-_NODE, _THREAD = 40, 32
+_NODE, _THREAD = 56, 32
 """Bytes a node: of the build, and of each of its threads."""
 _LEAST = 30 << 20
-_STEP, _FEW = 256, 128
-"""Nodes whose rows a worker makes at a time; fewer if links are given back between."""
-_READ = 8 << 20
+_STEP, _FEW = 256, 16
+"""Nodes whose rows a worker makes at a time; fewer if links and rows are given back between: each
+that is read brings a piece of its file along.
+"""
+_READ = 2 << 20
+"""Entries that are read or written at a time."""
 _PILOTS = 200
 _SHARES = (0.3, 0.5, 0.1, 0.1)
 """What each stage takes of the time, about."""
@@ -152,6 +155,16 @@ def _best(size: int) -> tuple[NDArray[Any], ...]:
     return np.empty(size), np.empty(size, np.uint32), np.empty(size, np.uint64)
 
 
+def _largest(rows: Links) -> float:
+    """The largest value of all rows."""
+    _, _, values = _arrays(rows)
+    found = []
+    for low in range(0, values.size, _READ):
+        found.append(float(values[low : low + _READ].max()))
+        evict(values[low : low + _READ])
+    return max(found, default=1.0)
+
+
 def degrees_of(links: Links) -> NDArray[np.float64]:
     """float64[nodes]: what the links of each node weigh."""
     return np.concatenate([np.empty(0), *link_degrees(links)])
@@ -196,17 +209,20 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         """Of how many nodes a worker makes the rows at a time."""
         return _FEW if self.streaming else _STEP
 
-    @property
-    def _entries(self) -> int:
-        """Bytes of lists and pushed rows, at most."""
-        nodes, listed = self.links.nodes, (max(KEPT, self._sizes[0]) + 1) * self._listed
-        return 8 * nodes * (listed + self.pushed_entries)
+    def _need(self, threads: int, entries: float | None = None) -> int:
+        """Bytes of a build in memory, with so many ``entries`` a node of lists and pushed rows: as
+        many as there may be, unless that is known.
+        """
+        links = self.links
+        if entries is None:
+            entries = (max(KEPT, self._sizes[0]) + 1) * self._listed + self.pushed_entries
+        each = 8 * entries + _NODE + threads * _THREAD
+        return 2 * links.nbytes * (1 + self.plan.weighted) + int(each * links.nodes)
 
     @cached_property
     def fit(self) -> MemoryPlan:
         """How the build fits its memory; raises :class:`ResourceError` if it does not."""
         nodes, means = self.links.nodes, self.means
-        need = 2 * self.links.nbytes * (1 + self.plan.weighted) + self._entries + _NODE * nodes
         least = (_NODE + _THREAD) * nodes + _LEAST
         if means.memory < least:
             raise ResourceError(
@@ -214,16 +230,14 @@ class RowsBuilder(RowsFormat, WholeBuilder):
                 f"{short_of(means.memory)}{floor_text('rows')}"
             )
         for threads in range(means.threads, 0, -1):
-            if need + threads * _THREAD * nodes <= means.memory:
-                return MemoryPlan(need + threads * _THREAD * nodes, threads, (), means.threads)
+            if self._need(threads) <= means.memory:
+                return MemoryPlan(self._need(threads), threads, (), means.threads)
         return MemoryPlan(means.memory, 1, (), means.threads)
 
     @cached_property
     def streaming(self) -> bool:
         """Whether links and rows lie in scratch files, and are given back as they were read."""
-        nodes = self.links.nodes
-        need = 2 * self.links.nbytes * (1 + self.plan.weighted) + self._entries + _NODE * nodes
-        return need + _THREAD * nodes > self.means.memory
+        return self._need(1) > self.means.memory
 
     def give_back(self, *links: Links) -> None:
         """Of what lies in files, if there is too much of it in memory."""
@@ -236,7 +250,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         """Links taken either way, and the degrees of the nodes."""
         links = self.links
         if self.plan.direction != "any":
-            keep = _READ if self.streaming else None
+            keep = 4 * _READ if self.streaming else None
             memory, weighted = self.means.memory, self.plan.weighted
             links = links_of(self.graph, "any", memory, weighted=weighted, keep=keep)
         return links, degrees_of(links)
@@ -244,7 +258,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     def estimate(self) -> PartEstimate:
         """Size, memory and time, from the lists and pushes of some nodes."""
         nodes, fit = self.links.nodes, self.fit
-        seconds = self._nearest.estimate().seconds if self._listed else 0.0
+        entries, seconds = self._nearest.pilot() if self._listed else (0.0, 0.0)
         (pusher,) = self._pushers(1)
         sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
         begin = clock()
@@ -254,6 +268,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         families = (pushed, self._sizes[0]) if self._listed else (pushed,)
         stored = self.plan.stored_nodes(nodes)
         size = sum(int(10 * each * stored) + 12 * stored + 8 * nodes for each in families)
+        if not self.streaming:
+            fit = replace(fit, memory=self._need(fit.threads, entries / nodes + pushed))
         return PartEstimate(size, fit, seconds * (1 + sum(_SHARES[2:])))
 
     # -- the work --------------------------------------------------------------------------
@@ -270,9 +286,11 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             families.insert(0, Family(lists, lists, nodes, listed, 0.5))
         files = _Files(directory, self.plan.prefix)
         self._write_rows(files, families, next(stages))
-        self._write_columns(files, families, next(stages))
         files.write("weights", np.float64, np.array([each.weight for each in families]))
-        files.write("sizes", np.uint64, np.array([each.columns for each in families], np.uint64))
+        sizes = [each.columns for each in families]
+        files.write("sizes", np.uint64, np.array(sizes, np.uint64))
+        del lists, pushed, families  # they take more than what follows
+        self._write_columns(files, sizes, next(stages))
         progress(self.links.nodes, self.links.nodes)
         return files.entries
 
@@ -309,12 +327,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             to_ids = stack.enter_context(files.writer("rows.ids", np.uint32))
             to_codes = stack.enter_context(files.writer("rows.codes", np.uint8))
             for number, family in enumerate(families):
-                values = family.rows.weights
-                assert values is not None
-                pieces = range(0, values.size, _READ)
-                largest = (float(values[at : at + _READ].max()) for at in pieces)
-                scales.append(max(largest, default=1.0))
-                after = partial(self.give_back, family.rows)
+                scales.append(_largest(family.rows))
+                after = partial(self.give_back, family.rows, family.lists or family.rows)
                 expanders = [
                     Expander(family, self.step, scales[-1], after) for _ in range(self.fit.threads)
                 ]
@@ -337,34 +351,38 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         files.write("norms", np.uint32, np.concatenate(norms))
         files.write("scales", np.float64, np.array(scales))
 
-    def _write_columns(self, files: _Files, families: list[Family], progress: Progress) -> None:
+    def _write_columns(self, files: _Files, sizes: list[int], progress: Progress) -> None:
         """The transpose of the rows of each family."""
         from cocite.kernels.links import add_counts
 
         offsets, ids, codes = (files.read(f"rows.{name}") for name in ("offsets", "ids", "codes"))
-        pages, begins = (offsets.size - 1) // len(families), [np.zeros(1, np.uint64)]
+        pages, begins = (offsets.size - 1) // len(sizes), [np.zeros(1, np.uint64)]
         with ExitStack() as stack:
             to_ids = stack.enter_context(files.writer("columns.ids", np.uint32))
             to_codes = stack.enter_context(files.writer("columns.codes", np.uint8))
-            for number, family in enumerate(families):
+            for number, columns in enumerate(sizes):
                 own = offsets[number * pages : (number + 1) * pages + 1]
                 part = slice(int(own[0]), int(own[-1]))
-                size = max(pages, family.columns)
+                size = max(pages, columns)
                 square = np.full(size + 1, part.stop - part.start, np.uint64)
                 square[: pages + 1] = own - own[0]
                 counts = np.zeros(size, np.uint32)
                 for low in range(part.start, part.stop, _READ):
-                    add_counts(ids[low : min(low + _READ, part.stop)], counts)
+                    piece = ids[low : min(low + _READ, part.stop)]
+                    add_counts(piece, counts)
+                    evict(piece)
                 rows = Links(square, ids[part], cast(Any, codes[part]))
-                memory = max(self.means.memory - self.links.nbytes, 16 * size + 3 * _READ)
+                memory = self.means.memory - 24 * size - 4 * _READ
+                memory = max(memory, 8 * size + 8 * _READ)
+                memory = min(memory, rows.nbytes + 8 * size)  # it gives back what it read
                 turned = transpose(rows, counts, memory, files.directory)
-                begins.append(turned.offsets[1 : family.columns + 1] + own[0])
+                begins.append(turned.offsets[1 : columns + 1] + own[0])
                 for array, writer in ((turned.neighbors, to_ids), (turned.weights, to_codes)):
                     assert array is not None
                     for low in range(0, array.size, _READ):
                         writer.write(array[low : low + _READ])
                         evict(array)
-                progress(number + 1, len(families))
+                progress(number + 1, len(sizes))
         files.add("columns.ids", to_ids)
         files.add("columns.codes", to_codes)
         files.write("columns.offsets", np.uint64, np.concatenate(begins))

@@ -295,9 +295,9 @@ class NearestBuilder(NearestFormat, WholeBuilder):
             links.evict()
             evict(*arrays)
 
-    def estimate(self) -> PartEstimate:
-        """Size, memory and time, from the lists of some pages."""
-        nodes, fit = self.links.nodes, self.fit
+    def pilot(self) -> tuple[float, float]:
+        """Entries of all lists, and seconds that they take, from the lists of some pages."""
+        nodes = self.links.nodes
         lister = _Lister(self)
         sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
         lister(range(sample[0], sample[0] + 1))  # compiles
@@ -305,10 +305,15 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         found = [lister(range(page, page + 1)) for page in sample]
         seconds = clock() - begin
         entries = sum(listed.size for _, listed, _ in found) * nodes / len(sample)
-        each = seconds / len(sample) / fit.threads
+        return entries, seconds / len(sample) / self.fit.threads * nodes
+
+    def estimate(self) -> PartEstimate:
+        """Size, memory and time, from the lists of some pages."""
+        nodes, fit = self.links.nodes, self.fit
+        entries, seconds = self.pilot()
         size = int(_ENTRY * entries) + 16 * (nodes + 1) + 32 * nodes
         fit = replace(fit, memory=self._taken(int(entries)))
-        return PartEstimate(size, fit, each * nodes + entries * _TURN_SECONDS)
+        return PartEstimate(size, fit, seconds + entries * _TURN_SECONDS)
 
     def _taken(self, entries: int) -> int:
         """What a build of lists of so many entries takes: while they are made, or turned round."""
