@@ -2,24 +2,14 @@
 
     python -m benchmarks.embeddings [--graphs NAME...] [--queries N] [--save] [--write]
 
-A hit is right if it shares a label with the question's node: an article's category (wikispeedia),
-topic (cora), leaning (polblogs), host and first folder of a URL (hollins), or what a made graph
-planted (``made``). cit-hepph and social have no labels, and are timed only; social takes minutes
-and runs if it is named. Every measure has its defaults. Peers take links either way, 128
-dimensions and the largest cosine, or that of 64, 128 and 256 dimensions and of values to the power
-1/2 or 1 that has the best precision@10 on half of the questions; the other half judges everything.
+A hit is right if it shares a label with the question's node. Measures have their defaults. Half of
+the questions choose the settings of each peer out of a small grid, and the best peer; the other
+half judges all. Seconds are processor time of all top-20 lists, in one thread: fusion builds and
+writes them, spectral vectors are made and compared exactly. cit-hepph and social have no labels and
+are timed only; social, which takes minutes, runs if it is named.
 
-    spectral        singular vectors of D**(-1/2) A D**(-1/2)
-    NetMF T         of log(max(1, volume / T * sum over r <= T of (D**(-1) A)**r D**(-1)))
-    ProNE           its sparse factorization and spectral propagation, with the paper's constants
-    log-PPR         of log(max(1, volume * PPR D**(-1))), restart 0.15
-    Adamic-Adar     no embedding: common neighbors, each by 1 / log(degree)
-    DeepWalk        skip-gram of random walks, if gensim is installed (``studies/checks.py``)
-
-Seconds are processor time for all top-20 lists, in one thread: fusion builds and writes them, the
-spectral embedding is made and asked exactly. A second table has precision@10 and bytes a node of
-each ``--size``. ``--save`` keeps results under results/, of these
-graphs beside those that are there; ``--write`` puts what is kept into docs/evaluation.md.
+``--save`` keeps results under results/, of these graphs beside those that are there; ``--write``
+puts what is kept into docs/evaluation.md, too.
 Source: Qiu et al. 2018 (NetMF); Zhang et al. 2019 (ProNE); Adamic, Adar 2003; Perozzi et al. 2014.
 """
 
@@ -42,7 +32,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import iv
-from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
 import cocite
@@ -95,32 +84,35 @@ def folders(urls: Path) -> Iterator[tuple[str, str]]:
 def made(name: str) -> tuple[NDArray[np.int64], list[str]]:
     """Links, int64[links, 2], and the label of every node.
 
-    ``blocks``, ``unlike`` and ``cycle`` are six groups of 100, from each of which .9, .1 and .1 of
-    the links lead into itself, and the others to any other group, or in ``cycle`` to the next one.
-    ``shop`` is bipartite: 400 users with 6 tastes, whose links lead to 300 items, .7 of them to
-    items of their taste. ``sites`` are 25 sites of 40 pages in four folders, which link to the home
-    page, to the index of the folder and back, to two others of the folder and to a page anywhere.
+    ``blocks`` and ``cycle`` are six groups of 100, ``unlike`` three of 200: .45, .8 and .9 of the
+    links lead into the own group, the next one, and another one, the others anywhere. ``shop`` is
+    bipartite: 400 users with 6 tastes, whose links lead to 300 items, .7 of them to items of their
+    taste. ``sites`` are 25 sites of 60 pages in three folders, which link to the home page, to the
+    index of the folder and back, to two others of the folder and to two pages anywhere.
     """
     rng = np.random.default_rng(3)
     if name == "sites":
-        page = np.arange(1000)
-        index = page // 10 * 10
-        near = [index + rng.integers(0, 10, 1000) for _ in range(2)]
-        far = (1000 * rng.random(1000) ** 3).astype(np.int64)
-        pairs = [(page, page // 40 * 40), (page, index), (index, page), *((page, v) for v in near)]
-        links = np.concatenate([np.stack(pair, 1) for pair in (*pairs, (page, far))])
-        return links[links[:, 0] != links[:, 1]], [f"folder {v}" for v in (page // 10).tolist()]
+        page = np.arange(1500)
+        index = page // 20 * 20
+        near = [index + rng.integers(0, 20, 1500) for _ in range(2)]
+        far = [(1500 * rng.random(1500) ** 3).astype(np.int64) for _ in range(2)]
+        pairs = [(index, page), *((page, v) for v in (page // 60 * 60, index, *near, *far))]
+        links = np.concatenate([np.stack(pair, 1) for pair in pairs])
+        return links[links[:, 0] != links[:, 1]], [f"folder {v}" for v in (page // 20).tolist()]
     if name == "shop":
         user = rng.integers(0, 400, 3600)
         taste = np.where(rng.random(3600) < 0.7, user % 6, rng.integers(0, 6, 3600))
         item = 400 + 6 * rng.integers(0, 50, 3600) + taste
         labels = [f"user {v % 6}" for v in range(400)] + [f"item {v % 6}" for v in range(300)]
         return np.stack((user, item), 1), labels
-    source = rng.integers(0, 600, 4800)
-    step = np.ones(4800, np.int64) if name == "cycle" else rng.integers(1, 6, 4800)
-    step[rng.random(4800) < (0.9 if name == "blocks" else 0.1)] = 0
-    target = 6 * rng.integers(0, 100, 4800) + (source + step) % 6
-    return np.stack((source, target), 1), [f"group {v % 6}" for v in range(600)]
+    groups, share = {"blocks": (6, 0.45), "cycle": (6, 0.8), "unlike": (3, 0.9)}[name]
+    source, by_chance = rng.integers(0, 600, 4800), rng.random(4800) >= share
+    step = np.full(4800, name == "cycle", np.int64)
+    if name == "unlike":
+        step = rng.integers(1, groups, 4800)
+    step[by_chance] = rng.integers(0, groups, int(by_chance.sum()))
+    target = groups * rng.integers(0, 600 // groups, 4800) + (source + step) % groups
+    return np.stack((source, target), 1), [f"group {v % groups}" for v in range(600)]
 
 
 def source_of(name: str, folder: Path) -> Source:
@@ -173,6 +165,8 @@ def either_way(graph: Graph) -> tuple[sp.csr_matrix, Matrix]:
 
 def factors(matrix: Any, power: float, dimensions: int = max(DIMENSIONS)) -> Matrix:
     """The largest singular vectors, each times a power of its value."""
+    from sklearn.utils.extmath import randomized_svd  # others of this module do not wait for it
+
     count = min(dimensions, matrix.shape[0] - 1)
     left, values, _ = randomized_svd(matrix, count, n_iter=6, random_state=0)
     found: Matrix = (left * values**power).astype(np.float32)
@@ -180,13 +174,13 @@ def factors(matrix: Any, power: float, dimensions: int = max(DIMENSIONS)) -> Mat
 
 
 def spectral(links: sp.csr_matrix, degrees: Matrix, dimensions: int = max(DIMENSIONS)) -> Matrix:
-    """Singular vectors of the links over the roots of both degrees."""
+    """Singular vectors of D**(-1/2) A D**(-1/2)."""
     roots = sp.diags(degrees**-0.5)
     return factors(roots @ links @ roots, 1.0, dimensions)
 
 
 def netmf(links: sp.csr_matrix, degrees: Matrix, window: int) -> Matrix:
-    """Those of the matrix that DeepWalk factorizes with this window, one negative sample."""
+    """Those of log(max(1, volume / window * sum over r of (D**(-1) A)**r D**(-1))), r <= window."""
     step = (sp.diags(1 / degrees) @ links).tocsr()
     if window == 1:  # 0 where no link is
         found = step @ sp.diags(degrees.sum() / degrees)
@@ -200,7 +194,7 @@ def netmf(links: sp.csr_matrix, degrees: Matrix, window: int) -> Matrix:
 
 
 def log_ppr(links: sp.csr_matrix, degrees: Matrix, restart: float = 0.15) -> Matrix:
-    """Those of personalized PageRank of all nodes, as mutual information."""
+    """Those of log(max(1, volume * PPR D**(-1)))."""
     steps = np.eye(degrees.size, dtype=np.float32)
     steps -= (1 - restart) * (sp.diags(1 / degrees) @ links).toarray()
     found = restart * np.linalg.inv(steps)
@@ -236,7 +230,9 @@ PEERS: dict[str, tuple[float, Callable[[sp.csr_matrix, Matrix], Matrix]]] = {
 
 
 def variants(graph: Graph, ids: NDArray[np.uint32]) -> Iterator[tuple[str, str, Ranker]]:
-    """Peers, and what of the grid they are: "" for the defaults, which come first."""
+    """Peers, and what of the grid they are: "" for the defaults, which come first. Vectors have
+    links either way and the largest cosine; Adamic-Adar counts common neighbors by 1 / log(degree).
+    """
     links, degrees = either_way(graph)
     for name, (usual, peer) in PEERS.items():
         vectors = peer(links, degrees)
@@ -319,15 +315,10 @@ def seconds(graph: Graph, folder: Path) -> dict[str, float]:
 
 def measured(name: str, queries: int) -> Row:
     """A row of the tables."""
-    commit = subprocess.check_output(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, text=True
-    )
-    command = shlex.join(["python", "-m", "benchmarks.embeddings", *sys.argv[1:]])
     with tempfile.TemporaryDirectory(prefix="cocite-bench-") as place, threadpool_limits(1):
         folder = Path(place)
         graph, labels = stored(name, folder)
-        row: Row = {**run_today(), "commit": commit.strip(), "command": command}
-        row |= {"nodes": graph.nodes, "links": graph.edges}
+        row: Row = {"nodes": graph.nodes, "links": graph.edges}
         row["seconds"] = seconds(graph, folder)
         return row if labels is None else row | quality(graph, labels, queries, folder)
 
@@ -389,11 +380,16 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=1200, help="half choose, half judge")
     parser.add_argument("--save", action="store_true", help="keep the results under results/")
     chosen = parser.parse_args()
+    commit = ["git", "describe", "--always", "--dirty"]
+    about = {
+        **run_today(),
+        "commit": subprocess.check_output(commit, cwd=ROOT, text=True).strip(),
+        "command": shlex.join(["python", "-m", "benchmarks.embeddings", *sys.argv[1:]]),
+    }
     kept = json.loads(BLOCK.results.read_text()) if BLOCK.results.exists() else {}
     for name in chosen.graphs:
-        row = measured(name, chosen.queries)
-        kept[name] = row
-        print(json.dumps({name: row}), flush=True)
+        kept[name] = about | measured(name, chosen.queries)
+        print(json.dumps({name: kept[name]}), flush=True)
         edit(BLOCK.results, json.dumps(kept, indent=1) + "\n", write=chosen.save or chosen.write)
     print(table(kept))
     edit(BLOCK.document, BLOCK.within(BLOCK.document.read_text(), kept), write=chosen.write)
