@@ -22,7 +22,7 @@ import click
 import pytest
 from benchmarks.report import newest, with_figures
 
-from benchmarks import defaults, intervals, related_all, suites
+from benchmarks import defaults, embeddings, intervals, related_all, suites
 from cocite.cli.main import main
 from cocite.options.query import INTERVALS
 from cocite.resources import cores
@@ -110,7 +110,9 @@ def test_figures_are_those_of_the_newest_results() -> None:
     assert with_figures(text, newest()) == text
 
 
-@pytest.mark.parametrize("study", [defaults, suites], ids=["defaults", "suites"])
+@pytest.mark.parametrize(
+    "study", [defaults, embeddings, suites], ids=["defaults", "embeddings", "suites"]
+)
 def test_the_tables_of_the_default_are_those_of_the_results(study: ModuleType) -> None:
     text = study.BLOCK.document.read_text("utf-8")
     assert study.BLOCK.begin in text

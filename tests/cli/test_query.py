@@ -55,6 +55,7 @@ def test_related_as_json_is_what_python_says(index: Path, ask: Ask) -> None:
         "interval": "betting",
         "refined": False,
         "certain_ranks": expected.certain_ranks,
+        "complete": True,
         "hits": answer["hits"],
     }
 
@@ -129,6 +130,24 @@ def test_a_confidence_that_is_none_is_called_by_its_name(
 
 def test_a_list_of_one_has_no_order(index: Path, ask: Ask) -> None:
     assert "the order" not in ask("related", index, "one", "-k", "1")[1]
+
+
+def test_a_short_list_says_that_no_other_node_is_related(index: Path, ask: Ask) -> None:
+    """``complete`` in Python and JSON, whatever k; in text where fewer than k are listed."""
+    python = cocite.open(index)
+    for options, total in (({}, 2), ({"prefix": "t"}, 1), ({"offset": 1}, 1)):
+        found = [python.related("one", k, **options) for k in (1, 2, 3)]
+        assert [len(hits) for hits in found] == [min(k, total) for k in (1, 2, 3)]
+        assert [hits.complete for hits in found] == [k >= total for k in (1, 2, 3)]
+        assert not found[2][:1].complete
+    line = "\nthe list is complete: no other node scores above 0 by psimrank\n"
+    for k in (1, 2, 3):
+        _, out, _ = ask("related", index, "one", "-k", k)
+        assert (line in out) == (k > 2)
+        _, out, _ = ask("related", index, "one", "-k", k, "--format", "json")
+        assert json.loads(out)["complete"] == (k > 1)
+    _, out, _ = ask("related", index, "one", "--prefix", "t", "--min-score", "0.1")
+    assert "complete: no other node that is asked for scores 0.1 or more by psimrank\n" in out
 
 
 def test_exact_scores_have_no_probability_and_ties_are_named(index: Path, ask: Ask) -> None:

@@ -12,6 +12,7 @@ from benchmarks.studies.rankers import RowRanker
 
 from cocite.evaluation import Bootstrap, Content, Judge, Labels, relevance_at
 from cocite.evaluation.rankers import Related
+from tests.oracles.quality import filled
 
 
 def test_by_hand() -> None:
@@ -28,6 +29,17 @@ def test_by_hand() -> None:
 def test_the_best_list_scores_one_though_it_is_short() -> None:
     found = relevance_at(np.array([True, True]), 2, [5])
     assert found[:, 0].tolist() == pytest.approx([2 / 5, 1, 1])
+
+
+@pytest.mark.parametrize("listed", [[], [3], [3, 1, 6], [6, 5, 4, 3, 2, 1]])
+@pytest.mark.parametrize("alike", [{1, 3}, {2, 4, 5, 6}, {1, 2, 3, 4, 5, 6}])
+def test_filled_is_the_mean_over_all_orders_of_what_is_not_listed(
+    listed: list[int], alike: set[int]
+) -> None:
+    others = {1, 2, 3, 4, 5, 6} - set(listed)
+    found = relevance_at(np.isin(listed, list(alike)), len(alike), [1, 2, 4, 9], 6)
+    for k, mine in zip([1, 2, 4, 9], found.T, strict=True):
+        assert mine.tolist() == pytest.approx(filled(listed, others, alike, k), rel=1e-12)
 
 
 def test_with_nothing_to_find_nothing_is_said() -> None:

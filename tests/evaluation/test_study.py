@@ -26,6 +26,7 @@ from cocite.evaluation import Study
 from cocite.evaluation.report import TITLES, StudyDocument, long_rows
 from cocite.measures import MEASURES
 from tests.conftest import MakeGraph
+from tests.oracles.quality import filled, relevance
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +195,46 @@ def test_a_report_says_where_it_comes_from_and_shows_lists(
     assert (again["graph"], again["cocite"]) == ("g", cocite.__version__)
     assert found.command == "cocite.evaluate('i', 'j', labels='labels.tsv', queries=30)"
     assert main(typed) == 1  # it is not overwritten
+
+
+def test_lists_that_end_are_judged_as_they_end_and_filled(
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Components of three and five nodes, and one that has no link."""
+    links = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 6), (6, 7), (7, 3), (3, 5)]
+    graph, classes = make_graph(links, range(9)), "aabaabbab"
+    index = cocite.build(graph, tmp_path / "i")
+    rows = [f"{node}\t{label}\n" for node, label in enumerate(classes)]
+    (tmp_path / "labels.tsv").write_text("".join(rows))
+    wanted: dict[str, list[float]] = {}
+    for query, label in enumerate(classes):
+        listed = [int(hit.node) for hit in index.related(str(query), 9)]
+        others = set(range(9)) - {query, *listed}
+        alike = {node for node in range(9) if classes[node] == label} - {query}
+        ended, full = relevance(listed, alike, 6), filled(listed, others, alike, 6)
+        for kind, mine, more in zip(("precision", "recall", "ndcg"), ended, full, strict=True):
+            wanted.setdefault(f"{kind}@6", []).append(mine)
+            wanted.setdefault(f"filled_{kind}@6", []).append(more)
+    means = {title: np.mean(values) for title, values in wanted.items()}
+    assert means["filled_precision@6"] > means["precision@6"] + 0.1
+    monkeypatch.setenv("COLUMNS", "300")
+    command = ["evaluate", str(tmp_path / "i"), "--labels", str(tmp_path / "labels.tsv")]
+    command += ["--cutoffs", "6"]
+    assert main([*command, "--format", "json"]) == 0
+    figures = json.loads(capsys.readouterr().out)["figures"]
+    found = {row["figure"]: row["estimate"] for row in figures}
+    assert {title: found[title] for title in means} == pytest.approx(means, rel=1e-12)
+    assert main([*command, "-o", str(tmp_path / "r.html")]) == 0
+    titles, _, row, *_ = capsys.readouterr().out.splitlines()
+    page = (tmp_path / "r.html").read_text("utf-8")
+    for title, mean in means.items():
+        assert title in titles.split()
+        assert f"{mean:.3f} ±" in row
+        assert f"<th>{title}</th>" in page
+        assert f"<td>{mean:.3f} <small>" in page
 
 
 def test_gamma_takes_a_least_similarity(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import permutations
+from statistics import fmean
 
 Paths = dict[int, set[tuple[str, ...]]]
 
@@ -68,3 +70,18 @@ def macro_gamma(
         scores[query] = math.inf
         credits += [c for *_, c in comparisons(query, scores, paths, depth, least)]
     return (sum(credits) / len(credits) if credits else math.nan), len(credits)
+
+
+def relevance(listed: Sequence[int], alike: set[int], k: int) -> tuple[float, float, float]:
+    """Precision, recall and nDCG of the first k of a list; ``alike`` are the relevant nodes."""
+    right = [place for place, node in enumerate(listed[:k]) if node in alike]
+    ideal = sum(1 / math.log2(place + 2) for place in range(min(k, len(alike))))
+    gain = sum(1 / math.log2(place + 2) for place in right)
+    return len(right) / k, len(right) / len(alike), gain / ideal
+
+
+def filled(listed: Sequence[int], others: set[int], alike: set[int], k: int) -> tuple[float, ...]:
+    """Their means over all ways to go on with ``others``, which are not listed."""
+    lacking = min(len(others), max(0, k - len(listed)))
+    rows = [relevance([*listed, *more], alike, k) for more in permutations(others, lacking)]
+    return tuple(map(fmean, zip(*rows, strict=True)))

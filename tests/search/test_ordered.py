@@ -122,6 +122,7 @@ def test_the_order_of_products_that_are_shown_is_certain_among_all_candidates(
         assert [document.certain_ranks for document in found.values()] == [0, 0]
         few = RelatedDocument.of(index, node, 2, order=PRODUCT, ranks=ranks, candidates=2)
         assert few.hits == index.related(node, 2, order=PRODUCT, ranks=ranks, candidates=2)
+        assert not few.complete
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
     gamma, gamma_macro             sibling Gamma: (C - D) / (C + D)
     precision@k, recall@k, ndcg@k  of a hit that shares a label with the query (*relevant*)
+    filled_precision@k, ...        the same, if lists that end were filled up at random
     content@T                      Delta(., T), the mean cosine of the texts of the T best hits
     hits, answered                 how many nodes a list has; the share of lists that are not empty
 
@@ -21,7 +22,9 @@ precision@k = (r_1 + ... + r_k) / k, recall@k the same over R, and ndcg@k the su
 log((1 + n) / (1 + df)) + 1, words of two or more letters in lower case, vectors of length 1.
 
 Convention: a hit that is not there is not relevant and has a cosine of 0, so lists shorter than k
-pay for it. Queries with R = 0 are left out of the means; pages without a text are no queries.
+pay for it; *filled*, r_i there is the share of relevant nodes among all that are not listed: as all
+three are linear in r_i, that is their mean over all orders of these. Queries with R = 0 are left
+out of the means; pages without a text are no queries.
 Cost: what the ranker takes to list everything, and some .15 ms a query, .1 ms more for texts.
 Source: Goodman, Kruskal 1954; Haveliwala, Gionis, Klein, Indyk 2002; Fogaras, Racz, *A scalable
 randomized method ...*, 6, and *Scaling link-based similarity search*, 5.1; Järvelin, Kekäläinen
@@ -179,18 +182,25 @@ class Content:
 
 
 def relevance_at(
-    relevant: NDArray[np.bool_], total: int, cutoffs: Sequence[int]
+    relevant: NDArray[np.bool_],
+    total: int,
+    cutoffs: Sequence[int],
+    candidates: int | None = None,
 ) -> NDArray[np.float64]:
     """float64[3, cutoffs]: precision, recall and nDCG at each cutoff; nan if ``total`` is 0.
 
     Parameters
     ----------
     relevant
-        bool[h]: whether each hit is relevant, best first.
+        bool[h]: whether each hit is relevant, best first: the whole list, or the first hits up to
+        the largest cutoff.
     total
         R, how many relevant nodes there are.
     cutoffs
         The values of k, ascending.
+    candidates
+        How many nodes may be hits, to fill up a list that ends with those that it lacks, in random
+        order; by default nothing is there.
     """
     ks = np.asarray(cutoffs, np.int64)
     if total == 0:
@@ -198,6 +208,9 @@ def relevance_at(
     deepest = int(ks.max())
     found = np.zeros(deepest)
     found[: min(deepest, relevant.size)] = relevant[:deepest]
+    if candidates is not None:
+        missing = total - int(relevant.sum())
+        found[relevant.size : candidates] = missing / max(candidates - relevant.size, missing, 1)
     discount = 1 / np.log2(np.arange(deepest) + 2.0)
     hits, gain, best = np.cumsum(found), np.cumsum(found * discount), np.cumsum(discount)
     ideal = best[np.minimum(ks, total) - 1]
@@ -212,6 +225,7 @@ TOP = 100
 CUTOFFS = (1, 5, 10, 20, 50)
 _BATCH = 32
 _RELEVANCE = ("precision", "recall", "ndcg")
+_FILLED = tuple(f"filled_{kind}" for kind in _RELEVANCE)
 
 Figures = dict[str, Interval]
 
@@ -219,7 +233,7 @@ Figures = dict[str, Interval]
 def headline(titles: Sequence[str]) -> list[str]:
     """The figures that tell most: one cutoff of each kind, 10 if it is there, else the largest."""
     found = [title for title in ("gamma", "gamma_macro") if title in titles]
-    for kind in (*_RELEVANCE, "content"):
+    for kind in (*_RELEVANCE, *_FILLED, "content"):
         cutoffs = [int(t.split("@")[1]) for t in titles if t.startswith(f"{kind}@")]
         if cutoffs:
             found.append(f"{kind}@{10 if 10 in cutoffs else max(cutoffs)}")
@@ -336,7 +350,7 @@ class Judge:
         titles = ["hits", "answered"]
         titles += ["gamma", "gamma_macro"] if self._familial else []
         if self._relevance:
-            titles += [f"{kind}@{k}" for kind in _RELEVANCE for k in self._cutoffs]
+            titles += [f"{kind}@{k}" for kind in (*_RELEVANCE, *_FILLED) for k in self._cutoffs]
         titles += [f"content@{t + 1}" for t in range(self._depth)] if self._content else []
         return tuple(titles)
 
@@ -372,9 +386,10 @@ class Judge:
         if self._relevance:
             nearest = ids[: self._cutoffs[-1]]
             relevant = self._relevance.relation(node, nearest) == SAME
-            found = relevance_at(relevant, self._totals[at], self._cutoffs).ravel()
-            parts += found.tolist()
-            wholes += [1.0] * found.size
+            for candidates in (None, self._relevance.nodes - 1):
+                found = relevance_at(relevant, self._totals[at], self._cutoffs, candidates).ravel()
+                parts += found.tolist()
+                wholes += [1.0] * found.size
         if self._content:
             found = self._content.delta(node, ids, self._depth)
             parts += found.tolist()

@@ -188,7 +188,8 @@ class Hierarchy:
         nodes, rows = np.unique(pairs[:, 0], return_inverse=True)
         self._row = np.full(int(nodes[-1]) + 2, nodes.size)  # the last of all: of those without
         self._row[nodes] = np.arange(nodes.size)
-        self._size = nodes.size
+        self.nodes = nodes.size
+        """How many nodes have a class."""
         self._of_row = _gathered(rows, pairs[:, 1], nodes.size + 1)
         self._of_class = _gathered(pairs[:, 1], rows, len(self.classes))
         self._of_group = _gathered(self._group[pairs[:, 1]], rows, len(groups))
@@ -199,7 +200,7 @@ class Hierarchy:
 
     def relation(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.int8]:
         """int8[others]: SAME, SIBLING or OTHER."""
-        found = np.zeros(self._size + 1, np.int8)
+        found = np.zeros(self.nodes + 1, np.int8)
         own = self._own(node)
         for group in self._group[own].tolist():
             found[self._of_group[group]] = SIBLING

@@ -49,6 +49,9 @@ how much it would vary with other queries (bootstrap, {resamples:,} resamples).
 - **gamma_macro**: the same with the pairs of all queries added up, over whole lists, the query
   itself standing first; **pairs** is how many.
 - **precision@k**, **recall@k**, **ndcg@k**: a hit is relevant if it shares a label with the query.
+  What a list of fewer than k lacks counts as not relevant.
+- **filled_precision@k**, **filled_recall@k**, **filled_ndcg@k**: the same, if what a list lacks
+  were filled up with the other labeled nodes at random (the mean over their orders).
 - **content@T**: Δ(·, T), the mean cosine TF-IDF of the texts of a page and its best T hits.
 """
 

@@ -164,7 +164,11 @@ _LINKS = ("http://", "https://")
 
 
 class Hits(list[Hit], NodeTable):
-    """Hits in their order: a list, and a table of rank, node, score, stderr, low, high."""
+    """Hits in their order: a list, and a table of rank, node, score, stderr, low, high.
+
+    It is ``complete`` if the index knows no further hit: no other node has a score above 0, or
+    passes the filters. Then it may be shorter than ``k``, as lists are not filled up.
+    """
 
     _named = ("node",)
 
@@ -173,10 +177,11 @@ class Hits(list[Hit], NodeTable):
         hits: Iterable[Hit] = (),
         certain: int | Callable[[], int] = 0,
         release: Callable[[], None] | None = None,
+        complete: bool = False,
     ) -> None:
         """``certain`` is :attr:`certain_ranks`, or finds it by samples that ``release`` lets go."""
         super().__init__(hits)
-        self._certain, self._release = certain, release
+        self._certain, self._release, self.complete = certain, release, complete
 
     @property
     def certain_ranks(self) -> int:
@@ -206,7 +211,7 @@ class Hits(list[Hit], NodeTable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The index stays behind."""
-        return Hits, (list(self), self.certain_ranks)
+        return Hits, (list(self), self.certain_ranks, None, self.complete)
 
     @overload
     def __getitem__(self, place: SupportsIndex) -> Hit: ...

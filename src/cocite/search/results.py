@@ -43,7 +43,8 @@ INSIDE = ("offset", "surely", "loss", "titles")
 @dataclass(frozen=True)
 class RelatedDocument(Document):
     """The nodes related to ``nodes``, to one or to several asked ``together`` (None of one), and
-    how many of the first are certain (:attr:`Hits.certain_ranks`). Where the ``order`` goes by
+    how many of the first are certain (:attr:`Hits.certain_ranks`); ``complete`` says that there are
+    no others (:class:`~cocite.search.hits.Hits`). Where the ``order`` goes by
     PageRank, ``pageranks`` are those of the hits; None where it goes by scores.
 
     ``titles`` are those of the nodes, "" for none; None if the graph has none at all.
@@ -61,6 +62,7 @@ class RelatedDocument(Document):
     interval: str
     refined: bool
     certain_ranks: int
+    complete: bool
     hits: Sequence[Hit]
     order: str
     pageranks: Sequence[float] | None
@@ -94,6 +96,7 @@ class RelatedDocument(Document):
             options.interval,
             options.refined,
             hits.certain_ranks,
+            hits.complete,
             hits,
             options.order,
             index.pageranks([hit.node for hit in hits], options.ranks) if ranked else None,

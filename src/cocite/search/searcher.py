@@ -98,6 +98,12 @@ class Query:
         return cls(k, options, candidates, slice(options.offset, last), level)
 
     @property
+    def further(self) -> int:
+        """So many nodes are looked at if there are more than those that are shown."""
+        one_more = self.options.order != "pagerank"
+        return min(self.k + one_more, self.candidates - self.options.offset)
+
+    @property
     def levels(self) -> list[float]:
         """The confidences of the intervals of an answer: its own, then that of the filter."""
         least = self.options.min_confidence
@@ -304,16 +310,17 @@ class Searcher:
             titles = stored.titles.of(shown)
             hits = [hit.titled(title) for hit, title in zip(hits, titles, strict=True)]
         release = None if found.draws is None else found.draws.release
+        complete = found.ids.size < query.further
 
         def certain() -> int:
             return self._certain_ranks(found, query, chosen.floor)
 
         if len(found.ends) == 1:
-            return Hits(hits, lambda: min(certain(), len(hits)), release)
+            return Hits(hits, lambda: min(certain(), len(hits)), release, complete)
         least, _ = found.ends[1]
         clear = [place for place in range(len(hits)) if least[place] > chosen.min_score]
         certainly = lambda: sum(i < certain() for i in clear)  # noqa: E731
-        return Hits((hits[i] for i in clear), certainly, release)
+        return Hits((hits[i] for i in clear), certainly, release, complete)
 
     def _certain_ranks(self, found: RankedList, query: Query, floor: float) -> int:
         options, ids, (lows, highs) = query.options, found.ids, found.ends[0]

@@ -68,6 +68,11 @@ _KEYS: dict[str, Schema] = {
     "query_defaults": _SETTINGS,
     "settings": _SETTINGS,
     "answers": _list(_either("RelatedResult", "Unanswered")),
+    "complete": {
+        "type": "boolean",
+        "description": "Whether there is no further hit: no other node has a score above 0, or "
+        "passes the filters. Then there may be fewer than `k`.",
+    },
     "certain_ranks": _WHOLE
     | {
         "description": "How many of the first ranks are certain: each of these hits scores more "
@@ -95,7 +100,7 @@ _REASONS = " reasons others remaining unattributed"
 _ANSWERS: dict[str, tuple[str, str]] = {
     "Hit": ("node score stderr low high", "title pagerank"),
     "RelatedResult": (
-        _LEVEL + "certain_ranks hits",
+        _LEVEL + "certain_ranks complete hits",
         "node title nodes titles aggregate order" + _LOSS,
     ),
     "SimilarityResult": ("a b score stderr low high " + _LEVEL, "a_title b_title" + _LOSS),

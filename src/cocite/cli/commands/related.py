@@ -110,7 +110,7 @@ def related(
         if not found.hits:
             links = is_links(index) or kind_of(index) == "graph"
             return _none(found, query) + _why_none(asked_index, found, asking, source, links)
-        return _hits_text(found, closer) + unmet(found, query.target_error)
+        return _hits_text(found, closer, _complete(found, query)) + unmet(found, query.target_error)
 
     show(Reply(found, text, graph))
 
@@ -167,7 +167,17 @@ def _why_none(
     return f". {why}" if why else ""
 
 
-def _hits_text(found: RelatedDocument, closer: str) -> str:
+def _complete(found: RelatedDocument, query: QueryOptions) -> str:
+    """Say that a list is short as there are no other hits."""
+    if not found.complete or len(found.hits) >= query.k:
+        return ""
+    filtered = replace(query, min_score=0.0).filters
+    least = f"{query.min_score:g} or more" if query.min_score > 0 else "above 0"
+    asked = " that is asked for" * filtered
+    return f"\nthe list is complete: no other node{asked} scores {least} by {found.measure}"
+
+
+def _hits_text(found: RelatedDocument, closer: str, complete: str) -> str:
     hits, offset = found.hits, found.offset
     titles = ["rank", "score", "error", "low", "high", "node"]
     rows = [[str(i), *numbers(hit), hit.node] for i, hit in enumerate(hits, offset + 1)]
@@ -179,6 +189,7 @@ def _hits_text(found: RelatedDocument, closer: str) -> str:
     text = names_text(titles, rows, named, _GIVE_WAY)
     if closer and found.surely and any(map(is_open, hits)):
         text += f"\nscores have no error of samples; {closer} brings low and high closer together"
+    text += complete
     if len(hits) == 1:
         return text
     if found.order == "pagerank":

@@ -318,6 +318,7 @@ def _render(
             "fewer": not asking.full,
             "rows": rows_of(document, state, limits.together),
             "certain": document.certain_ranks,
+            "complete": document.complete and len(document.hits) < k,
             "surely": document.surely,
             "confidence": f"{100 * document.confidence:g} %",
             "map": map_of(index, document, state, settings, asking.full, limits.map_time),
