@@ -128,11 +128,12 @@ class Server:
         return code
 
 
-async def ask_app(app: Any, path: str, body: Any = None) -> SimpleNamespace:
-    """Ask an app in this process; ``body`` is sent as JSON."""
+async def ask_app(app: Any, path: str, body: Any = None, **headers: str) -> SimpleNamespace:
+    """Ask an app in this process; ``body`` is sent as JSON, or as it is if it is bytes."""
     path, _, query = path.partition("?")
     sent: list[Any] = []
-    given = [{"type": "http.request", "body": json.dumps(body).encode() if body else b""}]
+    data = body if isinstance(body, bytes) else json.dumps(body).encode() if body else b""
+    given = [{"type": "http.request", "body": data}]
 
     async def receive() -> Any:
         return given.pop() if given else await asyncio.Event().wait()
@@ -141,6 +142,7 @@ async def ask_app(app: Any, path: str, body: Any = None) -> SimpleNamespace:
         sent.append(message)
 
     told = {"host": "localhost"} | ({"content-type": "application/json"} if body else {})
+    told |= {name.replace("_", "-"): value for name, value in headers.items()}
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.errors import UsageError
 from cocite.extras import need
 from cocite.graph.blocks import InLinks
-from cocite.graph.name_files import IntegerNames
+from cocite.graph.name_files import IntegerNames, Titles, is_integer
 from cocite.graph.names import Names
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ class _Stored(InLinks, Protocol):
 
     @property
     def names(self) -> Names: ...
+
+    @property
+    def titles(self) -> Titles | None: ...
 
 
 class Exchanged:
@@ -175,6 +179,56 @@ class Exchanged:
             return igraph_links(of_library(value, "igraph"), weight=weight)
 
         return cls._ingested(read, graph, {"output": output} | options)
+
+    def with_links(
+        self,
+        links: Iterable[tuple[str, str, float]],
+        output: str | os.PathLike[str],
+        **options: Any,
+    ) -> Self:
+        """Store the graph with more links in the directory ``output``, which may be its own, with
+        ``overwrite``: the graph that ingesting all of them makes, but for what it says of files.
+
+        ``links`` are by names, with weights, which count if the graph has some; none of them is a
+        link of the graph. New names are new nodes. ``memory``, ``threads``, ``overwrite`` and
+        ``progress`` are as for :func:`cocite.ingest`. All links are in memory meanwhile.
+        """
+        from cocite.io.objects import object_input, objects
+
+        graph: _Stored = self  # type: ignore[assignment]
+        facts, rows, plain = graph.store.facts, _rows(graph), graph.names.stored
+        if plain.sides is not None:
+            raise UsageError("the graph is bipartite: its links are of two columns; ingest it anew")
+        more = list(links)
+        called: NDArray[Any] = objects(plain)
+        ends: NDArray[Any] = objects(end for a, b, _ in more for end in (a, b))
+        if isinstance(plain, IntegerNames) and all(map(is_integer, ends)):
+            called, ends = plain.values(), ends.astype(np.uint64)
+        weights = None
+        if rows.weights is not None:
+            added = np.array([weight for _, _, weight in more], np.float64)
+            weights = np.concatenate([rows.weights.astype(np.float64), added])
+        titles = None
+        if graph.titles is not None:
+            texts = graph.titles.of(np.arange(called.size))
+            titles = {
+                name: title for name, title in zip(called.tolist(), texts, strict=True) if title
+            }
+
+        def read(value: object, chosen: IngestOptions) -> ObjectInput:
+            return object_input(
+                str(graph.store.path),
+                np.concatenate([called[rows.sources], ends[0::2]]),
+                np.concatenate([called[rows.targets], ends[1::2]]),
+                weights,
+                nodes=called,
+                undirected=facts["undirected"],
+                titles=("its sources", "its targets"),
+            )
+
+        kept = {"keep_self_loops": facts["self_loops_kept"], "titles": titles}
+        kept["normalize_urls"] = "normalized_urls" in facts
+        return self._ingested(read, None, {"output": output} | options | kept)
 
     def to_scipy(self: _Stored) -> Any:
         """A ``scipy.sparse.csr_array``, float64[nodes, nodes]: the weight of the link from the node

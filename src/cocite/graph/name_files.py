@@ -58,6 +58,11 @@ _NAME_FORMS: dict[str, dict[str, str]] = {
 _INTEGER = re.compile("[0-9]{1,20}")
 
 
+def is_integer(name: str) -> bool:
+    """Whether a name is a whole number as it is written: from 0 to below 2**64."""
+    return bool(_INTEGER.fullmatch(name)) and str(int(name)) == name and int(name) < 2**64
+
+
 class IntegerNames(Names):
     """Names that are integers; ``values`` is None if every name is its own id."""
 
@@ -82,7 +87,7 @@ class IntegerNames(Names):
         return list(map(str, values.tolist()))
 
     def _find(self, name: str) -> int | None:
-        if not _INTEGER.fullmatch(name) or str(int(name)) != name:
+        if not is_integer(name):
             return None
         place = self._place(int(name))
         return place if place < self._count and self._value(place) == int(name) else None
@@ -314,6 +319,8 @@ class Titles:
     def __init__(self, store: Store, count: int) -> None:
         self._path, self._count = store.path, count
         self._data, self._blocks = store.array(TITLES_DATA), store.array(TITLES_BLOCKS)
+        self.draft: int | None = None
+        """The node whose title the one behind the last has: a draft in its place."""
 
     def __len__(self) -> int:
         return self._count
@@ -329,6 +336,8 @@ class Titles:
         """The titles of nodes, in their order, "" for none. A node behind the last one, such as a
         draft, has none.
         """
+        if self.draft is not None:
+            ids = np.where(ids == self._count, self.draft, ids)
         there = ids < self._count
         found = coded_texts(self._data, self._blocks, ids[there])
         if found is None:

@@ -4,6 +4,9 @@ Samples that stay are carried over into the ids of the new graph, blob by blob; 
 everything stays, ids too, are linked. Fresh samples have numbers that were never used, so they are
 independent of all others. Parts without samples, and what refined answers need, are made anew.
 
+Links that a server took (``graph/journal.py``) are added to the graph first, if that is chosen, and
+are forgotten when the index is of a graph that has them.
+
 An index whose newest samples are of this very graph stays as it is, unless ``force``: a command
 that is repeated would retire as many samples once more. In all else a refresh is a build.
 
@@ -14,6 +17,7 @@ that of a build; for each thread a blob and 8 bytes a node; 64 bytes a node to m
 from __future__ import annotations
 
 import datetime
+import logging
 import math
 import os
 from contextlib import suppress
@@ -29,6 +33,7 @@ from cocite.constants import NOWHERE
 from cocite.engine.diagonal import SweepReport
 from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
+from cocite.graph.journal import forget_links, journal_of, posted_links
 from cocite.graph.name_files import NAME_FILES, TITLE_FILES, match_names
 from cocite.graph.sides import Sides
 from cocite.index.build import IndexBuild
@@ -43,7 +48,7 @@ from cocite.index.plan import BuildOptions, PageFilter
 from cocite.index.reports import BuildReport, IndexEstimate
 from cocite.index.stored import StoredIndex
 from cocite.index.verify import part_faults
-from cocite.io.remote import is_url
+from cocite.io.remote import is_url, origin
 from cocite.options.build import RefreshOptions
 from cocite.resources import Resources, format_size
 from cocite.storage import Access, ArrayWriter, Entry, Store
@@ -51,9 +56,33 @@ from cocite.storage import Access, ArrayWriter, Entry, Store
 # -- refresh -----------------------------------------------------------------------------
 
 
+_log = logging.getLogger("cocite")
 _MATCH_NODE = 64
 _LOOKED_UP, _LEAST_FAMILIAR = 1000, 0.1
 """Nodes that are looked up in the new graph, and the share of them that it has at least."""
+
+
+def graph_with_links(
+    index: str | os.PathLike[str], graph: Graph, means: Resources, options: RefreshOptions
+) -> Graph:
+    """The graph that ``index`` is refreshed from: with the links that a server took for it, in the
+    place of the one that is given, if ``options`` say so.
+    """
+    if not options.add_links:
+        return graph
+    if is_url(index) or graph.store.home is not None or origin(graph.path) is not None:
+        raise UsageError(
+            "links are added to a stored graph in a directory, which is replaced: name that, or "
+            "leave --add-links (add_links=True) out"
+        )
+    links = posted_links(index, graph)
+    if not links:
+        return graph
+    _log.info(f"{len(links):,} link{'s' * (len(links) > 1)} are added to {graph.path}")
+    graph.check()
+    given: dict[str, Any] = {"memory": means.memory, "threads": means.threads}
+    graph.with_links(links, graph.path, overwrite=True, **given)
+    return Graph.open(graph.path)
 
 
 class RefreshBuild(IndexBuild):
@@ -92,6 +121,7 @@ class RefreshBuild(IndexBuild):
         self._old = old = StoredIndex.open(index, verify=verify)
         old.store.require(*_read_anyway(old))
         self._date, self._dated = _checked_date(date), date is not None
+        self._named = os.fspath(index)
         numbers = old.freshness.numbers
         self.drawn = range(numbers.stop, numbers.stop + _refreshed_count(fraction, len(numbers)))
         if self.drawn.stop > MOST_NUMBERS:
@@ -208,8 +238,16 @@ class RefreshBuild(IndexBuild):
     ) -> BuildReport:
         """As of a build; an index that is of the graph already stays as it is."""
         if self.already:
-            return BuildReport(0, 0, 0.0, 0, self._old.store.nbytes)
-        return super().run(progress, refining)
+            report = BuildReport(0, 0, 0.0, 0, self._old.store.nbytes)
+        else:
+            report = super().run(progress, refining)
+        if left := forget_links(self._named, self.graph):
+            _log.info(
+                f"{left:,} link{'s' * (left > 1)} that a server took for {self._named} are not in "
+                f"{self.graph.path}: they stay in {journal_of(self._named)}. To add them to that "
+                "graph: --add-links (add_links=True)"
+            )
+        return report
 
     def estimate(self) -> IndexEstimate:
         """As of a build; samples that are linked were not made by an earlier run."""

@@ -113,6 +113,8 @@ class StoredIndex:
     """uint32[nodes], ascending: the ids of the pages in the graph, if some are kept only."""
     drafted = False
     """Whether a page was added to it that is not in its graph (``index/virtual.py``)."""
+    replaced: int | None = None
+    """The node in whose place that page stands, if there is one: it is no hit."""
     excluded = 0
     """How many pages have more links than tell something, and are left aside."""
     _only: int | None = None

@@ -11,12 +11,14 @@ pages only is refused: the draft may link to others.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from cocite.errors import Damaged, UsageError
 from cocite.graph import Graph
+from cocite.graph.blocks import Links
 from cocite.graph.graph import NamesAndOne, UnseenPage
 from cocite.graph.links import links_of
 from cocite.index.layouts.on_the_fly import DraftEnds, DraftPart, LinksOf, memoized_links
@@ -49,15 +51,19 @@ class Drafts:
         found.check()
         return found
 
-    def __call__(self, page: UnseenPage, name: str) -> UnseenIndex:
-        """The index with a page of this name."""
+    def links(self, way: str) -> Links:
+        """The links of the graph, with their weights if they count."""
+        return self._links(way, self._stored.weighted)
+
+    def __call__(self, page: UnseenPage, name: str, replaced: int | None = None) -> UnseenIndex:
+        """The index with a page of this name, which may stand in the place of a node."""
         shared, parts = DraftEnds(self._links, page, self._means), []
         for part, kept in zip(self._stored.parts, self._cached, strict=True):
             own = DraftEnds(_own(part), page, self._means) if part.layout == "links" else shared
             facts = {name: getattr(part, name) for name in StoredPart.__dataclass_fields__}
             facts |= {"nodes": part.nodes + 1, "freshness": _of_one(part.freshness)}
             parts.append(DraftPart(**facts, ends=own, built=part, kept=kept))
-        return UnseenIndex(self._stored, page, name, tuple(parts))
+        return UnseenIndex(self._stored, page, name, tuple(parts), replaced)
 
 
 def _own(part: StoredPart) -> LinksOf:
@@ -78,9 +84,18 @@ class UnseenIndex(StoredIndex):
     drafted = True
 
     def __init__(
-        self, stored: StoredIndex, page: UnseenPage, name: str, parts: tuple[DraftPart, ...]
+        self,
+        stored: StoredIndex,
+        page: UnseenPage,
+        name: str,
+        parts: tuple[DraftPart, ...],
+        replaced: int | None = None,
     ) -> None:
         self.__dict__.update(stored.__dict__)
+        self.replaced = replaced
+        if stored.titles is not None:
+            self.titles = copy(stored.titles)
+            self.titles.draft = replaced
         self.names = NamesAndOne(stored.names, name)
         self.nodes, self.page, self.parts = stored.nodes + 1, page, parts
         self.freshness = _of_one(stored.freshness)

@@ -244,3 +244,8 @@ class RefreshOptions(Options):
     force: bool = option(
         False, "Refresh INDEX also from the GRAPH that its newest samples are of already."
     )
+    add_links: bool = option(
+        False,
+        "First add the links to GRAPH that cocite serve --accept-links took for INDEX. GRAPH is "
+        "replaced, when the new one is complete.",
+    )

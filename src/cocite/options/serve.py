@@ -97,9 +97,16 @@ class ServeOptions(Options):
     )
     api_keys: Path | None = option(
         None,
-        "Answer only those who show one of the keys in this file, which has their hashes. It is "
-        "read again on SIGHUP.",
+        "Answer only those who show one of the keys in this file, which has their hashes, and the "
+        "word write behind those that may send links. It is read again on SIGHUP.",
         metavar="FILE",
+        section="Safety",
+    )
+    accept_links: bool = option(
+        False,
+        "Take links by POST /v1/links from those whose key may write. They are stored beside "
+        "INDEX, in INDEX.links; nodes with new links answer by them at once, and cocite refresh "
+        "--add-links adds them to the graph.",
         section="Safety",
     )
     new_key: str | None = option(

@@ -238,11 +238,12 @@ def refresh(
     its newest samples are of ``graph`` already.
     """
     from cocite.index.cluster import of_nodes, spread_on
-    from cocite.index.refresh import RefreshBuild
+    from cocite.index.refresh import RefreshBuild, graph_with_links
 
     url, graph = _graph_of(graph, verify=verify, memory=memory, threads=threads)
     means = Resources.checked(threads, memory)
     chosen = RefreshOptions.of(options, given)
+    graph = graph_with_links(index, graph, means, chosen)
     with spread_on(cluster, url, chosen.staging_url) as spread:
         each = of_nodes(spread, means, threads, memory)
         with RefreshBuild(index, graph, each, chosen, verify=verify, spread=spread) as work:

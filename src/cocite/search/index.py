@@ -246,7 +246,7 @@ class Index:
         checked = searcher.stored.ask_settings(options.settings)
         level = searcher.level(checked, options, options.min_confidence)
         query, nodes = Query.checked(k, options, level), searcher.ids_of(node)
-        chosen = Filter.checked(self.nodes, nodes, options)
+        chosen = Filter.checked(self.nodes, nodes, options, searcher.stored.replaced)
         if self.remote is not None:
             searcher = self.for_related(node)._searcher
         return searcher.attempt(lambda now: now.hits(nodes, query, chosen, checked))
@@ -495,12 +495,18 @@ class Index:
         return self.with_unseen(UnseenNode.of(out, into), name=name, skip_unknown=skip_unknown)
 
     def with_unseen(
-        self, draft: UnseenNode, *, name: str | None = None, skip_unknown: bool = False
+        self,
+        draft: UnseenNode,
+        *,
+        name: str | None = None,
+        skip_unknown: bool = False,
+        replaced: int | None = None,
     ) -> Index:
-        """As :meth:`with_draft`, of a draft that was read."""
-        now = self.now
-        stored = now.unseen.added(draft, now.nodes, name=name, skip_unknown=skip_unknown)
-        return Index(stored, self.means, self.given)
+        """As :meth:`with_draft`, of a draft that was read; it may stand in the place of the node
+        ``replaced``, an id, and have its name: the node is no hit then.
+        """
+        now, how = self.now, {"name": name, "skip_unknown": skip_unknown, "replaced": replaced}
+        return Index(now.unseen.added(draft, now.nodes, **how), self.means, self.given)
 
     def related_to(
         self,

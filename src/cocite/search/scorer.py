@@ -81,9 +81,10 @@ class Filter:
         names: Names,
         nodes: Sequence[int],
         options: FilterOptions,
+        replaced: int | None = None,
     ) -> Filter:
         """The filter of a question about ``nodes``; raises :class:`UnknownNode`. Of several, none
-        may be a hit.
+        may be a hit, nor may a node that a draft has ``replaced``.
         """
         only: list[Ids] = []
         never: list[Ids] = []
@@ -102,6 +103,8 @@ class Filter:
             never += [ids for site in sites for ids in pages_of(names, site)]
         if len(nodes) > 1:
             never.append(np.unique(np.array(nodes, np.uint32)))
+        if replaced is not None:
+            never.append(np.array([replaced], np.uint32))
         within = None
         if names.sides is not None and nodes:
             names.sides.check_alike(nodes, names.names(np.array(nodes, np.uint32)))

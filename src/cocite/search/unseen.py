@@ -33,6 +33,7 @@ from cocite.resources import Resources
 from cocite.search.source import GivenGraph, find_graph
 
 if TYPE_CHECKING:
+    from cocite.graph.blocks import Links
     from cocite.graph.graph import UnseenPage
     from cocite.index.virtual import Drafts
 
@@ -182,10 +183,22 @@ class UnseenNodes:
         find = partial(find_graph, self._stored, self._graph)
         return Drafts(self._stored, find, self._resources)
 
+    def links(self, way: str) -> Links:
+        """The links of the graph of the index, ``in`` or ``out``, which drafts go by."""
+        return self._drafts.links(way)
+
     def added(
-        self, draft: UnseenNode, names: Names, *, name: str | None, skip_unknown: bool
+        self,
+        draft: UnseenNode,
+        names: Names,
+        *,
+        name: str | None,
+        skip_unknown: bool,
+        replaced: int | None = None,
     ) -> StoredIndex:
-        """Return the index as if the draft had been in the graph; raises :class:`UsageError`."""
+        """Return the index as if the draft had been in the graph, under a name of its own or that
+        of the node ``replaced``, which is no hit then; raises :class:`UsageError`.
+        """
         stored = self._stored
         if stored.drafted:
             raise UsageError("the index has a draft already: ask the index without it")
@@ -197,7 +210,7 @@ class UnseenNodes:
         drafts = self._drafts  # refuses an index that keeps some pages only
         page = draft.page(names, weighted=stored.weighted, skip_unknown=skip_unknown)
         called = _free(DRAFT, names) if name is None else str(name)
-        if called in names:
+        if replaced is None and called in names:
             raise UsageError(f"a node is named {called!r}: call the draft something else")
         linked = added(part.weight for part in stored.parts if not part.measure.texts)
         if linked < 1:
@@ -206,7 +219,7 @@ class UnseenNodes:
                 "here",
                 100 * linked,
             )
-        return drafts(page, called)
+        return drafts(page, called, replaced)
 
 
 def _free(name: str, names: Names) -> str:

@@ -47,6 +47,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cocite.errors import ResourceError, UsageError
 from cocite.results import Document
+from cocite.server.fresh import links_in
 from cocite.server.metrics import CONTENT_TYPE
 from cocite.server.openapi import described
 from cocite.server.pages.explore import explore
@@ -197,8 +198,10 @@ class Guard:
         keys, head = self.service.keys, Headers(scope=scope)
         if self.asked and not is_known(head.get("host", ""), self.names):
             return await _unknown_host(head["host"])(scope, receive, send)
-        if keys is not None and keys.holder(shown_key(head)) is None:
-            return await _no_key()(scope, receive, send)
+        if keys is not None:
+            holder = scope["state"]["holder"] = keys.holder(shown_key(head))
+            if holder is None:
+                return await _no_key()(scope, receive, send)
         busy = self.service.overloaded(scope["path"])
         if busy is None:
             return await self.app(scope, receive, send)
@@ -266,6 +269,11 @@ def make_app(service: Service) -> ASGIApp:
     routes: list[BaseRoute] = [
         *(Route(path, endpoint, methods=["GET"]) for path, endpoint in straight.items()),
         Route("/v1/batch", guarded(service, "batch", _batch), methods=["POST"]),
+        *(
+            [Route("/v1/links", guarded(service, "links", _links), methods=["POST"])]
+            if service.config.options.accept_links
+            else []
+        ),
         _get("/v1/indexes", service, "indexes", _indexes),
         _get("/openapi.json", service, "openapi", partial(_openapi, document)),
         _get("/healthz", service, "healthz", _healthz),
@@ -331,13 +339,17 @@ async def _answered(service: Service, request: Request) -> Response:
         return reply_packed(service, body, how, JSON, asking)
 
 
-async def _batch(service: Service, request: Request) -> Response:
+async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[str, bytes]:
+    """The kind of a body, which is one of some, and the body; raises :class:`RequestRefused`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != JSON:
-        raise RequestRefused(
-            Problem("no-json", f"the body is {kind or 'nothing said'}; send {JSON}")
-        )
-    body = await body_of(service, request.headers, request.receive)
+    if kind not in kinds:
+        told = f"the body is {kind or 'nothing said'}; send {' or '.join(kinds)}"
+        raise RequestRefused(Problem("no-json", told))
+    return kind, await body_of(service, request.headers, request.receive)
+
+
+async def _batch(service: Service, request: Request) -> Response:
+    _, body = await _json_body(service, request, JSON)
     try:
         told = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -352,6 +364,27 @@ async def _batch(service: Service, request: Request) -> Response:
             pieces += lines
         body = b'{"answers":[' + b",".join(pieces) + b"]}"
         return reply(service, request, body, JSON, asking)
+
+
+async def _links(service: Service, request: Request) -> Response:
+    """Store links; they are on the disk when this answers."""
+    holder, limits = request.scope["state"].get("holder"), service.config.limits
+    if service.keys is None or holder not in service.keys.writers:
+        told = "links are taken from keys that may write: those with write behind their line"
+        raise RequestRefused(Problem("read-only", told))
+    kind, body = await _json_body(service, request, JSON, NDJSON)
+    try:
+        name, links = links_in(body, kind == NDJSON, limits)
+    except msgspec.DecodeError as error:
+        raise RequestRefused(Problem("bad-json", f"the body is no JSON: {error}")) from None
+    name = name or request.query_params.get("index")
+    with service.serving("links", {} if name is None else {"index": name}) as asking:
+        assert asking.held.fresh is not None
+        work = partial(asking.held.fresh.take, links, limits)
+        took = await service.done(work, told=False)
+        service.metrics.links.labels(asking.name).inc(took.links)
+        body = msgspec.json.encode({"index": asking.name, **took._asdict()})
+        return reply(service, request, body, headers={"Cocite-Index": asking.name})
 
 
 def texts_in(value: Any) -> list[str]:

@@ -28,6 +28,7 @@ import xxhash
 from cocite.deadline import clock, limited, too_long
 from cocite.errors import CociteError, Damaged
 from cocite.search import Index, open_index
+from cocite.server.fresh import FreshLinks
 from cocite.storage.manifest import MANIFEST
 
 _NEW = 50_000
@@ -65,14 +66,20 @@ _TWICE = 2
 class LoadedIndex:
     """One generation of an index, open. ``users`` are the questions that it answers now."""
 
-    def __init__(self, index: Index) -> None:
-        self.index = index
+    def __init__(self, index: Index, fresh: FreshLinks | None = None) -> None:
+        self.index, self.fresh = index, fresh
         manifest = index.stored.store.manifest
         told = f"{manifest.digest()} {manifest.facts}".encode()
         self.generation = xxhash.xxh3_64_hexdigest(told)
         self.users = 0
         self._views: dict[int, Index] = {}
         self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Let go of servers of samples, and of the log of links."""
+        self.index.close()
+        if self.fresh is not None:
+            self.fresh.close()
 
     def samples(self, share: float, floor: int) -> int | None:
         """How many samples make up a share, ``floor`` at least; None if it has none."""
@@ -100,16 +107,22 @@ class Holder:
     """
 
     def __init__(
-        self, name: str, path: str, graphs: tuple[str, ...], means: dict[str, Any]
+        self,
+        name: str,
+        path: str,
+        graphs: tuple[str, ...],
+        means: dict[str, Any],
+        accept_links: bool = False,
     ) -> None:
         """Opens it; raises a :class:`CociteError` if it cannot be."""
         self.name, self.path, self._graphs, self._means = name, path, graphs, means
+        self._accept_links = accept_links
         self._seen = _identity(path)
         self._refused: tuple[object, ...] | None = None
         self._lock = threading.Lock()
         self._old: list[LoadedIndex] = []
         self._sweeps = 0
-        self.now = LoadedIndex(self._opened())
+        self.now = self._loaded(self._opened())
 
     @contextmanager
     def lease(self) -> Iterator[LoadedIndex]:
@@ -136,7 +149,7 @@ class Holder:
         self._seen, files = found, _files(self.path)
         index: Index | None = None
         try:
-            held = LoadedIndex(index := self._opened())
+            held = self._loaded(index := self._opened())
             _verify(index)
         except (CociteError, OSError) as error:
             if index is not None:
@@ -159,7 +172,7 @@ class Holder:
             if unused:
                 self._sweeps = _TWICE
         while unused:
-            unused.pop().index.close()
+            unused.pop().close()
         if self._sweeps:
             self._sweeps -= 1
             swept()  # readers and their index know each other
@@ -167,7 +180,10 @@ class Holder:
     def close(self) -> None:
         """Let go of what is open."""
         for held in (*self._old, self.now):
-            held.index.close()
+            held.close()
+
+    def _loaded(self, index: Index) -> LoadedIndex:
+        return LoadedIndex(index, FreshLinks(index, self.path) if self._accept_links else None)
 
     def _opened(self) -> Index:
         index = open_index(self.path, graph=self._graphs or None, **self._means)

@@ -78,6 +78,16 @@ class Metrics:
             ("index", "outcome"),
             registry=own,
         )
+        self.links = Counter(
+            "cocite_links", "Links that were posted and stored.", ("index",), registry=own
+        )
+        self.links_waiting = Gauge(
+            "cocite_links_waiting",
+            "Links that were posted and that the graph of the index lacks.",
+            ("index",),
+            registry=own,
+            multiprocess_mode="livemax",
+        )
         self.queue = Gauge(
             "cocite_queue",
             "Questions that wait or are being answered.",

@@ -41,15 +41,16 @@ def _either(*names: str) -> Schema:
 
 _PATH = "from {} to the page, both included; empty where no such path is known"
 _STRING_KEYS = (
-    "a aggregate b direction error fault generation interval layout links measure name node order "
-    "state status text"
+    "a aggregate b direction error fault generation index interval layout links measure name node "
+    "order state status text"
 )
 _NUMBER_KEYS = (
     "confidence contribution error_bound high low pagerank remaining score seconds target_error "
     "unattributed"
 )
 _COUNT_KEYS = (
-    "answered bytes edges excluded of opened others refresh replica restarts shard waiting"
+    "answered bytes edges excluded ignored new_nodes of opened others position refresh replica "
+    "restarts shard waiting"
 )
 
 
@@ -79,6 +80,11 @@ _KEYS: dict[str, Schema] = {
         "than the next one, with the probability `confidence`; the last hit than the first one "
         "that is not listed. It does not depend on `k`."
     },
+    "fresh": _TEXT
+    | {
+        "description": "The node that the answer takes by the links that were posted, too, as if "
+        "it were unseen; left out where the index itself answers."
+    },
     "graph": _ref("GraphName"),
     "hits": _list(_ref("Hit")),
     "indexes": _list(_ref("Index")),
@@ -95,7 +101,7 @@ _KEYS: dict[str, Schema] = {
 }
 _HOW = "measure direction settings "
 _LEVEL = _HOW + "confidence interval refined "
-_LOSS = " samples missing_samples excluded target_error error_bound shards"
+_LOSS = " fresh samples missing_samples excluded target_error error_bound shards"
 _REASONS = " reasons others remaining unattributed"
 _ANSWERS: dict[str, tuple[str, str]] = {
     "Hit": ("node score stderr low high", "title pagerank"),
@@ -125,12 +131,14 @@ _ANSWERS: dict[str, tuple[str, str]] = {
         "",
     ),
     "IndexesResult": ("indexes", ""),
+    "LinksResult": ("index links ignored new_nodes position", ""),
     "Status": ("status", ""),
 }
 """Answers, and what they are made of: the keys that each has, and those that it may have."""
 _OWN: dict[str, dict[str, Schema]] = {
     "CompleteResult": {"nodes": _list(_ref("NodeName"))},
     "GraphName": {"name": {"type": ["string", "null"]}},
+    "LinksResult": {"links": _WHOLE},
     "Index": {
         "nodes": _WHOLE,
         "titles": {"type": "boolean"},
@@ -200,6 +208,8 @@ def described(service: Service) -> dict[str, Any]:
         f"/v1/{operation.name}": _path(operation, keyed, names)
         for operation in service.operations.values()
     }
+    if service.config.options.accept_links:
+        paths["/v1/links"] = {"post": _links(service)}
     for path, text in PROBES.items():
         paths[path] = {"get": _plain(path, text)}
     document: dict[str, Any] = {
@@ -267,6 +277,31 @@ def _path(operation: Operation, keyed: bool, names: list[str]) -> dict[str, Any]
     responses["431"] = {"description": "The head of the request is too large; without a body."}
     found["responses"] = responses
     return {"post" if operation.name == "batch" else "get": found}
+
+
+def _links(service: Service) -> dict[str, Any]:
+    limits, name = service.config.limits, {"type": ["string", "integer"], "minLength": 1}
+    weight = {"type": "number", "minimum": 1e-30, "exclusiveMaximum": 1e30, "default": 1}
+    link: Schema = {"type": "object", "additionalProperties": False}
+    link |= {"required": ["source", "target"]}
+    link["properties"] = {"source": name, "target": name, "weight": weight}
+    body: Schema = {"type": "object", "additionalProperties": False, "required": ["links"]}
+    links = _list(link) | {"minItems": 1, "maxItems": limits.links}
+    body["properties"] = {"links": links, "index": _TEXT}
+    content = {"application/json": {"schema": body}, "application/x-ndjson": {"schema": link}}
+    answer = {"application/json": {"schema": _ref("LinksResult")}}
+    responses: dict[str, Any] = {"200": {"description": "Links are stored.", "content": answer}}
+    for status in sorted({401, 403, *_QUESTION, *_BODY}):
+        responses[str(status)] = _problem(status)
+    return {
+        "operationId": "links",
+        "summary": "Links that are new",
+        "description": "They are on the disk when this answers, and count at once for the nodes "
+        "that they join. Links that are there already change nothing. The key must be one that "
+        "may write. Weights are for indexes that go by them.",
+        "requestBody": {"required": True, "content": content},
+        "responses": responses,
+    }
 
 
 def _parameter(parameter: Parameter, names: list[str]) -> dict[str, Any]:

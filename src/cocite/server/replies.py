@@ -43,7 +43,7 @@ def has_it(request: Request, asking: ServedQuery) -> bool:
     told = request.headers.get("if-none-match")
     if not told:
         return False
-    generation, samples = asking.held.generation, asking.samples or 0
+    generation, samples = asking.generation, asking.samples or 0
     return any(match[1] == generation and int(match[2]) >= samples for match in _TAG.finditer(told))
 
 
@@ -76,7 +76,8 @@ def caching(service: Service, asking: ServedQuery | None) -> dict[str, str]:
     if asking is None:
         return {"Cache-Control": "no-store"}
     kept = "private" if service.keys is not None else "public"
-    age = int(service.config.options.reload_interval) if asking.full else 0
+    fixed = asking.full and asking.held.fresh is None
+    age = int(service.config.options.reload_interval) if fixed else 0
     told = f"{kept}, max-age={age}" if age else f"{kept}, no-cache"
     vary = "Accept-Encoding"
     if service.keys is not None:

@@ -29,7 +29,7 @@ from cocite.search.results import (
     SimilarityDocument,
     WhyDocument,
 )
-from cocite.server.results import SEARCHED, CompleteDocument, Limits
+from cocite.server.results import DEFAULT_NAMES, SEARCHED, CompleteDocument, Limits
 
 _YES, _NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 
@@ -257,7 +257,7 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
     several: dict[str, Any] = {"required": True, "most": limits.together}
     node = text("node", "The node; several are asked together", **several)
     nodes = text("nodes", "The nodes", required=True, nested=True, most=limits.batch)
-    how_many = Option("k", 10, "How many names to list", 1, min(limits.k, 100))
+    how_many = Option("k", DEFAULT_NAMES, "How many names to list", 1, min(limits.k, 100))
     matches = Option("matches", True, "Look within names and titles; false: begin only")
     reasons = {"k": {"default": DEFAULT_REASONS, "text": "How many pages to list"}}
     hits = parameters(QueryOptions)

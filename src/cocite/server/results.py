@@ -21,6 +21,8 @@ from cocite.results import Document, ResultRows
 from cocite.search import Index
 from cocite.search.remote.index import ShardStatus
 
+DEFAULT_NAMES = 10
+"""How many names are listed."""
 SEARCHED = 1_000_000
 """Names among which parts of names are looked for: a third of a second."""
 
@@ -39,7 +41,12 @@ class CompleteDocument(Document):
 
     @classmethod
     def of(
-        cls, index: Index, text: str, k: int = 10, matches: bool = True, side: str | None = None
+        cls,
+        index: Index,
+        text: str,
+        k: int = DEFAULT_NAMES,
+        matches: bool = True,
+        side: str | None = None,
     ) -> Self:
         """Look for names, of a ``side`` alone if one is said; raises :class:`UsageError` for parts
         in an index of too many names, and for a side that is none.
@@ -167,6 +174,10 @@ class Limits:
     only: int = 1000
     name: int = 4096
     """Characters of a name, or of any other text."""
+    links: int = 10_000
+    """Links that a request may bring."""
+    pending: int = 100_000
+    """Links that an index may have beside those of its graph, until a refresh adds them."""
     body_time: float = 10.0
     """How long a body may take to arrive: 408 beyond."""
     head_time: float = 5.0

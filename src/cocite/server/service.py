@@ -6,9 +6,10 @@ An answer is wholly of the generation that it leased, and says which that was an
 samples it is made. Errors are problem details (RFC 9457) in the wording of the command line; places
 on the server's disk are called by the names under which indexes are served.
 
-Keys come from a file of lines ``NAME sha256:HASH``. They are 256 random bits, so one round of
-SHA-256 hides them. A key is compared with every hash, in constant time. It comes as
-``Authorization: Bearer KEY``, as the password of HTTP Basic, or as ``X-API-Key``.
+Keys come from a file of lines ``NAME sha256:HASH``, with ``write`` behind those that may send
+links. They are 256 random bits, so one round of SHA-256 hides them. A key is compared with every
+hash, in constant time. It comes as ``Authorization: Bearer KEY``, as the password of HTTP Basic, or
+as ``X-API-Key``.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import xxhash
 
 from cocite.deadline import clock, limited
 from cocite.errors import CociteError, InputError, NotAStore, QueryTimeout, UnknownNode, UsageError
@@ -49,19 +51,20 @@ from cocite.server.requests import (
     operations_of,
     sampled,
 )
-from cocite.server.results import Config, ServedDocument
+from cocite.server.results import DEFAULT_NAMES, CompleteDocument, Config, ServedDocument
 
-_LINE = re.compile(r"(\S{1,64})\s+sha256:([0-9a-f]{64})")
+_LINE = re.compile(r"(\S{1,64})\s+sha256:([0-9a-f]{64})(\s+write)?")
 _LONGEST = 512
 
 
 class Keys:
-    """The keys of a file, by their hashes."""
+    """The keys of a file, by their hashes; those of ``writers`` may write."""
 
     def __init__(self, path: str | Path) -> None:
         """Reads it; raises :class:`InputError`."""
         self.path = path
         self._hashes: dict[str, bytes] = {}
+        self.writers: frozenset[str] = frozenset()
         self.read()
 
     def __len__(self) -> int:
@@ -73,22 +76,24 @@ class Keys:
             lines = Path(self.path).read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{self.path} cannot be read: {error}") from error
-        found = {}
+        found, writers = {}, set()
         for number, line in enumerate(lines, 1):
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
             match = _LINE.fullmatch(line.strip())
             if match is None:
                 raise InputError(
-                    f"{self.path}:{number}: no key's hash. A line is NAME sha256:HASH; "
-                    "cocite serve --new-key NAME makes a key and its line"
+                    f"{self.path}:{number}: no key's hash. A line is NAME sha256:HASH, or NAME "
+                    "sha256:HASH write; cocite serve --new-key NAME makes a key and its line"
                 )
             found[match[1]] = bytes.fromhex(match[2])
+            if match[3]:
+                writers.add(match[1])
         if not found:
             raise InputError(
                 f"{self.path} has no keys: nobody could ask. Make one: cocite serve --new-key NAME"
             )
-        self._hashes = found
+        self._hashes, self.writers = found, frozenset(writers)
 
     def holder(self, key: str | None) -> str | None:
         """Whose key it is; None if it is nobody's."""
@@ -129,6 +134,7 @@ MEDIA = "application/problem+json"
 KINDS = {
     "bad-json": (400, "The body is no JSON"),
     "no-key": (401, "A key is needed"),
+    "read-only": (403, "This key may not write"),
     "unknown-node": (404, "No node has this name"),
     "unknown-index": (404, "No index has this name"),
     "not-found": (404, "Nothing is here"),
@@ -261,13 +267,15 @@ _BATCHES = 8
 class ServedQuery:
     """Who answers a question: the index ``name``, its generation ``held``, and ``samples`` of it;
     None where scores are computed. ``full`` is whether these are all. Where samples are elsewhere
-    it is known how many they are when they have answered (``heard``).
+    it is known how many they are when they have answered (``heard``). ``links`` are those that were
+    posted before.
     """
 
     name: str
     held: LoadedIndex
     samples: int | None
     full: bool
+    links: int = 0
 
     @property
     def index(self) -> Index:
@@ -283,7 +291,13 @@ class ServedQuery:
     @property
     def tag(self) -> str:
         """The ETag of what it answers: the same question has the same answer under it."""
-        return f'W/"{self.held.generation}-{self.samples or 0}"'
+        return f'W/"{self.generation}-{self.samples or 0}"'
+
+    @property
+    def generation(self) -> str:
+        """What the answer is of, in 16 digits: the generation of the index, and posted links."""
+        told = self.held.generation
+        return xxhash.xxh3_64_hexdigest(f"{told} {self.links}".encode()) if self.links else told
 
 
 class Service:
@@ -308,7 +322,7 @@ class Service:
             means |= {"cluster": self.cluster, "deadline": options.deadline / 1000}
             means |= {"shards": options.shards, "replicas": options.replicas}
         self.holders = {
-            each.name: Holder(each.name, each.path, options.graphs, means)
+            each.name: Holder(each.name, each.path, options.graphs, means, options.accept_links)
             for each in config.indexes
         }
         self.keys = None if options.api_keys is None else Keys(options.api_keys)
@@ -348,7 +362,8 @@ class Service:
                 samples = (
                     have if share >= 1 else held.samples(share, self.config.options.min_samples)
                 )
-            yield ServedQuery(holder.name, held, samples, samples == have)
+            links = 0 if held.fresh is None else held.fresh.look()
+            yield ServedQuery(holder.name, held, samples, samples == have, links)
 
     async def done(
         self,
@@ -406,8 +421,11 @@ class Service:
         return found
 
     def _answer(self, operation: str, values: Values, asking: ServedQuery) -> Document:
-        index = asking.index
-        document = ANSWERS[operation](index, values)
+        index, fresh = asking.index, asking.held.fresh
+        changed = None if fresh is None else fresh.answer(operation, values)
+        document, index = changed or (ANSWERS[operation](index, values), index)
+        if fresh is not None and isinstance(document, CompleteDocument):
+            document = fresh.completed(document, values.get("k", DEFAULT_NAMES))
         asking.answered_by(index)
         return document
 
@@ -498,9 +516,11 @@ class Service:
         self.metrics.queue.set(self.pool.waiting)
         self.metrics.share.set(self.adaptation.share_now(time.monotonic()))
         for holder in self.holders.values():
-            index = holder.now.index
+            index, fresh = holder.now.index, holder.now.fresh
             if index.remote is not None:
                 self.metrics.shard_status(holder.name, index.remote.status)
+            if fresh is not None:
+                self.metrics.links_waiting.labels(holder.name).set(fresh.links)
 
     # -- what changes meanwhile -----------------------------------------------------------
 
@@ -548,9 +568,9 @@ class Service:
         self.ready = False
         self._stop.set()
         self.pool.close()
+        for holder in self.holders.values():
+            holder.close()
         if self.cluster is not None:
-            for holder in self.holders.values():
-                holder.close()
             self.cluster.close()
         self.log.flush()
 

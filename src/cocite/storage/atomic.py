@@ -124,6 +124,13 @@ def lock(descriptor: int, *, shared: bool = False, wait: bool = False) -> bool:
     return True
 
 
+def unlock(descriptor: int) -> None:
+    """Let go of the lock of an open file."""
+    import fcntl
+
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
 def is_still(path: Path, descriptor: int) -> bool:
     """Whether the open file or directory still has the name ``path``."""
     try:

@@ -38,9 +38,15 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
     from cocite.search.cache import is_links
     from cocite.server.app import address
     from cocite.server.app import serve as run
+    from cocite.server.fresh import FreshLinks
     from cocite.server.results import Config, Limits, served_indexes
     from cocite.server.service import Keys
 
+    if options.cluster is not None and options.accept_links:
+        raise UsageError(
+            "nodes with new links are not answered by a cluster: leave one of "
+            "--accept-links and --cluster out"
+        )
     if options.cluster is not None and options.workers > 1:
         raise UsageError(
             f"--workers is {options.workers}: with --cluster the samples answer from processes "
@@ -68,9 +74,16 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
                 f"{each.path} holds links and is no index, which a server takes. Make one: cocite "
                 f"index {file} -o web.index, then cocite serve web.index"
             )
-        open_index(each.path, graph=options.graphs or None)
-    if options.api_keys is not None:
-        Keys(options.api_keys)
+        index = open_index(each.path, graph=options.graphs or None)
+        if options.accept_links:
+            FreshLinks(index, each.path).close()
+    keys = None if options.api_keys is None else Keys(options.api_keys)
+    if options.accept_links and (keys is None or not keys.writers):
+        raise UsageError(
+            "--accept-links takes links from those alone whose key may write, and there is none: "
+            "write the word write behind a line of the file of --api-keys (cocite serve --new-key "
+            "NAME makes a key and its line)"
+        )
     port = address(config)
     host = f"[{options.host}]" if ":" in options.host else options.host
     say(f"serving {', '.join(each.name for each in served)} at http://{host}:{port}")

@@ -123,7 +123,7 @@ def refresh(
     """
     from cocite.graph import Graph
     from cocite.index.cluster import of_nodes, spread_on
-    from cocite.index.refresh import RefreshBuild
+    from cocite.index.refresh import RefreshBuild, graph_with_links
     from cocite.index.results import RefreshDocument
     from cocite.io.remote import copied
 
@@ -131,6 +131,7 @@ def refresh(
     url = graph_url(graph)
     stored = Graph.open(graph if url is None else copied(url, "graph"), verify=verifying())
     means = Resources.checked(threads, memory)
+    stored = graph_with_links(index, stored, means, options)
     with ExitStack() as stack:
         spread = stack.enter_context(spread_on(cluster, url, options.staging_url))
         each = of_nodes(spread, means, threads, memory)

@@ -1,0 +1,92 @@
+"""Links that a server took and that the graph of its index lacks, in a log beside the index.
+
+A record is what one request brought: a list of links in JSON, ``["a", "b"]`` or, of a weighted
+graph, ``["a", "b", 2.5]``. A link that is there already is not there twice, whatever its weight: so
+records may be read again, sent again, and added to a graph again. What a graph has got leaves the
+log; nothing else does.
+
+Cost: two lookups of names and a search in a row for each link.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from cocite.errors import Damaged
+from cocite.graph.graph import Graph
+from cocite.storage.records import RecordLog
+
+
+class PostedLink(NamedTuple):
+    """A link by names; the weight counts in weighted graphs only."""
+
+    source: str
+    target: str
+    weight: float = 1.0
+
+
+def journal_of(index: str | os.PathLike[str]) -> Path:
+    """Where the links of an index are: beside it."""
+    return Path(os.path.abspath(index) + ".links")
+
+
+def encoded_links(links: Iterable[PostedLink]) -> bytes:
+    """The record of some links."""
+    rows = [link[:2] if link.weight == 1 else link for link in links]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def decoded_links(path: Path, record: bytes) -> list[PostedLink]:
+    """The links of a record; raises :class:`~cocite.errors.Damaged`."""
+    try:
+        return [PostedLink(str(a), str(b), *map(float, rest)) for a, b, *rest in json.loads(record)]
+    except (ValueError, TypeError) as error:
+        raise Damaged(f"{path} holds a record that is no list of links: {error}") from error
+
+
+def has_link(graph: Graph, link: PostedLink) -> bool:
+    """Whether the graph has a link, or is one that leaves it out: of a node to itself."""
+    if link.source == link.target and not graph.store.facts["self_loops_kept"]:
+        return True
+    names = graph.names.stored
+    source, target = names.find(link.source), names.find(link.target)
+    if source is None or target is None:
+        return False
+    row = graph.in_neighbors(target)
+    place = int(np.searchsorted(row, source))
+    return place < row.size and int(row[place]) == source
+
+
+def posted_links(index: str | os.PathLike[str], graph: Graph) -> list[PostedLink]:
+    """The links that the server of an index took and that a graph lacks, each once."""
+    path = journal_of(index)
+    links = (link for each in RecordLog(path).records() for link in decoded_links(path, each))
+    found: dict[object, PostedLink] = {}
+    for link in links:
+        if not has_link(graph, link):
+            both = graph.store.facts["undirected"]
+            found.setdefault(frozenset(link[:2]) if both else link[:2], link)
+    return list(found.values())
+
+
+def forget_links(index: str | os.PathLike[str], graph: Graph) -> int:
+    """Take the links that a graph has out of the log; returns how many are left."""
+    path, left = journal_of(index), 0
+
+    def without(records: list[bytes]) -> list[bytes]:
+        nonlocal left
+        kept = [
+            [link for link in decoded_links(path, each) if not has_link(graph, link)]
+            for each in records
+        ]
+        left = len({link[:2] for links in kept for link in links})
+        return [encoded_links(links) for links in kept if links]
+
+    RecordLog(path).rewrite(without)
+    return left

@@ -1,0 +1,284 @@
+"""Links by ``POST /v1/links``, and answers for the nodes that they change, before a refresh.
+
+What is posted goes to a log beside the index (``graph/journal.py``), which every process of the
+server reads again when it has grown. A node with such links answers as an unseen node does, by the
+links that the graph has of it and these, in its own place. All other nodes answer from the index:
+they know nothing of it until a refresh adds the links to the graph.
+
+Each generation of an index reads the log by itself and leaves out what its graph has; what it has
+read it keeps, so that links which a refresh took out of the log count until its index is open.
+
+Cost: two calls of the system a question; of a node that has changed a copy of the links and what an
+unseen node takes, once for all questions until it changes again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import msgspec
+
+from cocite.errors import UnknownNode, UsageError
+from cocite.graph.journal import (
+    PostedLink,
+    decoded_links,
+    encoded_links,
+    has_link,
+    journal_of,
+)
+from cocite.graph.spelling import NameQuery, refused_in, trimmed
+from cocite.io.readers.contract import normalizer
+from cocite.io.readers.parquet import MAX_NAME
+from cocite.results import Document
+from cocite.search import Index
+from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
+from cocite.search.source import find_graph
+from cocite.search.unseen import UnseenNode
+from cocite.server.requests import ANSWERS, TooMany, Values, heavy, stored
+from cocite.server.results import CompleteDocument, Limits
+from cocite.storage.records import RecordLog, RecordReader
+
+_DRAFTS = 4
+"""Nodes that have changed and were asked last, whose links are kept with those of all others."""
+_MOST = 10_000
+"""Links of a node beyond which some more say little, and would take long."""
+_LEAST_WEIGHT, _WEIGHTS_END = 1e-30, 1e30
+
+
+class _Link(msgspec.Struct, forbid_unknown_fields=True):
+    source: str | int
+    target: str | int
+    weight: float = 1.0
+
+
+class _Body(msgspec.Struct, forbid_unknown_fields=True):
+    links: list[_Link]
+    index: str | None = None
+
+
+class TakenLinks(NamedTuple):
+    """What became of a request: its new ``links``, the others, which were there or are of a node to
+    itself, how many nodes are new, and where the log ends.
+    """
+
+    links: int
+    ignored: int
+    new_nodes: int
+    position: int
+
+
+def links_in(body: bytes, lines: bool, limits: Limits) -> tuple[str | None, list[PostedLink]]:
+    """The name of an index, if the body has one, and the links in it: an object, or ``lines`` of
+    JSON. Raises ``msgspec.DecodeError`` and :class:`UsageError`.
+    """
+    try:
+        if lines:
+            index, rows = None, msgspec.json.Decoder(_Link).decode_lines(body)
+        else:
+            found = msgspec.json.decode(body, type=_Body)
+            index, rows = found.index, found.links
+    except msgspec.ValidationError as error:
+        raise UsageError(f"links are wrong: {error}") from None
+    if len(rows) > limits.links:
+        raise TooMany(f"there are {len(rows):,} links; this server takes {limits.links:,} at once")
+    if not rows:
+        raise UsageError("there are no links: give one or more")
+    return index, [_checked(place, row) for place, row in enumerate(rows)]
+
+
+def _checked(place: int, row: _Link) -> PostedLink:
+    if not _LEAST_WEIGHT <= row.weight < _WEIGHTS_END:
+        raise UsageError(
+            f"links[{place}].weight is {row.weight:g}; it is a number from 1e-30 to below 1e30"
+        )
+    names = []
+    for what, given in (("source", row.source), ("target", row.target)):
+        name = trimmed(str(given))
+        fault = "" if name else "is empty"
+        if len(name.encode()) > MAX_NAME:
+            fault = f"is longer than {MAX_NAME:,} bytes"
+        elif refused := refused_in(name):
+            fault = f"has {refused}"
+        if fault:
+            raise UsageError(f"links[{place}].{what} {fault}")
+        names.append(name)
+    return PostedLink(*names, row.weight)
+
+
+class FreshLinks:
+    """The links that were posted for an index and that its graph lacks. Safe between threads."""
+
+    def __init__(self, index: Index, path: str) -> None:
+        """``path`` is that of the index. Raises a :class:`CociteError` for an index that has no
+        answers for unseen nodes, or whose graph is not found.
+        """
+        if index.stored.measure.texts:
+            raise UsageError(
+                f"{path} compares texts, and links come without: serve an index by links alone, or "
+                "leave --accept-links out"
+            )
+        self._index, self._graph = index, find_graph(index.stored, index.given)
+        self._names = index.nodes.stored
+        index.with_draft([self._names.name(0)])  # refuses an index that has no drafts
+        for way in ("in", "out"):
+            index.now.unseen.links(way)  # which the first question is not to wait for
+        self._path = journal_of(path)
+        self._log, self._reader = RecordLog(self._path), RecordReader(self._path)
+        facts = self._graph.store.facts
+        self._both = bool(facts["undirected"])
+        self._called: Callable[[str], str] = (
+            normalizer() if "normalized_urls" in facts else lambda name: name
+        )
+        self._out: dict[str, dict[str, float]] = {}
+        self._into: dict[str, dict[str, float]] = {}
+        self._drafts: OrderedDict[str, Index] = OrderedDict()
+        self._lock, self._taking = threading.Lock(), threading.Lock()
+        self.links = 0
+        """How many there are."""
+        self.look()
+
+    def close(self) -> None:
+        """Let go of the log."""
+        with self._lock:
+            self._reader.close()
+
+    def look(self) -> int:
+        """Read what has come since; returns how many links there are."""
+        with self._lock:
+            for record in self._reader.new():
+                for link in decoded_links(self._path, record):
+                    self._add(link)
+            return self.links
+
+    def _add(self, link: PostedLink) -> None:
+        if self._has(link):
+            return
+        self.links += 1
+        for a, b in ((link.source, link.target), (link.target, link.source))[: 1 + self._both]:
+            self._out.setdefault(a, {})[b] = link.weight
+            self._into.setdefault(b, {})[a] = link.weight
+        for name in link[:2]:
+            self._drafts.pop(name, None)
+
+    def _has(self, link: PostedLink) -> bool:
+        return link.target in self._out.get(link.source, ()) or has_link(self._graph, link)
+
+    # -- taking ---------------------------------------------------------------------------
+
+    def take(self, links: Sequence[PostedLink], limits: Limits) -> TakenLinks:
+        """Put links into the log: they are on the disk when this returns. Raises :class:`TooMany`,
+        and :class:`UsageError` for weights where none count.
+        """
+        if not self._index.stored.weighted and any(link.weight != 1 for link in links):
+            raise UsageError("the links have weights, and the index goes by none: leave them out")
+        links = [PostedLink(self._called(a), self._called(b), weight) for a, b, weight in links]
+        with self._taking:
+            self.look()
+            each = {(link.source, link.target): link for link in reversed(links)}
+            new = [link for link in reversed(each.values()) if not self._has(link)]
+            if not new:
+                return TakenLinks(0, len(links), 0, self._reader.position)
+            if self.links + len(new) > limits.pending:
+                raise TooMany(
+                    f"{self.links:,} links wait for a refresh, and this server keeps "
+                    f"{limits.pending:,}: refresh the index (cocite refresh --add-links)"
+                )
+            ends = dict.fromkeys(name for link in new for name in link[:2])
+            nodes = sum(not self._is_node(name) and not self._changed(name) for name in ends)
+            position = self._log.append(encoded_links(new))
+            self.look()
+        return TakenLinks(len(new), len(links) - len(new), nodes, position)
+
+    def _is_node(self, name: str) -> bool:
+        return self._names.find(name) is not None
+
+    def _changed(self, name: str) -> bool:
+        return name in self._out or name in self._into
+
+    # -- answering ------------------------------------------------------------------------
+
+    def answer(self, operation: str, values: Values) -> tuple[Document, Index] | None:
+        """The answer to a question about a node that has changed, and the index that gave it; None
+        if the index itself is to answer.
+        """
+        if operation == "complete" or heavy(values) or not self.look():
+            return None
+        asked = values["node"] if operation == "related" else (values["a"], values["b"])
+        names = [n for each in asked for n in ([each] if isinstance(each, str) else each)]
+        rest = [name for name in names if not self._changed(name)]
+        resolved = dict(zip(rest, stored(self._index, values, rest), strict=True))
+        changed = [n for n in (resolved.get(n, n) for n in names) if self._changed(n)]
+        fresh = self._draft(list(dict.fromkeys(changed)))
+        if fresh is None:
+            return None
+        name, index = fresh
+        document = ANSWERS[operation](index, values)
+        assert isinstance(document, RelatedDocument | SimilarityDocument | WhyDocument)
+        return replace(document, loss=document.loss | {"fresh": name}), index
+
+    def _draft(self, changed: list[str]) -> tuple[str, Index] | None:
+        """The first of some nodes that is new, or else has changed, and the index with its links
+        as they are now. Raises :class:`UnknownNode` for a second new one.
+        """
+        new = [name for name in changed if not self._is_node(name)]
+        if len(new) > 1:
+            raise UnknownNode(
+                new[1], note=f"It is new, as {new[0]!r} is: until a refresh one of them is asked"
+            )
+        for name in new or changed:
+            with self._lock:
+                index = self._drafts.get(name) or self._made(name)
+                if index is not None:
+                    self._drafts[name] = index
+                    self._drafts.move_to_end(name)
+                    while len(self._drafts) > _DRAFTS:
+                        self._drafts.popitem(last=False)
+                    return name, index
+        return None
+
+    def _made(self, name: str) -> Index | None:
+        node, weighted = self._names.find(name), self._index.stored.weighted
+        sides: list[dict[str, float]] = []
+        more = False
+        for way, posted in (("out", self._out), ("in", self._into)):
+            links = {
+                n: w for n, w in posted.get(name, {}).items() if n != name and self._is_node(n)
+            }
+            more = more or bool(links)
+            if node is not None:
+                every = self._index.now.unseen.links(way)
+                row = slice(int(every.offsets[node]), int(every.offsets[node + 1]))
+                if row.stop - row.start > _MOST:
+                    return None
+                ids = every.neighbors[row]
+                weights = [1.0] * ids.size if every.weights is None else every.weights[row].tolist()
+                there = dict(zip(self._names.names(ids), weights, strict=True))
+                links |= {n: w for n, w in there.items() if n != name}
+            sides.append(links)
+        if not more:
+            if node is None:
+                raise UnknownNode(
+                    name,
+                    note="It is new, and linked with new nodes alone: it answers after a refresh",
+                )
+            return None
+        draft = UnseenNode.of(*(links if weighted else list(links) for links in sides))
+        return self._index.with_unseen(draft, name=name, replaced=node)
+
+    def completed(self, found: CompleteDocument, k: int) -> CompleteDocument:
+        """Names that match a text, with those of new nodes behind them."""
+        if not self.look():
+            return found
+        query, most = NameQuery(found.text), 5 if found.matches else 2
+        with self._lock:
+            names = dict.fromkeys((*self._out, *self._into))
+        new = [n for n in names if query.how(n) <= most and not self._is_node(n)]
+        titles: Any = found.titles
+        if titles is not None:
+            titles = [*titles, *[None] * len(new)][:k]
+        more = found.more or len(found.nodes) + len(new) > k
+        return replace(found, nodes=[*found.nodes, *new][:k], titles=titles, more=more)

@@ -1,0 +1,388 @@
+"""Links by POST: stored, answered by at once as unseen nodes are, and added to the graph by a
+refresh.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import CociteError, UsageError
+from cocite.graph.journal import PostedLink, encoded_links, journal_of
+from cocite.options.serve import ServeOptions
+from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
+from cocite.server.app import make_app
+from cocite.server.fresh import FreshLinks
+from cocite.server.results import Config, Limits, Served
+from cocite.server.service import Keys, Service, new_key
+from cocite.storage import disk
+from cocite.storage.records import RecordLog
+from tests.server.conftest import Start, ask_app
+
+DRAW = random.Random(3)
+ENDS = [(f"p{a}", f"p{b}") for a in range(60) for b in DRAW.sample(range(60), 4)]
+LINKS = sorted({(a, b) for a, b in ENDS if a != b})
+NEW = [("p1", "p40"), ("p41", "p1"), ("zebra", "p2"), ("p3", "zebra"), ("p4", "zebra")]
+TITLES = {"p1": "One", "p2": "Two"}
+
+
+def body(links: Any) -> dict[str, Any]:
+    return {
+        "links": [dict(zip(("source", "target", "weight"), each, strict=False)) for each in links]
+    }
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A graph, its index, and a file of two keys, of which ``writer`` may write."""
+    graph = cocite.Graph.from_edges(LINKS, tmp_path / "web.graph", titles=TITLES)
+    cocite.build(graph, tmp_path / "web.index", measure="fusion")
+    return tmp_path
+
+
+class Asked:
+    """An app in this process, asked with a key."""
+
+    def __init__(self, place: Path, **limits: Any) -> None:
+        lines = [new_key("reader"), new_key("writer")]
+        self.keys = {"reader": lines[0][0], "writer": lines[1][0]}
+        (place / "keys").write_text(f"{lines[0][1]}\n{lines[1][1]}  write\n")
+        options = ServeOptions(
+            accept_links=True,
+            api_keys=place / "keys",
+            no_requests=True,
+            reload_interval=3600.0,
+            question_timeout=600.0,
+            target_latency=1e6,
+        )
+        served = (Served("web", str(place / "web.index")),)
+        bounds = Limits(question_time=600.0, **limits)
+        self.service = Service(Config(served, options, limits=bounds))
+        self.app = make_app(self.service)
+
+    def __call__(
+        self, path: str, sent: Any = None, who: str = "writer", **more: str
+    ) -> SimpleNamespace:
+        shown = {"authorization": f"Bearer {self.keys[who]}"} | more
+        found = asyncio.run(ask_app(self.app, path, sent, **shown))
+        if found.headers.get("content-type", "").endswith("json"):
+            found.json = json.loads(found.body)
+        return found
+
+
+@pytest.fixture
+def serving(place: Path) -> Iterator[Callable[..., Asked]]:
+    begun: list[Asked] = []
+
+    def start(**limits: Any) -> Asked:
+        begun.append(Asked(place, **limits))
+        return begun[-1]
+
+    yield start
+    for each in begun:
+        each.service.close()
+
+
+Serving = Callable[..., Asked]
+
+
+def neighbors(name: str, links: Any) -> dict[str, list[str]]:
+    """The links of a node among the nodes of the index."""
+    known = {end for link in LINKS for end in link}
+    out = [b for a, b, *_ in links if a == name and b in known]
+    return {"out": out, "into": [a for a, b, *_ in links if b == name and a in known]}
+
+
+@pytest.mark.parametrize("measure", ["fusion", "psimrank", "snn", "ppr-symmetric", "cocitation"])
+def test_a_changed_node_answers_as_a_draft_with_these_links(
+    tmp_path: Path, serving: Serving, place: Path, measure: str
+) -> None:
+    more = {"samples": 30} if measure == "psimrank" else {}
+    cocite.build(place / "web.graph", place / "web.index", measure=measure, overwrite=True, **more)
+    ask = serving()
+    before = {n: ask(f"/v1/related?node={n}&k=20").json for n in ("p1", "p7")}
+    took = ask("/v1/links", body(NEW)).json
+    assert took == {"index": "web", "links": 5, "ignored": 0, "new_nodes": 1} | {
+        "position": (place / "web.index.links").stat().st_size
+    }
+    index = cocite.open(place / "web.index")
+    for name in ("p1", "zebra"):
+        draft = index.with_draft(**neighbors(name, [*LINKS, *NEW]), name="the draft")
+        there = "the draft"
+        found = ask(f"/v1/related?node={name}&k=20").json
+        assert found.pop("fresh") == name
+        hits = RelatedDocument.of(draft, there, 30).to_json()["hits"]
+        assert found["hits"] == [hit for hit in hits if hit["node"] != name][:20]
+        assert (found["node"], found["title"]) == (name, TITLES.get(name))
+        two = ask(f"/v1/similarity?a=p9&b={name}").json
+        assert two.pop("fresh") == name
+        assert (
+            two | {"b": there, "b_title": None}
+            == SimilarityDocument.of(draft, "p9", there).to_json()
+        )
+        why = ask(f"/v1/why?a={name}&b=p9").json
+        assert why.pop("fresh") == name
+        wanted = WhyDocument.of(draft, there, "p9").to_json()
+        assert why["score"] == wanted["score"]
+        assert len(why["reasons"]) == len(wanted["reasons"])
+    assert ask("/v1/related?node=p7&k=20").json == before["p7"]  # of no new link
+    several = ask("/v1/batch", {"nodes": ["p1", "p7", "zebra"], "k": 20}).json["answers"]
+    assert several == [ask(f"/v1/related?node={n}&k=20").json for n in ("p1", "p7", "zebra")]
+    assert ask("/v1/related?node=p1&k=20&order=pagerank").json.get("fresh") is None
+
+
+def test_links_are_taken_once_and_by_who_may(serving: Serving, place: Path) -> None:
+    ask = serving()
+    tag = ask("/v1/related?node=p1").headers["etag"]
+    refused = ask("/v1/links", body(NEW), "reader")
+    assert (refused.status, refused.json["type"]) == (403, "/docs#read-only")
+    assert not journal_of(place / "web.index").exists()
+    first, second = LINKS[0], LINKS[1]
+    assert ask("/v1/links", body([first, second, ("p5", "p5")])).json["ignored"] == 3
+    assert not journal_of(place / "web.index").exists()
+    assert ask("/v1/links", body([NEW[0], first, NEW[0]])).json["links"] == 1
+    size = journal_of(place / "web.index").stat().st_size
+    again = ask("/v1/links", body([NEW[0]])).json
+    assert (again["links"], again["ignored"], again["position"]) == (0, 1, size)
+    now = ask("/v1/related?node=p1", if_none_match=tag)
+    assert (now.status, now.headers["cache-control"]) == (200, "private, no-cache")
+    assert ask("/v1/related?node=p1", if_none_match=now.headers["etag"]).status == 304
+    lines = b'{"source": "p1", "target": "p44"}\n{"source": 7, "target": " p1 "}\n'
+    took = ask("/v1/links?index=web", lines, content_type="application/x-ndjson").json
+    assert (took["links"], took["new_nodes"]) == (2, 1)
+    names = ask("/v1/complete?text=7").json["nodes"]
+    assert {"node": "7", "title": None} in names
+    metrics = ask("/metrics").body.decode()
+    assert 'cocite_links_total{index="web"} 3.0' in metrics
+    assert 'cocite_links_waiting{index="web"} 3.0' in metrics
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "says"),
+    [
+        (b"{", 400, "no JSON"),
+        ({"links": []}, 422, "there are no links"),
+        ({"links": [{"source": "p1"}]}, 422, "missing required field `target` - at `$.links[0]`"),
+        ({"links": [{"source": "p1", "target": None}]}, 422, "$.links[0].target"),
+        ({"links": [], "to": "web"}, 422, "unknown field `to`"),
+        (body([("p1", "p2", 0.0)]), 422, "links[0].weight is 0; it is a number from 1e-30"),
+        (body([("p1", "p2", 2.5)]), 422, "the index goes by none"),
+        (body([("p1", "p3"), (" ", "p2")]), 422, "links[1].source is empty"),
+        (body([("p1", "a\u202eb")]), 422, "links[0].target has U+202E"),
+        (body([("p1", "a\nb")]), 422, "links[0].target has a control character"),
+        (body([("é" * 40_000, "p1")]), 422, "links[0].source is longer than 65,535 bytes"),
+        (body([("p1", f"x{i}") for i in range(8)]), 413, "takes 7 at once"),
+        (body([("p1", f"x{i}") for i in range(6)]), 413, "keeps 5: refresh the index"),
+        (body(NEW) | {"index": "other"}, 404, "this server has web"),
+    ],
+)
+def test_what_is_wrong_with_links_is_told_and_nothing_is_stored(
+    serving: Serving, place: Path, sent: Any, status: int, says: str
+) -> None:
+    ask = serving(links=7, pending=5)
+    found = ask("/v1/links", sent)
+    assert (found.status, found.headers["content-type"]) == (status, "application/problem+json")
+    assert says in found.json["detail"]
+    assert not journal_of(place / "web.index").exists()
+
+
+def test_what_a_new_node_cannot_be_asked_is_told(serving: Serving) -> None:
+    ask = serving()
+    ask("/v1/links", body([("new", "newer"), ("zebra", "p1"), ("okapi", "p1")]))
+    alone = ask("/v1/related?node=new")
+    assert (alone.status, "linked with new nodes alone" in alone.json["detail"]) == (404, True)
+    two = ask("/v1/similarity?a=zebra&b=okapi")
+    assert (two.status, "one of them is asked" in two.json["detail"]) == (404, True)
+    assert ask("/v1/similarity?a=p1&b=okapi").json["fresh"] == "okapi"
+    assert ask("/v1/related?node=Zebra").status == 404
+    for page in ("/?node=zebra", "/?node=p1", "/?node=p1&why=p9", "/?node=new"):
+        assert ask(page).status in (200, 404), page
+
+
+def test_weights_of_links_count_where_those_of_the_graph_do(tmp_path: Path) -> None:
+    links = [(a, b, 1.0 + i % 3) for i, (a, b) in enumerate(LINKS)]
+    graph = cocite.Graph.from_edges(links, tmp_path / "web.graph", undirected=True)
+    cocite.build(graph, tmp_path / "web.index", measure="ppr-symmetric")
+    ask = Asked(tmp_path)
+    new = [("p1", "zebra", 7.5), ("zebra", "p9", 2.0)]
+    try:
+        assert ask("/v1/links", body(new)).json["links"] == 2
+        assert ask("/v1/links", body([("p9", "zebra", 3.0)])).json["links"] == 0  # it is undirected
+        weights = {"p1": 7.5, "p9": 2.0}
+        draft = cocite.open(tmp_path / "web.index").with_draft(weights, weights)
+        hits = ask("/v1/related?node=zebra&k=10").json["hits"]
+        assert hits == RelatedDocument.of(draft, "draft", 10).to_json()["hits"]
+    finally:
+        ask.service.close()
+
+
+# -- refresh -----------------------------------------------------------------------------
+
+
+def digest(index: Path) -> str:
+    return str(cocite.open(index).stored.store.manifest.digest())
+
+
+@pytest.mark.parametrize("named", [str, lambda name: name.strip("p")])
+def test_a_refresh_adds_the_links_and_equals_a_build_with_them(
+    tmp_path: Path, named: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    links, new = ([tuple(map(named, link)) for link in each] for each in (LINKS, NEW))
+    graph, index = tmp_path / "web.graph", tmp_path / "web.index"
+    for output, rows in ((graph, links), (tmp_path / "whole.graph", [*links, *new])):
+        (tmp_path / "links.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
+        cocite.ingest(tmp_path / "links.tsv", output, header="no")
+    cocite.build(graph, index)
+    log = RecordLog(journal_of(index))
+    log.append(encoded_links([PostedLink(*new[0]), PostedLink(*links[0])]))
+    log.append(encoded_links(PostedLink(*link) for link in new))
+    assert main(["refresh", str(index), str(graph)]) == 0  # of a graph without them
+    assert "5 links that a server took" in capsys.readouterr().err
+    assert log.records() == [encoded_links([PostedLink(*link)]) for link in new[:1]] + [
+        encoded_links(PostedLink(*link) for link in new)
+    ]
+    assert main(["refresh", str(index), str(graph), "--add-links"]) == 0
+    assert cocite.Graph.open(graph).digest == cocite.Graph.open(tmp_path / "whole.graph").digest
+    cocite.build(tmp_path / "whole.graph", tmp_path / "whole.index")
+    assert digest(index) == digest(tmp_path / "whole.index")
+    assert log.records() == []
+
+
+def test_a_server_loses_no_link_while_the_index_is_refreshed(serving: Serving, place: Path) -> None:
+    ask = serving()
+    ask("/v1/links", body(NEW))
+    before = ask("/v1/related?node=zebra").json
+    cocite.refresh(place / "web.index", place / "web.graph", add_links=True)
+    assert RecordLog(journal_of(place / "web.index")).records() == []
+    assert ask("/v1/related?node=zebra").json == before  # of the old index, until it looks
+    assert ask("/v1/links", body([("okapi", "zebra"), NEW[0]])).json["links"] == 1
+    ask.service.look(ask.service.holders["web"])
+    plain = cocite.open(place / "web.index")
+    assert ask("/v1/related?node=p1&k=9").json == RelatedDocument.of(plain, "p1", 9).to_json()
+    okapi = ask("/v1/related?node=okapi").json
+    assert (okapi["fresh"], okapi["hits"][0]["node"] != "okapi") == ("okapi", True)
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize(("call", "step"), [("sync_file", 7), ("rename", 3), ("exchange", 1)])
+def test_a_refresh_killed_at_any_call_loses_no_link(
+    place: Path, monkeypatch: pytest.MonkeyPatch, call: str, step: int
+) -> None:
+    """Whenever it ends, each link is in the log or in the graph of the index; to repeat it adds
+    all, to the same bytes.
+    """
+    at, whole = (place.with_name(f"{place.name}.{name}") for name in ("at", "whole"))
+    shutil.copytree(place, whole)
+    links = [PostedLink(*link) for link in NEW]
+    for each in (place, whole):
+        RecordLog(journal_of(each / "web.index")).append(encoded_links(links))
+    cocite.refresh(whole / "web.index", whole / "web.graph", add_links=True)
+    real, nth = getattr(disk, call), 1 - step
+    ended = False
+    while not ended:
+        nth += step
+        shutil.rmtree(at, ignore_errors=True)
+        shutil.copytree(place, at)
+        calls = 0
+
+        def dying(*arguments: Any, nth: int = nth) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == nth:
+                raise Killed
+            return real(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(disk, call, dying)
+            try:
+                cocite.refresh(at / "web.index", at / "web.graph", add_links=True)
+                ended = True
+            except Killed:
+                pass
+        index = cocite.open(at / "web.index")
+        left = {
+            tuple(each)
+            for record in RecordLog(journal_of(at / "web.index")).records()
+            for each in json.loads(record)
+        }
+        if index.stored.graph["digest"] != cocite.Graph.open(whole / "web.graph").digest:
+            assert left == set(NEW)
+        cocite.refresh(at / "web.index", at / "web.graph", add_links=True)
+        assert digest(at / "web.index") == digest(whole / "web.index")
+        assert RecordLog(journal_of(at / "web.index")).records() == []
+    assert nth > step
+
+
+# -- who may serve -----------------------------------------------------------------------
+
+
+def test_what_has_no_drafts_takes_no_links(
+    tmp_path: Path, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index, keys = str(place / "web.index"), place / "keys"
+    serve = ["serve", index, "--port", "0", "--accept-links"]
+    assert main(serve) == 2
+    assert "whose key may write" in capsys.readouterr().err
+    _, line = new_key("reader")
+    keys.write_text(line + "\n")
+    assert main([*serve, "--api-keys", str(keys)]) == 2
+    assert "write the word write" in capsys.readouterr().err
+    keys.write_text(line + " write\n")
+    assert Keys(keys).writers == {"reader"}
+    assert main([*serve, "--api-keys", str(keys), "--cluster", "local:2"]) == 2
+    shutil.rmtree(place / "web.graph")
+    assert main([*serve, "--api-keys", str(keys)]) == 1
+    assert "is not at" in capsys.readouterr().err
+    sides = cocite.Graph.from_edges([("a", "x"), ("b", "x")], bipartite=True)
+    table = cocite.build(sides, tmp_path / "sides.index", measure="snn")
+    with pytest.raises(UsageError, match="bipartite"):
+        FreshLinks(table, index)
+    journal_of(index).write_text("something else\n")
+    graph = cocite.Graph.from_edges(LINKS)
+    with pytest.raises(CociteError, match="no log of records"):
+        FreshLinks(cocite.build(graph), index)
+
+
+@pytest.mark.process
+def test_all_workers_see_links_and_keep_them_when_they_are_killed(
+    place: Path, start: Start
+) -> None:
+    key, line = new_key("writer")
+    (place / "keys").write_text(line + " write\n")
+    server = start(
+        str(place / "web.index"),
+        "--api-keys",
+        str(place / "keys"),
+        "--accept-links",
+        "--workers",
+        "2",
+        "--no-requests",
+    )
+    shown = {"Authorization": f"Bearer {key}"}
+    took = server.post("/v1/links", body(NEW), **shown)
+    assert took.json["links"] == 5, took.body
+    for _ in range(12):
+        assert server.get("/v1/related?node=zebra", **shown).json["fresh"] == "zebra"
+    listed = subprocess.run(
+        ["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True, check=True
+    )
+    for pid in listed.stdout.split():
+        os.kill(int(pid), signal.SIGKILL)
+    server.until(lambda: server.get("/v1/related?node=zebra", **shown).json["fresh"] == "zebra")
+    assert server.post("/v1/links", body(NEW), **shown).json["links"] == 0
