@@ -195,7 +195,7 @@ class PartFormat(ABC):
     links, shards of samples left out.
     """
     selects = False
-    """Whether some pages can be stored alone (``index/whole_settings.py``)."""
+    """Whether some pages can be stored alone (``index/plan.py``)."""
 
     @classmethod
     def files_of(cls, plan: PartPlan) -> dict[str, str]:
