@@ -33,7 +33,7 @@ def expected(graph: Graph, measure: str, sizes: tuple[int, int]) -> Matrix:
     pushed = oracle.pushed(links + links.T, max(100, walked))
     if measure == "ppr-pmi":
         return oracle.jaccard(oracle.expanded(pushed, None, walked, 0))
-    lists = nearest.lists([links.T, links], max(50, listed), 1000, 0.5)
+    lists = nearest.lists([links.T, links], max(50, listed), 1000, 0.25)
     both = (lists, listed), (pushed, walked)
     found = [oracle.jaccard(oracle.expanded(rows, lists, keep, 6)) for rows, keep in both]
     mean: Matrix = np.mean(found, axis=0)

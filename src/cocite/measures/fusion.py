@@ -6,7 +6,7 @@ Every node v has rows of weights over nodes, and rows are compared by the weight
     score(u, v) = 1/2 J(N'(u), N'(v)) + 1/2 J(P'(u), P'(v))
 
     N(v)   the list of v in ``measures/snn.py``: nearest by common neighbors, v itself with 1;
-           a node is one of its own neighbors, but counts half as much as one
+           a node is one of its own neighbors, but counts a quarter of one
     P(v)   log(p(v, x) * volume / d(x)) of the nodes x of the largest value above 0, with p(v, x)
            the personalized PageRank of x from v, along links taken either way, restart 0.15; d the
            degrees there, and volume their sum
@@ -42,7 +42,7 @@ from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
 from cocite.measures.snn import MAX_DEGREE
 
-OWN = 0.5
+OWN = 0.25
 """What a node counts among its own neighbors: nodes that are linked are a little nearer for it."""
 SIZES = {"small": (30, 50), "default": (50, 100), "large": (100, 200)}
 """Values that rows of N' and of P' keep."""
