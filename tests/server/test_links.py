@@ -99,7 +99,7 @@ def serving(place: Path) -> Iterator[Callable[..., Asked]]:
 Serving = Callable[..., Asked]
 
 
-def neighbors(name: str, links: Any) -> dict[str, list[str]]:
+def neighbors(name: str, links: Any) -> dict[str, Any]:
     """The links of a node among the nodes of the index."""
     known = {end for link in LINKS for end in link}
     out = [b for a, b, *_ in links if a == name and b in known]
@@ -240,7 +240,7 @@ def digest(index: Path) -> str:
 def test_a_refresh_adds_the_links_and_equals_a_build_with_them(
     tmp_path: Path, named: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    links, new = ([tuple(map(named, link)) for link in each] for each in (LINKS, NEW))
+    links, new = ([(named(a), named(b)) for a, b in each] for each in (LINKS, NEW))
     graph, index = tmp_path / "web.graph", tmp_path / "web.index"
     for output, rows in ((graph, links), (tmp_path / "whole.graph", [*links, *new])):
         (tmp_path / "links.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows))

@@ -505,8 +505,11 @@ class Index:
         """As :meth:`with_draft`, of a draft that was read; it may stand in the place of the node
         ``replaced``, an id, and have its name: the node is no hit then.
         """
-        now, how = self.now, {"name": name, "skip_unknown": skip_unknown, "replaced": replaced}
-        return Index(now.unseen.added(draft, now.nodes, **how), self.means, self.given)
+        now = self.now
+        stored = now.unseen.added(
+            draft, now.nodes, name=name, skip_unknown=skip_unknown, replaced=replaced
+        )
+        return Index(stored, self.means, self.given)
 
     def related_to(
         self,

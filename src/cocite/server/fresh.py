@@ -95,9 +95,8 @@ def _checked(place: int, row: _Link) -> PostedLink:
         raise UsageError(
             f"links[{place}].weight is {row.weight:g}; it is a number from 1e-30 to below 1e30"
         )
-    names = []
-    for what, given in (("source", row.source), ("target", row.target)):
-        name = trimmed(str(given))
+    ends = {"source": trimmed(str(row.source)), "target": trimmed(str(row.target))}
+    for what, name in ends.items():
         fault = "" if name else "is empty"
         if len(name.encode()) > MAX_NAME:
             fault = f"is longer than {MAX_NAME:,} bytes"
@@ -105,8 +104,7 @@ def _checked(place: int, row: _Link) -> PostedLink:
             fault = f"has {refused}"
         if fault:
             raise UsageError(f"links[{place}].{what} {fault}")
-        names.append(name)
-    return PostedLink(*names, row.weight)
+    return PostedLink(**ends, weight=row.weight)
 
 
 class FreshLinks:

@@ -34,11 +34,9 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
         raise UsageError("no index is named: name one or more to serve, such as web.index")
     for library in ("granian", "starlette", "msgspec", "jinja2"):
         need(library, "cocite serve", "serve")
-    from cocite.search import open_index
     from cocite.search.cache import is_links
     from cocite.server.app import address
     from cocite.server.app import serve as run
-    from cocite.server.fresh import FreshLinks
     from cocite.server.results import Config, Limits, served_indexes
     from cocite.server.service import Keys
 
@@ -74,9 +72,7 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
                 f"{each.path} holds links and is no index, which a server takes. Make one: cocite "
                 f"index {file} -o web.index, then cocite serve web.index"
             )
-        index = open_index(each.path, graph=options.graphs or None)
-        if options.accept_links:
-            FreshLinks(index, each.path).close()
+        _see_that_it_opens(each.path, options)
     keys = None if options.api_keys is None else Keys(options.api_keys)
     if options.accept_links and (keys is None or not keys.writers):
         raise UsageError(
@@ -88,6 +84,16 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
     host = f"[{options.host}]" if ":" in options.host else options.host
     say(f"serving {', '.join(each.name for each in served)} at http://{host}:{port}")
     run(replace(config, options=replace(options, port=port)))
+
+
+def _see_that_it_opens(path: str, options: ServeOptions) -> None:
+    """Open an index as processes will; none is left open for them to inherit."""
+    from cocite.search import open_index
+    from cocite.server.fresh import FreshLinks
+
+    index = open_index(path, graph=options.graphs or None)
+    if options.accept_links:
+        FreshLinks(index, path).close()
 
 
 def _origin(text: str) -> str:
