@@ -11,6 +11,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -327,6 +328,48 @@ def test_a_refresh_killed_at_any_call_loses_no_link(
         assert digest(at / "web.index") == digest(whole / "web.index")
         assert RecordLog(journal_of(at / "web.index")).records() == []
     assert nth > step
+
+
+KILLED_AT = """
+import os, signal, sys
+from cocite.cli.main import main
+from cocite.storage import disk
+
+left, real = int(sys.argv[1]), disk.sync_file
+
+def sync_file(file):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(file)
+
+disk.sync_file = sync_file
+sys.exit(main(sys.argv[2:]))
+"""
+"""The program, which is killed when it has had so many files written."""
+
+
+@pytest.mark.process
+def test_a_killed_refresh_is_repeated_and_has_all_links(place: Path) -> None:
+    """Once while the graph is written, and once while the index is."""
+    index, graph = place / "web.index", place / "web.graph"
+    log = RecordLog(journal_of(index))
+    log.append(encoded_links(PostedLink(*link) for link in NEW))
+    before = cocite.Graph.open(graph).digest
+    digests = []
+    for files in (3, 16):
+        command = [sys.executable, "-c", KILLED_AT, str(files), "refresh", str(index), str(graph)]
+        done = subprocess.run([*command, "--add-links"], capture_output=True, check=False)
+        assert done.returncode == -signal.SIGKILL
+        digests.append(cocite.Graph.open(graph).digest)
+        assert len(log.records()) == 1
+        assert cocite.open(index).stored.graph["digest"] == before
+    assert digests[0] == before != digests[1]
+    assert main(["refresh", str(index), str(graph), "--add-links"]) == 0
+    assert cocite.open(index).stored.graph["digest"] == digests[1]
+    assert log.records() == []
+    assert "zebra" in cocite.open(index).nodes
 
 
 # -- who may serve -----------------------------------------------------------------------
