@@ -1,6 +1,6 @@
 """Fusion beside embeddings and other measures, on graphs whose nodes have labels.
 
-    python -m benchmarks.embeddings [--graphs NAME...] [--queries N] [--save] [--write]
+    python -m benchmarks.embeddings [--graphs NAME...] [--queries N] [--write]
 
 A hit is right if it shares a label with the question's node. Measures have their defaults. Half of
 the questions choose the settings of each peer out of a small grid, and the best peer; the other
@@ -8,8 +8,8 @@ half judges all. Seconds are processor time of all top-20 lists, in one thread: 
 writes them, spectral vectors are made and compared exactly. cit-hepph and social have no labels and
 are timed only; social, which takes minutes, runs if it is named.
 
-``--save`` keeps results under results/, of these graphs beside those that are there; ``--write``
-puts what is kept into docs/evaluation.md, too.
+``--write`` keeps results under results/, of these graphs beside those that are there, and puts
+what is kept into docs/evaluation.md.
 Source: Qiu et al. 2018 (NetMF); Zhang et al. 2019 (ProNE); Adamic, Adar 2003; Perozzi et al. 2014.
 """
 
@@ -378,7 +378,6 @@ def main() -> None:
     parser = BLOCK.parser(__doc__)
     parser.add_argument("--graphs", nargs="+", default=GRAPHS, choices=(*GRAPHS, "social"))
     parser.add_argument("--queries", type=int, default=1200, help="half choose, half judge")
-    parser.add_argument("--save", action="store_true", help="keep the results under results/")
     chosen = parser.parse_args()
     commit = ["git", "describe", "--always", "--dirty"]
     about = {
@@ -390,7 +389,7 @@ def main() -> None:
     for name in chosen.graphs:
         kept[name] = about | measured(name, chosen.queries)
         print(json.dumps({name: kept[name]}), flush=True)
-        edit(BLOCK.results, json.dumps(kept, indent=1) + "\n", write=chosen.save or chosen.write)
+        edit(BLOCK.results, json.dumps(kept, indent=1) + "\n", write=chosen.write)
     print(table(kept))
     edit(BLOCK.document, BLOCK.within(BLOCK.document.read_text(), kept), write=chosen.write)
 

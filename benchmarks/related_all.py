@@ -42,7 +42,7 @@ GRAPHS = {
     "web-NotreDame": "web-NotreDame/web-NotreDame.txt.gz",
     "cnr-2000": "cnr-2000/cnr-2000.edges.txt.gz",
 }
-MEASURES = ("fusion", "psimrank")
+MEASURES = ("neighbourhood", "psimrank")
 K, RUNS, SIZE, LOOKED = 20, 12, 128, 100
 Row = dict[str, Any]
 

@@ -19,7 +19,7 @@ from tests.conftest import MakeGraph
 
 PLAN = """
 about = "Two <webs>"
-baseline = "neighbourhood both"
+baseline = "fusion both"
 
 [judge]
 queries = 40
@@ -29,7 +29,7 @@ quick = true
 resamples = 50
 
 [[method]]
-measures = ["neighbourhood"]
+measures = ["fusion"]
 
 [[embedding]]
 name = "vectors"
@@ -44,7 +44,7 @@ directions = ["in", "both"]
 [[sweep]]
 setting = "mutual"
 values = [false, true]
-measures = ["neighbourhood"]
+measures = ["fusion"]
 
 [best]
 """
@@ -89,8 +89,8 @@ def test_the_plan_tries_every_measure_beside_the_default() -> None:
 
 def test_every_suite_has_every_method(across: Across) -> None:
     made = [row for row in across.rows if row.suite == "made"]
-    assert made[0].method == "neighbourhood both"
-    assert {row.point.measure for row in made if row.point} == {"neighbourhood", "cocitation"}
+    assert made[0].method == "fusion both"
+    assert {row.point.measure for row in made if row.point} == {"fusion", "cocitation"}
     assert made[-1].method == "vectors"
     plain = [row for row in across.rows if row.suite == "plain"]
     assert [row.point.measure if row.point else row.method for row in plain] == [
@@ -133,10 +133,10 @@ def test_lists_are_full_where_they_have_all_that_is_connected(make_graph: MakeGr
 
 def test_the_default_answers_every_page_that_has_a_link(across: Across) -> None:
     for row in across.rows:
-        if row.method.startswith("neighbourhood") and row.suite == "made":
+        if row.method.startswith("fusion") and row.suite == "made":
             assert row.answers.answered == row.answers.full == 1
     by_method = {row.method: row.answers for row in across.rows if row.suite == "plain"}
-    assert by_method["neighbourhood both"].full > by_method["cocitation in"].full
+    assert by_method["fusion both"].full > by_method["cocitation in"].full
 
 
 def test_a_short_list_judges_as_a_whole_one(make_graph: MakeGraph, tmp_path: Path) -> None:
@@ -166,12 +166,12 @@ def test_tables_have_a_row_a_method_and_a_column_a_suite(across: Across) -> None
     assert list(tables)[:3] == ["precision@10", "gamma", "gamma_macro"]
     precision = tables["precision@10"]
     assert list(precision.titles) == ["", "made"]
-    assert precision.rows[0][0] == "the default, neighbourhood"
+    assert precision.rows[0][0] == "the default, fusion"
     cells = {row[0]: row[1] for row in precision.rows}
     assert ", +" in cells["cocitation"] or ", -" in cells["cocitation"]
     lists = tables["answered / full lists of 20"]
     assert list(lists.titles) == ["", "made", "plain"]
-    assert {"the default, neighbourhood", "vectors", *OF_LINKS} - {"neighbourhood"} <= {
+    assert {"the default, fusion", "vectors", *OF_LINKS} - {"fusion"} <= {
         row[0] for row in lists.rows
     }
 

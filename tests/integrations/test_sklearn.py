@@ -139,8 +139,8 @@ def test_it_is_kept_and_cloned() -> None:
 def test_tools_take_it() -> None:
     links = web()
     truth = np.arange(PAGES) % 3
-    near = LinkNeighbors(10).fit_transform(links)
-    similar = LinkNeighbors(10, mode="similarity").fit_transform(links)
+    near = LinkNeighbors(10, measure="neighbourhood").fit_transform(links)
+    similar = LinkNeighbors(10, mode="similarity", measure="neighbourhood").fit_transform(links)
     labels = SpectralClustering(
         3, affinity="precomputed", random_state=0, assign_labels="cluster_qr"
     ).fit_predict((similar + similar.T).toarray())

@@ -102,6 +102,7 @@ def test_many_at_once_is_told_as_each_alone(
     views = [index] if kind == "one sample" else [index, index.with_samples(11)]
     ascending = np.arange(len(index.nodes), dtype=np.uint32)
     mixed = np.random.default_rng(5).permutation(ascending)
+    asked: list[tuple[int, float, dict[str, Any]]]
     asked = [(7, 1.0, {}), (1, 3e11, {"decay": 0.3}), (90, 5e10, {"meeting_weight": "t <= 3"})]
     for view, (k, floor, chosen) in itertools.product(views, asked):
         (alone,) = view.scorer.readers

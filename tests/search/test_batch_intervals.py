@@ -37,8 +37,8 @@ def index(graph: Graph) -> Index:
 
 @pytest.fixture(scope="module")
 def certified(graph: Graph) -> Index:
-    """Of the default measure, whose intervals take no samples."""
-    return cocite.build(graph, graph.path.with_name("d"))
+    """Of a measure whose intervals take no samples."""
+    return cocite.build(graph, graph.path.with_name("d"), measure="neighbourhood")
 
 
 def expected(index: Index, k: int = 4, **options: Any) -> list[tuple[Any, ...]]:

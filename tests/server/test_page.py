@@ -58,7 +58,7 @@ def test_the_first_page_has_pages_to_begin_with(server: Server) -> None:
         assert one(there, "h1").text(strip=True) == link.text(strip=True)
         assert there.css("tr[data-rank]")
     rows = [[cell.text() for cell in row.css("th, td")] for row in tree.css(".served tbody tr")]
-    assert [row[0].split() for row in rows] == [["web", "psimrank"], ["near", "neighbourhood"]]
+    assert [row[0].split() for row in rows] == [["web", "psimrank"], ["near", "fusion"]]
     assert [row[-1] for row in rows] == ["60", "exact"]
 
 

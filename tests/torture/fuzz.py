@@ -192,8 +192,8 @@ def _packed(content: bytes) -> None:
             pass
         changes[:], marks[:], flat[:] = 0, 0, 0
     sums = np.zeros((nodes, 2), np.uint64)
-    scratch = sums, used, changes, marks, marks.view(np.uint64)
-    _carry(trees_batch, np.concatenate((table, table)), np.arange(nodes, dtype=np.uint32), scratch)
+    room = sums, used, changes, marks, marks.view(np.uint64)
+    _carry(trees_batch, np.concatenate((table, table)), np.arange(nodes, dtype=np.uint32), room)
 
 
 @cache

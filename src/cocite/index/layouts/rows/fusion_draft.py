@@ -1,8 +1,8 @@
 """Answers for an unseen node from the layout ``rows``.
 
-Its own rows, and those of the nodes that it is linked with, are those of an index that has it:
-their lists and pushes, and those of the nodes that these rows are expanded by, are made along the
-links with it. Of many linked nodes that holds for those with the fewest links. The rows of all
+Its own rows, and those of 32 nodes within two links of it, are those of an index that has it: their
+lists and pushes, and those of the nodes that these rows are expanded by, are made along the links
+with it. Nodes that are linked with it come first, then those with the fewest links. The rows of all
 others stay as they are stored, and get the node by symmetry: v has it with the code with which it
 has v.
 
@@ -43,7 +43,7 @@ from cocite.measures.fusion import OWN, SIZE, SIZES
 from cocite.measures.snn import MAX_DEGREE
 
 _CHANGED = 32
-"""Linked nodes whose rows are made anew."""
+"""Nodes near the unseen one whose rows are made anew."""
 
 
 class UnseenRowsReader(Reader):
@@ -152,11 +152,20 @@ class UnseenRowsReader(Reader):
 
     @property
     def _linked(self) -> Ids:
-        """The nodes that are linked with the unseen node, those with the fewest links first."""
+        """The nodes that are linked with the unseen node, and what is linked with these: the nearest
+        first, then those with the fewest links.
+        """
         page, links = self._draft.ends.page, self._draft.ends.links("any", self.part.weighted)
         nodes = np.union1d(page.out, page.into).astype(np.uint32)
-        sizes = links.offsets[nodes + np.int64(1)] - links.offsets[nodes]
-        return np.sort(nodes[np.argsort(sizes, kind="stable")][:_CHANGED])
+        chosen = nodes[:0]
+        for _ in range(2):
+            sizes = links.offsets[nodes + np.int64(1)] - links.offsets[nodes]
+            order = np.argsort(sizes, kind="stable")
+            chosen = np.append(chosen, nodes[order])[:_CHANGED]
+            rows = [links.neighbors[links.offsets[v] : links.offsets[v + 1]] for v in chosen]
+            known = np.append(chosen, np.uint32(self._node))
+            nodes = np.setdiff1d(np.concatenate([nodes[:0], *rows]), known)
+        return np.sort(chosen)
 
     def _lists(self, pages: Ids, neighbors: int) -> Links:
         """The lists of some pages, ascending; those of others are empty."""

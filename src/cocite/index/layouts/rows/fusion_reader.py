@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import GRAINS, NOWHERE
+from cocite.deadline import check
 from cocite.index.layouts.contract import WANTED, PartPlan, WholeFormat
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
@@ -152,6 +153,7 @@ class RowsReader(Reader):
         """The score of two nodes; a node is wholly similar to itself."""
         from cocite.kernels import rows
 
+        check()
         if first == second:
             return Estimate(GRAINS, 0.0)
         grains = rows.pair(self._rows, self._norms, self._weights, first, second)
@@ -163,6 +165,7 @@ class RowsReader(Reader):
         """Follow each entry of the node's rows to all who have it."""
         from cocite.kernels import rows, totals
 
+        check()
         sums, used = scratch.scores, scratch.used
         stored = self._rows, self._columns, self._norms, self._families
         count = rows.gather(*stored, node, sums, scratch.marks, used)
@@ -175,6 +178,7 @@ class RowsReader(Reader):
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
         """The best hits by one kernel, if the part is all that answers."""
+        check()
         found = self.many_at_once(np.array([node], np.uint32), k, floor, bets, settings)
         return None if found is None else found[0]
 
