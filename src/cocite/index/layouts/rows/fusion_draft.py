@@ -152,8 +152,8 @@ class UnseenRowsReader(Reader):
 
     @property
     def _linked(self) -> Ids:
-        """The nodes that are linked with the unseen node, and what is linked with these: the nearest
-        first, then those with the fewest links.
+        """The nodes within two links of the unseen node: the nearest first, then those with the
+        fewest links.
         """
         page, links = self._draft.ends.page, self._draft.ends.links("any", self.part.weighted)
         nodes = np.union1d(page.out, page.into).astype(np.uint32)
