@@ -138,7 +138,7 @@ def in_words(results: Row) -> str:
         pages = [row["pages"] for row in results["rows"] if row["measure"] == measure]
         low, high = (f"{float(f'{value:.1e}'):,.0f}" for value in (min(pages), max(pages)))
         found.append(f"{low} to {high}")
-    return f"{found[0]} pages a second and core by default, {found[1]} by PSimRank"
+    return f"{found[0]} pages a second and core by `neighbourhood`, {found[1]} by PSimRank"
 
 
 BLOCK = Block("related_all", ROOT / "docs" / "related-all.md", "<!-- end of table -->", figures)
