@@ -20,6 +20,7 @@ from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
 from cocite.storage import disk
 from tests.conftest import MakeGraph, by_walks
+from tests.storage.enemy import Killed, KilledAt
 
 OPTIONS = BuildOptions.checked("psimrank", settings={"samples": 20, "length": 6, "seed": 5})
 
@@ -62,10 +63,6 @@ def test_another_seed_or_measure_is_another_index(graph: Graph, tmp_path: Path) 
     assert len({stream(tmp_path / name) for name in "abc"}) == 3
 
 
-class Killed(BaseException):
-    """Stands for the end of the process."""
-
-
 @pytest.mark.parametrize("call", ["write", "sync_file", "sync_directory", "rename", "rename_new"])
 def test_a_build_killed_at_any_call_resumes_to_the_same_bytes(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
@@ -74,15 +71,7 @@ def test_a_build_killed_at_any_call_resumes_to_the_same_bytes(
     real = getattr(disk, call)
     stops = least = 0
     for nth in range(1, 200):
-        calls = 0
-
-        def dying(*arguments: Any, nth: int = nth) -> Any:
-            nonlocal calls
-            calls += 1
-            if calls == nth:
-                raise Killed
-            return real(*arguments)
-
+        dying = KilledAt(real, nth)
         output = tmp_path / f"{call}{nth}"
         monkeypatch.setattr(disk, call, dying)
         try:
@@ -101,7 +90,7 @@ def test_a_build_killed_at_any_call_resumes_to_the_same_bytes(
                 assert done[0] >= least
         assert stream(output) == stream(tmp_path / "whole")
         assert others(output) == others(tmp_path / "whole")
-        if calls < nth:
+        if dying.calls < nth:
             break
     assert stops >= 1
     assert least >= 18 or call == "rename_new"

@@ -21,6 +21,7 @@ from cocite.index.results import BuildDocument
 from cocite.resources import Resources
 from cocite.storage import disk
 from tests.conftest import MakeGraph
+from tests.storage.enemy import Killed, KilledAt
 
 MEASURES = ["cocitation", "coupling", "ppr"]
 
@@ -119,10 +120,6 @@ def test_what_is_finished_of_several_parts_is_told_in_parts(graph: Graph, tmp_pa
     assert found.to_json()["parts_made"] == 1
 
 
-class Killed(BaseException):
-    """Stands for the end of the process."""
-
-
 def test_a_killed_build_is_repeated_to_the_same_bytes(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,15 +129,7 @@ def test_a_killed_build_is_repeated_to_the_same_bytes(
     build("whole")
     real = disk.sync_file
     for fatal in (1, 3, 7, 8, 11, 15):
-        calls = 0
-
-        def dying(*arguments: Any, fatal: int = fatal) -> Any:
-            nonlocal calls
-            calls += 1
-            if calls == fatal:
-                raise Killed
-            return real(*arguments)
-
+        dying = KilledAt(real, fatal)
         with monkeypatch.context() as patch:
             patch.setattr(disk, "sync_file", dying)
             with pytest.raises(Killed):

@@ -28,6 +28,7 @@ from cocite.options.build import RefreshOptions
 from cocite.resources import Resources
 from cocite.storage import Staging, disk
 from tests.conftest import MakeGraph, by_walks
+from tests.storage.enemy import KILLED_AT, Killed, KilledAt
 
 Pairs = set[tuple[str, str]]
 DAY = "2026-11-21"
@@ -279,10 +280,6 @@ def test_questions_are_answered_all_the_while(graphs: list[Graph], tmp_path: Pat
     assert len(set(order)) > 2
 
 
-class Killed(BaseException):
-    """Stands for the end of the process."""
-
-
 @pytest.mark.parametrize("call", ["write", "sync_file", "rename", "exchange"])
 def test_a_refresh_killed_at_any_call_leaves_the_old_index_or_the_new_one(
     graphs: list[Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
@@ -293,16 +290,8 @@ def test_a_refresh_killed_at_any_call_leaves_the_old_index_or_the_new_one(
     old, new = files(tmp_path / "old"), files(tmp_path / "new")
     real, stops = getattr(disk, call), 0
     for nth in range(1, 100, 3):
-        calls = 0
         build(graphs[0], tmp_path / f"x{nth}")
-
-        def dying(*arguments: Any, nth: int = nth) -> Any:
-            nonlocal calls
-            calls += 1
-            if calls == nth:
-                raise Killed
-            return real(*arguments)
-
+        dying = KilledAt(real, nth)
         with monkeypatch.context() as patch:
             patch.setattr(disk, call, dying)
             try:
@@ -314,29 +303,9 @@ def test_a_refresh_killed_at_any_call_leaves_the_old_index_or_the_new_one(
         if found == old:
             cocite.refresh(tmp_path / f"x{nth}", graphs[1], fraction=0.5, date=DAY, force=True)
         assert files(tmp_path / f"x{nth}") == new
-        if calls < nth:
+        if dying.calls < nth:
             break
     assert stops
-
-
-KILLED_AT = """
-import os, signal, sys
-from cocite.cli.main import main
-from cocite.storage import disk
-
-left, real = int(sys.argv[1]), disk.sync_file
-
-def sync_file(file):
-    global left
-    left -= 1
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-    real(file)
-
-disk.sync_file = sync_file
-sys.exit(main(sys.argv[2:]))
-"""
-"""The program, which is killed when it has so many files written."""
 
 
 @pytest.mark.process

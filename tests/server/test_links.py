@@ -32,6 +32,7 @@ from cocite.server.service import Keys, Service, new_key
 from cocite.storage import disk
 from cocite.storage.records import RecordLog
 from tests.server.conftest import Start, ask_app
+from tests.storage.enemy import KILLED_AT, Killed, KilledAt
 
 DRAW = random.Random(3)
 ENDS = [(f"p{a}", f"p{b}") for a in range(60) for b in DRAW.sample(range(60), 4)]
@@ -277,10 +278,6 @@ def test_a_server_loses_no_link_while_the_index_is_refreshed(serving: Serving, p
     assert (okapi["fresh"], okapi["hits"][0]["node"] != "okapi") == ("okapi", True)
 
 
-class Killed(BaseException):
-    """Stands for the end of the process."""
-
-
 @pytest.mark.parametrize(("call", "step"), [("sync_file", 7), ("rename", 3), ("exchange", 1)])
 def test_a_refresh_killed_at_any_call_loses_no_link(
     place: Path, monkeypatch: pytest.MonkeyPatch, call: str, step: int
@@ -300,15 +297,7 @@ def test_a_refresh_killed_at_any_call_loses_no_link(
         nth += step
         shutil.rmtree(at, ignore_errors=True)
         shutil.copytree(place, at)
-        calls = 0
-
-        def dying(*arguments: Any, nth: int = nth) -> Any:
-            nonlocal calls
-            calls += 1
-            if calls == nth:
-                raise Killed
-            return real(*arguments)
-
+        dying = KilledAt(real, nth)
         with monkeypatch.context() as patch:
             patch.setattr(disk, call, dying)
             try:
@@ -328,26 +317,6 @@ def test_a_refresh_killed_at_any_call_loses_no_link(
         assert digest(at / "web.index") == digest(whole / "web.index")
         assert RecordLog(journal_of(at / "web.index")).records() == []
     assert nth > step
-
-
-KILLED_AT = """
-import os, signal, sys
-from cocite.cli.main import main
-from cocite.storage import disk
-
-left, real = int(sys.argv[1]), disk.sync_file
-
-def sync_file(file):
-    global left
-    left -= 1
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-    real(file)
-
-disk.sync_file = sync_file
-sys.exit(main(sys.argv[2:]))
-"""
-"""The program, which is killed when it has had so many files written."""
 
 
 @pytest.mark.process

@@ -44,3 +44,41 @@ def change_file(store: Path, name: str, array: np.ndarray[Any, Any]) -> None:
         "xxh3_128": xxhash.xxh3_128(content).hexdigest(),
     }
     rewrite(store, lambda value: value["files"].update({name: entry}))
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+class KilledAt:
+    """A function that ends the process when it is called the ``nth`` time, and counts its calls."""
+
+    def __init__(self, real: Callable[..., Any], nth: int) -> None:
+        self._real, self._nth, self.calls = real, nth, 0
+
+    def __call__(self, *arguments: Any) -> Any:
+        """As the real one does it."""
+        self.calls += 1
+        if self.calls == self._nth:
+            raise Killed
+        return self._real(*arguments)
+
+
+KILLED_AT = """
+import os, signal, sys
+from cocite.cli.main import main
+from cocite.storage import disk
+
+left, real = int(sys.argv[1]), disk.sync_file
+
+def sync_file(file):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(file)
+
+disk.sync_file = sync_file
+sys.exit(main(sys.argv[2:]))
+"""
+"""The program, which is killed when it has so many files written."""

@@ -16,6 +16,7 @@ import pytest
 from cocite.errors import Damaged, StoreError
 from cocite.storage import disk
 from cocite.storage.records import RecordLog, RecordReader
+from tests.storage.enemy import Killed
 from tests.torture.power import recorded
 
 RECORDS = [b'["one"]', b"", b"three" * 30_000, b"4"]
@@ -98,10 +99,6 @@ def test_what_cannot_be_stored_is_not_there(
     (tmp_path / "link").symlink_to(log.path)
     with pytest.raises(StoreError, match="cannot be written"):
         RecordLog(tmp_path / "link").append(b"x")
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 @pytest.mark.parametrize("call", ["write", "sync_file", "rename", "sync_directory"])

@@ -75,7 +75,7 @@ def posted_links(index: str | os.PathLike[str], graph: Graph) -> list[PostedLink
     return list(found.values())
 
 
-def forget_links(index: str | os.PathLike[str], graph: Graph) -> int:
+def drop_links(index: str | os.PathLike[str], graph: Graph) -> int:
     """Take the links that a graph has out of the log; returns how many are left."""
     path, left = journal_of(index), 0
 

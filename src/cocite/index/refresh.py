@@ -33,7 +33,7 @@ from cocite.constants import NOWHERE
 from cocite.engine.diagonal import SweepReport
 from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.journal import forget_links, journal_of, posted_links
+from cocite.graph.journal import drop_links, journal_of, posted_links
 from cocite.graph.name_files import NAME_FILES, TITLE_FILES, match_names
 from cocite.graph.sides import Sides
 from cocite.index.build import IndexBuild
@@ -241,7 +241,7 @@ class RefreshBuild(IndexBuild):
             report = BuildReport(0, 0, 0.0, 0, self._old.store.nbytes)
         else:
             report = super().run(progress, refining)
-        if left := forget_links(self._named, self.graph):
+        if left := drop_links(self._named, self.graph):
             _log.info(
                 f"{left:,} link{'s' * (left > 1)} that a server took for {self._named} are not in "
                 f"{self.graph.path}: they stay in {journal_of(self._named)}. To add them to that "

@@ -81,7 +81,9 @@ def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
     if name == "texts.offsets":
         return "texts.words", words
     if part.layout == "rows":
-        bound = int(part.array("sizes").max()) if name == "rows.offsets" else part.nodes
+        bound = part.nodes
+        if name == "rows.offsets":  # whose ids are those of the graph
+            bound = (part.array("columns.offsets").size - 1) // part.array("weights").size
         return name.replace("offsets", "ids"), bound
     if name.endswith(".offsets"):
         return name.replace("offsets", "nodes"), part.nodes

@@ -23,8 +23,8 @@ the same order: they agree to the bit.
 Of equal values, those of nodes with the smaller hash are kept: ids often follow what a graph is
 about, and would favor some nodes. Heaps hold hashes, which lead back to the nodes.
 
-Family f has the rows ``f * nodes`` to ``(f + 1) * nodes - 1`` and the columns ``bases[f]`` to
-``bases[f + 1] - 1``. Ids and offsets are checked on the way, as files are not verified when they
+The rows of family f are behind those of family f - 1, and so are its columns, as many for each
+family. Ids and offsets are checked on the way, as files are not verified when they
 are opened.
 
 Cost: a push 3 ns a link read; a list 1 to 2 ns for each holder of each entry of the row.
@@ -247,27 +247,27 @@ def _ends(offsets: Any, row: Any, size: Any) -> Any:
 
 @helper
 def _gather(
-    rows: Any, columns: Any, norms: Any, families: Any, node: Any, sums: Any, common: Any, used: Any
+    rows: Any, columns: Any, norms: Any, weights: Any, node: Any, sums: Any, common: Any, used: Any
 ) -> Any:
     """Leave the scores of everybody in grains in ``sums[:, 0]``; returns how many of ``used`` have
     one, or DAMAGED.
     """
     offsets, ids, codes = rows
     starts, holders, held = columns
-    weights, bases = families
     nodes, count = np.uint64(sums.shape[0]), _ZERO64
+    width = np.int64(starts.size - 1) // weights.size
     for family in range(weights.size):
-        base, last = np.int64(bases[family]), np.int64(bases[family + 1])
+        base = family * width
         row = np.uint64(family) * nodes
         begin, end = _ends(offsets, np.int64(row) + node, ids.size)
         if begin > end:
             return DAMAGED
         new = count
         for at in range(begin, end):
-            column, code = base + np.int64(ids[at]), np.uint32(codes[at])
-            if column >= last:
+            column, code = np.int64(ids[at]), np.uint32(codes[at])
+            if column >= width:
                 return DAMAGED
-            low, high = _ends(starts, column, holders.size)
+            low, high = _ends(starts, base + column, holders.size)
             if low > high or np.uint64(high - low) > nodes or new > nodes + count:
                 return DAMAGED
             for place in range(np.uint64(low), np.uint64(high)):
@@ -301,7 +301,7 @@ def gather(
     rows: tuple[U64s, U32s, U8s],
     columns: tuple[U64s, U32s, U8s],
     norms: U32s,
-    families: tuple[F64s, U64s],
+    weights: F64s,
     node: I64,
     sums: OutF64s2,
     common: OutU32s,
@@ -310,11 +310,11 @@ def gather(
     """Leave the scores of all others with ``node`` in grains in ``sums[:, 0]``.
 
     ``rows`` and ``columns`` are (offsets, ids, codes), ``norms`` uint32[rows] the sums of each
-    row, ``families`` (weights float64[families], bases uint64[families + 1]). ``sums``
+    row, ``weights`` float64[families] what each family counts. ``sums``
     float64[nodes, 2] and ``common`` uint32[nodes] are all 0; ``used`` uint32[2 nodes + 1] lists the
     nodes with a score. Returns how many those are, or DAMAGED.
     """
-    return _gather(rows, columns, norms, families, node, sums, common, used)
+    return _gather(rows, columns, norms, weights, node, sums, common, used)
 
 
 @kernel
@@ -322,7 +322,7 @@ def answer(
     rows: tuple[U64s, U32s, U8s],
     columns: tuple[U64s, U32s, U8s],
     norms: U32s,
-    families: tuple[F64s, U64s],
+    weights: F64s,
     nodes: U32s,
     floor: F64,
     room: tuple[OutF64s2, OutU32s, OutU32s],
@@ -339,7 +339,7 @@ def answer(
     touched = 0
     for i in range(nodes.size):
         node = np.int64(nodes[i])
-        count = _gather(rows, columns, norms, families, node, sums, common, used)
+        count = _gather(rows, columns, norms, weights, node, sums, common, used)
         if count < 0:
             return DAMAGED
         touched += count

@@ -229,7 +229,7 @@ class FreshLinks:
             )
         for name in new or changed:
             with self._lock:
-                index = self._drafts.get(name) or self._made(name)
+                index = self._drafts.get(name) or self._new_index(name)
                 if index is not None:
                     self._drafts[name] = index
                     self._drafts.move_to_end(name)
@@ -238,7 +238,7 @@ class FreshLinks:
                     return name, index
         return None
 
-    def _made(self, name: str) -> Index | None:
+    def _new_index(self, name: str) -> Index | None:
         node, weighted = self._names.find(name), self._index.stored.weighted
         sides: list[dict[str, float]] = []
         more = False

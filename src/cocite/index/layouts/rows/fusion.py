@@ -9,7 +9,8 @@ A row is a function of the graph and the settings, made node by node on all thre
 order, so threads, memory and interruptions never change a byte.
 
 Size: 10 bytes an entry, 20 a node and family.
-Memory: the links twice, 24 bytes a node and thread, and lists and pushed rows, 8 bytes an entry.
+Memory: the links twice, 56 bytes a node and 32 a thread, and lists and pushed rows, 8 bytes an
+entry.
 What does not fit lies in scratch files, with one thread, and is given back as it was read.
 Source: ``measures/fusion.py``.
 """
@@ -77,7 +78,6 @@ class Family:
 
     rows: Links
     lists: Links | None
-    columns: int
     keep: int
     weight: float
 
@@ -130,8 +130,8 @@ class Expander:
         others = 0 if family.lists is None else OTHERS
         self._lists = _arrays(family.lists or family.rows)
         self._room = (
-            np.zeros(family.columns),
-            np.empty(family.columns + 1, np.uint32),
+            np.zeros(family.rows.nodes),
+            np.empty(family.rows.nodes + 1, np.uint32),
             *_best(family.keep),
             *_best(others)[:2],
         )
@@ -261,6 +261,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         entries, seconds = self._nearest.pilot() if self._listed else (0.0, 0.0)
         (pusher,) = self._pushers(1)
         sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
+        pusher(range(sample[0], sample[0] + 1))  # which touches its memory
         begin = clock()
         found = [pusher(range(node, node + 1)) for node in sample]
         seconds += (clock() - begin) / len(sample) / fit.threads * nodes
@@ -276,21 +277,20 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Lists, pushes, rows, columns."""
-        stages, nodes = self._stages(progress), self.links.nodes
+        stages = self._stages(progress)
         lists = self._nearest.lists(directory, next(stages)) if self._listed else None
         pushed = self._pushed(directory, next(stages))
         del self._walked
         listed, reached = self._sizes
-        families = [Family(pushed, lists, nodes, reached, 1.0 if lists is None else 0.5)]
+        families = [Family(pushed, lists, reached, 1.0 if lists is None else 0.5)]
         if lists is not None:
-            families.insert(0, Family(lists, lists, nodes, listed, 0.5))
+            families.insert(0, Family(lists, lists, listed, 0.5))
         files = _Files(directory, self.plan.prefix)
         self._write_rows(files, families, next(stages))
-        files.write("weights", np.float64, np.array([each.weight for each in families]))
-        sizes = [each.columns for each in families]
-        files.write("sizes", np.uint64, np.array(sizes, np.uint64))
+        weights = np.array([each.weight for each in families])
+        files.write("weights", np.float64, weights)
         del lists, pushed, families  # they take more than what follows
-        self._write_columns(files, sizes, next(stages))
+        self._write_columns(files, weights.size, next(stages))
         progress(self.links.nodes, self.links.nodes)
         return files.entries
 
@@ -351,19 +351,19 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         files.write("norms", np.uint32, np.concatenate(norms))
         files.write("scales", np.float64, np.array(scales))
 
-    def _write_columns(self, files: _Files, sizes: list[int], progress: Progress) -> None:
+    def _write_columns(self, files: _Files, families: int, progress: Progress) -> None:
         """The transpose of the rows of each family."""
         from cocite.kernels.links import add_counts
 
         offsets, ids, codes = (files.read(f"rows.{name}") for name in ("offsets", "ids", "codes"))
-        pages, begins = (offsets.size - 1) // len(sizes), [np.zeros(1, np.uint64)]
+        size, pages = self.links.nodes, (offsets.size - 1) // families
+        begins = [np.zeros(1, np.uint64)]
         with ExitStack() as stack:
             to_ids = stack.enter_context(files.writer("columns.ids", np.uint32))
             to_codes = stack.enter_context(files.writer("columns.codes", np.uint8))
-            for number, columns in enumerate(sizes):
+            for number in range(families):
                 own = offsets[number * pages : (number + 1) * pages + 1]
                 part = slice(int(own[0]), int(own[-1]))
-                size = max(pages, columns)
                 square = np.full(size + 1, part.stop - part.start, np.uint64)
                 square[: pages + 1] = own - own[0]
                 counts = np.zeros(size, np.uint32)
@@ -376,13 +376,13 @@ class RowsBuilder(RowsFormat, WholeBuilder):
                 memory = max(memory, 8 * size + 8 * _READ)
                 memory = min(memory, rows.nbytes + 8 * size)  # it gives back what it read
                 turned = transpose(rows, counts, memory, files.directory)
-                begins.append(turned.offsets[1 : columns + 1] + own[0])
+                begins.append(turned.offsets[1:] + own[0])
                 for array, writer in ((turned.neighbors, to_ids), (turned.weights, to_codes)):
                     assert array is not None
                     for low in range(0, array.size, _READ):
                         writer.write(array[low : low + _READ])
                         evict(array)
-                progress(number + 1, len(sizes))
+                progress(number + 1, families)
         files.add("columns.ids", to_ids)
         files.add("columns.codes", to_codes)
         files.write("columns.offsets", np.uint64, np.concatenate(begins))

@@ -88,7 +88,7 @@ class UnseenRowsReader(Reader):
 
     def _row(self, family: int, node: int) -> Row:
         """The row of a node: made anew, or the stored one, with the unseen node, if it has that."""
-        made = self._made[family]
+        made = self._new_rows[family]
         if node in made:
             return made[node]
         ids, codes = self._stored.row(family, node)
@@ -103,7 +103,7 @@ class UnseenRowsReader(Reader):
         """
         total = np.zeros(self._node + 1)
         for number, weight in enumerate(self._stored.weights):
-            made = self._made[number]
+            made = self._new_rows[number]
             ids, codes = made[self._node]
             common, sums = np.zeros(self._node + 1), np.append(self._stored.norms(number), 0.0)
             for node, code in zip(ids.tolist(), codes.tolist(), strict=True):
@@ -126,7 +126,7 @@ class UnseenRowsReader(Reader):
     # -- rows ----------------------------------------------------------------------------
 
     @cached_property
-    def _made(self) -> list[dict[int, Row]]:
+    def _new_rows(self) -> list[dict[int, Row]]:
         """The rows of the unseen node, and of those that are linked with it, of each family."""
         part = self._draft
         pages = lists_for = np.append(self._linked, np.uint32(self._node))
@@ -139,9 +139,9 @@ class UnseenRowsReader(Reader):
             lists_for = np.unique(np.concatenate([pages, *others]))
             lists = self._lists(lists_for, neighbors)
         pushed = self._pushed(lists_for, max(KEEP, walked))
-        families = [Family(pushed, lists, part.nodes, walked, 0.0)]
+        families = [Family(pushed, lists, walked, 0.0)]
         if lists is not None:
-            families.insert(0, Family(lists, lists, part.nodes, listed, 0.0))
+            families.insert(0, Family(lists, lists, listed, 0.0))
         found = []
         for family, scale in zip(families, part.built.array("scales").tolist(), strict=True):
             counts, ids, codes, _ = Expander(family, pages.size, scale)(pages)

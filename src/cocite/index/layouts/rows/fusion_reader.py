@@ -4,7 +4,6 @@
     columns.offsets, .ids, .codes     for each family and id, the nodes whose rows have it
     norms    uint32[rows]             the sums of code**2 of each row
     weights  float64[families]        what each family counts in a score
-    sizes    uint64[families]         how many columns each family has
     scales   float64[families]        the value of the code 255
 
 A pair merges two rows of each family; a list follows every entry of the node's rows to all who have
@@ -64,7 +63,6 @@ class RowsFormat(WholeFormat):
         "columns.codes": "|u1[E]",
         "norms": "<u4[r]",
         "weights": "<f8[f]",
-        "sizes": "<u8[f]",
         "scales": "<f8[f]",
     }
 
@@ -106,17 +104,16 @@ class RowsReader(Reader):
             for kind in ("rows", "columns")
         )
         self._norms, self._weights = part.array("norms"), part.array("weights")
-        sizes = part.array("sizes")
-        self._bases = np.concatenate((np.zeros(1, np.uint64), np.cumsum(sizes, dtype=np.uint64)))
-        self._families = self._weights, self._bases
-        rows = part.nodes * self._weights.size
+        families, columns = self._weights.size, self._columns[0].size - 1
+        rows = part.nodes * families
+        self._graph_nodes = columns // max(1, families)
+        """How many nodes rows are about: all of the graph."""
         sound = {
             "rows.offsets": self._rows[0].size == rows + 1,
             "rows.codes": self._rows[1].size == self._rows[2].size,
-            "columns.offsets": self._columns[0].size == int(self._bases[-1]) + 1,
+            "columns.offsets": columns == families * self._graph_nodes,
             "columns.codes": self._columns[1].size == self._columns[2].size,
             "norms": self._norms.size == rows,
-            "sizes": sizes.size == self._weights.size,
             "weights": bool(((self._weights > 0) & (self._weights <= 1)).all()),
         }
         for name, fine in sound.items():
@@ -135,7 +132,7 @@ class RowsReader(Reader):
     def column(self, family: int, node: int) -> Row:
         """The nodes whose rows have a node: ids ascending, and codes."""
         offsets, ids, codes = self._columns
-        at = int(self._bases[family]) + node
+        at = family * self._graph_nodes + node
         begin, end = int(offsets[at]), int(offsets[at + 1])
         if not begin <= end <= ids.size:
             raise self.part.damaged_file("columns.offsets")
@@ -164,7 +161,7 @@ class RowsReader(Reader):
 
         check()
         sums, used = scratch.scores, scratch.used
-        stored = self._rows, self._columns, self._norms, self._families
+        stored = self._rows, self._columns, self._norms, self._weights
         count = rows.gather(*stored, node, sums, scratch.marks, used)
         self._check(count)
         weight, have = self.part.weight, scratch.have
@@ -190,7 +187,7 @@ class RowsReader(Reader):
         k = min(k, self.part.nodes)
         counts, ids = np.zeros(nodes.size, np.uint32), np.empty((nodes.size, k), np.uint32)
         best = np.empty((nodes.size, k, 2))
-        stored = self._rows, self._columns, self._norms, self._families
+        stored = self._rows, self._columns, self._norms, self._weights
         with borrowed(self.part.nodes) as scratch:
             room = scratch.scores, scratch.marks, scratch.used
             touched = rows.answer(*stored, nodes, floor, room, (counts, ids, best))
@@ -221,11 +218,6 @@ class RowsReader(Reader):
         """What each family counts."""
         found: list[float] = self._weights.tolist()
         return found
-
-    @property
-    def _graph_nodes(self) -> int:
-        """How many nodes rows are about: all of the graph."""
-        return int(self._bases[1])
 
     def _places(self, nodes: Ids) -> Ids:
         """The ids of nodes of the graph in the index; NOWHERE of those that it does not keep."""
