@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -30,6 +30,7 @@ from cocite.options import DIRECTIONS, NO_LINKS
 from cocite.storage import Entry, checksum, disk, map_array, staged_file
 
 if TYPE_CHECKING:
+    from cocite.index.layouts.rows.local import OldRows
     from cocite.index.layouts.rows.texts import Texts
 
 
@@ -106,8 +107,9 @@ class PartPlan:
 
     ``label`` tells the components of a blend apart, ``number`` counts them; ``fixed`` are settings
     of questions that are not to be chosen. ``weighted`` says whether it follows the links' weights.
-    ``wanted`` are the pages whose samples are stored, None for all, and ``texts`` what a measure of
-    texts compares; both are known to builds alone.
+    ``wanted`` are the pages whose samples are stored, None for all, ``texts`` what a measure of
+    texts compares, and ``old`` the rows that a local refresh leaves as they are; all three are
+    known to builds alone.
     """
 
     measure: Measure
@@ -121,6 +123,7 @@ class PartPlan:
     weighted: bool = False
     wanted: PartRequest | None = None
     texts: Texts | None = None
+    old: Callable[[], OldRows] | None = None
 
     def stored_nodes(self, nodes: int) -> int:
         """Of how many pages samples are stored, of a graph of so many nodes."""
