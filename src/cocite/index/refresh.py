@@ -6,7 +6,7 @@ independent of all others. Parts without samples, and what refined answers need,
 
 An index whose newest samples are of this very graph stays as it is, unless ``force``: a command
 that is repeated would retire as many samples once more. In all else a refresh is a build. A
-``local`` one keeps rows of nodes, too (``layouts/rows/local.py``).
+``local`` one keeps rows of nodes, too (``index/layouts/rows/local.py``).
 
 Cost: the fresh samples as in any build, and one pass over the others that are not linked. Memory:
 that of a build; for each thread a blob and 8 bytes a node; 64 bytes a node to match names.

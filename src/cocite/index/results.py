@@ -104,8 +104,15 @@ class IndexDocument(Document):
 
     def facts(self) -> dict[str, Any]:
         """What there is, without words for people."""
-        spare = "meeting_weight", "query_defaults", "missing_samples", "kept", "texts", "sides"
-        spare = *spare, "local"
+        spare = [
+            "meeting_weight",
+            "query_defaults",
+            "missing_samples",
+            "kept",
+            "texts",
+            "sides",
+            "local",
+        ]
         absent = {"links", *(name for name in spare if not getattr(self, name))}
         absent |= {"available_samples"} if "missing_samples" in absent else set()
         facts = {name: fact for name, fact in super().facts().items() if name not in absent}

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xxhash
@@ -30,7 +30,6 @@ from cocite.options import DIRECTIONS, NO_LINKS
 from cocite.storage import Entry, checksum, disk, map_array, staged_file
 
 if TYPE_CHECKING:
-    from cocite.index.layouts.rows.local import OldRows
     from cocite.index.layouts.rows.texts import Texts
 
 
@@ -123,7 +122,7 @@ class PartPlan:
     weighted: bool = False
     wanted: PartRequest | None = None
     texts: Texts | None = None
-    old: Callable[[], OldRows] | None = None
+    old: Callable[[], Any] | None = None
 
     def stored_nodes(self, nodes: int) -> int:
         """Of how many pages samples are stored, of a graph of so many nodes."""
@@ -198,7 +197,7 @@ class PartFormat(ABC):
     links, shards of samples left out.
     """
     selects = False
-    """Whether some pages can be stored alone (``index/whole_settings.py``)."""
+    """Whether some pages can be stored alone (``index/plan.py``)."""
 
     @classmethod
     def files_of(cls, plan: PartPlan) -> dict[str, str]:

@@ -60,7 +60,7 @@ class LocalRefresh:
     have rows that were made anew, all others theirs of before, back to the full build, ``since``
     when it was made of the graph called ``graph``. Of ``checked`` others the share ``differ`` has
     another list of ten, and scores are off by ``largest_difference`` at most
-    (``layouts/rows/local.py``).
+    (``index/layouts/rows/local.py``).
     """
 
     refreshes: int

@@ -471,9 +471,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             only = np.zeros(self.links.nodes, bool)
             only[pages[places]] = True
             families = self._families(True, 1.0, files.directory, repeat(_silent), only)
-            counts, norms = (
-                np.zeros(len(families) * pages.size, d) for d in (np.uint64, np.uint32)
-            )
+            size = len(families) * pages.size
+            counts, norms = np.zeros(size, np.uint64), np.zeros(size, np.uint32)
             ids, codes = [np.empty(0, np.uint32)], [np.empty(0, np.uint8)]
             for number, family in enumerate(families):
                 expander = Expander(family, self.step, old.scales[number])

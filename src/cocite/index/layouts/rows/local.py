@@ -166,7 +166,8 @@ class MixedRows:
         if self._streaming:
             self._old.evict()
         rows = np.concatenate((np.flatnonzero(anew), np.flatnonzero(~anew)))
-        counts, ids, codes, norms = map(np.concatenate, zip(made, kept, strict=True))
+        both: list[Any] = [np.concatenate((made[i], kept[i])) for i in range(4)]
+        counts, ids, codes, norms = both
         order = np.argsort(rows)
         entries = np.argsort(np.repeat(rows, counts.astype(np.int64)), kind="stable")
         return counts[order], ids[entries], codes[entries], norms[order]
