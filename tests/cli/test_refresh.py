@@ -83,6 +83,24 @@ def test_a_measure_without_samples_says_so(folder: Path, ask: Ask) -> None:
     assert "generation" not in out
 
 
+def test_local_refresh_says_what_it_found_and_info_shows_it(folder: Path, ask: Ask) -> None:
+    cocite.build(folder / "g", folder / "f", measure="fusion")
+    local = ["refresh", folder / "f", folder / "h", "--local", "--date", "2026-11-20"]
+    code, out, _ = ask(*local)
+    assert code == 0
+    assert "computed anew  5 nodes\nall others     none\n" in out
+    _, out, _ = ask("info", folder / "f")
+    assert "refreshed    locally, on 2026-11-20: 5 nodes\n" in out
+    assert ", from g; none\n" in out
+    code, out, _ = ask(*local, "--force", "--format", "json")
+    assert code == 0
+    found = json.loads(out)["local"]
+    assert (found["refreshes"], found["nodes"], found["checked"]) == (2, 0, 5)
+    assert (found["differ"], found["largest_difference"]) == (0, 0)
+    _, out, _ = ask("info", folder / "f")
+    assert "; 0.0% of 5 top-10 lists would change, and scores by 0.0000 at most\n" in out
+
+
 def test_what_is_refused_says_what_to_do(folder: Path, ask: Ask) -> None:
     cocite.build(folder / "g", folder / "p", samples=20, layout="paths", measure="psimrank")
     code, out, err = ask("refresh", folder / "p", folder / "h")

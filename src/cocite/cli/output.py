@@ -19,10 +19,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from cocite.cli.console import printable, printable_json
 from cocite.measures.settings import HUBS
 from cocite.results import Document, markdown, write_csv
+
+if TYPE_CHECKING:
+    from cocite.index.layouts.snapshots import LocalRefresh
 
 
 @dataclass(frozen=True)
@@ -270,6 +274,16 @@ def texts_in_words(texts: Mapping[str, int] | None, nodes: int) -> str:
     if not texts:
         return ""
     return f"of {texts['pages']:,} of the {nodes:,} pages, {texts['words']:,} words"
+
+
+def staleness_in_words(local: LocalRefresh) -> tuple[str, str]:
+    """Return how many nodes a local refresh computed anew, and how stale it found the others."""
+    if not local.checked:
+        return f"{local.nodes:,} nodes", "none"
+    return f"{local.nodes:,} nodes", (
+        f"{local.differ:.1%} of {local.checked:,} top-10 lists would change, and scores by "
+        f"{local.largest_difference:.4f} at most"
+    )
 
 
 @contextmanager

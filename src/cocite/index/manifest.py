@@ -23,7 +23,7 @@ from cocite.graph.name_files import NAME_KINDS, sides_text, take_name_files, tak
 from cocite.graph.names import MAX_NODES
 from cocite.index.layouts.contract import SHARD, WANTED, PartPlan, WholeFormat, shard_number
 from cocite.index.layouts.reader import format_of, is_sampled, sampled_format
-from cocite.index.layouts.snapshots import SINCE, Snapshot, snapshots_of
+from cocite.index.layouts.snapshots import SINCE, LocalRefresh, Snapshot, snapshots_of
 from cocite.index.plan import (
     ASKS,
     BuildOptions,
@@ -116,8 +116,8 @@ def read_diagonal(table: Any, facts: dict[str, Any]) -> Diagonal:
 # -- facts -------------------------------------------------------------------------------
 
 
-EXCLUDED = "excluded"
-"""The fact of an index that counts them, if there are any."""
+EXCLUDED, LOCAL = "excluded", "local"
+"""Facts of an index that has excluded pages, and of one that was refreshed locally."""
 _LARGEST_RESIDUAL = 1e9
 
 
@@ -127,7 +127,8 @@ class IndexFacts:
     ``settings``; what is told of its ``graph``; its ``parts``, their ``snapshots``; what is
     ``refined``, by the name of the file; of the pages that are ``kept``, if not all are; the
     ``meeting_weight`` of questions that do not say, and ``query_defaults``, what else they take;
-    how many pages are ``excluded``, as they have more links than tell something.
+    how many pages are ``excluded``, as they have more links than tell something; and the last
+    ``local`` refresh since the full build, if there was one.
     """
 
     nodes: int
@@ -143,6 +144,7 @@ class IndexFacts:
     meeting_weight: str | None
     query_defaults: dict[str, Value]
     excluded: int
+    local: LocalRefresh | None
 
     @classmethod
     def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
@@ -189,6 +191,7 @@ def _read(facts: Facts) -> IndexFacts:
         _by(facts, measure, parts),
         _asks(facts, measure, parts),
         facts.whole(EXCLUDED) if EXCLUDED in facts else 0,
+        LocalRefresh.read(facts.group(LOCAL)) if LOCAL in facts else None,
     )
 
 

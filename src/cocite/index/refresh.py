@@ -8,7 +8,8 @@ Links that a server took (``graph/journal.py``) are added to the graph first, if
 are forgotten when the index is of a graph that has them.
 
 An index whose newest samples are of this very graph stays as it is, unless ``force``: a command
-that is repeated would retire as many samples once more. In all else a refresh is a build.
+that is repeated would retire as many samples once more. In all else a refresh is a build. A
+``local`` one keeps rows of nodes, too (``index/layouts/rows/local.py``).
 
 Cost: the fresh samples as in any build, and one pass over the others that are not linked. Memory:
 that of a build; for each thread a blob and 8 bytes a node; 64 bytes a node to match names.
@@ -17,12 +18,13 @@ that of a build; for each thread a blob and 8 bytes a node; 64 bytes a node to m
 from __future__ import annotations
 
 import datetime
+import json
 import logging
 import math
 import os
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
 from cocite.engine.diagonal import SweepReport
-from cocite.errors import Busy, Damaged, ResourceError, UsageError
+from cocite.errors import Busy, Damaged, ResourceError, StoreError, UsageError
 from cocite.graph import Graph
 from cocite.graph.journal import drop_links, journal_of, posted_links
 from cocite.graph.name_files import NAME_FILES, TITLE_FILES, match_names
@@ -41,9 +43,11 @@ from cocite.index.cluster import ClusterBuild
 from cocite.index.layouts.contract import PartPlan, is_shard
 from cocite.index.layouts.memory_plan import Progress
 from cocite.index.layouts.reader import is_sampled, sampled_format
+from cocite.index.layouts.rows.local import OldRows, changed_nodes, report_file, with_neighbors
 from cocite.index.layouts.rows.texts import OldTexts, Texts
-from cocite.index.layouts.snapshots import MOST_NUMBERS, SINCE, Snapshot
-from cocite.index.parts import CarriedShards, ShardedPart
+from cocite.index.layouts.snapshots import MOST_NUMBERS, SINCE, LocalRefresh, Snapshot
+from cocite.index.manifest import LOCAL
+from cocite.index.parts import CarriedShards, PartBuild, ShardedPart
 from cocite.index.plan import BuildOptions, PageFilter
 from cocite.index.reports import BuildReport, IndexEstimate
 from cocite.index.stored import StoredIndex
@@ -57,6 +61,12 @@ from cocite.storage import Access, ArrayWriter, Entry, Store
 
 
 _log = logging.getLogger("cocite")
+ROWS = "rows"
+"""The layout that is refreshed locally."""
+_FULLY = (
+    "A local refresh compares its links with those of GRAPH: put it back, or leave --local "
+    "(local=True) out"
+)
 _MATCH_NODE = 64
 _LOOKED_UP, _LEAST_FAMILIAR = 1000, 0.1
 """Nodes that are looked up in the new graph, and the share of them that it has at least."""
@@ -70,6 +80,11 @@ def graph_with_links(
     """
     if not options.add_links:
         return graph
+    if options.local:
+        raise UsageError(
+            "a local refresh compares the graph with what it was, and links that are added replace "
+            "it: leave --local (local=True) or --add-links (add_links=True) out"
+        )
     if is_url(index) or graph.store.home is not None or origin(graph.path) is not None:
         raise UsageError(
             "links are added to a stored graph in a directory, which is replaced: name that, or "
@@ -104,7 +119,7 @@ class RefreshBuild(IndexBuild):
         ``spread`` the nodes of a cluster draw what is drawn anew.
         """
         fraction, date, texts = options.fraction, options.date, options.texts
-        restart, force = options.restart, options.force
+        restart, force, self._local = options.restart, options.force, options.local
         if (
             isinstance(fraction, bool)
             or not isinstance(fraction, int | float)
@@ -119,7 +134,7 @@ class RefreshBuild(IndexBuild):
                 "--overwrite"
             )
         self._old = old = StoredIndex.open(index, verify=verify)
-        old.store.require(*_read_anyway(old))
+        old.store.require(*_read_anyway(old, options.local))
         self._date, self._dated = _checked_date(date), date is not None
         self._named = os.fspath(index)
         numbers = old.freshness.numbers
@@ -138,6 +153,7 @@ class RefreshBuild(IndexBuild):
             raise Damaged(old.loss + (not old.freshness.refreshed) * then)
         self._check_layouts(graph)
         self._check_names(graph)
+        self._before = self._graph_before(verify) if self._local and not self.already else graph
         if texts is not None and not old.measure.texts:
             raise UsageError(
                 f"{index} compares no texts: leave them out, or build an index that does: cocite "
@@ -160,7 +176,7 @@ class RefreshBuild(IndexBuild):
     def _already(self, graph: Graph) -> str:
         """In words, that the index is of this graph; "" if it is not, or of other titles."""
         old, newest = self._old, self._old.freshness.snapshots[-1]
-        if newest.digest != graph.digest:
+        if newest.digest != graph.digest or (old.local and not self._local):
             return ""
         ours, theirs = (_titles(store) for store in (old.store, graph.store))
         if old.kept is None and ours != theirs:
@@ -196,6 +212,26 @@ class RefreshBuild(IndexBuild):
                     "another graph. Draw all of them anew with --fraction 1 (fraction=1), or build "
                     "the index in another layout"
                 )
+
+    def _graph_before(self, verify: bool) -> Graph:
+        """The graph that the index is of, for a local refresh; raises :class:`UsageError`."""
+        old = self._old
+        if all(part.layout != ROWS for part in old.parts):
+            raise UsageError(
+                f"{old.store.path} is of {old.measure.name}: only indexes of fusion and ppr-pmi "
+                "are refreshed locally. Leave --local (local=True) out"
+            )
+        place = Path(os.path.normpath(Path(old.store.path).resolve() / old.graph["path"]))
+        try:
+            found = Graph.open(place, verify=verify)
+            found.check()
+        except StoreError as error:
+            raise UsageError(f"{error}. {_FULLY}") from error
+        if found.digest != old.graph["digest"]:
+            raise UsageError(
+                f"{place} is not the graph any more that {old.store.path} is of. {_FULLY}"
+            )
+        return found
 
     def _check_names(self, graph: Graph) -> None:
         """Raises :class:`UsageError` if hardly any node is in the graph: it is another graph, and
@@ -283,6 +319,35 @@ class RefreshBuild(IndexBuild):
         """An array of a part of the index."""
         return next(part for part in self._old.parts if part.prefix == prefix).array(name)
 
+    def _part(self, plan: PartPlan) -> PartBuild:
+        if self._local and not self.already and plan.layout == ROWS:
+            plan = replace(plan, old=partial(self._old_rows, plan.prefix))
+        return super()._part(plan)
+
+    def _old_rows(self, prefix: str) -> OldRows:
+        """What stays of a part."""
+        part = next(part for part in self._old.parts if part.prefix == prefix)
+        return OldRows(part, *self._made_anew)
+
+    @cached_property
+    def _made_anew(self) -> tuple[NDArray[np.uint32], NDArray[np.bool_], NDArray[np.uint32]]:
+        """Which row was that of each node of the graph; whose rows are made anew; and what each
+        node of the graph before is called now.
+        """
+        before, graph, kept = self._before, self.graph, self._pages
+        ids = self._ids if kept is None else match_names(before.names, graph.names)
+        rows = self._ids if kept is None else self._there
+        changed = changed_nodes(before, graph, ids, weighted=self.weighted)
+        made, places = with_neighbors(graph, changed), np.full(graph.nodes, NOWHERE, np.uint32)
+        there = np.flatnonzero(rows != NOWHERE)
+        places[rows[there]] = there
+        made |= places == NOWHERE
+        if kept is not None:
+            stored = np.zeros(graph.nodes, bool)
+            stored[kept] = True
+            made &= stored
+        return places, made, ids
+
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, CarriedShards | None]:
         if not self.retained:
             return self.drawn, None
@@ -313,7 +378,8 @@ class RefreshBuild(IndexBuild):
     @property
     def _plan(self) -> dict[str, Any]:
         old = self._old.store.manifest.digest()
-        return super()._plan | {"index": old, "drawn": len(self.drawn), "date": self._date}
+        own = {"index": old, "drawn": len(self.drawn), "date": self._date, "local": self._local}
+        return super()._plan | own
 
     def _resume_or_clear(self) -> None:
         """Goes on with the date on which it was begun."""
@@ -324,6 +390,8 @@ class RefreshBuild(IndexBuild):
 
     def _facts(self, names: str) -> dict[str, Any]:
         facts = super()._facts(names)
+        if self._local:
+            facts[LOCAL] = self._local_refresh().to_json()
         if not len(self.drawn):
             return facts
         name = str(facts["graph"]["name"])
@@ -338,6 +406,18 @@ class RefreshBuild(IndexBuild):
             str(facts["graph"]["path"]),
         )
         return facts | {"generations": [g.to_json() for g in (*self._generations, newest)]}
+
+    def _local_refresh(self) -> LocalRefresh:
+        """What was made anew, and how stale the rest is of the part where that is worst."""
+        old, before = self._old, self._old.local
+        files = (report_file(part.prefix) for part in old.parts if part.layout == ROWS)
+        reports = [json.loads((self._draft.path / file).read_bytes()) for file in files]
+        worst = {name: max(report[name] for report in reports) for name in reports[0]}
+        if before is None:
+            began, graph, refreshes = _built_on(old), str(old.graph["name"]), 1
+        else:
+            began, graph, refreshes = before.since, before.graph, before.refreshes + 1
+        return LocalRefresh(refreshes, self._date, **worst, since=began, graph=graph)
 
     def _more_files(self) -> dict[str, Entry]:
         """Since when each node is known, unless all samples know all."""
@@ -406,12 +486,15 @@ class RefreshBuild(IndexBuild):
         return None if old is None else PageFilter(self.graph.nodes, old.prefixes)
 
 
-def _read_anyway(old: StoredIndex) -> list[str]:
+def _read_anyway(old: StoredIndex, local: bool) -> list[str]:
     """The files of an index that are read whatever stays of it: all but the parts that are made
-    anew, of which texts are carried over. Shards that stay are compared when they are.
+    anew, of which texts are carried over, and rows if it is refreshed ``local``. Shards that stay
+    are compared when they are.
     """
     anew = tuple(
-        part.prefix for part in old.parts if not is_sampled(part.layout) and not part.measure.texts
+        part.prefix
+        for part in old.parts
+        if not (is_sampled(part.layout) or part.measure.texts or (local and part.layout == ROWS))
     )
     files = (name for name in old.store.manifest.files if not is_shard(name))
     return [name for name in files if not name.startswith(anew)]
@@ -419,9 +502,7 @@ def _read_anyway(old: StoredIndex) -> list[str]:
 
 def _unchanged(old: StoredIndex, numbers: range) -> tuple[Snapshot, ...]:
     """The snapshots with those of their samples that stay, dated."""
-    manifest = (old.store.path / "manifest.json").stat()
-    built = datetime.datetime.fromtimestamp(manifest.st_mtime, datetime.UTC).date().isoformat()
-    kept = []
+    built, kept = _built_on(old), []
     for each in old.freshness.snapshots:
         first = max(each.first, numbers.start)
         if first < each.numbers.stop and len(numbers):
@@ -429,6 +510,12 @@ def _unchanged(old: StoredIndex, numbers: range) -> tuple[Snapshot, ...]:
             graph = each.graph, each.digest
             kept.append(Snapshot(each.refresh, first, samples, *graph, date, each.path))
     return tuple(kept)
+
+
+def _built_on(old: StoredIndex) -> str:
+    """The day on which an index was written."""
+    manifest = (old.store.path / "manifest.json").stat()
+    return datetime.datetime.fromtimestamp(manifest.st_mtime, datetime.UTC).date().isoformat()
 
 
 def _titles(store: Store) -> dict[str, Entry]:

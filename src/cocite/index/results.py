@@ -15,7 +15,7 @@ from cocite.engine.carriers import Traffic
 from cocite.graph import Graph
 from cocite.graph.partitions import GraphDocument
 from cocite.graph.sides import Sides
-from cocite.index.layouts.snapshots import Snapshot
+from cocite.index.layouts.snapshots import LocalRefresh, Snapshot
 from cocite.index.plan import PageFilter, links_in_words
 from cocite.index.reports import GraphReport
 from cocite.index.stored import Lost, StoredIndex
@@ -37,7 +37,8 @@ class IndexDocument(Document):
     ``snapshots`` has those without samples, too. ``available_samples`` is how many samples
     answer, as some are ``missing_samples``; ``kept`` is None if all pages are. ``meeting_weight``
     is that of questions that do not say. ``texts`` says of how many pages it has texts and how many
-    words, None if it compares none. ``sides`` are the two of an index of a bipartite graph.
+    words, None if it compares none. ``sides`` are the two of an index of a bipartite graph, and
+    ``local`` is the last local refresh since the full build, if there was one.
     """
 
     path: str
@@ -61,6 +62,7 @@ class IndexDocument(Document):
     kept: PageFilter | None
     texts: dict[str, int] | None
     sides: Sides | None
+    local: LocalRefresh | None = None
 
     @classmethod
     def of(cls, index: StoredIndex) -> Self:
@@ -87,6 +89,7 @@ class IndexDocument(Document):
             index.kept,
             index.texts,
             index.names.sides,
+            index.local,
         )
 
     @property
@@ -101,7 +104,15 @@ class IndexDocument(Document):
 
     def facts(self) -> dict[str, Any]:
         """What there is, without words for people."""
-        spare = "meeting_weight", "query_defaults", "missing_samples", "kept", "texts", "sides"
+        spare = [
+            "meeting_weight",
+            "query_defaults",
+            "missing_samples",
+            "kept",
+            "texts",
+            "sides",
+            "local",
+        ]
         absent = {"links", *(name for name in spare if not getattr(self, name))}
         absent |= {"available_samples"} if "missing_samples" in absent else set()
         facts = {name: fact for name, fact in super().facts().items() if name not in absent}
@@ -207,7 +218,7 @@ class BuildDocument(Document):
 @dataclass(frozen=True)
 class RefreshDocument(Document):
     """A refresh that is done: how many samples were ``kept`` and ``drawn`` from ``graph``; none if
-    the index is ``already`` of that graph.
+    the index is ``already`` of that graph. Of a ``local`` one what it found, else None.
     """
 
     index: str
@@ -218,13 +229,14 @@ class RefreshDocument(Document):
     seconds: float
     bytes: int
     already: bool
+    local: LocalRefresh | None = None
 
     @classmethod
     def of(cls, work: RefreshBuild, report: BuildReport, index: str) -> Self:
         """What ``work`` says when it has run."""
         drawn, took = len(work.drawn), (report.seconds, report.bytes)
-        told = bool(work.already)
-        return cls(index, str(work.graph.path), work.retained, drawn, work.date, *took, told)
+        told, local = bool(work.already), StoredIndex.open(index).local
+        return cls(index, str(work.graph.path), work.retained, drawn, work.date, *took, told, local)
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ class StoredIndex:
         self.refined: dict[str, Any] = facts.refined
         self.meeting_weight, self.query_defaults = facts.meeting_weight, facts.query_defaults
         self.excluded = facts.excluded
-        self.kept = facts.kept
+        self.kept, self.local = facts.kept, facts.local
         self.wanted = None if facts.kept is None else store.array(WANTED)
         since = store.array(SINCE) if store.has(SINCE) else None
         whole = Freshness(facts.snapshots, since, str(store.path))

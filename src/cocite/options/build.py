@@ -241,6 +241,13 @@ class RefreshOptions(Options):
     restart: bool = option(
         False, "Throw away an unfinished refresh or build, and begin again.", flag="--no-resume"
     )
+    local: bool = option(
+        False,
+        "Of an index of fusion or ppr-pmi: compute again only the nodes whose links changed, and "
+        "their neighbors, and say how stale the others are. The graph that INDEX is of must still "
+        "be where it was.",
+        unset="compute all nodes again",
+    )
     force: bool = option(
         False, "Refresh INDEX also from the GRAPH that its newest samples are of already."
     )

@@ -21,6 +21,7 @@ from cocite.cli.output import (
     defaults_text,
     facts_text,
     reported_settings,
+    staleness_in_words,
     texts_in_words,
 )
 from cocite.errors import Damaged, StoreError, UsageError
@@ -149,6 +150,10 @@ def _index_text(found: IndexDocument) -> str:
         }
     elif snapshots[0].first:
         facts["numbers"] = f"{snapshots[0].first} to {snapshots[0].numbers.stop - 1}"
+    if local := found.local:
+        anew, left = staleness_in_words(local)
+        facts["refreshed"] = f"locally, on {local.date}: {anew}"
+        facts["all others"] = f"of {local.since}, from {local.graph}; {left}"
     if found.missing_samples:
         facts["available"] = f"{found.available_samples:,} samples"
         facts["available"] += f" (see: cocite verify {found.path})"

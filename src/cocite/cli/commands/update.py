@@ -24,7 +24,7 @@ from cocite.cli.options import (
     takes,
     verifying,
 )
-from cocite.cli.output import Reply, Show, facts_text
+from cocite.cli.output import Reply, Show, facts_text, staleness_in_words
 from cocite.deadline import clock
 from cocite.options.build import RefreshOptions
 from cocite.resources import Resources, format_size, format_time, give_back_at_once
@@ -151,6 +151,9 @@ def refresh(
 def _refresh_text(found: RefreshDocument) -> str:
     if found.already:
         came = {"drawn anew": "nothing: it is of this graph already"}
+    elif found.local:
+        anew, left = staleness_in_words(found.local)
+        came = {"computed anew": anew, "all others": left}
     elif not found.drawn:
         came = {"computed anew": f"all of it, from {found.graph}"}
     else:

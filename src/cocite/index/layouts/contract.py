@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xxhash
@@ -106,8 +106,9 @@ class PartPlan:
 
     ``label`` tells the components of a blend apart, ``number`` counts them; ``fixed`` are settings
     of questions that are not to be chosen. ``weighted`` says whether it follows the links' weights.
-    ``wanted`` are the pages whose samples are stored, None for all, and ``texts`` what a measure of
-    texts compares; both are known to builds alone.
+    ``wanted`` are the pages whose samples are stored, None for all, ``texts`` what a measure of
+    texts compares, and ``old`` the rows that a local refresh leaves as they are; all three are
+    known to builds alone.
     """
 
     measure: Measure
@@ -121,6 +122,7 @@ class PartPlan:
     weighted: bool = False
     wanted: PartRequest | None = None
     texts: Texts | None = None
+    old: Callable[[], Any] | None = None
 
     def stored_nodes(self, nodes: int) -> int:
         """Of how many pages samples are stored, of a graph of so many nodes."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,43 @@ class Snapshot:
     def numbers(self) -> range:
         """Those of its samples."""
         return range(self.first, self.first + self.samples)
+
+
+@dataclass(frozen=True)
+class LocalRefresh:
+    """The last of so many local ``refreshes`` of an index of rows, on ``date``: how many ``nodes``
+    have rows that were made anew, all others theirs of before, back to the full build, ``since``
+    when it was made of the graph called ``graph``. Of ``checked`` others the share ``differ`` has
+    another list of ten, and scores are off by ``largest_difference`` at most
+    (``index/layouts/rows/local.py``).
+    """
+
+    refreshes: int
+    date: str
+    nodes: int
+    checked: int
+    differ: float
+    largest_difference: float
+    since: str
+    graph: str
+
+    def to_json(self) -> dict[str, object]:
+        """As manifests hold it."""
+        return dict(self.__dict__)
+
+    @classmethod
+    def read(cls, facts: Facts) -> Self:
+        """As a manifest says; raises :class:`Damaged`."""
+        return cls(
+            facts.whole("refreshes", 1),
+            _day(facts, "date"),
+            facts.whole("nodes"),
+            facts.whole("checked"),
+            facts.number("differ", 0, 1),
+            facts.number("largest_difference", 0, 1),
+            _day(facts, "since"),
+            facts.text("graph"),
+        )
 
 
 @dataclass(frozen=True)
@@ -161,18 +198,21 @@ def snapshots_of(facts: Facts, samples: int) -> tuple[Snapshot, ...]:
     return found
 
 
-def _generation(facts: Facts) -> Snapshot:
-    date = facts.text("date")
+def _day(facts: Facts, name: str) -> str:
+    date = facts.text(name)
     try:
-        datetime.date.fromisoformat(date)
+        return datetime.date.fromisoformat(date).isoformat()
     except ValueError:
-        raise facts.refused("date", "a day like 2026-11-21") from None
+        raise facts.refused(name, "a day like 2026-11-21") from None
+
+
+def _generation(facts: Facts) -> Snapshot:
     return Snapshot(
         facts.whole("refresh", 0, MOST_NUMBERS),
         facts.whole("first", 0, MOST_NUMBERS),
         facts.whole("samples", 1, MAX_SAMPLES),
         facts.text("graph"),
         facts.digest("digest"),
-        date,
+        _day(facts, "date"),
         facts.relative("path"),
     )

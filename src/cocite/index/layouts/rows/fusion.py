@@ -17,11 +17,12 @@ Source: ``measures/fusion.py``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,19 +32,28 @@ from numpy.typing import DTypeLike, NDArray
 from cocite.cluster import in_order
 from cocite.deadline import clock
 from cocite.errors import ResourceError
-from cocite.graph.blocks import Links
+from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.links import links_of, transpose
 from cocite.index.layouts.batch_maker import WholeBuilder
 from cocite.index.layouts.links.norms import link_degrees
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.fusion_reader import RowsFormat
+from cocite.index.layouts.rows.local import (
+    Codes,
+    Ids,
+    MixedRows,
+    OldRows,
+    StoredRows,
+    report_file,
+    staleness,
+)
 from cocite.index.layouts.rows.neighbors import NearestBuilder, Rows, collected
 from cocite.measures import PartSettings
 from cocite.measures.evidence import floor_text
 from cocite.measures.fusion import OWN, SIZE, SIZES
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS, SNN
 from cocite.resources import format_least, resident, short_of
-from cocite.storage import ArrayWriter, Entry, Scratch, evict, map_array
+from cocite.storage import ArrayWriter, Entry, Scratch, disk, evict, map_array, staged_file
 
 RESTART = 0.15
 STAGES = 1e-3, 3e-4, 1e-4, 3e-5
@@ -54,8 +64,8 @@ KEPT, KEEP = 50, 100
 OTHERS = 6
 """Nodes whose rows are added to a row."""
 
-_NODE, _THREAD = 56, 32
-"""Bytes a node: of the build, and of each of its threads."""
+_NODE, _THREAD, _OLD = 56, 32, 24
+"""Bytes a node: of the build, of each of its threads, and of rows that stay."""
 _LEAST = 30 << 20
 _STEP, _FEW = 256, 16
 """Nodes whose rows a worker makes at a time; fewer if links and rows are given back between: each
@@ -66,8 +76,6 @@ _READ = 2 << 20
 _PILOTS = 200
 _SHARES = (0.3, 0.5, 0.1, 0.1)
 """What each stage takes of the time, about."""
-
-Ids = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -138,7 +146,7 @@ class Expander:
         size = most * family.keep
         self._out = np.empty(size, np.uint32), np.empty(size, np.uint8)
 
-    def __call__(self, pages: Ids) -> tuple[NDArray[np.uint64], Ids, NDArray[np.uint8], Ids]:
+    def __call__(self, pages: Ids) -> Codes:
         """Counts, ids, codes and norms of the rows of some pages."""
         from cocite.kernels import rows
 
@@ -216,7 +224,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         links = self.links
         if entries is None:
             entries = (max(KEPT, self._sizes[0]) + 1) * self._listed + self.pushed_entries
-        each = 8 * entries + _NODE + threads * _THREAD
+        each = 8 * entries + _NODE + threads * _THREAD + _OLD * (self.plan.old is not None)
         return 2 * links.nbytes * (1 + self.plan.weighted) + int(each * links.nodes)
 
     @cached_property
@@ -277,22 +285,43 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Lists, pushes, rows, columns."""
-        stages = self._stages(progress)
-        lists = self._nearest.lists(directory, next(stages)) if self._listed else None
-        pushed = self._pushed(directory, next(stages))
-        del self._walked
-        listed, reached = self._sizes
-        families = [Family(pushed, lists, reached, 1.0 if lists is None else 0.5)]
-        if lists is not None:
-            families.insert(0, Family(lists, lists, listed, 0.5))
+        stages, old = self._stages(progress), self._old
+        families = self._families(directory, stages, None if old is None else old.made)
+        if old is None:
+            del self._walked
         files = _Files(directory, self.plan.prefix)
         self._write_rows(files, families, next(stages))
         weights = np.array([each.weight for each in families])
         files.write("weights", np.float64, weights)
-        del lists, pushed, families  # they take more than what follows
+        del families  # they take more than what follows
         self._write_columns(files, weights.size, next(stages))
+        if old is not None:
+            self._report(old, files)
         progress(self.links.nodes, self.links.nodes)
         return files.entries
+
+    @cached_property
+    def _old(self) -> OldRows | None:
+        """What a local refresh leaves."""
+        return None if self.plan.old is None else self.plan.old()
+
+    def _families(
+        self, directory: Path, stages: Iterator[Progress], only: NDArray[np.bool_] | None = None
+    ) -> list[Family]:
+        """Lists and pushed rows; ``only`` what the rows of some nodes are made of."""
+        lists = None
+        if self._listed:
+            nearest = self._nearest
+            if only is not None:
+                first = nearest.lists(directory, _silent, only)
+                only = only.copy()
+                only[first_others(first)] = True
+            lists = nearest.lists(directory, next(stages), only)
+        pushed = self._pushed(directory, next(stages), only)
+        listed, reached = self._sizes
+        if lists is None:
+            return [Family(pushed, None, reached, 1.0)]
+        return [Family(lists, lists, listed, 0.5), Family(pushed, lists, reached, 0.5)]
 
     def _stages(self, progress: Progress) -> Iterator[Progress]:
         """One after the other takes its share of all nodes."""
@@ -305,11 +334,14 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
             yield stage
 
-    def _pushed(self, directory: Path, progress: Progress) -> Links:
+    def _pushed(
+        self, directory: Path, progress: Progress, only: NDArray[np.bool_] | None = None
+    ) -> Links:
         scratch = Scratch.near(directory) if self.streaming else Scratch(None)
         pushers = self._pushers(self.fit.threads)
         offsets = np.zeros(self.links.nodes + 1, np.uint64)
-        return collected(pushers, self.step, self.pushed_entries, offsets, scratch, progress)
+        most = self.pushed_entries
+        return collected(pushers, self.step, most, offsets, scratch, progress, only)
 
     def _pushers(self, count: int) -> list[Pusher]:
         links, degrees = self._walked
@@ -317,23 +349,36 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         keep = self.pushed_entries
         return [Pusher(links, degrees, keep, self.step, after) for _ in range(count)]
 
+    @property
+    def _pages(self) -> Ids:
+        """Whose rows are stored."""
+        wanted = self.plan.wanted
+        return np.arange(self.links.nodes, dtype=np.uint32) if wanted is None else wanted.ids()
+
+    def _scale(self, number: int, family: Family) -> float:
+        """The value of the code 255: the largest; of rows among which some stay, theirs."""
+        if self._old is not None:
+            return self._old.scales[number]
+        return _largest(family.rows)
+
     def _write_rows(self, files: _Files, families: list[Family], progress: Progress) -> None:
         """Rows as they come, family by family."""
-        nodes = self.links.nodes
-        wanted = self.plan.wanted
-        pages = np.arange(nodes, dtype=np.uint32) if wanted is None else wanted.ids()
+        pages = self._pages
         offsets, norms, scales = [np.zeros(1, np.uint64)], list[Ids](), list[float]()
         with ExitStack() as stack:
             to_ids = stack.enter_context(files.writer("rows.ids", np.uint32))
             to_codes = stack.enter_context(files.writer("rows.codes", np.uint8))
             for number, family in enumerate(families):
-                scales.append(_largest(family.rows))
+                scales.append(self._scale(number, family))
                 after = partial(self.give_back, family.rows, family.lists or family.rows)
-                expanders = [
+                makers: list[Callable[[Ids], Codes]] = [
                     Expander(family, self.step, scales[-1], after) for _ in range(self.fit.threads)
                 ]
+                if self._old is not None:
+                    old = self._old, number, self.streaming
+                    makers = [MixedRows(make, *old) for make in makers]
                 begins = range(0, pages.size, self.step)
-                rows = in_order(expanders, (pages[at : at + self.step] for at in begins))
+                rows = in_order(makers, (pages[at : at + self.step] for at in begins))
                 done = number * pages.size
                 try:
                     for counts, ids, codes, sums in rows:
@@ -386,6 +431,61 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         files.add("columns.ids", to_ids)
         files.add("columns.codes", to_codes)
         files.write("columns.offsets", np.uint64, np.concatenate(begins))
+
+    def _report(self, old: OldRows, files: _Files) -> None:
+        """Find how stale the rows are that stay, and write it beside them."""
+        pages = self._pages
+
+        def make(places: NDArray[np.int64]) -> StoredRows:
+            only = np.zeros(self.links.nodes, bool)
+            only[pages[places]] = True
+            families = self._families(files.directory, repeat(_silent), only)
+            size = len(families) * pages.size
+            counts, norms = np.zeros(size, np.uint64), np.zeros(size, np.uint32)
+            ids, codes = [np.empty(0, np.uint32)], [np.empty(0, np.uint8)]
+            for number, family in enumerate(families):
+                expander = Expander(family, self.step, old.scales[number])
+                for at in range(0, places.size, self.step):
+                    some = places[at : at + self.step]
+                    rows = some + number * pages.size
+                    counts[rows], found, values, norms[rows] = expander(pages[some])
+                    ids.append(found)
+                    codes.append(values)
+            offsets = np.concatenate((np.zeros(1, np.uint64), np.cumsum(counts)))
+            return StoredRows((offsets, np.concatenate(ids), np.concatenate(codes)), norms)
+
+        rows, columns = (
+            (files.read(f"{kind}.offsets"), files.read(f"{kind}.ids"), files.read(f"{kind}.codes"))
+            for kind in ("rows", "columns")
+        )
+        stored, left = StoredRows(rows, files.read("norms")), np.flatnonzero(~old.made[pages])
+        found = staleness(stored, columns, files.read("weights"), left, make)
+        report = {"nodes": int(pages.size - left.size), **asdict(found)}
+        with staged_file(files.directory / report_file(self.plan.prefix)) as file:
+            disk.write(file, json.dumps(report).encode())
+
+
+def _silent(done: int, total: int) -> None:
+    """No progress is told."""
+
+
+def first_others(lists: Links) -> Ids:
+    """The nodes by which the rows of some nodes are expanded, by their lists, each once."""
+    from cocite.kernels.random import scramble
+
+    found = [np.empty(0, np.uint32)]
+    for low, high in pairwise((0, *cut_blocks(lists, _READ), lists.nodes)):
+        offsets = lists.offsets[low : high + 1].astype(np.int64)
+        row = np.repeat(np.arange(low, high), np.diff(offsets))
+        piece = slice(int(offsets[0]), int(offsets[-1]))
+        ids, nearness = lists.neighbors[piece], np.asarray(lists.weights)[piece]
+        others = ids != row
+        row, ids, nearness = row[others], ids[others], nearness[others]
+        order = np.lexsort((scramble.__wrapped__(ids.astype(np.uint64)), -nearness, row))
+        sizes = np.bincount(row - low, minlength=high - low)
+        place = np.arange(row.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        found.append(np.unique(ids[order][place < OTHERS]))
+    return np.unique(np.concatenate(found))
 
 
 class _Files:

@@ -29,11 +29,11 @@ from cocite.index.layouts.reader import Estimate, Graphs, Ids, QueryScratch, Rea
 from cocite.index.layouts.rows.fusion import (
     KEEP,
     KEPT,
-    OTHERS,
     Expander,
     Family,
     Pusher,
     degrees_of,
+    first_others,
 )
 from cocite.index.layouts.rows.fusion_reader import Row, RowsReader, own_path, shared_nodes
 from cocite.index.layouts.rows.neighbors import lists_of
@@ -135,8 +135,7 @@ class UnseenRowsReader(Reader):
         if MAX_DEGREE in part.settings:
             neighbors = max(KEPT, listed)
             near = self._lists(pages, neighbors)
-            others = [_first(near, page) for page in pages.tolist()]
-            lists_for = np.unique(np.concatenate([pages, *others]))
+            lists_for = np.union1d(pages, first_others(near))
             lists = self._lists(lists_for, neighbors)
         pushed = self._pushed(lists_for, max(KEEP, walked))
         families = [Family(pushed, lists, walked, 0.0)]
@@ -182,15 +181,6 @@ class UnseenRowsReader(Reader):
         made = [pusher(range(page, page + 1)) for page in pages.tolist()]
         parts = (np.concatenate(each) for each in zip(*made, strict=True))
         return _spread(self.part.nodes, pages, *parts)
-
-
-def _first(lists: Links, page: int) -> Ids:
-    """The nodes that a row is expanded by."""
-    part = slice(int(lists.offsets[page]), int(lists.offsets[page + 1]))
-    ids, values = lists.neighbors[part], np.asarray(lists.weights)[part]
-    order = np.argsort(-values, kind="stable")
-    found: Ids = ids[order][ids[order] != page][:OTHERS]
-    return found
 
 
 def _spread(nodes: int, pages: Ids, counts: Any, ids: Any, values: Any) -> Links:

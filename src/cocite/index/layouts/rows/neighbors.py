@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,8 @@ from cocite.resources import format_least, resident, short_of
 from cocite.storage import ArrayWriter, Entry, Scratch, evict
 
 Ids = NDArray[np.uint32]
+Bools = NDArray[np.bool_]
+_NO_IDS, _NO_VALUES = np.empty(0, np.uint32), np.empty(0, np.float32)
 Rows = tuple[NDArray[np.uint64], Ids, NDArray[np.float32]]
 
 
@@ -158,12 +160,16 @@ def collected(
     offsets: NDArray[np.uint64],
     scratch: Scratch,
     progress: Progress,
+    only: Bools | None = None,
 ) -> Links:
-    """Rows of all nodes, ``most`` entries each at most, made for ``step`` nodes at a time.
+    """Rows of all nodes, ``most`` entries each at most, made for ``step`` nodes at a time; with
+    ``only`` (bool[nodes]) those of other nodes stay empty.
 
     Each of ``makers`` gives counts, ids and values of a range of nodes; ``offsets`` is all 0 and is
     filled.
     """
+    if only is not None:
+        makers = [partial(_rows_of_some, make, only) for make in makers]
     nodes, used = offsets.size - 1, 0
     ids, values = (scratch.zeros(nodes * most, dtype) for dtype in (np.uint32, np.float32))
     ranges = [range(low, min(low + step, nodes)) for low in range(0, nodes, step)]
@@ -181,6 +187,17 @@ def collected(
         rows.close()  # type: ignore[attr-defined]
     np.cumsum(offsets, out=offsets)
     return Links(offsets, ids[:used], values[:used])
+
+
+def _rows_of_some(make: Callable[[range], Rows], only: Bools, nodes: range) -> Rows:
+    """Counts, ids and values of a range of nodes, made run by run of those that are asked for."""
+    counts, ids, values = np.zeros(len(nodes), np.uint64), [_NO_IDS], [_NO_VALUES]
+    ends = np.flatnonzero(np.diff(only[nodes.start : nodes.stop], prepend=False, append=False))
+    for low, high in ends.reshape(-1, 2).tolist():
+        counts[low:high], found, near = make(nodes[low:high])
+        ids.append(found)
+        values.append(near)
+    return counts, np.concatenate(ids), np.concatenate(values)
 
 
 class NearestBuilder(NearestFormat, WholeBuilder):
@@ -389,13 +406,13 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         most = self.links.nodes * (self.k + 1)
         return _ENTRY * most + self.fit.memory <= self.means.memory
 
-    def lists(self, directory: Path, progress: Progress) -> Links:
-        """Every page's list, in memory or in scratch files."""
+    def lists(self, directory: Path, progress: Progress, only: Bools | None = None) -> Links:
+        """Every page's list, in memory or in scratch files, or ``only`` those of some pages."""
         nodes, most = self.links.nodes, self.k + 1
         scratch = Scratch(None) if self.fits else Scratch.near(directory)
         offsets = self._scratch(self.lean).zeros(nodes + 1, np.uint64)
         listers = [_Lister(self) for _ in range(self.fit.threads)]
-        return collected(listers, self.pages, most, offsets, scratch, progress)
+        return collected(listers, self.pages, most, offsets, scratch, progress, only)
 
     def _stream(
         self, directory: Path, name: str, dtype: DTypeLike, array: NDArray[Any]

@@ -1,0 +1,250 @@
+"""Refreshing the layout ``rows`` here and there: new rows where links changed, all others stay.
+
+    made anew    the rows of nodes whose links changed, and of the neighbors of those, but for hubs
+    left         all other rows, in the ids of the new graph; nodes that are gone leave them
+
+Rows that are made anew are those of a build of the new graph; codes keep the scales of the full
+build, so that rows of both kinds mean the same. The transpose is made of all rows.
+
+How stale the rows are that were left is found by making those of some nodes anew for comparison
+(:func:`staleness`). Lists are compared among the nodes that come first by the stored rows, or by
+the node's new rows beside the stored rows of all others. A node that is near by its own new rows
+alone is missed: the share of lists that differ is a lower bound.
+
+Cost: a list and a push for each node that is made anew and the nodes by which its rows are
+expanded; a pass over links and rows; and for each node that is compared those of some 15 more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.constants import GRAINS, NOWHERE
+from cocite.graph import Graph
+from cocite.graph.blocks import cut_blocks
+from cocite.graph.links import links_of
+from cocite.index.layouts.part import StoredPart
+from cocite.storage import evict
+
+HUB = 32
+"""Links of a node that changed, either way, whose neighbors are made anew, at most: a link more or
+less moves the neighbors of a hub little, and they are many.
+"""
+CHECKED, LISTED = 1000, 10
+"""Nodes whose rows are made anew for comparison, and how many others their lists have."""
+_READ = 8 << 20
+
+Ids = NDArray[np.uint32]
+Bools = NDArray[np.bool_]
+Codes = tuple[NDArray[np.uint64], Ids, NDArray[np.uint8], Ids]
+"""Counts, ids, codes and norms of some rows."""
+
+
+# -- what changed ------------------------------------------------------------------------
+
+
+def changed_nodes(before: Graph, now: Graph, ids: Ids, *, weighted: bool) -> Bools:
+    """bool[nodes now]: whose links are not those that they were, all that are new among them;
+    ``ids`` are those of the nodes before in the graph of now, NOWHERE of nodes that are gone.
+
+    Compared are sums of 64 random bits a link.
+    """
+    keys = _mixed(np.arange(now.nodes, dtype=np.uint64))
+    gone = _mixed(np.arange(before.nodes, dtype=np.uint64) + np.uint64(1 << 32))
+    stay = ids != NOWHERE
+    gone[stay] = keys[ids[stay]]
+    sums, earlier = _sums(now, keys, weighted), _sums(before, gone, weighted)
+    changed = np.ones(now.nodes, bool)
+    changed[ids[stay]] = sums[ids[stay]] != earlier[stay]
+    return changed
+
+
+def with_neighbors(graph: Graph, nodes: Bools) -> Bools:
+    """bool[nodes]: the nodes of a mask, and those that are linked with one that is no hub."""
+    degrees = np.diff(graph.in_offsets.astype(np.int64)) + graph.out_degrees
+    found, telling = nodes.copy(), nodes & (degrees <= HUB)
+    for sources, ends, _ in _links(graph, False):
+        found[sources[telling[ends]]] = True
+        found[ends[telling[sources]]] = True
+    return found
+
+
+def _sums(graph: Graph, keys: NDArray[np.uint64], weighted: bool) -> NDArray[np.uint64]:
+    """uint64[nodes]: a sum over the links of each node of what its other end is called."""
+    found, back = np.zeros(graph.nodes, np.uint64), _mixed(~keys)
+    for sources, ends, weights in _links(graph, weighted):
+        factor = np.uint64(1)
+        if weights is not None:
+            factor = 2 * weights.view(np.uint32).astype(np.uint64) + factor
+        np.add.at(found, ends, keys[sources] * factor)
+        np.add.at(found, sources, back[ends] * factor)
+    return found
+
+
+def _links(graph: Graph, weighted: bool) -> Iterator[tuple[Ids, NDArray[np.int64], Any]]:
+    """Where links begin, where they end, and their weights, in pieces."""
+    links = links_of(graph, "in", weighted=weighted)
+    for low, high in pairwise((0, *cut_blocks(links, _READ), links.nodes)):
+        offsets = links.offsets[low : high + 1].astype(np.int64)
+        piece = slice(int(offsets[0]), int(offsets[-1]))
+        ends = np.repeat(np.arange(low, high), np.diff(offsets))
+        weights = None if links.weights is None else links.weights[piece]
+        yield links.neighbors[piece], ends, weights
+        links.evict()
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    from cocite.kernels.random import GOLDEN, mix
+
+    found: NDArray[np.uint64] = mix(words + GOLDEN)
+    return found
+
+
+# -- rows that stay ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OldRows:
+    """The rows of a ``part`` as it was before; ``places`` (of each node of the graph of now) says
+    which row of a family is that node's, NOWHERE for those that are made anew, ``made`` which nodes
+    those are; and ``ids`` (of each node of the graph before) what columns are called now.
+    """
+
+    part: StoredPart
+    places: Ids
+    made: Bools
+    ids: Ids
+
+    @cached_property
+    def scales(self) -> list[float]:
+        """The value of the code 255 of each family."""
+        found: list[float] = self.part.array("scales").tolist()
+        return found
+
+    def rows(self, family: int, pages: Ids) -> Codes:
+        """Those of some pages, in ids of now."""
+        offsets, ids, codes = (self.part.array(f"rows.{n}") for n in ("offsets", "ids", "codes"))
+        at = family * self.part.nodes + self.places[pages].astype(np.int64)
+        begins = offsets[at].astype(np.int64)
+        sizes = offsets[at + 1].astype(np.int64) - begins
+        row = np.repeat(np.arange(pages.size), sizes)
+        entries = np.arange(row.size) + np.repeat(begins - np.cumsum(sizes) + sizes, sizes)
+        columns = self.ids[ids[entries]]
+        stay = columns != NOWHERE
+        row, columns, entries = row[stay], columns[stay], entries[stay]
+        order = np.lexsort((columns, row))
+        values = codes[entries[order]]
+        norms = np.bincount(row, codes[entries].astype(np.float64) ** 2, pages.size)
+        counts = np.bincount(row, minlength=pages.size).astype(np.uint64)
+        return counts, columns[order], values, norms.astype(np.uint32)
+
+    def evict(self) -> None:
+        """Give back what was read."""
+        evict(*(self.part.array(f"rows.{name}") for name in ("ids", "codes")))
+
+
+class MixedRows:
+    """Gives the rows of a family: those that stay, and those that ``expander`` makes anew."""
+
+    def __init__(
+        self, expander: Callable[[Ids], Codes], old: OldRows, family: int, streaming: bool
+    ) -> None:
+        self._old, self._family, self._expander = old, family, expander
+        self._streaming = streaming
+
+    def __call__(self, pages: Ids) -> Codes:
+        """Counts, ids, codes and norms of the rows of some pages."""
+        anew = self._old.made[pages]
+        made, kept = self._expander(pages[anew]), self._old.rows(self._family, pages[~anew])
+        if self._streaming:
+            self._old.evict()
+        rows = np.concatenate((np.flatnonzero(anew), np.flatnonzero(~anew)))
+        both: list[Any] = [np.concatenate((made[i], kept[i])) for i in range(4)]
+        counts, ids, codes, norms = both
+        order = np.argsort(rows)
+        entries = np.argsort(np.repeat(rows, counts.astype(np.int64)), kind="stable")
+        return counts[order], ids[entries], codes[entries], norms[order]
+
+
+def report_file(prefix: str) -> str:
+    """The file of a draft that says what a local refresh found of a part."""
+    return f"{prefix}local.json"
+
+
+# -- how stale they are ------------------------------------------------------------------
+
+
+class StoredRows(NamedTuple):
+    """Rows of all families, ``arrays`` of (offsets, ids, codes), and their norms."""
+
+    arrays: tuple[NDArray[np.uint64], Ids, NDArray[np.uint8]]
+    norms: Ids
+
+
+@dataclass(frozen=True)
+class Staleness:
+    """Of ``checked`` nodes whose rows were left, drawn at random: what share of their lists of ten
+    ``differ``, as another node has a larger score by new rows, and by how much a score of these
+    lists is off at most, ``largest_difference``.
+    """
+
+    checked: int
+    differ: float
+    largest_difference: float
+
+
+def staleness(
+    stored: StoredRows,
+    columns: tuple[NDArray[np.uint64], Ids, NDArray[np.uint8]],
+    weights: NDArray[np.float64],
+    left: NDArray[np.int64],
+    make: Callable[[NDArray[np.int64]], StoredRows],
+) -> Staleness:
+    """How stale the rows at the places ``left`` are; ``weights`` are those of the families, and
+    ``make`` makes the rows of some places anew.
+    """
+    from cocite.kernels import rows
+
+    checked = left
+    if left.size > CHECKED:
+        checked = np.sort(np.random.default_rng(0).choice(left, CHECKED, replace=False))
+    if not checked.size:
+        return Staleness(0, 0.0, 0.0)
+    nodes = stored.norms.size // weights.size
+    own = (np.arange(weights.size)[:, None] * nodes + checked).ravel()
+
+    def lists(mine: StoredRows) -> list[Ids]:
+        """The lists of the nodes that are checked, by their rows and the stored ones of others."""
+        norms = stored.norms.copy()
+        norms[own] = mine.norms[own]
+        room = np.zeros((nodes, 2)), np.zeros(nodes, np.uint32), np.empty(2 * nodes + 1, np.uint32)
+        k = min(LISTED, nodes)
+        counts, ids = np.zeros(checked.size, np.uint32), np.empty((checked.size, k), np.uint32)
+        out, pages = (counts, ids, np.empty((checked.size, k, 2))), checked.astype(np.uint32)
+        rows.answer(mine.arrays, columns, norms, weights, pages, 1.0, room, out)
+        return [ids[i, :size] for i, size in enumerate(counts.tolist())]
+
+    listed, others = lists(stored), lists(make(checked))
+    found = [np.union1d(*each) for each in zip(listed, others, strict=True)]
+    fresh = make(np.unique(np.concatenate((checked, *found)).astype(np.int64)))
+
+    def scores(by: StoredRows, node: int, others: Ids) -> NDArray[np.float64]:
+        pairs = (rows.pair(by.arrays, by.norms, weights, node, other) for other in others.tolist())
+        return np.fromiter(pairs, np.float64, others.size)
+
+    differ, largest = 0, 0.0
+    for node, mine, near in zip(checked.tolist(), listed, found, strict=True):
+        now, before = scores(fresh, node, near), scores(stored, node, near)
+        largest = max(largest, float(np.abs(now - before).max(initial=0.0)))
+        inside = np.isin(near, mine)
+        least = now[inside].min(initial=GRAINS) if mine.size == LISTED else 0.0
+        best = now[~inside].max(initial=0.0)
+        differ += bool(best > least or (now[inside] == 0).any())
+    return Staleness(checked.size, differ / checked.size, largest / GRAINS)
