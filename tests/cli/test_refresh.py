@@ -90,7 +90,7 @@ def test_local_refresh_says_what_it_found_and_info_shows_it(folder: Path, ask: A
     assert code == 0
     assert "computed anew  5 nodes\nall others     none\n" in out
     _, out, _ = ask("info", folder / "f")
-    assert "refreshed    locally, on 2026-11-20: 5 nodes\n" in out
+    assert "refreshed   locally, on 2026-11-20: 5 nodes\n" in out
     assert ", from g; none\n" in out
     code, out, _ = ask(*local, "--force", "--format", "json")
     assert code == 0
