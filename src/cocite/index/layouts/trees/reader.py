@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +50,10 @@ if TYPE_CHECKING:
 
 
 _SOUND = -1
+_ALONE, _TOGETHER = 64, 256
+"""Nodes of a batch that one kernel answers, at most: one after another, or with shared sums."""
+_TRIED_SAMPLES = 8
+"""Samples, about, that tell whether sums are worth to be shared."""
 _MOST_HITS = 256
 """Of an answer that is made at once."""
 
@@ -184,9 +188,29 @@ class TreeReader(MeetingReader):
     def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """The lists of some nodes by one kernel."""
+        """The lists of some nodes by one kernel: of many if they share what is added up, as pages
+        next to each other on a web do, else of a few, one after another.
+        """
+        from cocite.kernels import trees_batch
+
         if not self._in_one_pass(k):
             return None
+        some = nodes[:_TOGETHER]
+        places = np.empty(some.size, np.uint64)
+        trees_batch.places(self.table, some, places)
+        order = np.argsort(places, kind="stable")
+        some, found = some[order], list[ListedHits]()
+        while len(found) < some.size:
+            rest = some[len(found) :]
+            more = self._carried(rest, k, floor, settings) if math.isinf(bets[0]) else []
+            if not more and not found:
+                return self._one_by_one(nodes[:_ALONE], k, floor, bets, settings)
+            found += more or self._one_by_one(rest[:_ALONE], k, floor, bets, settings)
+        return [found[place] for place in np.argsort(order).tolist()]
+
+    def _one_by_one(
+        self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> list[ListedHits]:
         ids, rows = np.empty((nodes.size, k), np.uint32), np.empty((nodes.size, k, 4))
         counts, progress = np.empty((nodes.size, 2), np.int64), np.array([0, 0, 1 << 62], np.uint64)
         with borrowed(self.part.nodes) as scratch:
@@ -197,8 +221,41 @@ class TreeReader(MeetingReader):
                 raise self._damaged(bad)
             touched = int(counts[:, 1].sum())
             scratch.wear += touched // kernels.BLOCK if self._packed else touched
-        found = zip(counts[:, 0].tolist(), ids, rows, strict=True)
-        return [ListedHits(own[:count], numbers[:count], 0) for count, own, numbers in found]
+        return _lists(ids, rows, counts)
+
+    def _carried(
+        self, nodes: Ids, k: int, floor: float, settings: PartSettings
+    ) -> list[ListedHits]:
+        """The lists of the first nodes, each from the sums of the one before, while that pays; none
+        if twice a few of them tell, by a few samples, that it does not.
+        """
+        from cocite.kernels.trees_batch import TRIED
+
+        few, step = TRIED + 2, max(1, len(self.table) // _TRIED_SAMPLES)
+        for begin in nodes.size // 4, 3 * nodes.size // 4:
+            some = nodes[begin : begin + few]
+            if some.size == few == len(self._carry(some, 1, floor, settings, step)):
+                return self._carry(nodes, k, floor, settings)
+        return []
+
+    def _carry(
+        self, nodes: Ids, k: int, floor: float, settings: PartSettings, step: int = 1
+    ) -> list[ListedHits]:
+        """The same of every ``step``-th sample, without asking whether it pays."""
+        from cocite.kernels import trees_batch
+
+        table = np.ascontiguousarray(self.table[::step])
+        ids, rows = np.empty((nodes.size, k), np.uint32), np.empty((nodes.size, k, 4))
+        counts = np.empty((nodes.size, 2), np.int64)
+        weights = _differences(self.weight(settings).values)
+        with borrowed(self.part.nodes) as scratch:
+            sums = scratch.totals.view(np.uint64), scratch.used
+            arrays = *sums, scratch.changes, scratch.bytes, scratch.eights
+            done = int(trees_batch.carry(table, nodes, weights, floor, arrays, (ids, rows, counts)))
+            if done < 0:
+                raise self._damaged((-1 - done) * step)
+            scratch.wear += self.part.nodes
+        return _lists(ids, rows, counts[:done])
 
     def _in_one_pass(self, k: int) -> bool:
         """Whether a kernel answers by itself."""
@@ -267,6 +324,20 @@ class TreeReader(MeetingReader):
     def table(self) -> NDArray[np.uint64]:
         """The samples as kernels take them: see ``table_of``."""
         return table_of(self.part)
+
+
+def _lists(ids: Ids, rows: NDArray[np.float64], counts: NDArray[np.int64]) -> list[ListedHits]:
+    """What kernels found of as many nodes as there are rows of ``counts``."""
+    found = zip(counts[:, 0].tolist(), ids, rows, strict=False)
+    return [ListedHits(own[:count], numbers[:count], 0) for count, own, numbers in found]
+
+
+@lru_cache(maxsize=64)
+def _differences(values: tuple[float, ...]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """uint64[17, 16, 2], what a meeting time is worth more than another, 16 for never; and less."""
+    weights = weights_of(values)
+    others = np.concatenate((weights, np.zeros((1, 2), np.uint64)))
+    return weights - others[:, None], others[:, None] - weights
 
 
 def lookup_of(part: StoredPart) -> Any:
