@@ -88,7 +88,7 @@ def _move(
             progress[0] = _ZERO64
             bad = outwards(table, old, weights[1], sums, used, progress, (times, read[1]))
         count = np.int64(progress[1])
-    if bad == SOUND and sums[new, 0] != _ZERO64:
+    if bad == SOUND and old != NOWHERE and sums[new, 0] != _ZERO64:
         used[count] = old
         count += 1
         sums[old, 0], sums[old, 1] = sums[new, 0], sums[new, 1]
