@@ -146,6 +146,30 @@ def test_sums_go_on_where_neighbors_share_them(make_graph: MakeGraph, tmp_path: 
     assert shared == [reader._TOGETHER, min(reader._ALONE, nodes.size)]
 
 
+def test_neighbors_that_share_little_are_looked_at_less_and_less(
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = cocite.build(make_graph(EDGES), tmp_path / "x", threads=1, **BUILT["many"])
+    (alone,), nodes = index.scorer.readers, np.arange(len(index.nodes), dtype=np.uint32)
+    assert isinstance(alone, TreeReader)
+    own, real = alone.part.ask_settings(index.stored.ask_settings({})), TreeReader._carry
+    looks: list[int] = []
+
+    def carry(self: TreeReader, nodes: Ids, *args: Any) -> list[ListedHits]:
+        looks[-1] += 1
+        return real(self, nodes, *args)
+
+    monkeypatch.setattr(TreeReader, "_carry", carry)
+    found = []
+    for _ in range(60):
+        looks.append(0)
+        found.append(list(map(exact, alone.many_at_once(nodes[:40], 5, 1.0, NO_BETS, own) or [])))
+    assert all(each == found[0] for each in found)
+    looked = [batch for batch, count in enumerate(looks) if count]
+    assert looked[:8] == [0, 1, 2, 3, 4, 6, 9, 13]
+    assert len(looked) < 15
+
+
 def test_what_one_reader_cannot_tell_alone_is_told_step_by_step(
     make_graph: MakeGraph, tmp_path: Path
 ) -> None:

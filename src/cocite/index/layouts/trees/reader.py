@@ -54,6 +54,10 @@ _ALONE, _TOGETHER = 64, 256
 """Nodes of a batch that one kernel answers, at most: one after another, or with shared sums."""
 _TRIED_SAMPLES = 8
 """Samples, about, that tell whether sums are worth to be shared."""
+_PATIENCE, _MOST_WAITS = 4, 15
+"""Looks in a row that may say so before batches go without, and how many go without at most: on a
+graph where they always do, looks would take a tenth of the time.
+"""
 _MOST_HITS = 256
 """Of an answer that is made at once."""
 
@@ -67,6 +71,10 @@ class TreeReader(MeetingReader):
         super().__init__(part)
         self._packed = part.layout == "packed"
         self._replays: dict[str, Replay] = {}
+        self._refused = self._waits = 0
+        """How often in a row looks at neighbors said that they share little, and how many batches
+        are answered without another one. Threads may miscount: answers do not depend on it.
+        """
 
     def times_with(self, node: int, others: Ids) -> Times:
         """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
@@ -227,15 +235,21 @@ class TreeReader(MeetingReader):
         self, nodes: Ids, k: int, floor: float, settings: PartSettings
     ) -> list[ListedHits]:
         """The lists of the first nodes, each from the sums of the one before, while that pays; none
-        if twice a few of them tell, by a few samples, that it does not.
+        if twice a few of them tell, by a few samples, that it does not, as those before them did.
         """
         from cocite.kernels.trees_batch import TRIED
 
         few, step = TRIED + 2, max(1, len(self.table) // _TRIED_SAMPLES)
+        if nodes.size < few or self._waits > 0:
+            self._waits -= nodes.size >= few
+            return []
         for begin in nodes.size // 4, 3 * nodes.size // 4:
-            some = nodes[begin : begin + few]
-            if some.size == few == len(self._carry(some, 1, floor, settings, step)):
+            some = nodes[min(begin, nodes.size - few) :][:few]
+            if len(self._carry(some, 1, floor, settings, step)) == few:
+                self._refused = 0
                 return self._carry(nodes, k, floor, settings)
+        self._refused += 1
+        self._waits = min(max(0, self._refused - _PATIENCE), _MOST_WAITS)
         return []
 
     def _carry(
