@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cocite.index.layouts.trees.build import packed_blob
 from cocite.index.layouts.trees.format import PackedFormat, bits_of, parts_of
-from cocite.kernels import runs, runs_lookup
+from cocite.kernels import runs, runs_lookup, trees_batch
 from cocite.measures import PartSettings
 from tests.torture.fuzz import TARGETS
 
@@ -158,6 +158,34 @@ def test_sums_and_times_are_those_of_the_labels_between(trees: Trees, data: st.D
         found = runs_lookup.meeting_times(table, np.uint32(node), others, out)
         assert found == runs_lookup.SOUND
         assert np.where(out[0] == 255, 0, out[0]).tolist() == expected[node, others].tolist()
+
+
+@settings(max_examples=40)
+@given(forests(), st.integers(0, 2**32))
+def test_carried_answers_are_those_of_the_labels_between(trees: Trees, seed: int) -> None:
+    """Of the same sample twice, all nodes in any order."""
+    expected, (words, row) = tau(trees), packed_of(trees)
+    nodes, k = trees.nodes, min(7, trees.nodes)
+    table = np.concatenate((row, row))
+    worth = np.array([[2**40 >> t, 1] for t in range(16)] + [[0, 0]], np.uint64)
+    weights = worth[:16] - worth[:, None], worth[:, None] - worth[:16]
+    total = 2 * np.where(expected > 0, worth[expected, 0].astype(np.int64), 0)
+    marks = np.zeros(8 * (nodes // 128 + 1), np.uint8)
+    sums, changes = np.zeros((nodes, 2), np.uint64), np.zeros((nodes + 1, 2), np.uint64)
+    scratch = sums, np.zeros(2 * nodes + 1, np.uint32), changes, marks, marks.view(np.uint64)
+    asked = np.random.default_rng(seed).permutation(nodes).astype(np.uint32)
+    while asked.size:
+        ids, counts = np.empty((asked.size, k), np.uint32), np.empty((asked.size, 2), np.int64)
+        out = ids, np.empty((asked.size, k, 4)), counts
+        done = trees_batch.carry(table, asked, weights, 1.0, scratch, out)
+        assert done > min(trees_batch.TRIED, asked.size - 1)
+        assert not any(array.any() for array in (sums, changes, marks))
+        for node, own, (hits, _) in zip(asked[:done].tolist(), ids, counts.tolist(), strict=False):
+            mine = total[node]
+            ranked = sorted(np.flatnonzero(mine).tolist(), key=lambda v: (-mine[v], v))[:k]
+            assert own[:hits].tolist() == ranked
+        asked = asked[done:]
+    del words  # which the kernel read
 
 
 @pytest.mark.parametrize("seed", range(150))

@@ -23,6 +23,7 @@ import cocite
 from cocite import Index
 from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.index.layouts.reader import is_sampled, sampled_builder
+from cocite.index.layouts.trees.reader import TreeReader
 from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
 from cocite.storage import kind_of
 
@@ -120,6 +121,15 @@ def carried(index: Index, a: str, b: str) -> None:
                         raise part.damaged(shard.first) from None
 
 
+def together(index: Index, a: str, b: str) -> None:
+    """The kernel of batches."""
+    everybody = np.arange(index.stored.nodes, dtype=np.uint32)
+    for reader in index.scorer.readers:
+        if isinstance(reader, TreeReader):
+            own = reader.part.ask_settings(index.stored.measure.ask_settings({}))
+            reader._carry(everybody, 3, 1.0, own)
+
+
 QUESTIONS: list[Callable[[Index, str, str], Any]] = [
     lambda index, a, b: RelatedDocument.of(index, a, 5).to_json(),
     lambda index, a, b: SimilarityDocument.of(index, a, b).to_json(),
@@ -132,7 +142,7 @@ QUESTIONS: list[Callable[[Index, str, str], Any]] = [
     lambda index, a, b: index.nodes.suggest(b + "x"),
     lambda index, a, b: [index.nodes.id(name) for name in (a, b)],
 ]
-INNER: list[Callable[[Index, str, str], Any]] = [carried]
+INNER: list[Callable[[Index, str, str], Any]] = [carried, together]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,19 @@ import pytest
 import cocite
 from cocite.index.layouts import part
 from cocite.index.layouts import reader as scratch
-from cocite.index.layouts.reader import ListedHits
+from cocite.index.layouts.reader import Ids, ListedHits
 from cocite.index.layouts.trees import reader
 from cocite.index.layouts.trees.reader import TreeReader
+from cocite.kernels.trees_batch import TRIED
+from cocite.search.intervals import NO_BETS
 from tests.conftest import MakeGraph
 
+SITES = [
+    (20 * site + a, 20 * site + b)
+    for site, a, b in np.random.default_rng(3).integers(0, 20, (2000, 3)).tolist()
+    if a != b
+]
+"""Links within sites of pages next to each other."""
 EDGES = [(a, b) for a, b in np.random.default_rng(7).integers(0, 60, (260, 2)).tolist() if a != b]
 BUILT: dict[str, dict[str, Any]] = {
     "one file": {"measure": "psimrank", "samples": 40, "length": 8},
@@ -81,6 +91,85 @@ def test_answers_are_those_made_step_by_step(
         assert any(isinstance(each, tuple) and each[1] > 0 for each in quick)
 
 
+@pytest.mark.parametrize("edges", [SITES, EDGES], ids=["sites", "mixed"])
+@pytest.mark.parametrize("kind", BUILT)
+def test_many_at_once_is_told_as_each_alone(
+    make_graph: MakeGraph, tmp_path: Path, kind: str, edges: list[tuple[int, int]]
+) -> None:
+    """In any order; with sums that go on from one to the next, and as the reader chooses."""
+    graph = make_graph(edges, range(430))
+    index = cocite.build(graph, tmp_path / "x", threads=1, **BUILT[kind])
+    views = [index] if kind == "one sample" else [index, index.with_samples(11)]
+    ascending = np.arange(len(index.nodes), dtype=np.uint32)
+    mixed = np.random.default_rng(5).permutation(ascending)
+    asked: list[tuple[int, float, dict[str, Any]]]
+    asked = [(7, 1.0, {}), (1, 3e11, {"decay": 0.3}), (90, 5e10, {"meeting_weight": "t <= 3"})]
+    for view, (k, floor, chosen) in itertools.product(views, asked):
+        (alone,) = view.scorer.readers
+        assert isinstance(alone, TreeReader)
+        own = alone.part.ask_settings(view.stored.ask_settings(chosen))
+        question = k, floor, NO_BETS, own
+
+        def carried(nodes: Ids, reader: TreeReader = alone, question: Any = question) -> Any:
+            k, floor, _, own = question
+            return reader._carry(nodes, k, floor, own)
+
+        def chosen_way(nodes: Ids, reader: TreeReader = alone, question: Any = question) -> Any:
+            return reader.many_at_once(nodes, *question)
+
+        single = [alone.at_once(node, *question) for node in ascending.tolist()]
+        for way, nodes in itertools.product((carried, chosen_way), (ascending, mixed, mixed[:9])):
+            found: list[ListedHits] = []
+            while len(found) < nodes.size:
+                more = way(nodes[len(found) :])
+                assert len(more) > TRIED or len(found) + len(more) == nodes.size
+                found += more
+            assert list(map(exact, found)) == [exact(single[node]) for node in nodes.tolist()]
+
+
+def exact(hits: ListedHits | None) -> tuple[list[int], bytes]:
+    """What is told without intervals; nan is not equal to itself."""
+    assert hits is not None
+    return hits.ids.tolist(), hits.rows[:, :2].tobytes()
+
+
+def test_sums_go_on_where_neighbors_share_them(make_graph: MakeGraph, tmp_path: Path) -> None:
+    shared: list[int] = []
+    for number, edges in enumerate((SITES, EDGES)):
+        index = cocite.build(make_graph(edges), tmp_path / f"{number}", **BUILT["many"])
+        (alone,), nodes = index.scorer.readers, np.arange(len(index.nodes), dtype=np.uint32)
+        assert isinstance(alone, TreeReader)
+        own = alone.part.ask_settings(index.stored.ask_settings({}))
+        found = alone.many_at_once(nodes, 5, 1.0, NO_BETS, own)
+        assert found is not None
+        shared.append(len(found))
+    assert shared == [reader._TOGETHER, min(reader._ALONE, nodes.size)]
+
+
+def test_neighbors_that_share_little_are_looked_at_less_and_less(
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = cocite.build(make_graph(EDGES), tmp_path / "x", threads=1, **BUILT["many"])
+    (alone,), nodes = index.scorer.readers, np.arange(len(index.nodes), dtype=np.uint32)
+    assert isinstance(alone, TreeReader)
+    own, real = alone.part.ask_settings(index.stored.ask_settings({})), TreeReader._carry
+    looks: list[int] = []
+
+    def carry(self: TreeReader, nodes: Ids, *args: Any) -> list[ListedHits]:
+        looks[-1] += 1
+        return real(self, nodes, *args)
+
+    monkeypatch.setattr(TreeReader, "_carry", carry)
+    found = []
+    for _ in range(60):
+        looks.append(0)
+        found.append(list(map(exact, alone.many_at_once(nodes[:40], 5, 1.0, NO_BETS, own) or [])))
+    assert all(each == found[0] for each in found)
+    looked = [batch for batch, count in enumerate(looks) if count]
+    assert looked[:8] == [0, 1, 2, 3, 4, 6, 9, 13]
+    assert len(looked) < 15
+
+
 def test_what_one_reader_cannot_tell_alone_is_told_step_by_step(
     make_graph: MakeGraph, tmp_path: Path
 ) -> None:
@@ -102,6 +191,12 @@ def test_what_one_reader_cannot_tell_alone_is_told_step_by_step(
     newer = cocite.open(tmp_path / "one")
     assert newer.scorer.readers[0].at_once(3, 5, 1.0, (40.0, 4e-12), own) is None
     assert newer.related(name, 5)
+    few = np.arange(20, dtype=np.uint32)
+    assert newer.scorer.readers[0].many_at_once(few, 5, 1.0, NO_BETS, own) is None
+    newer.related_all(tmp_path / "all.csv", 5, threads=1)
+    rows = (tmp_path / "all.csv").read_text().splitlines()[1:]
+    asked = [(node, hit.node, hit.score) for node in newer.nodes for hit in newer.related(node, 5)]
+    assert [(row[0], row[2], float(row[3])) for row in csv.reader(rows)] == asked
 
 
 def test_scratch_is_kept_until_its_pages_are_too_many(

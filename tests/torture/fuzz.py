@@ -28,7 +28,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -124,7 +124,7 @@ def _trees(content: bytes) -> None:
     """A shard of one sample of eight nodes, with some of its words changed. Which is drawn, by the
     bytes: libFuzzer sees no branch of a kernel, and so would change the same few bytes for ever.
     """
-    from cocite.kernels import trees
+    from cocite.kernels import trees, trees_batch
 
     words = np.zeros(32, np.uint32)
     words[:8], words[8:16], words[16] = np.arange(8), np.arange(8), 0x11032010
@@ -142,6 +142,18 @@ def _trees(content: bytes) -> None:
         used, progress = np.zeros(17, np.uint32), np.array([0, 0, 99], np.uint64)
         trees.gather(table, np.uint32(node), weights, sums, used, progress)
         sums[:] = 0
+    changes, marks = np.zeros((9, 2), np.uint64), np.zeros(8, np.uint8)
+    scratch = sums, np.zeros(17, np.uint32), changes, marks, marks.view(np.uint64)
+    _carry(trees_batch, table, others, scratch)
+
+
+def _carry(kernels: Any, table: Any, nodes: Any, scratch: Any) -> None:
+    """Answer some nodes, each from the sums of the one before."""
+    weights = np.ones((17, 16, 2), np.uint64)
+    out = np.empty((nodes.size, 5), np.uint32), np.empty((nodes.size, 5, 4))
+    counts = np.empty((nodes.size, 2), np.int64)
+    kernels.places(table, nodes, np.empty(nodes.size, np.uint64))
+    kernels.carry(table, nodes, (weights, weights), 1.0, scratch, (*out, counts))
 
 
 def _packed(content: bytes) -> None:
@@ -149,7 +161,7 @@ def _packed(content: bytes) -> None:
     from cocite.constants import UNFINISHED
     from cocite.index.layouts.trees.build import packed_blob
     from cocite.index.layouts.trees.format import PackedFormat
-    from cocite.kernels import runs, runs_lookup
+    from cocite.kernels import runs, runs_lookup, trees_batch
 
     chance, nodes = random.Random(content), 70
     member = np.roll(np.arange(nodes, dtype=np.uint32), chance.randrange(nodes))[:66]
@@ -179,6 +191,9 @@ def _packed(content: bytes) -> None:
         while runs_lookup.answer(*asked)[0] == UNFINISHED:
             pass
         changes[:], marks[:], flat[:] = 0, 0, 0
+    sums = np.zeros((nodes, 2), np.uint64)
+    room = sums, used, changes, marks, marks.view(np.uint64)
+    _carry(trees_batch, np.concatenate((table, table)), np.arange(nodes, dtype=np.uint32), room)
 
 
 @cache

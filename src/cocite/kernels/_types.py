@@ -35,6 +35,7 @@ U64 = Any
 U64s = Any
 OutU64s = Any
 U64s2 = Any
+U64s3 = Any
 OutU64s2 = Any
 OutI32s = Any
 I64 = Any

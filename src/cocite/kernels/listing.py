@@ -79,6 +79,13 @@ def sort(grains: Any, ids: Any, size: Any) -> None:
 
 
 @helper
+def error_of(total: Any, squares: Any, samples: Any) -> Any:
+    """The standard error that sums tell."""
+    _, variance = estimate(total, squares, samples)
+    return np.rint(np.sqrt(variance) * _DECIMALS) / _DECIMALS
+
+
+@helper
 def _error(times: Any, weights: Any, hit: Any) -> Any:
     """The standard error of a hit."""
     total, squares = _ZERO64, _ZERO64
@@ -87,8 +94,7 @@ def _error(times: Any, weights: Any, hit: Any) -> Any:
         if time != NEVER:
             total += weights[time, 0]
             squares += weights[time, 1]
-    _, variance = estimate(total, squares, np.float64(times.shape[0]))
-    return np.rint(np.sqrt(variance) * _DECIMALS) / _DECIMALS
+    return error_of(total, squares, np.float64(times.shape[0]))
 
 
 @helper

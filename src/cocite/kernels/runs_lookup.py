@@ -36,15 +36,16 @@ from cocite.kernels.runs import (
     size_of,
     starts_at,
 )
+from cocite.kernels.trees import limit_of, worth
 
-SOUND = -1
+SOUND = DAMAGED = -1
 AT_ONCE = 64
 """Samples whose beginnings are fetched at a time."""
 BLOCK = 16
 """Nodes that are summed up at a time."""
 _ZERO64, _ONE64, _ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 _BLOCK, _MARK = np.uint64(4), np.uint8(1)
-_SLACK = 65536.0
+SLACK = 65536.0
 """More than a sum is off by as a float."""
 
 
@@ -59,85 +60,97 @@ def _change(changes: Any, first: Any, end: Any, value: Any, square: Any, marks: 
         changes[first, 1] += square
         changes[end, 0] -= value
         changes[end, 1] -= square
+        # Changes that cancel out leave a sum of 0 before an end (``kernels/trees_batch.py``).
+        marks[end >> _BLOCK] = _MARK
     marks[first >> _BLOCK] = _MARK
 
 
 @helper
 def _right(
-    row: Any, node: Any, here: Any, weights: Any, nodes: Any, changes: Any, marks: Any
+    row: Any, node: Any, here: Any, limit: Any, weights: Any, changes: Any, marks: Any
 ) -> Any:
-    """From ``node`` in run ``here`` to the right, to the end of its tree; whether it is sound."""
-    address, bits = row[2], row[4]
+    """From ``node`` in run ``here`` to the right, to the end of its tree or what it meets from step
+    ``limit`` on; returns how many runs are read, DAMAGED if they are not sound.
+    """
+    address, bits, nodes = row[2], row[4], np.uint64(changes.shape[0] - 1)
     size, mask = bits + REST, (_ONE64 << bits) - _ONE64
     first, rest = run_at(row, here)
     end, largest = first + size_of(rest), _ZERO64
     value = square = _ZERO64
     if inner_of(rest) != _ZERO64 and node + _ONE64 < end:
         largest = inner_of(rest)
-        value, square = weights[largest, 0], weights[largest, 1]
+        if largest >= limit:
+            return np.int64(1)
+        value, square = worth(weights, limit, largest)
         _change(changes, node + _ONE64, end, value, square, marks)
     at, stop = (here + _ONE64) * size, row[3] * size
     while at < stop:
         word = bits_at(address, at)
         first, rest = word & mask, word >> bits
         label = label_of(rest)
-        if label == _ZERO64:
+        if label == _ZERO64 or label >= limit:
             break
         end = first + size_of(rest)
         if end > nodes:
-            return False
+            return np.int64(DAMAGED)
         if label > largest:
             largest = label
-            value, square = weights[label, 0], weights[label, 1]
+            value, square = worth(weights, limit, label)
         if inner_of(rest) > largest:
             _change(changes, first, first + _ONE64, value, square, marks)
             first, largest = first + _ONE64, inner_of(rest)
-            value, square = weights[largest, 0], weights[largest, 1]
+            if largest >= limit:
+                break
+            value, square = worth(weights, limit, largest)
         _change(changes, first, end, value, square, marks)
         at += size
-    return True
+    return np.int64(at // size - here)
 
 
 @helper
 def _left(
-    row: Any, node: Any, here: Any, weights: Any, nodes: Any, changes: Any, marks: Any
+    row: Any, node: Any, here: Any, limit: Any, weights: Any, changes: Any, marks: Any
 ) -> Any:
     """The same to the left: a label joins its place to the one before it."""
-    address, bits = row[2], row[4]
+    address, bits, nodes = row[2], row[4], np.uint64(changes.shape[0] - 1)
     size, mask = bits + REST, (_ONE64 << bits) - _ONE64
     first, rest = run_at(row, here)
     label, largest = label_of(rest), _ZERO64
     value = square = _ZERO64
     if inner_of(rest) != _ZERO64 and node > first:
         largest = inner_of(rest)
-        value, square = weights[largest, 0], weights[largest, 1]
+        if largest >= limit:
+            return np.int64(1)
+        value, square = worth(weights, limit, largest)
         _change(changes, first, node, value, square, marks)
     at = here * size
-    while label != _ZERO64:
+    while label != _ZERO64 and label < limit:
         if at == _ZERO64:
-            return False
+            return np.int64(DAMAGED)
         at -= size
         word = bits_at(address, at)
         first, rest = word & mask, word >> bits
         end = first + size_of(rest)
         if end > nodes:
-            return False
+            return np.int64(DAMAGED)
         if label > largest:
             largest = label
-            value, square = weights[label, 0], weights[label, 1]
+            value, square = worth(weights, limit, label)
         if inner_of(rest) > largest:
             _change(changes, end - _ONE64, end, value, square, marks)
             end, largest = end - _ONE64, inner_of(rest)
-            value, square = weights[largest, 0], weights[largest, 1]
+            if largest >= limit:
+                break
+            value, square = worth(weights, limit, largest)
         _change(changes, first, end, value, square, marks)
         label = label_of(rest)
-    return True
+    return np.int64(here - at // size)
 
 
 @helper
-def _outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any) -> Any:
+def outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any, carried: Any) -> Any:
     """Add the weights of all relatives of ``node``; returns SOUND, or the number of a sample that
-    points outside of itself.
+    points outside of itself. ``carried`` is that of ``trees.outwards``, by runs.
     """
     nodes, samples, node = np.uint64(changes.shape[0] - 1), table.shape[0], np.uint64(node)
     found = np.empty(AT_ONCE, np.uint64)
@@ -160,14 +173,18 @@ def _outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any) -> 
             found[sample - begin] = here
             fetch_run(row, here)
         for sample in range(begin, stop):
-            row, here = table[sample], found[sample - begin]
+            row, here, limit = table[sample], found[sample - begin], limit_of(carried, sample)
             first, rest = run_at(row, here)
             if node < first or node >= first + size_of(rest) or first + size_of(rest) > nodes:
                 return sample
-            if not _right(row, node, here, weights, nodes, changes, marks):
+            if limit == _ONE64:
+                continue
+            rights = _right(row, node, here, limit, weights, changes, marks)
+            lefts = _left(row, node, here, limit, weights, changes, marks)
+            if rights == DAMAGED or lefts == DAMAGED:
                 return sample
-            if not _left(row, node, here, weights, nodes, changes, marks):
-                return sample
+            if carried is not None:
+                carried[1][sample] = rights + lefts
     return SOUND
 
 
@@ -179,11 +196,11 @@ def spread(table: U64s2, node: U32, weights: U64s2, changes: OutU64s2, marks: Ou
     ``changes`` uint64[nodes + 1, 2] receives both, for ``collect``; ``marks`` uint8[nodes / 16 + 1]
     where runs begin. Returns SOUND, or the number of a sample that points outside of itself.
     """
-    return _outwards(table, node, weights, changes, marks)
+    return outwards(table, node, weights, changes, marks, None)
 
 
 @helper
-def _next_block(block: Any, blocks: Any, marks: Any, eights: Any) -> Any:
+def next_block(block: Any, blocks: Any, marks: Any, eights: Any) -> Any:
     """The first block from ``block`` on that is marked; ``blocks`` if there is none."""
     while block < blocks:
         if block & 7 == 0 and eights[block >> 3] == _ZERO64:
@@ -204,7 +221,7 @@ def collect(changes: OutU64s2, marks: OutU8s, eights: U64s, used: OutU32s) -> I6
     nodes, count = changes.shape[0] - 1, 0
     blocks = (nodes + BLOCK) // BLOCK
     value = square = _ZERO64
-    block = _next_block(0, blocks, marks, eights)
+    block = next_block(0, blocks, marks, eights)
     while block < blocks:
         marks[block] = np.uint8(0)
         for node in range(block * BLOCK, min((block + 1) * BLOCK, nodes)):
@@ -215,7 +232,7 @@ def collect(changes: OutU64s2, marks: OutU8s, eights: U64s, used: OutU32s) -> I6
             count += 1 if value != _ZERO64 else 0
         block += 1
         if value == _ZERO64:
-            block = _next_block(block, blocks, marks, eights)
+            block = next_block(block, blocks, marks, eights)
     changes[nodes, 0] = changes[nodes, 1] = _ZERO64
     return count
 
@@ -363,10 +380,10 @@ def _best(
     scale = samples * ONE
     grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)
     # What is below is not worth to be looked at; never 0, which is no sum.
-    low = np.uint64(max(1.0, least - _SLACK))
+    low = np.uint64(max(1.0, least - SLACK))
     nodes, total, touched = changes.size - 1, _ZERO64, 0
     blocks = (nodes + BLOCK) // BLOCK
-    block = _next_block(0, blocks, marks, eights)
+    block = next_block(0, blocks, marks, eights)
     while block < blocks:
         marks[block] = np.uint8(0)
         touched += BLOCK
@@ -381,10 +398,10 @@ def _best(
             size = offer(grains, ids, size, np.uint32(node), score)
             if size == ids.size:
                 least = (grains[0] - 1.0) * grain
-                low = np.uint64(max(1.0, least - _SLACK))
+                low = np.uint64(max(1.0, least - SLACK))
         block += 1
         if total == _ZERO64:
-            block = _next_block(block, blocks, marks, eights)
+            block = next_block(block, blocks, marks, eights)
     changes[nodes] = _ZERO64
     sort(grains, ids, size)
     return size, touched
@@ -398,7 +415,7 @@ def _answer(
     changes, marks, eights, progress = scratch
     samples, nodes, begin = table.shape[0], changes.size - 1, np.int64(progress[0])
     some = min(max(1, np.int64(progress[2]) // max(1, nodes)), samples - begin)
-    bad = _outwards(table[begin : begin + some], node, weights, changes, marks)
+    bad = outwards(table[begin : begin + some], node, weights, changes, marks, None)
     if bad != SOUND:
         return -1 - begin - bad, 0, 0
     progress[0] = np.uint64(begin + some)

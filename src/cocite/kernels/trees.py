@@ -167,7 +167,9 @@ def carry_over(
 SOUND = -1
 AT_ONCE, _FEW = 64, 8
 """Samples whose beginnings are fetched at a time, at most and at least."""
-_ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
+UNMET = 16
+"""A step after all labels."""
+_ZERO64, _ONE64, _UNMET64 = np.uint64(0), np.uint64(1), np.uint64(UNMET)
 _FOUR32, _EIGHT32, _MOST7 = np.uint32(4), np.uint32(8), np.uint32(127)
 _EVEN, _ONES, _TOPS = np.uint32(0x0F0F0F0F), np.uint32(0x01010101), np.uint32(0x80808080)
 
@@ -307,8 +309,31 @@ def _fetch_places(table: Any, begin: Any, end: Any, node: Any) -> None:
 
 
 @helper
-def outwards(table: Any, node: Any, weights: Any, sums: Any, used: Any, progress: Any) -> Any:
-    """As ``gather``; sums without squares if ``sums`` is uint64[nodes]."""
+def limit_of(carried: Any, sample: Any) -> Any:
+    """The step before which meetings count: UNMET for all of them."""
+    if carried is None:
+        return _UNMET64
+    return min(np.uint64(carried[0][sample, 0]), _UNMET64)
+
+
+@helper
+def worth(weights: Any, limit: Any, label: Any) -> Any:
+    """The weight of a meeting time and of its square; by ``limit`` where weights are carried."""
+    if weights.ndim == 2:
+        return weights[label, 0], weights[label, 1]
+    return weights[limit, label, 0], weights[limit, label, 1]
+
+
+@helper
+def outwards(
+    table: Any, node: Any, weights: Any, sums: Any, used: Any, progress: Any, carried: Any
+) -> Any:
+    """As ``gather``; sums without squares if ``sums`` is uint64[nodes].
+
+    ``carried`` is None; or the steps uint8[samples, 1] before which meetings count, where
+    ``weights`` are uint64[17, 16, 2] by these steps, and int64[samples] for how many places are
+    read (``kernels/trees_batch.py``).
+    """
     nodes, samples = np.uint32(sums.shape[0]), table.shape[0]
     first, count, left = np.int64(progress[0]), progress[1], np.int64(progress[2])
     value = square = _ZERO64
@@ -326,8 +351,8 @@ def outwards(table: Any, node: Any, weights: Any, sums: Any, used: Any, progress
                 prefetch_at(table[sample, 2], np.uint64(place >> _THREE32))
         _fetch_places(table, stop, min(stop + step, samples), node)
         for sample in range(begin, stop):
-            place = word_at(table[sample, 0], np.uint64(node))
-            if place == NOWHERE:
+            place, limit = word_at(table[sample, 0], np.uint64(node)), limit_of(carried, sample)
+            if place == NOWHERE or limit == _ONE64:
                 continue
             members, labels = table[sample, 1], table[sample, 2]
             end = np.uint32(table[sample, 3])
@@ -336,33 +361,35 @@ def outwards(table: Any, node: Any, weights: Any, sums: Any, used: Any, progress
             largest, at = _ZERO32, place
             while True:  # to the left: a label joins its place to the one before it
                 label = label_at(labels, at)
-                if label == _ZERO32:
+                if label == _ZERO32 or label >= limit:
                     break
                 if at == _ZERO32:
                     return np.int64(sample)
                 if label > largest:
                     largest = label
-                    value, square = weights[label, 0], weights[label, 1]
+                    value, square = worth(weights, limit, label)
                 at = np.uint32(at - _ONE32)
                 member = word_at(members, np.uint64(at))
                 if member >= nodes:
                     return np.int64(sample)
                 count = _add(member, value, square, sums, used, count)
-            left += np.int64(at)
+            first_place = np.int64(at)
             largest, at = _ZERO32, np.uint32(place + _ONE32)
             while at < end:  # to the right
                 label = label_at(labels, at)
-                if label == _ZERO32:
+                if label == _ZERO32 or label >= limit:
                     break
                 if label > largest:
                     largest = label
-                    value, square = weights[label, 0], weights[label, 1]
+                    value, square = worth(weights, limit, label)
                 member = word_at(members, np.uint64(at))
                 if member >= nodes:
                     return np.int64(sample)
                 count = _add(member, value, square, sums, used, count)
                 at = np.uint32(at + _ONE32)
-            left -= np.int64(at)
+            left -= np.int64(at) - first_place
+            if carried is not None:
+                carried[1][sample] = np.int64(at) - first_place
     progress[0], progress[1] = np.uint64(samples), count
     return np.int64(SOUND)
 
@@ -380,7 +407,7 @@ def gather(
     Call it until all samples are read. Returns SOUND, or the number of a sample that points outside
     of itself: what samples hold is not verified at opening, so it is on the way.
     """
-    return outwards(table, node, weights, sums, used, progress)
+    return outwards(table, node, weights, sums, used, progress, None)
 
 
 # -- a whole answer ----------------------------------------------------------------------
@@ -423,7 +450,7 @@ def _answer(
 ) -> Any:
     """As ``answer``."""
     (sums, used, progress), samples = scratch, table.shape[0]
-    bad = outwards(table, node, weights, sums, used, progress)
+    bad = outwards(table, node, weights, sums, used, progress, None)
     if bad != SOUND:
         return -1 - bad, 0, 0
     count = np.int64(progress[1])

@@ -283,7 +283,7 @@ class Scorer:
     def single_pass_of_many(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
     ) -> list[ListedHits] | None:
-        """Return the lists of some nodes, each as by :meth:`single_pass`."""
+        """Return the lists of the first of some nodes, each as by :meth:`single_pass`."""
         if (reader := self._only_reader(settings)) is None:
             return None
         return reader.many_at_once(nodes, k, floor, bets, reader.part.ask_settings(settings))

@@ -2,7 +2,8 @@
 
 The first nodes that are answered are a sample, *strata*: runs at equal distances of all that is to
 be done. Their hits are kept like all others, so that nothing is asked twice. It ends after some two
-seconds. One more run goes before, which is not counted: it loads kernels and pages.
+seconds. One more run goes before, which is not counted: it loads kernels and pages. If all are done
+before that, time is told by fewer, longer runs, as pages may share work with those before them.
 
     seconds = nodes * a / threads + rows * w
 
@@ -207,6 +208,8 @@ def _chosen(index: Searcher, nodes: Iterable[object] | None, side: str | None) -
 
 _SECONDS = 2.0
 _STRATA, _STRATUM = 160, 6
+_LONG, _FEW_LEFT = (24, 128), 10
+"""Strata and their size where pages are quick, and of how many such samples a batch has more."""
 _FIRST = 6
 """Nodes at most of the run that is not counted."""
 _SCRATCH, _PLACES, _ROW = 44, 24, 160
@@ -266,19 +269,29 @@ def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) 
 
     # A piece that is not counted; then the strata from far to near, as time may run out.
     answer([runs[0][:_FIRST]] if runs else [])
-    rest = [runs[0][_FIRST:], *runs[1:]] if runs else []
-    turns = sorted(range(len(rest)), key=lambda i: f"{i:08b}"[::-1])
-    pieces = answer([rest[i] for i in turns if len(rest[i])])
+    began = time.monotonic()
+    pieces = answer(_far_to_near([runs[0][_FIRST:], *runs[1:]] if runs else []))
     left = work.nodes - kept.done
     if not left or not pieces:
         return None
+    timed = pieces
+    if time.monotonic() - began < _SECONDS and left > _FEW_LEFT * _LONG[0] * _LONG[1]:
+        timed = answer(_far_to_near(strata(kept.missing, *_LONG)))
+        left = work.nodes - kept.done
     asked = sum(piece.size for piece in pieces)
-    relating = left * sum(piece.seconds for piece in pieces) / asked / work.threads
+    relating = left * sum(piece.seconds for piece in timed) / work.threads
+    relating /= sum(piece.size for piece in timed)
     sample = _written(work, output, pieces, kept.folder)
     hits = int(kept.rows().counts.sum()) + round(sample.rows / asked * left)
     written = sample.bytes + sample.bytes_a_row * max(0, hits - sample.rows)
     found = plan_of(work, output, hits, relating + sample.seconds_a_row * hits, written)
     return replace(found, sampled=asked)
+
+
+def _far_to_near(runs: list[range]) -> list[range]:
+    """Return runs in an order whose beginnings are spread over all of them."""
+    turns = sorted(range(len(runs)), key=lambda i: f"{i:08b}"[::-1])
+    return [runs[i] for i in turns if len(runs[i])]
 
 
 def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) -> BatchPlan:

@@ -2,7 +2,7 @@
 
 What is said of a node is what ``Index.related`` says of it with the same options, to the bit: its
 list comes from the same searcher (``search/searcher.py``), or, without filters and intervals, from
-the same kernel, called once for 64 nodes. A filter of names is made once for all nodes. The
+the same kernel, called once for many nodes. A filter of names is made once for all nodes. The
 pages of a node's own site are looked up for one site after another, as pages of a site have ids
 next to each other.
 """
@@ -23,8 +23,6 @@ from cocite.search.scorer import Filter, pages_of, site_of
 from cocite.search.searcher import Query, Searcher, Searching
 
 Ids = NDArray[np.uint32]
-_AT_ONCE = 64
-"""Nodes that one kernel answers."""
 
 
 class BatchHits(NamedTuple):
@@ -113,13 +111,13 @@ class Question:
         plain = plain and not query.options.exclude_same_site
         while plain and nodes.size:
             found = self.index.scorer.single_pass_of_many(
-                nodes[:_AT_ONCE], query.candidates, self._filter.floor, NO_BETS, self._settings
+                nodes, query.candidates, self._filter.floor, NO_BETS, self._settings
             )
             if found is None:
                 break
             width = 4 if self.intervals else 2
             yield from (BatchHits(h.ids[: self.k], h.rows[: self.k, :width]) for h in found)
-            nodes = nodes[_AT_ONCE:]
+            nodes = nodes[len(found) :]
         yield from map(self.answer, nodes.tolist())
 
     def answer(self, node: int) -> BatchHits:

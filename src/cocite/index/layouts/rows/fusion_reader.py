@@ -40,6 +40,9 @@ from cocite.index.layouts.reader import (
 from cocite.measures import PartSettings
 from cocite.measures.snn import MAX_DEGREE
 
+_AT_ONCE = 64
+"""Nodes whose lists one call of a kernel makes."""
+
 Row = tuple[Ids, NDArray[np.float64]]
 
 
@@ -179,12 +182,12 @@ class RowsReader(Reader):
     def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """The lists of some nodes by one kernel."""
+        """The lists of the first of some nodes by one kernel."""
         from cocite.kernels import rows
 
         if self.part.weight != 1:
             return None
-        k = min(k, self.part.nodes)
+        nodes, k = nodes[:_AT_ONCE], min(k, self.part.nodes)
         counts, ids = np.zeros(nodes.size, np.uint32), np.empty((nodes.size, k), np.uint32)
         best = np.empty((nodes.size, k, 2))
         stored = self._rows, self._columns, self._norms, self._weights

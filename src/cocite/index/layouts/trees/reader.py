@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +50,14 @@ if TYPE_CHECKING:
 
 
 _SOUND = -1
+_ALONE, _TOGETHER = 64, 256
+"""Nodes of a batch that one kernel answers, at most: one after another, or with shared sums."""
+_TRIED_SAMPLES = 8
+"""Samples, about, that tell whether sums are worth to be shared."""
+_PATIENCE, _MOST_WAITS = 4, 15
+"""Looks in a row that may say so before batches go without, and how many go without at most: on a
+graph where they always do, looks would take a tenth of the time.
+"""
 _MOST_HITS = 256
 """Of an answer that is made at once."""
 
@@ -63,6 +71,10 @@ class TreeReader(MeetingReader):
         super().__init__(part)
         self._packed = part.layout == "packed"
         self._replays: dict[str, Replay] = {}
+        self._refused = self._waits = 0
+        """How often in a row looks at neighbors said that they share little, and how many batches
+        are answered without another one. Threads may miscount: answers do not depend on it.
+        """
 
     def times_with(self, node: int, others: Ids) -> Times:
         """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
@@ -184,9 +196,29 @@ class TreeReader(MeetingReader):
     def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """The lists of some nodes by one kernel."""
+        """The lists of some nodes by one kernel: of many if they share what is added up, as pages
+        next to each other on a web do, else of a few, one after another.
+        """
+        from cocite.kernels import trees_batch
+
         if not self._in_one_pass(k):
             return None
+        some = nodes[:_TOGETHER]
+        places = np.empty(some.size, np.uint64)
+        trees_batch.places(self.table, some, places)
+        order = np.argsort(places, kind="stable")
+        some, found = some[order], list[ListedHits]()
+        while len(found) < some.size:
+            rest = some[len(found) :]
+            more = self._carried(rest, k, floor, settings) if math.isinf(bets[0]) else []
+            if not more and not found:
+                return self._one_by_one(nodes[:_ALONE], k, floor, bets, settings)
+            found += more or self._one_by_one(rest[:_ALONE], k, floor, bets, settings)
+        return [found[place] for place in np.argsort(order).tolist()]
+
+    def _one_by_one(
+        self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> list[ListedHits]:
         ids, rows = np.empty((nodes.size, k), np.uint32), np.empty((nodes.size, k, 4))
         counts, progress = np.empty((nodes.size, 2), np.int64), np.array([0, 0, 1 << 62], np.uint64)
         with borrowed(self.part.nodes) as scratch:
@@ -197,8 +229,47 @@ class TreeReader(MeetingReader):
                 raise self._damaged(bad)
             touched = int(counts[:, 1].sum())
             scratch.wear += touched // kernels.BLOCK if self._packed else touched
-        found = zip(counts[:, 0].tolist(), ids, rows, strict=True)
-        return [ListedHits(own[:count], numbers[:count], 0) for count, own, numbers in found]
+        return _lists(ids, rows, counts)
+
+    def _carried(
+        self, nodes: Ids, k: int, floor: float, settings: PartSettings
+    ) -> list[ListedHits]:
+        """The lists of the first nodes, each from the sums of the one before, while that pays; none
+        if twice a few of them tell, by a few samples, that it does not, as those before them did.
+        """
+        from cocite.kernels.trees_batch import TRIED
+
+        few, step = TRIED + 2, max(1, len(self.table) // _TRIED_SAMPLES)
+        if nodes.size < few or self._waits > 0:
+            self._waits -= nodes.size >= few
+            return []
+        for begin in nodes.size // 4, 3 * nodes.size // 4:
+            some = nodes[min(begin, nodes.size - few) :][:few]
+            if len(self._carry(some, 1, floor, settings, step)) == few:
+                self._refused = 0
+                return self._carry(nodes, k, floor, settings)
+        self._refused += 1
+        self._waits = min(max(0, self._refused - _PATIENCE), _MOST_WAITS)
+        return []
+
+    def _carry(
+        self, nodes: Ids, k: int, floor: float, settings: PartSettings, step: int = 1
+    ) -> list[ListedHits]:
+        """The same of every ``step``-th sample, without asking whether it pays."""
+        from cocite.kernels import trees_batch
+
+        table = np.ascontiguousarray(self.table[::step])
+        ids, rows = np.empty((nodes.size, k), np.uint32), np.empty((nodes.size, k, 4))
+        counts = np.empty((nodes.size, 2), np.int64)
+        weights = _differences(self.weight(settings).values)
+        with borrowed(self.part.nodes) as scratch:
+            sums = scratch.totals.view(np.uint64), scratch.used
+            arrays = *sums, scratch.changes, scratch.bytes, scratch.eights
+            done = int(trees_batch.carry(table, nodes, weights, floor, arrays, (ids, rows, counts)))
+            if done < 0:
+                raise self._damaged((-1 - done) * step)
+            scratch.wear += self.part.nodes
+        return _lists(ids, rows, counts[:done])
 
     def _in_one_pass(self, k: int) -> bool:
         """Whether a kernel answers by itself."""
@@ -267,6 +338,20 @@ class TreeReader(MeetingReader):
     def table(self) -> NDArray[np.uint64]:
         """The samples as kernels take them: see ``table_of``."""
         return table_of(self.part)
+
+
+def _lists(ids: Ids, rows: NDArray[np.float64], counts: NDArray[np.int64]) -> list[ListedHits]:
+    """What kernels found of as many nodes as there are rows of ``counts``."""
+    found = zip(counts[:, 0].tolist(), ids, rows, strict=False)
+    return [ListedHits(own[:count], numbers[:count], 0) for count, own, numbers in found]
+
+
+@lru_cache(maxsize=64)
+def _differences(values: tuple[float, ...]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """uint64[17, 16, 2], what a meeting time is worth more than another, 16 for never; and less."""
+    weights = weights_of(values)
+    others = np.concatenate((weights, np.zeros((1, 2), np.uint64)))
+    return weights - others[:, None], others[:, None] - weights
 
 
 def lookup_of(part: StoredPart) -> Any:

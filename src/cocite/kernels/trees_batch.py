@@ -1,0 +1,196 @@
+"""The answers of many nodes on fingerprint trees: from one to the next, only what changes.
+
+Let tau(u, u') = t in a sample. Meeting times are an ultrametric: whoever meets u after step t meets
+u' at the same step. Only those met *before* t, by u or by u', change their value, and the two:
+
+    v met by u' before t    w(t) -> w(tau(u', v))           u     none -> w(t)
+    v met by u before t     w(tau(u, v)) -> w(t)            u'    w(t) -> none,      w(never) = 0
+
+Values are whole numbers: what is added and taken away again leaves no trace, and sums are those of
+``trees.gather``, to the bit. Neighbors on a web, in the order of a tree, mostly meet early; of
+strangers more changes than there is to add up. Squares are carried, too, which tell errors without
+meeting times of the hits. Cost: 2 ns a place that changes, or 3 a run; a look at all that have a
+sum. Source: 001, 2.1.1; the difference between two queries is our own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.constants import GRAINS, NEVER, NOWHERE, ONE
+from cocite.kernels._kernel import helper, kernel, word_at
+from cocite.kernels._types import *
+from cocite.kernels.listing import error_of, offer, sort
+from cocite.kernels.runs import number_of, rank_of
+from cocite.kernels.runs_lookup import BLOCK, SLACK, next_block
+from cocite.kernels.runs_lookup import meeting_times as packed_times
+from cocite.kernels.runs_lookup import outwards as packed_outwards
+from cocite.kernels.trees import meeting_times, outwards
+
+SOUND = -1
+TRIED = 4
+"""Moves that are made before they are compared with what they save."""
+_PACKED = 6
+"""Numbers in the row of a packed sample."""
+_ZERO64 = np.uint64(0)
+
+
+@helper
+def _settle(changes: Any, marks: Any, eights: Any, sums: Any, used: Any, count: Any) -> Any:
+    """Add what packed samples change to the sums; returns how many nodes are listed."""
+    nodes = sums.shape[0]
+    blocks = (nodes + BLOCK) // BLOCK
+    value = square = _ZERO64
+    block = next_block(0, blocks, marks, eights)
+    while block < blocks:
+        marks[block] = np.uint8(0)
+        for node in range(block * BLOCK, min((block + 1) * BLOCK, nodes)):
+            value += changes[node, 0]
+            square += changes[node, 1]
+            changes[node, 0] = changes[node, 1] = _ZERO64
+            before = sums[node, 0]
+            sums[node, 0] = before + value
+            sums[node, 1] += square
+            used[count] = np.uint32(node)
+            count += 1 if before == _ZERO64 and value != _ZERO64 else 0
+        block += 1
+        if value == _ZERO64 and square == _ZERO64:
+            block = next_block(block, blocks, marks, eights)
+    changes[nodes, 0] = changes[nodes, 1] = _ZERO64
+    return count
+
+
+@helper
+def _move(
+    table: Any, old: Any, new: Any, weights: Any, scratch: Any, times: Any, read: Any, count: Any
+) -> Any:
+    """Make the sums those of ``new`` where they were those of ``old``, NOWHERE for none.
+
+    Returns SOUND, or the number of a sample that points outside of itself; and how many are listed.
+    All is added before anything is taken away: no sum is 0 in between, and no node is listed twice.
+    """
+    sums, used, changes, marks, eights = scratch
+    if table.shape[1] == _PACKED:
+        gained, lost = (times, read[0]), (times, read[1])
+        bad = packed_outwards(table, new, weights[0], changes, marks, gained)
+        if bad == SOUND and old != NOWHERE:
+            bad = packed_outwards(table, old, weights[1], changes, marks, lost)
+        if bad != SOUND:
+            return np.int64(bad), count
+        count = _settle(changes, marks, eights, sums, used, count)
+    else:
+        progress = np.zeros(3, np.uint64)
+        progress[1], progress[2] = np.uint64(count), np.uint64(1 << 62)
+        bad = outwards(table, new, weights[0], sums, used, progress, (times, read[0]))
+        if bad == SOUND and old != NOWHERE:
+            progress[0] = _ZERO64
+            bad = outwards(table, old, weights[1], sums, used, progress, (times, read[1]))
+        count = np.int64(progress[1])
+    if bad == SOUND and old != NOWHERE and sums[new, 0] != _ZERO64:
+        used[count] = old
+        count += 1
+        sums[old, 0], sums[old, 1] = sums[new, 0], sums[new, 1]
+        sums[new, 0] = sums[new, 1] = _ZERO64
+    return np.int64(bad), count
+
+
+@helper
+def _best(sums: Any, used: Any, count: Any, numbers: Any, ids: Any, grains: Any) -> Any:
+    """The best of some sums, best first, as ``trees.answers`` picks them; but the sums stay.
+    Returns how many there are, and how many nodes have a sum, which alone are listed now.
+    """
+    samples, floor = numbers
+    scale, live = samples * ONE, 0
+    grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)
+    low = np.uint64(max(1.0, least - SLACK))
+    for i in range(count):
+        node = used[i]
+        total = sums[node, 0]
+        used[live] = node
+        live += 1 if total != _ZERO64 else 0
+        if total < low or np.float64(total) < least:
+            continue
+        score = np.rint(np.float64(total) * (GRAINS / scale))
+        if score < floor:
+            continue
+        size = offer(grains, ids, size, node, score)
+        if size == ids.size:
+            least = (grains[0] - 1.0) * grain
+            low = np.uint64(max(1.0, least - SLACK))
+    sort(grains, ids, size)
+    return size, live
+
+
+@kernel
+def places(table: U64s2, nodes: U32s, out: OutU64s) -> None:
+    """Where some nodes stand in the first sample. Nodes next to each other there are mostly near
+    each other in all samples.
+    """
+    row = table[0]
+    for i in range(nodes.size):
+        if table.shape[1] == _PACKED:
+            rank = rank_of(row[0], np.uint64(nodes[i]))
+            out[i] = number_of(row, rank) if rank < row[3] else rank
+        else:
+            out[i] = np.uint64(word_at(row[0], np.uint64(nodes[i])))
+
+
+@kernel
+def carry(
+    table: U64s2,
+    nodes: U32s,
+    weights: tuple[U64s3, U64s3],
+    floor: F64,
+    scratch: tuple[OutU64s2, OutU32s, OutU64s2, OutU8s, U64s],
+    rows: tuple[OutU32s2, OutF64s3, OutI64s2],
+) -> I64:
+    """``trees.answers``, packed or not, for the first of some nodes, while moving takes less than
+    beginning anew.
+
+    ``weights`` uint64[17, 16, 2], what a meeting time is worth more than another (16 for never),
+    and its square; and the same taken away. ``floor`` is the least score in grains. ``scratch`` is
+    (sums uint64[nodes, 2], used), and the changes, marks and eights of packed trees; all zeros
+    before and after. ``rows`` are those of ``trees.answers``, without ends of intervals.
+
+    Returns how many nodes are answered, or -1 - the number of a sample that points outside of
+    itself.
+    """
+    (ids, out, counts), (sums, used, _, _, _) = rows, scratch
+    samples, asked = table.shape[0], np.empty(1, np.uint32)
+    times, read = np.full((samples, 1), NEVER, np.uint8), np.zeros((2, samples), np.int64)
+    anew, grains = np.zeros(samples, np.int64), np.empty(ids.shape[1])
+    numbers = np.float64(samples), floor
+    count = moved = saved = row = 0
+    while row < nodes.size and (row <= TRIED or moved <= saved):
+        new = nodes[row]
+        old = nodes[row - 1] if row > 0 else NOWHERE
+        bad = np.int64(SOUND) if count <= sums.shape[0] else np.int64(0)
+        if row > 0 and bad == SOUND:
+            asked[0] = new
+            if table.shape[1] == _PACKED:
+                bad = packed_times(table, old, asked, times)
+            else:
+                bad = meeting_times(table, old, asked, times)
+        read[:] = 0
+        if bad == SOUND:
+            bad, count = _move(table, old, new, weights, scratch, times, read, count)
+        if bad != SOUND:
+            return -1 - bad
+        for sample in range(samples):
+            if times[sample, 0] == NEVER:
+                anew[sample] = read[0, sample]
+            if row > 0:
+                moved += read[0, sample] + read[1, sample]
+                saved += anew[sample]
+        hits, count = _best(sums, used, count, numbers, ids[row], grains)
+        for hit in range(hits):
+            node = ids[row, hit]
+            out[row, hit, 0] = grains[hit] / GRAINS
+            out[row, hit, 1] = error_of(sums[node, 0], sums[node, 1], numbers[0])
+        counts[row, 0], counts[row, 1] = hits, count
+        row += 1
+    for i in range(count):
+        sums[used[i], 0] = sums[used[i], 1] = _ZERO64
+    return row
