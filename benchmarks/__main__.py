@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.block import add_write, edit
-from benchmarks.report import RESULTS, figures, newest, table, with_figures
+from benchmarks.report import DOCUMENTS, RESULTS, figures, newest, table, with_figures
 from cocite.resources import format_size
 
 ROOT = Path(__file__).parents[1]
@@ -93,12 +93,12 @@ def main() -> None:
     parser.add_argument(
         "--document", action="store_true", help="measure nothing: show the newest results"
     )
-    add_write(parser, "keep the results under results/, or put the --document into README.md")
+    add_write(parser, "keep the results under results/, or put the --document into README.md and docs/performance.md")
     chosen = parser.parse_args()
     if chosen.document:
         print(figures(newest()))
-        readme = ROOT / "README.md"
-        edit(readme, with_figures(readme.read_text("utf-8"), newest()), write=chosen.write)
+        for path, brief in DOCUMENTS.items():
+            edit(path, with_figures(path.read_text("utf-8"), newest(), brief), write=chosen.write)
         return
     suite = tomllib.loads((Path(__file__).parent / "suite.toml").read_text("utf-8"))
     results: dict[str, Any] = {

@@ -42,7 +42,7 @@ GRAPHS = {
     "web-NotreDame": "web-NotreDame/web-NotreDame.txt.gz",
     "cnr-2000": "cnr-2000/cnr-2000.edges.txt.gz",
 }
-MEASURES = ("neighbourhood", "psimrank")
+MEASURES = ("fusion", "psimrank")
 K, RUNS, SIZE, LOOKED = 20, 12, 128, 100
 Row = dict[str, Any]
 
@@ -132,13 +132,13 @@ def figures(results: Row) -> str:
 
 
 def in_words(results: Row) -> str:
-    """What the README says of it: pages a second and core, to two digits."""
+    """What docs/start.md says of it: pages a second and core, to two digits."""
     found = []
     for measure in MEASURES:
         pages = [row["pages"] for row in results["rows"] if row["measure"] == measure]
         low, high = (f"{float(f'{value:.1e}'):,.0f}" for value in (min(pages), max(pages)))
         found.append(f"{low} to {high}")
-    return f"{found[0]} pages a second and core by `neighbourhood`, {found[1]} by PSimRank"
+    return f"{found[0]} pages a second and core by `fusion`, {found[1]} by PSimRank"
 
 
 BLOCK = Block("related_all", ROOT / "docs" / "related-all.md", "<!-- end of table -->", figures)

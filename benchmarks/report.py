@@ -1,9 +1,9 @@
-"""Results to tables: the README's figures are this module's output, between two markers."""
+"""Results to tables: the figures of documents are this module's output, between two markers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,9 @@ from cocite.resources import format_size
 
 RESULTS = Path(__file__).parent / "results"
 BEGIN, END = "<!-- figures: python -m benchmarks --document --write -->", "<!-- end of figures -->"
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = {ROOT / "README.md": True, ROOT / "docs" / "performance.md": False}
+"""Those with a block of figures, and which of them are brief."""
 
 COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "graph": lambda r: r["name"],
@@ -29,6 +32,8 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "99th percentile": lambda r: f"{r['related_ms_p99']:.1f} ms",
     "from the shell": lambda r: f"{r['shell_s']:.2f} s",
 }
+BRIEF = ["graph", "nodes", "links", "measure", "build", "index", *list(COLUMNS)[-3:-1]]
+"""What the README shows, of the default and of PSimRank on graphs that people have."""
 
 
 def newest() -> dict[str, Any]:
@@ -37,25 +42,32 @@ def newest() -> dict[str, Any]:
     return found
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def table(rows: list[dict[str, Any]], columns: Iterable[str] = COLUMNS) -> str:
     """A Markdown table."""
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + " --- |" * len(COLUMNS)]
-    lines += ["| " + " | ".join(show(row) for show in COLUMNS.values()) + " |" for row in rows]
+    lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(list(columns))]
+    lines += ["| " + " | ".join(COLUMNS[name](row) for name in columns) + " |" for row in rows]
     return "\n".join(lines)
 
 
-def figures(results: dict[str, Any]) -> str:
-    """The README's block."""
-    b = results["build"]
+def figures(results: dict[str, Any], brief: bool = False) -> str:
+    """The block of a document; a ``brief`` one for the README."""
+    b, rows = results["build"], results["rows"]
+    if brief:
+        shown = [
+            row
+            for row in rows
+            if row["measure"] in ("fusion", "psimrank") and row["name"] != "stdlib"
+        ]
+        return f"{table(shown, BRIEF)}\n\n{results['date']}, {results['machine']}."
     return (
         f"{b['samples']} samples, length {b['length']}, {b['threads']} threads; `related` with "
         f"k = {results['query']['k']}; {results['date']}, {results['machine']}.\n\n"
-        + table(results["rows"])
+        + table(rows)
     )
 
 
-def with_figures(readme: str, results: dict[str, Any]) -> str:
-    """``readme`` with its block of figures replaced."""
-    head, _, rest = readme.partition(BEGIN)
+def with_figures(text: str, results: dict[str, Any], brief: bool = False) -> str:
+    """A document with its block of figures replaced."""
+    head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"
+    return f"{head}{BEGIN}\n{figures(results, brief)}\n{END}{tail}"

@@ -50,7 +50,7 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 
 # Pages of contents, which link to what stands in the menu, too.
-cocite_exclude = ["index", "*/index", "start", "guides", "theory", "figures", "reference/*"]
+cocite_exclude = ["index", "*/index", "guides", "theory", "figures", "reference/*"]
 
 
 _ELSEWHERE = {

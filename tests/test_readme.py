@@ -1,4 +1,5 @@
-"""The README is true: its transcripts are what the commands print, its figures are the results'.
+"""The README and docs/start.md are true: their transcripts are what the commands print, their
+figures are the results'.
 
 ``COCITE_WRITE_README=1 pytest tests/test_readme.py`` rewrites the transcripts from real output.
 """
@@ -20,7 +21,7 @@ from types import ModuleType
 
 import click
 import pytest
-from benchmarks.report import newest, with_figures
+from benchmarks.report import DOCUMENTS, newest, with_figures
 
 from benchmarks import defaults, embeddings, intervals, related_all, suites
 from cocite.cli.main import main
@@ -28,7 +29,7 @@ from cocite.options.query import INTERVALS
 from cocite.resources import cores
 
 ROOT = Path(__file__).parents[1]
-README = ROOT / "README.md"
+README, START = ROOT / "README.md", ROOT / "docs" / "start.md"
 CONSOLE = re.compile(r"```console\n\$ (?P<command>[^\n]+)\n(?P<output>.*?)```", re.S)
 PYTHON = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.S)
 SECONDS = re.compile(r"\b[0-9.]+ (s|min)\b")
@@ -40,7 +41,7 @@ MEMORY = re.compile(r"[0-9.]+ MB of memory(?: on [0-9]+ threads?|, which holds)"
 def comparable(text: str) -> str:
     """Times and this machine's memory left out, and what a slow machine says of its progress, and a
     new one of its kernels: everything else must be equal. On other than the two cores that the
-    README is written on, a part may need another form, and sizes come of other samples.
+    documents are written on, a part may need another form, and sizes come of other samples.
     """
     text = MEMORY.sub("M", SECONDS.sub("T", PROGRESS.sub("", text)))
     return text if cores() == 2 else SIZE.sub("B on disk, M", text.replace("M then M", "M"))
@@ -63,15 +64,8 @@ def said(arguments: list[str]) -> str:
     return b"".join(stream.buffer.getvalue() for stream in (err, out)).decode()
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("readme")
-    shutil.copytree(ROOT / "examples", path / "examples")
-    return path
-
-
-def real_readme(text: str, folder: Path) -> str:
-    """The README with what its commands print now."""
+def real_text(text: str, folder: Path) -> str:
+    """A document with what its commands print now."""
 
     def console(match: re.Match[str]) -> str:
         program, *arguments = match["command"].split()
@@ -90,24 +84,33 @@ def real_readme(text: str, folder: Path) -> str:
 
 
 @pytest.mark.process
-def test_transcripts_are_what_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
+@pytest.mark.parametrize(("document", "least"), [(README, 2), (START, 12)])
+def test_transcripts_are_what_is_printed(
+    document: Path, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    text = README.read_text("utf-8")
-    real = real_readme(text, folder)
+    text = document.read_text("utf-8")
+    real = real_text(text, tmp_path)
     if os.environ.get("COCITE_WRITE_README"):
-        README.write_text(real, "utf-8")
+        document.write_text(real, "utf-8")
     transcripts = CONSOLE.findall(text)
-    assert len(transcripts) >= 6
+    assert len(transcripts) >= least
     command, _ = transcripts[0]
     program = [sys.executable, "-m", *command.split()]
-    assert comparable(run(program, folder)) == comparable(said(command.split()[1:]))
+    assert comparable(run(program, tmp_path)) == comparable(said(command.split()[1:]))
     assert comparable(real) == comparable(text)
 
 
+def test_readme_is_short() -> None:
+    assert len(README.read_text("utf-8").splitlines()) <= 150
+
+
 def test_figures_are_those_of_the_newest_results() -> None:
-    text = README.read_text("utf-8")
-    assert with_figures(text, newest()) == text
+    for document, brief in DOCUMENTS.items():
+        text = document.read_text("utf-8")
+        assert with_figures(text, newest(), brief) == text
 
 
 @pytest.mark.parametrize(
@@ -123,7 +126,7 @@ def test_how_fast_a_batch_is_is_that_of_the_results() -> None:
     block = related_all.BLOCK
     results, text = json.loads(block.results.read_text("utf-8")), block.document.read_text("utf-8")
     assert block.within(text, results) == text
-    assert related_all.in_words(results) in " ".join(README.read_text("utf-8").split())
+    assert related_all.in_words(results) in " ".join(START.read_text("utf-8").split())
 
 
 def test_the_table_of_intervals_is_that_of_the_results() -> None:
@@ -142,9 +145,9 @@ def test_the_table_of_intervals_is_that_of_the_results() -> None:
 
 
 @pytest.mark.process
-def test_the_demo_runs(folder: Path) -> None:
+def test_the_demo_runs(tmp_path: Path) -> None:
     """``make demo``, but for its environment: answers for modules that everybody knows."""
-    printed = run([sys.executable, str(ROOT / "examples" / "stdlib_demo.py")], folder)
+    printed = run([sys.executable, str(ROOT / "examples" / "stdlib_demo.py")], tmp_path)
     assert re.search(r"^  threading +\w[\w.]* 0\.\d\d,", printed, re.M), printed
     assert "queries for the 20 most related modules" in printed
 
@@ -154,7 +157,7 @@ def test_every_verb_that_the_readme_uses_exists() -> None:
 
     used = set(re.findall(r"(?<![=.\w])cocite ([a-z][a-z-]+)\b", README.read_text("utf-8")))
     assert used <= set(_COMMANDS) | {"related"}
-    assert {"ingest", "index", "related", "similarity"} <= used
+    assert {"ingest", "index", "related", "why"} <= used
 
 
 def test_pictures_are_there_and_small() -> None:

@@ -118,7 +118,7 @@ def test_what_may_be_wider_than_the_screen_is_scrolled_by_keys(site: Path) -> No
 
 
 def test_only_pages_of_contents_have_directives() -> None:
-    allowed = {"index.md", "start.md", "guides.md", "theory.md", "figures.md"}
+    allowed = {"index.md", "guides.md", "theory.md", "figures.md"}
     for path in (ROOT / "docs").rglob("*.md"):
         has = "\n```{" in "\n" + path.read_text("utf-8")
         assert has == (path.name in allowed or path.parent.name == "reference"), path

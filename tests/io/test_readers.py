@@ -165,7 +165,7 @@ def test_a_file_that_nobody_may_read_is_named_before_any_work(tmp_path: Path) ->
 def test_help_and_documentation_name_every_reader() -> None:
     printed = " ".join(CliRunner().invoke(cli, ["ingest", "--help-all"]).output.split())
     folder = Path(readers.__file__).parent
-    rows = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    rows = (Path(__file__).parents[2] / "docs" / "input.md").read_text("utf-8")
     for name, module in readers.readers().items():
         reader = formats.reader_at(module)
         assert " ".join(reader.described.split()) in printed
