@@ -274,6 +274,11 @@ class Beginning:
         return [line for line in map(str.strip, lines) if line]
 
     @cached_property
+    def opening(self) -> str:
+        """The first hundred of these lines."""
+        return "\n".join(self.lines[:100]) + "\n"
+
+    @cached_property
     def rows(self) -> list[str]:
         """The lines that are no comments: those that begin with # or %."""
         return [line for line in self.lines if not line.startswith(("#", "%"))]
