@@ -5,6 +5,7 @@ answer keeps together.
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -92,6 +93,12 @@ def citations(folder: Path) -> None:
     lines = [f"{paper}\tOn {field}, part {paper[1:]}\t{field}\n" for paper, field in papers]
     (folder / "papers.tsv").write_text("paper\ttitle\tfield\n" + "".join(lines))
     (folder / "references.txt").write_text("".join(f"{row.split()[1]}\n" for row in rows[-5:]))
+    of = {paper: {"id": paper, "title": f"On {f}, part {paper[1:]}"} for paper, f in papers}
+    works = [w | {"referenced_works": [r[5:-1] for r in rows if r[:4] == p]} for p, w in of.items()]
+    (folder / "works" / "updated_date=2026-01-01").mkdir(parents=True)
+    content = "".join(json.dumps(work) + "\n" for work in works).encode()
+    part = folder / "works" / "updated_date=2026-01-01" / "part_000.gz"
+    part.write_bytes(gzip.compress(content))
 
 
 KINDS = ("museum", "club", "shop")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import cocite
 from cocite.cli.main import main
 from cocite.search import open_index
 from tests.documents import made
@@ -99,7 +100,10 @@ def test_wiki(typed: Callable[..., dict[str, str]]) -> None:
 
 def test_citations(typed: Callable[..., dict[str, str]]) -> None:
     said = typed("citations.md", made.citations)
-    assert len(said) == 15
+    assert len(said) == 17
+    assert "On songs" in one(said, "cocite related works")
+    cited, made_of = cocite.Graph.open("papers.graph"), cocite.Graph.open("openalex.graph")
+    assert (made_of.edges, made_of.nodes) == (cited.edges, 120)
     shown = one(said, "cocite related citations.tsv")
     assert "On " in shown
     assert shown.count("On songs") >= 3  # p031 is one of these

@@ -38,6 +38,7 @@ _WAYS = _pairs(
     fromnode-tonode sourcepage-targetpage frompage-topage sourceurl-targeturl srcurl-dsturl
     fromurl-tourl sourcetitle-targettitle linksource-linktarget origin-destination origin-dest
     citing-cited citingid-citedid citingpaper-citedpaper citingpaperid-citedpaperid
+    citingcorpusid-citedcorpusid
     follower-followee follower-followed followerid-followeeid followerid-followedid
     sender-receiver sender-recipient caller-callee importer-imported referrer-referred
     user-item userid-itemid user-product userid-productid customer-product customer-item

@@ -13,6 +13,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import cast
 
 from cocite.errors import UnrecognizedInput, UsageError
@@ -31,7 +32,7 @@ from cocite.io.readers.signs import (
     rooted,
     tagged,
 )
-from cocite.io.readers.sources import Source
+from cocite.io.readers.sources import Source, parts_in
 from cocite.storage import kind_of
 
 
@@ -417,6 +418,11 @@ def format_of(source: Source) -> Format | None:
     """The format that an input surely has, if it is another one than rows of text."""
     beginning = source.beginning()
     return next((line for line in FORMATS if line.sure and line.sign(beginning)), None)
+
+
+def holds_links(folder: Path) -> bool:
+    """Whether a folder that is no store is read as links: pages, or parts of a table."""
+    return is_site(folder) or bool(parts_in(folder))
 
 
 def _streamed(source: Source, reader: FormatReader) -> FormatReader:

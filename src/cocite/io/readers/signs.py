@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cocite.io.readers.dialect import ends_of
+from cocite.io.readers.graphs.works import shape_of
 from cocite.io.readers.sources import CONTROL, PACKED, Beginning, bad_lines, is_utf8
 
 Sign = Callable[[Beginning], bool]
@@ -341,13 +342,29 @@ def node_link(beginning: Beginning) -> bool:
     return _json(beginning)[0] and (all(found) or (any(found) and not beginning.whole))
 
 
+_WORKS = re.compile(
+    r'\{\s*"(?:items"\s*:\s*\[\s*\{|results"\s*:\s*\[\s*\{|meta"\s*:\s*\{.*"results"\s*:\s*\['
+    r'|status"\s*:\s*"ok"\s*,\s*"message-type"\s*:\s*"work)',
+    re.S,
+)
+_NAMED = re.compile(r'\{\s*"(?:id|_id|DOI|paperId|corpusid)"\s*:')
+
+
+def wrapped(beginning: Beginning) -> bool:
+    """One object that holds works with what they cite: a file or an answer of a service."""
+    return bool(_WORKS.match(beginning.text.lstrip()))
+
+
 def json_rows(beginning: Beginning) -> bool:
-    """A value of JSON a line, or a list of objects or of lists of names. One line alone is a row if
-    the file is called so, or its keys name the ends of a link.
+    """A value of JSON a line, or a list of objects or of lists of names, or works in an object. One
+    line alone is a row if the file is called so, if its keys name the ends of a link, or works; or
+    it is longer than what is looked at.
     """
     one, more = _json(beginning)
-    if more:
+    if more or (one and wrapped(beginning)):
         return True
+    if one and not beginning.whole and len(beginning.lines) == 1:
+        return bool(_NAMED.match(beginning.text.lstrip()))
     if one and _LIST_OF_ROWS.match(beginning.text.lstrip()):
         return True
     if not (one and beginning.whole and len(beginning.lines) == 1):
@@ -359,7 +376,8 @@ def json_rows(beginning: Beginning) -> bool:
         value = json.loads(beginning.text)
     except ValueError:
         return False
-    return isinstance(value, dict) and ends_of(list(value)) is not None
+    known = isinstance(value, dict) and (shape_of(list(value)) or ends_of(list(value)))
+    return bool(known)
 
 
 def ntriples(beginning: Beginning) -> bool:
