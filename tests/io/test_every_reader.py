@@ -221,6 +221,13 @@ SAMPLES = {
         r"l\.mtx, entry:2: ",
         ["1", "2", "3"],
     ),
+    "rdf": Sample(
+        "l.nt",
+        texts("<x:{0}> <x:to> <x:{1}> .\n"),
+        texts("<x:{0}> <x:to> <x:{1}> .\n") + "<x:a> .\n",
+        r"l\.nt:5: no triple: ",
+        ["x:a", "x:b", "x:c"],
+    ),
     "packages": Sample(
         "uv.lock",
         lock({"a": ["b", "c"], "b": ["c"], "c": ["a"]}),

@@ -83,8 +83,6 @@ OTHERS: list[tuple[str, bytes | str]] = [
     ("DIMACS", "c roads\np sp 3 2\na 1 2 5\na 2 3 6\n"),
     ("GDF", "nodedef>name VARCHAR\na\nb\nedgedef>node1 VARCHAR,node2 VARCHAR\na,b\n"),
     ("graph6", ">>graph6<<A_\n"),
-    ("RDF", "<http://a> <http://p> <http://b> .\n<http://b> <http://p> <http://c> .\n"),
-    ("RDF", "@prefix ex: <http://ex.org/> .\nex:a ex:to ex:b .\n"),
     ("SQL", "-- dump\nCREATE TABLE `links` (\n `a` int\n);\nINSERT INTO `links` VALUES (1,2);\n"),
     ("a list of packages (pip freeze)", "# made\nnumpy==2.0\nscipy[all] == 1.1 ; x\n-e .\n"),
     ("rich text (RTF)", "{\\rtf1\\ansi a b}"),

@@ -173,6 +173,7 @@ FORMATS: tuple[Format, ...] = (
         "To read the links of a site's pages name the folder that they are in",
     ),
     _read("sitemap", "a sitemap", tagged("urlset", "sitemapindex"), "crawl.fetch"),
+    _read("rdf", "RDF (XML)", rooted("RDF"), "graphs.rdf"),
     Format("EndNote (XML)", tagged("rec-number"), _WORKS),
     Format("an image (SVG)", rooted("svg"), _NO_LINKS),
     Format("a feed (RSS, Atom)", rooted("rss", "feed"), _FEED),
@@ -228,7 +229,7 @@ FORMATS: tuple[Format, ...] = (
     Format("DIMACS", has_line(r"p\s+(?:sp|edge|col|max|min)\s+\d+\s+\d+", "p"), _ROWS),
     Format("GDF", begins_text("nodedef>"), _ROWS),
     Format("graph6", begins_text(">>graph6<<", ">>sparse6<<", ">>digraph6<<"), _ROWS),
-    Format("RDF", signs.ntriples, _ROWS),
+    _read("rdf", "RDF", signs.rdf, "graphs.rdf"),
     Format(
         "SQL",
         has_line(r"(?:create table|insert into) [^\t]*\(.*|drop table if exists [^\t]*;", "cid"),

@@ -380,11 +380,18 @@ def json_rows(beginning: Beginning) -> bool:
     return bool(known)
 
 
+def rdf(beginning: Beginning) -> bool:
+    """RDF: lines of three terms that end in a point, or prefixes; or the name of such a file."""
+    rows, path = beginning.rows, beginning.path
+    if path is not None and {".ttl", ".trig", ".nt", ".nq"} & set(path.suffixes) and rows:
+        return "\t" not in rows[0] or ntriples(beginning)
+    prefix = rows and re.match(r"@?(?:prefix|base)\s+\S*\s*<.*>", rows[0], re.I)
+    return bool(prefix) or ntriples(beginning)
+
+
 def ntriples(beginning: Beginning) -> bool:
-    """RDF: lines of three terms that end in a point, or prefixes."""
+    """Lines of three terms, or of four, that end in a point."""
     rows = beginning.rows
-    if rows and re.match(r"@?(?:prefix|base)\s+\S*\s*<.*>", rows[0], re.I):
-        return True
     triple = re.compile(r"(?:<[^>]*>|_:\S+)\s+<[^>]*>\s+.*\.")
     return bool(rows) and all(triple.fullmatch(row) for row in rows[:100])
 
