@@ -138,7 +138,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(PIECES, max_size=25).map(" ".join), st.sampled_from(["nt", "ttl"]))
 def test_any_text_makes_links_that_are_in_it_or_an_error(
     tmp_path: Path, text: str, kind: str

@@ -173,7 +173,7 @@ JUNK = st.recursive(
 KEYS = st.sampled_from(["id", "DOI", "paperId", "referenced_works", "reference", "title", "x"])
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(st.dictionaries(KEYS, JUNK) | JUNK, min_size=1, max_size=4), st.booleans())
 def test_any_values_make_links_that_are_in_them_or_an_error(
     tmp_path: Path, values: list[Any], wrap: bool

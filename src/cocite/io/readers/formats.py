@@ -21,6 +21,7 @@ from cocite.io.readers import signs
 from cocite.io.readers.contract import FormatReader, ReadOptions
 from cocite.io.readers.crawl.sitemap import is_list
 from cocite.io.readers.html.site import is_site
+from cocite.io.readers.imports import is_code
 from cocite.io.readers.signs import (
     Sign,
     begins,
@@ -86,9 +87,13 @@ PARQUET = _read("parquet", "Parquet", begins(b"PAR1"), "parquet")
 HTML = _read("html", "a folder of HTML pages", lambda beginning: False, "html.reader")
 """Known by what is in the folder (``io/readers/html/site.py``), not by its beginning."""
 
+CODE = _read("code", "a folder of source code", lambda beginning: False, "imports")
+"""Likewise."""
+
 FORMATS: tuple[Format, ...] = (
     PARQUET,
     HTML,
+    CODE,
     # -- by name
     _read("bvgraph", "a BVGraph", signs.webgraph, "bvgraph"),
     Format(
@@ -422,8 +427,8 @@ def format_of(source: Source) -> Format | None:
 
 
 def holds_links(folder: Path) -> bool:
-    """Whether a folder that is no store is read as links: pages, or parts of a table."""
-    return is_site(folder) or bool(parts_in(folder))
+    """Whether a folder that is no store is read as links: code, pages, or parts of a table."""
+    return is_code(folder) or is_site(folder) or bool(parts_in(folder))
 
 
 def _streamed(source: Source, reader: FormatReader) -> FormatReader:
@@ -480,6 +485,8 @@ def _of_directory(source: Source, options: ReadOptions) -> FormatReader:
         raise UnrecognizedInput(
             f"{path} is a stored {kind} of cocite. Ask it: cocite related {path} PAGE"
         )
+    if options.input_format == CODE.called or (options.input_format == "auto" and is_code(path)):
+        return reader_at(CODE.reader)
     if options.input_format == HTML.called or (options.input_format == "auto" and is_site(path)):
         return reader_at(HTML.reader)
     raise UnrecognizedInput(
