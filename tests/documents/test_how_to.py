@@ -111,6 +111,25 @@ def test_citations(typed: Callable[..., dict[str, str]]) -> None:
     assert "p0" in one(said, "cocite related papers.index --draft")
 
 
+def test_code(typed: Callable[..., dict[str, str]]) -> None:
+    said = typed("code.md", made.project)
+    assert len(said) == 6
+    for line in ("src/app/main.py", "app.db"):
+        assert "src/app/" in one(said, f"cocite related project {line}")
+    graph = cocite.Graph.open("code.graph")
+    assert sorted(graph.names)[0] == "logging"
+    assert graph.edges == 2 + 1 + 1 + 1 + 1 + 2 + 3
+    assert "quart" in one(said, "cocite related uv.lock")
+
+
+def test_triples(typed: Callable[..., dict[str, str]]) -> None:
+    said = typed("triples.md", made.triples)
+    assert len(said) == 4
+    shown = one(said, "cocite related kinds.index")
+    assert all(name.replace("_", " ") in shown for name in made.BIRDS[1:])
+    assert cocite.Graph.open("kinds.graph").edges == len([*made.BIRDS, *made.TREES])
+
+
 def test_common_crawl(typed: Callable[..., dict[str, str]]) -> None:
     said = typed("common-crawl.md", made.hosts)
     assert len(said) == 11  # info is typed twice
