@@ -5,6 +5,7 @@ answer keeps together.
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from tests.io.test_mediawiki import Row, dump
 
-__all__ = ["citations", "documentation", "hosts", "pairs", "wiki"]
+__all__ = ["citations", "documentation", "hosts", "pairs", "project", "triples", "wiki"]
 
 
 def pairs(groups: int, each: int, links: int, within: float) -> list[tuple[int, int]]:
@@ -92,6 +93,50 @@ def citations(folder: Path) -> None:
     lines = [f"{paper}\tOn {field}, part {paper[1:]}\t{field}\n" for paper, field in papers]
     (folder / "papers.tsv").write_text("paper\ttitle\tfield\n" + "".join(lines))
     (folder / "references.txt").write_text("".join(f"{row.split()[1]}\n" for row in rows[-5:]))
+    of = {paper: {"id": paper, "title": f"On {f}, part {paper[1:]}"} for paper, f in papers}
+    works = [w | {"referenced_works": [r[5:-1] for r in rows if r[:4] == p]} for p, w in of.items()]
+    (folder / "works" / "updated_date=2026-01-01").mkdir(parents=True)
+    content = "".join(json.dumps(work) + "\n" for work in works).encode()
+    part = folder / "works" / "updated_date=2026-01-01" / "part_000.gz"
+    part.write_bytes(gzip.compress(content))
+
+
+def project(folder: Path) -> None:
+    """A program in Python, and what it needs."""
+    files = {
+        "pyproject.toml": "[project]\n",
+        "src/app/__init__.py": "",
+        "src/app/main.py": "import logging\nfrom app import db, web\n",
+        "src/app/db.py": "import logging\nfrom app import models\n",
+        "src/app/web.py": "from app import db, models\n",
+        "src/app/models.py": "import logging\n",
+        "tests/test_app.py": "from app import db, main, web\n",
+    }
+    for name, content in files.items():
+        (folder / "project" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "project" / name).write_text(content)
+    needs = {"me": ["flask", "quart"], "flask": ["click", "jinja"], "quart": ["click", "jinja"]}
+    tables = (
+        f'[[package]]\nname = "{name}"\ndependencies = ['
+        + ", ".join(f'{{ name = "{each}" }}' for each in needs.get(name, ()))
+        + "]\n"
+        for name in [*needs, "click", "jinja"]
+    )
+    (folder / "uv.lock").write_text("version = 1\n" + "".join(tables))
+
+
+def triples(folder: Path) -> None:
+    """Birds and trees as Wikidata has them: kinds, neighbors in books, labels, years."""
+    entity, direct = "http://www.wikidata.org/entity/Q", "http://www.wikidata.org/prop/direct/P"
+    label = "http://www.w3.org/2000/01/rdf-schema#label"
+    rows = []
+    for number, name in enumerate([*BIRDS, *TREES]):
+        kind = 100 + (name in TREES)
+        rows += [f"<{entity}{number}> <{direct}31> <{entity}{kind}> ."]
+        rows += [f"<{entity}{200 + number % 5}> <{direct}921> <{entity}{number}> ."]
+        rows += [f'<{entity}{number}> <{label}> "{name.replace("_", " ")}"@en .']
+        rows += [f'<{entity}{number}> <{direct}577> "2001" .']
+    (folder / "truthy.nt.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
 
 
 KINDS = ("museum", "club", "shop")

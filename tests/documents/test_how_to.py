@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import cocite
 from cocite.cli.main import main
 from cocite.search import open_index
 from tests.documents import made
@@ -99,12 +100,34 @@ def test_wiki(typed: Callable[..., dict[str, str]]) -> None:
 
 def test_citations(typed: Callable[..., dict[str, str]]) -> None:
     said = typed("citations.md", made.citations)
-    assert len(said) == 15
+    assert len(said) == 17
+    assert "On songs" in one(said, "cocite related works")
+    cited, made_of = cocite.Graph.open("papers.graph"), cocite.Graph.open("openalex.graph")
+    assert (made_of.edges, made_of.nodes) == (cited.edges, 120)
     shown = one(said, "cocite related citations.tsv")
     assert "On " in shown
     assert shown.count("On songs") >= 3  # p031 is one of these
     assert precision(one(said, "cocite evaluate papers.index")) > 0.6
     assert "p0" in one(said, "cocite related papers.index --draft")
+
+
+def test_code(typed: Callable[..., dict[str, str]]) -> None:
+    said = typed("code.md", made.project)
+    assert len(said) == 6
+    for line in ("src/app/main.py", "app.db"):
+        assert "src/app/" in one(said, f"cocite related project {line}")
+    graph = cocite.Graph.open("code.graph")
+    assert sorted(graph.names)[0] == "logging"
+    assert graph.edges == 2 + 1 + 1 + 1 + 1 + 2 + 3
+    assert "quart" in one(said, "cocite related uv.lock")
+
+
+def test_triples(typed: Callable[..., dict[str, str]]) -> None:
+    said = typed("triples.md", made.triples)
+    assert len(said) == 4
+    shown = one(said, "cocite related kinds.index")
+    assert all(name.replace("_", " ") in shown for name in made.BIRDS[1:])
+    assert cocite.Graph.open("kinds.graph").edges == len([*made.BIRDS, *made.TREES])
 
 
 def test_common_crawl(typed: Callable[..., dict[str, str]]) -> None:

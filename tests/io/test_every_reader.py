@@ -74,6 +74,18 @@ def site(*names: str) -> Callable[[Path], object]:
     return write
 
 
+def code(more: str = "") -> Callable[[Path], object]:
+    """A folder with the files a.py, b.py and c.py."""
+
+    def write(path: Path) -> None:
+        path.mkdir()
+        for node, name in enumerate("abc"):
+            text = "".join(f"import {'abc'[b]}\n" for a, b in LINKS if a == node)
+            (path / f"{name}.py").write_text(text + more)
+
+    return write
+
+
 def bvgraph(cut: int = 0) -> Callable[[Path], object]:
     def write(path: Path) -> None:
         lists = [[b for a, b in LINKS if a == node] for node in range(3)]
@@ -162,6 +174,13 @@ SAMPLES = {
         ABC,
     ),
     "html": Sample("site", site(), site("a\x01b.html"), r"site:4: .*'a\\x01b\.html'", HTML),
+    "code": Sample(
+        "project",
+        code(),
+        code("import\n"),
+        r"project:1: a\.py:3 cannot be parsed as Python",
+        ["a.py", "b.py", "c.py"],
+    ),
     "archive": Sample(
         "l.tgz",
         gzip.compress(tarred(PAGES)),
@@ -220,6 +239,13 @@ SAMPLES = {
         texts("{0} {1}\n", "129", "%%MatrixMarket matrix coordinate pattern general\n3 3 4\n"),
         r"l\.mtx, entry:2: ",
         ["1", "2", "3"],
+    ),
+    "rdf": Sample(
+        "l.nt",
+        texts("<x:{0}> <x:to> <x:{1}> .\n"),
+        texts("<x:{0}> <x:to> <x:{1}> .\n") + "<x:a> .\n",
+        r"l\.nt:5: no triple: ",
+        ["x:a", "x:b", "x:c"],
     ),
     "packages": Sample(
         "uv.lock",

@@ -134,6 +134,10 @@ def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
             "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
             "is none in the input"
         )
+    if options.predicate and not any(each.title == "RDF" for each in readers):
+        raise UsageError(
+            "--predicate (predicate=) chooses triples of RDF, and there is none in the input"
+        )
     if options.fetch and not any(each.fetches for each in readers):
         raise UsageError(
             "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs, and there is "

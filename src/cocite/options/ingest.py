@@ -92,6 +92,13 @@ class ReadingOptions(Options):
         "articles and categories.",
         metavar="NUMBER,...",
     )
+    predicate: str | None = option(
+        None,
+        "Of RDF: the predicate whose triples are links, by its IRI or by what stands behind the "
+        "last / or # of it, such as P31.",
+        metavar="IRI",
+        unset="all",
+    )
     pages: Any = option(
         None,
         "Take only the pages that this sitemap or list of URLs names: of a folder of HTML pages or "

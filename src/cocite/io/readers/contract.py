@@ -123,6 +123,7 @@ class ReadOptions:
     input_format: str = "auto"
     undirected: bool = False
     namespaces: tuple[int, ...] = (0,)
+    predicate: str = ""
     normalize_urls: bool = False
     sheet: str = ""
     sides: tuple[str, str] | None = None
@@ -182,6 +183,7 @@ class ReadOptions:
             "columns": columns,
             "weight": weight,
             "input_format": chosen.input_format.lower(),
+            "predicate": (chosen.predicate or "").strip("<>"),
             "namespaces": tuple(dict.fromkeys(map(int, namespaces))),
             "sides": checked_sides(chosen.bipartite, chosen.sides),
             "link_tags": tags,
@@ -261,6 +263,7 @@ class Together:
 TITLE_COLUMNS = {"place": "UBIGINT", "name": "VARCHAR", "title": "VARCHAR"}
 _CONTROL = re.compile(f"[{REFUSED}\u2028\u2029]+")
 _MOST = 65_535
+_LATE = 1 << 50
 _HELD = 1 << 16
 """Bytes that are held before they are written."""
 
@@ -283,8 +286,10 @@ class TitleFile:
         self._held = bytearray()
         self._out: BinaryIO | None = None
 
-    def add(self, name: str, title: str) -> None:
-        """The title of the node that is called so, if there is one; raises :class:`InputError`."""
+    def add(self, name: str, title: str, late: bool = False) -> None:
+        """The title of the node that is called so, if there is one, behind all others if ``late``;
+        raises :class:`InputError`.
+        """
         if self.path is None:
             return
         text = " ".join(_CONTROL.sub(" ", title).split())
@@ -299,7 +304,8 @@ class TitleFile:
         name = self._called(trimmed(name))
         if _CONTROL.search(name):  # no node is called so
             name = _CONTROL.sub("\x1a", name)
-        self._held += b"%d\t%b\t%b\n" % (self._place, name.encode("utf-8", "replace"), encoded)
+        place = self._place + (_LATE if late else 0)
+        self._held += b"%d\t%b\t%b\n" % (place, name.encode("utf-8", "replace"), encoded)
         self._place += 1
         self.count += 1
         if len(self._held) >= _HELD:

@@ -38,6 +38,7 @@ _WAYS = _pairs(
     fromnode-tonode sourcepage-targetpage frompage-topage sourceurl-targeturl srcurl-dsturl
     fromurl-tourl sourcetitle-targettitle linksource-linktarget origin-destination origin-dest
     citing-cited citingid-citedid citingpaper-citedpaper citingpaperid-citedpaperid
+    citingcorpusid-citedcorpusid
     follower-followee follower-followed followerid-followeeid followerid-followedid
     sender-receiver sender-recipient caller-callee importer-imported referrer-referred
     user-item userid-itemid user-product userid-productid customer-product customer-item
@@ -80,10 +81,14 @@ _ANSWERS = {
 }
 """Titles that tables of answers begin with -> what they are, and which columns could be links."""
 
+_TEXTS = _words("text sentence prompt question instruction review tweet content message document")
+_SAID = _words("label labels completion answer response sentiment class category rating summary")
+"""Titles of a text, and of what is to be said of it: tables that models learn from."""
+
 
 def answer_in(titles: Sequence[str]) -> str:
-    """Why a table with these titles is no list of links, but an answer of ours, and what to do; ""
-    if it is none.
+    """Why a table with these titles is no list of links, but an answer of ours or examples for a
+    model, and what to do; "" if it is neither.
     """
     plain = [title.strip().lower() for title in titles]
     plain = [title for title in plain if title != "title"]
@@ -91,6 +96,9 @@ def answer_in(titles: Sequence[str]) -> str:
         if tuple(plain[: len(begun)]) == begun and (len(begun) > 2 or len(plain) == 2):
             told = f"is {what}, and no list of links. Ask what it was made of in its place"
             return told + (f"; to take its hits as links: --columns {columns}" if columns else "")
+    if len(plain) == 2 and any(a in _TEXTS and b in _SAID for a, b in (plain, plain[::-1])):
+        both = ",".join(plain)
+        return f"has texts and what they are, {both}, and no links. If they are: --columns {both}"
     return ""
 
 

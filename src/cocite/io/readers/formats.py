@@ -13,6 +13,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import cast
 
 from cocite.errors import UnrecognizedInput, UsageError
@@ -20,8 +21,19 @@ from cocite.io.readers import signs
 from cocite.io.readers.contract import FormatReader, ReadOptions
 from cocite.io.readers.crawl.sitemap import is_list
 from cocite.io.readers.html.site import is_site
-from cocite.io.readers.signs import Sign, begins, begins_text, has_line, json_value, tagged
-from cocite.io.readers.sources import Source
+from cocite.io.readers.imports import is_code
+from cocite.io.readers.signs import (
+    Sign,
+    begins,
+    begins_text,
+    begun,
+    each,
+    has_line,
+    json_value,
+    rooted,
+    tagged,
+)
+from cocite.io.readers.sources import Source, parts_in
 from cocite.storage import kind_of
 
 
@@ -55,6 +67,14 @@ _TABLE = "Write it as Parquet or CSV"
 _UNPACK = "Unpack it, and name the files in it that hold links"
 _RECODE = "cocite reads UTF-8. Convert it first, for example with: "
 _NO_LINKS = "It holds no list of links"
+_WORKS = (
+    "It lists works, and not what each of them cites. OpenAlex, Crossref and Semantic Scholar say "
+    "that, by DOI: cocite reads what they give (docs/how-to/citations.md)"
+)
+_FEED = "It names pages, and not what these link to. " + _ROWS
+_MAYBE = ". If its rows are links all the same, say what stands between the names: --delimiter"
+_QUERY = "A query is for a database: cocite ingest --database ADDRESS --sql QUERY -o DIR"
+_NPM_LOCK = "cocite reads package-lock.json, which npm install --package-lock-only writes"
 
 
 def _read(called: str, name: str, sign: Sign, reader: str, sure: bool = True) -> Format:
@@ -67,9 +87,13 @@ PARQUET = _read("parquet", "Parquet", begins(b"PAR1"), "parquet")
 HTML = _read("html", "a folder of HTML pages", lambda beginning: False, "html.reader")
 """Known by what is in the folder (``io/readers/html/site.py``), not by its beginning."""
 
+CODE = _read("code", "a folder of source code", lambda beginning: False, "imports")
+"""Likewise."""
+
 FORMATS: tuple[Format, ...] = (
     PARQUET,
     HTML,
+    CODE,
     # -- by name
     _read("bvgraph", "a BVGraph", signs.webgraph, "bvgraph"),
     Format(
@@ -154,8 +178,22 @@ FORMATS: tuple[Format, ...] = (
         "To read the links of a site's pages name the folder that they are in",
     ),
     _read("sitemap", "a sitemap", tagged("urlset", "sitemapindex"), "crawl.fetch"),
+    _read("rdf", "RDF (XML)", rooted("RDF"), "graphs.rdf"),
+    Format("EndNote (XML)", tagged("rec-number"), _WORKS),
+    Format("an image (SVG)", rooted("svg"), _NO_LINKS),
+    Format("a feed (RSS, Atom)", rooted("rss", "feed"), _FEED),
+    Format("a list of feeds (OPML)", rooted("opml"), _FEED),
+    Format("a file of places (KML, GPX)", rooted("kml", "gpx"), _NO_LINKS),
+    Format("a file of settings (plist)", rooted("plist"), _NO_LINKS),
     Format("XML", tagged(), _ROWS),
     _read("packages", "a lock file of packages", signs.lock, "packages"),
+    Format("GeoJSON", begun(r'\{\s*"type"\s*:\s*"(?:Feature|Geometry)', table=True), _NO_LINKS),
+    Format("a notebook of Jupyter", signs.notebook, _NO_LINKS),
+    Format(
+        "JSON with comments",
+        begun(r"[\[{]\s*(?://|/\*)|(?://[^\n]*\n|/\*.*?\*/\s*)+[\[{]", table=True),
+        _NO_LINKS,
+    ),
     _read(
         "node-link",
         "JSON of nodes and links",
@@ -196,13 +234,138 @@ FORMATS: tuple[Format, ...] = (
     Format("DIMACS", has_line(r"p\s+(?:sp|edge|col|max|min)\s+\d+\s+\d+", "p"), _ROWS),
     Format("GDF", begins_text("nodedef>"), _ROWS),
     Format("graph6", begins_text(">>graph6<<", ">>sparse6<<", ">>digraph6<<"), _ROWS),
-    Format("RDF", signs.ntriples, _ROWS),
+    _read("rdf", "RDF", signs.rdf, "graphs.rdf"),
     Format(
         "SQL",
         has_line(r"(?:create table|insert into) [^\t]*\(.*|drop table if exists [^\t]*;", "cid"),
         "Load it into a database, and print its table of links as rows",
     ),
     Format("rich text (RTF)", begins_text("{\\rtf"), _NO_LINKS),
+    # -- works
+    Format(
+        "BibTeX",
+        has_line(
+            r"@(?:string|preamble|comment)\s*[{(][^\t]*|@[a-z]+\s*[{(]\s*[^\s,{}()\"]+\s*,[^\t]*"
+            r"|@(?:article|book|misc|in\w+|phdthesis|techreport|online)\s*[{(]\s*",
+            "@",
+        ),
+        _WORKS,
+    ),
+    Format("RIS", has_line(r"TY  ?- ?[A-Z]{2,6}", "t", first=5), _WORKS),
+    Format("EndNote", begun(r"%0 [A-Z][\w ]+\n%\w "), _WORKS),
+    Format("MEDLINE (PubMed)", begun(r"PMID ?- ?\d+\n"), _WORKS),
+    Format("an export of Web of Science", begun(r"FN (?:Clarivate|ISI|Thomson)"), _WORKS),
+    # -- graphs and drawings
+    Format("UCINET (DL)", begun(r"dl\s+n\w?\s*=\s*\d+"), _ROWS),
+    Format("TGF", begun(r"(?:\d+ [^\d\n][^\n\t]*\n)+#\n"), _ROWS, sure=False),
+    Format(
+        "a diagram (Mermaid, PlantUML)",
+        begun(
+            r"(?:graph|flowchart) (?:TD|TB|LR|RL|BT)\b|(?:sequence|class|state|er)Diagram\b"
+            r"|@start\w+\n"
+        ),
+        _ROWS,
+    ),
+    # -- what is no table
+    Format(
+        "a lock file of yarn",
+        begun(r"(?:#[^\n]*\n)*# yarn lockfile|__metadata:\nversion:"),
+        _NPM_LOCK,
+    ),
+    Format("a lock file of pnpm", begun(r"lockfileVersion: "), _NPM_LOCK),
+    Format("a lock file of Bundler", begun(r"(?:GEM|GIT|PATH)\nremote: "), _ROWS),
+    Format(
+        "a list of modules (go.sum)",
+        each(r"\S+ v\S+ h1:\S+="),
+        "Which needs which, Go says: go mod graph | {ingest}",
+    ),
+    Format(
+        "a list of checksums",
+        each(r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128}) [ *][^\s].*"),
+        _NO_LINKS + _MAYBE,
+        sure=False,
+    ),
+    Format("a certificate or key (PEM)", begun(r"-----BEGIN [A-Z0-9 ]+-----\n"), _NO_LINKS),
+    Format("a file of contacts or events (vCard, iCalendar)", begun(r"BEGIN:V[A-Z]+\n"), _NO_LINKS),
+    Format(
+        "e-mail",
+        begun(
+            r"From \S+ +\w{3} \w{3} +\d|(?:Received|Return-Path|Delivered-To|From|To|Subject|Date"
+            r"|Message-ID|MIME-Version|X-[\w-]+): [^\n]*\n(?:[^\n:]*\n)*[A-Z][\w-]+: "
+        ),
+        "Who wrote to whom is in its lines From and To. " + _ROWS,
+        sure=False,
+    ),
+    Format(
+        "a diff",
+        has_line(r"diff --git \S.*|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*", "d@"),
+        _NO_LINKS,
+    ),
+    Format("a log of Git", begun(r"commit [0-9a-f]{40}\b"), _NO_LINKS),
+    Format("a file of subtitles", begun(r"WEBVTT\b|\d+\n\d\d:\d\d:\d\d[,.]\d+ -->"), _NO_LINKS),
+    Format(
+        "a file of sequences (FASTA, FASTQ)",
+        begun(r"[>@]\S[^\t\n]*\n[a-z*-]+\n"),
+        _NO_LINKS,
+        sure=False,
+    ),
+    Format(
+        "a file of variants (VCF, GFF)",
+        begun(r"##(?:fileformat|gff-version)\b", table=True),
+        _NO_LINKS,
+    ),
+    Format(
+        "a log of a web server",
+        each(r'\S+ \S+ \S+ \[\d+/\w+/\d{4}:[^\]]*\] ".*', 0.75),
+        "It may name the page that led to each request. " + _ROWS + _MAYBE,
+        sure=False,
+    ),
+    Format(
+        "a log",
+        each(
+            r"(?:<\d+>)?(?:\w{3} +\d+ |\[?\d{4}[-/]\d\d[-/]\d\d[T ])\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?"
+            r"(?:Z|[+-]\d\d:?\d\d)?\]?:? +\S+ .*",
+            0.75,
+        ),
+        _NO_LINKS + _MAYBE,
+        sure=False,
+    ),
+    Format("a script", begun(r"#! ?/\S*bin/", table=True), _NO_LINKS),
+    Format("a Dockerfile", begun(r"FROM \S+(?: AS \S+)?\n[A-Z]+ "), _NO_LINKS, sure=False),
+    Format("a Makefile", signs.makefile, _NO_LINKS, sure=False),
+    Format(
+        "LaTeX",
+        begun(r"\\(?:document(?:class|style)|usepackage|begin|section|chapter|input)\b"),
+        _NO_LINKS,
+    ),
+    Format(
+        "a file of settings (TOML, INI, properties)",
+        begun(
+            r"(?:[;#][^\n]*\n|[\w.-]+ *=[^\n]*\n)*\[\[?[^\]\t\n]+\]\]?\n(?:[;#][^\n]*\n)*"
+            r"[\w.\"'-]+ *=|(?:[#!][^\n]*\n)*(?:(?:export )?[A-Za-z_][\w.-]* *=[^\n\t]*\n"
+            r"(?:[#!][^\n]*\n)*){2,}\Z"
+        ),
+        _NO_LINKS + _MAYBE,
+        sure=False,
+    ),
+    Format(
+        "a style sheet (CSS)",
+        begun(
+            r"(?:/\*(?:[^*]|\*(?!/))*\*/\s*)*(?:@(?:charset|import|media|font-face|layer)\b"
+            r"|[\w.#:*\[][^{};\t]*\{\s*[\w-]+ *:[^;}]*[;}])"
+        ),
+        _NO_LINKS,
+        sure=False,
+    ),
+    Format(
+        "a text with markup (Markdown, reStructuredText, AsciiDoc)",
+        signs.marked_up,
+        "To read the links between notes name the folder that they are in" + _MAYBE,
+        sure=False,
+    ),
+    Format("YAML", signs.yaml, _NO_LINKS + _MAYBE, sure=False),
+    Format("a query (SQL)", begun(r"(?:select|with)\s[^\t]*\bfrom\b"), _QUERY, sure=False),
+    Format("a program in source code", signs.code, _NO_LINKS + _MAYBE, sure=False),
     _read("sitemap", "a list of URLs", is_list, "crawl.fetch", sure=False),
     _read(
         "adjacency",
@@ -211,6 +374,7 @@ FORMATS: tuple[Format, ...] = (
         "adjacency:ADJACENCY_READER",
         sure=False,
     ),
+    Format("a text in sentences", signs.prose, _NO_LINKS + _MAYBE, sure=False),
 )
 
 
@@ -260,6 +424,11 @@ def format_of(source: Source) -> Format | None:
     """The format that an input surely has, if it is another one than rows of text."""
     beginning = source.beginning()
     return next((line for line in FORMATS if line.sure and line.sign(beginning)), None)
+
+
+def holds_links(folder: Path) -> bool:
+    """Whether a folder that is no store is read as links: code, pages, or parts of a table."""
+    return is_code(folder) or is_site(folder) or bool(parts_in(folder))
 
 
 def _streamed(source: Source, reader: FormatReader) -> FormatReader:
@@ -316,6 +485,8 @@ def _of_directory(source: Source, options: ReadOptions) -> FormatReader:
         raise UnrecognizedInput(
             f"{path} is a stored {kind} of cocite. Ask it: cocite related {path} PAGE"
         )
+    if options.input_format == CODE.called or (options.input_format == "auto" and is_code(path)):
+        return reader_at(CODE.reader)
     if options.input_format == HTML.called or (options.input_format == "auto" and is_site(path)):
         return reader_at(HTML.reader)
     raise UnrecognizedInput(

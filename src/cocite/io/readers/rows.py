@@ -142,7 +142,9 @@ class RowWriter(Cleaner):
 
     def add(self, row: Sequence[str], place: int) -> None:
         """One row."""
-        self._lines.append(_MARK + "\t".join([text.translate(_BREAKS) for text in row]) + "\n")
+        self._lines.append(
+            _MARK + "\t".join([t if t.isprintable() else t.translate(_BREAKS) for t in row]) + "\n"
+        )
         self._stand_at.append(place)
         if len(self._lines) == _ROWS:
             self._flush()

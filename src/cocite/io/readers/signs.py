@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cocite.io.readers.dialect import ends_of
+from cocite.io.readers.graphs.works import shape_of
 from cocite.io.readers.sources import CONTROL, PACKED, Beginning, bad_lines, is_utf8
 
 Sign = Callable[[Beginning], bool]
@@ -145,6 +146,8 @@ def wiki(beginning: Beginning) -> bool:
     return any(name in content for name in _WIKI_COLUMNS) and bool(_WIKI.search(content))
 
 
+_FEW, _LOOKED = 100, 8192
+"""Lines, and characters, by which texts are told that are no tables."""
 _WORD = 100
 """Letters that any of the words by which texts begin has at most."""
 
@@ -179,6 +182,106 @@ def has_line(pattern: str, heads: str, first: int = 100) -> Sign:
     return found
 
 
+def begun(pattern: str, *, table: bool = False) -> Sign:
+    """Whether the lines, trimmed and without blank ones, begin like this, in any case; or those
+    that are no comments do. A table with a tab in every row does not, unless ``table``.
+    """
+    wanted = re.compile(pattern, re.I)
+
+    def found(beginning: Beginning) -> bool:
+        first = (beginning.opening, "\n".join(beginning.rows[:_FEW]) + "\n")
+        return any(map(wanted.match, first)) and (table or not _is_table(beginning))
+
+    return found
+
+
+def each(pattern: str, share: float = 1.0) -> Sign:
+    """Whether so many of the first rows are like this, all of each."""
+    wanted = re.compile(pattern)
+
+    def found(beginning: Beginning) -> bool:
+        rows = beginning.rows[:_FEW]
+        if not rows or not (wanted.fullmatch(rows[0]) or share < 1) or _is_table(beginning):
+            return False
+        return sum(bool(wanted.fullmatch(row)) for row in rows) >= share * len(rows)
+
+    return found
+
+
+def _is_table(beginning: Beginning) -> bool:
+    """Whether there are rows, and every one of them has a tab."""
+    rows = beginning.rows[:_FEW]
+    return bool(rows) and all("\t" in row for row in rows)
+
+
+_INDENTED = re.compile(r"(?m)^(?: +(?:- |[\w.\"'/-]+:)|- )")
+_KEYED = re.compile(r"[\w./\"'$@ -]+:(?:\s.*)?|[-\[\]{}>|].*")
+_RULE = re.compile(r"(?m)^[\w./%$(){}-]+ *:(?:[^=\t\n]*)\r?\n\t\S")
+_MARKED = re.compile(r"(?m)\]\(|\[\[|^[-*] \S|^```|^\d+\. ")
+_DIRECTIVE = re.compile(r"(?m)^\.\. [\w-]+::|^[=~^-]{3,}$|:\w+:`")
+
+
+def yaml(beginning: Beginning) -> bool:
+    """Keys with values behind them, some of which are on indented lines, as in no list of links."""
+    if not re.match(r"(?:---|%YAML|[\w\"'-]+:)(?:\s|$)", beginning.opening):
+        return False
+    keyed = sum(bool(_KEYED.fullmatch(row)) for row in beginning.rows[:_FEW])
+    marked = beginning.opening.startswith("---") or _INDENTED.search(beginning.text[:_LOOKED])
+    return bool(marked) and keyed * 4 >= 3 * len(beginning.rows[:_FEW])
+
+
+def makefile(beginning: Beginning) -> bool:
+    """A target with what it needs, and a command below it, behind a tab."""
+    return bool(_RULE.search(beginning.text[:_LOOKED])) and not _is_table(beginning)
+
+
+def marked_up(beginning: Beginning) -> bool:
+    """Markdown: front matter, or a heading and lists, links or code; reStructuredText, AsciiDoc."""
+    text = beginning.opening
+    front = re.match(r"(?:---\n(?:[^\n]*\n)*?---|\+\+\+\n(?:[^\n]*\n)*?\+\+\+)\n", text)
+    if front or re.match(r"= \S|[^\t\n]+\n([=~^\"#*-])\1{2,}\n", text):
+        return True
+    headed = re.match(r"#{1,6} \S", text) and _MARKED.search(text)
+    return bool(headed or _DIRECTIVE.search(text)) and not _is_table(beginning)
+
+
+_OPENS = re.compile(
+    r"import [\w.*{\"'].*|from [\w.]+ import .+|(?:async )?def \w+[(<].*"
+    r"|(?:abstract )?class \w+.*[:{]"
+    r"|package [\w.]+;?|(?:pub )?(?:use|mod) [\w:]+.*;|using [\w.]+;|module [\w.]+.*where"
+    r"|library\(\w+\)|require[ (]['\"].*|(?:const|let|var) [\w{\[].*=.*|export .*[{;]"
+    r"|(?:pub )?(?:fn|func|function) \w*.*[({].*|(?:static |int |void |char |double )+\w+\(.*"
+    r"|<\?php\b.*|(?:public|private) .*\{?|\w+ <- (?:function|c)\(.*"
+)
+_CODE = re.compile(
+    r".*[;{}(,]|[})\]].*|.*\)|(?:def|class|if|for|while|with|else|elif|try|except|end)\b.*:?"
+    r"|return\b.*|(?://|/\*|\*|--).*|\w+ ::? .*|[\w.]+ (?:=|<-|:=|\+=) .*"
+    r"|import .*|from .* import .*"
+)
+
+
+def code(beginning: Beginning) -> bool:
+    """A program: a line that opens one, and lines most of which only programs have."""
+    rows = beginning.rows[:_FEW]
+    if _is_table(beginning) or not any(map(_OPENS.fullmatch, rows[:30])):
+        return False
+    return (
+        sum(bool(_OPENS.fullmatch(row) or _CODE.fullmatch(row)) for row in rows) * 3 > len(rows) * 2
+    )
+
+
+def prose(beginning: Beginning) -> bool:
+    """Sentences: five words a line and more, many with a mark behind a word, and no columns."""
+    rows = beginning.rows[:_FEW]
+    if len(rows) < 2 or any("\t" in row for row in rows):
+        return False
+    if any(len({row.count(by) for row in rows} - {0}) == 1 for by in ",;|" if by in rows[0]):
+        return False  # columns
+    words = sum(len(row.split()) for row in rows)
+    ends = sum(bool(re.search(r"[a-z]{2}[,.;:!?](?:\s|$)", row)) for row in rows)
+    return words >= 5 * len(rows) and ends * 3 >= len(rows)
+
+
 def html(beginning: Beginning) -> bool:
     """Begins with an element that only HTML begins with, and closes one."""
     return bool(_HTML.match(beginning.text) and _CLOSED.search(beginning.text))
@@ -195,6 +298,13 @@ def tagged(*roots: str) -> Sign:
         return wanted is None or bool(wanted.search(text[:8192]))
 
     return found
+
+
+def rooted(*roots: str) -> Sign:
+    """Whether the first element of XML is one of these."""
+    begin = r"\s*(?:<\?[^>]*\?>\s*|<!--.*?-->\s*|<!doctype\b[^>]*>\s*)*"
+    wanted = re.compile(rf"{begin}<(?:[\w.]+:)?(?:{'|'.join(roots)})\b", re.I | re.S)
+    return lambda beginning: bool(wanted.match(beginning.text[:_LOOKED]))
 
 
 def _json(beginning: Beginning) -> tuple[bool, bool]:
@@ -218,6 +328,11 @@ def json_value(beginning: Beginning) -> bool:
     return _json(beginning)[0]
 
 
+def notebook(beginning: Beginning) -> bool:
+    """One of Jupyter."""
+    return _json(beginning)[0] and bool(re.search(r'"cell_type"\s*:', beginning.text))
+
+
 def node_link(beginning: Beginning) -> bool:
     """Nodes and links in one object; of a long one, either may be behind what is looked at."""
     if not beginning.text.lstrip().startswith("{"):
@@ -227,13 +342,29 @@ def node_link(beginning: Beginning) -> bool:
     return _json(beginning)[0] and (all(found) or (any(found) and not beginning.whole))
 
 
+_WORKS = re.compile(
+    r'\{\s*"(?:items"\s*:\s*\[\s*\{|results"\s*:\s*\[\s*\{|meta"\s*:\s*\{.*"results"\s*:\s*\['
+    r'|status"\s*:\s*"ok"\s*,\s*"message-type"\s*:\s*"work)',
+    re.S,
+)
+_NAMED = re.compile(r'\{\s*"(?:id|_id|DOI|paperId|corpusid)"\s*:')
+
+
+def wrapped(beginning: Beginning) -> bool:
+    """One object that holds works with what they cite: a file or an answer of a service."""
+    return bool(_WORKS.match(beginning.text.lstrip()))
+
+
 def json_rows(beginning: Beginning) -> bool:
-    """A value of JSON a line, or a list of objects or of lists of names. One line alone is a row if
-    the file is called so, or its keys name the ends of a link.
+    """A value of JSON a line, or a list of objects or of lists of names, or works in an object. One
+    line alone is a row if the file is called so, if its keys name the ends of a link, or works; or
+    it is longer than what is looked at.
     """
     one, more = _json(beginning)
-    if more:
+    if more or (one and wrapped(beginning)):
         return True
+    if one and not beginning.whole and len(beginning.lines) == 1:
+        return bool(_NAMED.match(beginning.text.lstrip()))
     if one and _LIST_OF_ROWS.match(beginning.text.lstrip()):
         return True
     if not (one and beginning.whole and len(beginning.lines) == 1):
@@ -245,14 +376,22 @@ def json_rows(beginning: Beginning) -> bool:
         value = json.loads(beginning.text)
     except ValueError:
         return False
-    return isinstance(value, dict) and ends_of(list(value)) is not None
+    known = isinstance(value, dict) and (shape_of(list(value)) or ends_of(list(value)))
+    return bool(known)
+
+
+def rdf(beginning: Beginning) -> bool:
+    """RDF: lines of three terms that end in a point, or prefixes; or the name of such a file."""
+    rows, path = beginning.rows, beginning.path
+    if path is not None and {".ttl", ".trig", ".nt", ".nq"} & set(path.suffixes) and rows:
+        return "\t" not in rows[0] or ntriples(beginning)
+    prefix = rows and re.match(r"@?(?:prefix|base)\s+\S*\s*<.*>", rows[0], re.I)
+    return bool(prefix) or ntriples(beginning)
 
 
 def ntriples(beginning: Beginning) -> bool:
-    """RDF: lines of three terms that end in a point, or prefixes."""
+    """Lines of three terms, or of four, that end in a point."""
     rows = beginning.rows
-    if rows and re.match(r"@?(?:prefix|base)\s+\S*\s*<.*>", rows[0], re.I):
-        return True
     triple = re.compile(r"(?:<[^>]*>|_:\S+)\s+<[^>]*>\s+.*\.")
     return bool(rows) and all(triple.fullmatch(row) for row in rows[:100])
 

@@ -274,6 +274,11 @@ class Beginning:
         return [line for line in map(str.strip, lines) if line]
 
     @cached_property
+    def opening(self) -> str:
+        """The first hundred of these lines."""
+        return "\n".join(self.lines[:100]) + "\n"
+
+    @cached_property
     def rows(self) -> list[str]:
         """The lines that are no comments: those that begin with # or %."""
         return [line for line in self.lines if not line.startswith(("#", "%"))]
@@ -491,8 +496,26 @@ def _pair(name: str) -> list[str]:
     return both[:1] if all(map(os.path.isfile, both)) else []
 
 
+_PART = re.compile(r"part[-_][\w.-]+")
+_BESIDE = re.compile(r"[._].*|manifest|(?:readme|license|release_notes)(?:\.\w+)?", re.I)
+
+
+def parts_in(folder: str | os.PathLike[str]) -> list[str]:
+    """The files of a folder, in order, if all are parts of one table, as OpenAlex (``part_000.gz``)
+    and Spark write it; none of any other folder.
+    """
+    found: list[str] = []
+    for above, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        parts = sorted(name for name in names if not _BESIDE.fullmatch(name))
+        if not all(map(_PART.fullmatch, parts)):
+            return []
+        found += [os.path.join(above, name) for name in parts]
+    return found
+
+
 def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Source]:
-    """The inputs, globs expanded in sorted order; ``-`` is standard input.
+    """The inputs, globs and folders of parts expanded in sorted order; ``-`` is standard input.
 
     Raises :class:`UsageError` if there is none and :class:`InputError` for one that is missing.
     """
@@ -509,7 +532,10 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
             sources.append(Source(None))
             continue
         exists = os.path.exists(name)  # Path.exists raises for over-long names
-        matches = [name] if exists else sorted(glob.glob(name, recursive=True)) or _pair(name)
+        parts = parts_in(name) if os.path.isdir(name) else []
+        matches = (
+            parts or [name] if exists else sorted(glob.glob(name, recursive=True)) or _pair(name)
+        )
         if not matches:
             raise InputError(f"{name}: no such file, and no file matches it as a pattern")
         for match in matches:

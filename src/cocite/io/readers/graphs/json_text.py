@@ -2,11 +2,14 @@
 
     {"directed": true, "nodes": [{"id": "a"}, ...], "links": [{"source": "a", "target": "b"}, ...]}
     {"source": "a", "target": "b"}      ["a", "b"]      [{"source": "a", "target": "b"}, ...]
+    {"id": "a", "links": ["b", "c"]}    ["a", ["b", "c"]]
 
 Nodes and links are those of NetworkX and d3: ``edges`` may stand for ``links``, a node's label is
 its ``label``, ``name`` or ``title``, and where nodes have no ids, links name them by their numbers
 from 0. ``--weight-column`` is a key of links. The ends of a link a line are the members that
 ``--columns`` names, else those whose keys name them (``io/readers/dialect.py``), else the only two.
+A second end that is a list makes a link of each element, and a node of the first; those of works
+are known by their keys (``io/readers/graphs/works.py``).
 
 Cost: some microseconds a value; memory for the largest one.
 """
@@ -17,14 +20,17 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.readers.contract import FormatReader, Job, Read, text_lines
 from cocite.io.readers.dialect import answer_in, ends_of
+from cocite.io.readers.graphs import works
 from cocite.io.readers.graphs.document import GraphWriter
-from cocite.io.readers.rows import RowsFound, RowWriter
-from cocite.io.readers.text import clean_relation, new_clean_file
+from cocite.io.readers.rows import NODES, RowsFound, RowWriter
+from cocite.io.readers.signs import wrapped
+from cocite.io.readers.text import clean_relation, new_clean_file, relation_of
 
 _PIECE = 1 << 18
 _LONGEST = 1 << 24
@@ -214,12 +220,16 @@ _NAMES = ("id", "name", "node", "url", "title", "page")
 
 
 def _read_lines(job: Job) -> Read:
-    """All links, or the names of nodes."""
+    """All links, or the names of nodes; of rows with lists, all nodes and their titles, too."""
     columns: _Columns | None = None
-    with new_clean_file(job) as out:
+    lists = unnamed = 0
+    with ExitStack() as opened:
         weighted = bool(job.options.weight) and job.wanted == 2
-        writer = RowWriter(job, out, job.wanted, weighted=weighted)
-        for value, line in _values(job, writer):
+        links = opened.enter_context(new_clean_file(job))
+        writer = RowWriter(job, links, job.wanted, weighted=weighted)
+        nodes = RowWriter(job, opened.enter_context(new_clean_file(job, NODES)), 1)
+        values = _Values(job, writer)
+        for value, line in values:
             if not isinstance(value, dict | list):
                 if job.wanted == 1 and name_of(value) is not None:
                     writer.add([str(value)], line)
@@ -229,37 +239,54 @@ def _read_lines(job: Job) -> Read:
                 continue
             if columns is None:
                 columns = _Columns(job, value)
-            row = columns.of(value)
-            if row is None:
+                values.decode = columns.decoder
+            rows, without = columns.of(value)
+            unnamed += without
+            if rows is None:
                 what = f"no text or whole number as {' or '.join(columns.asked[: job.wanted])}"
                 writer.leave_out("link", line, what, json.dumps(value)[:100])
-            else:
+                continue
+            for row in rows:
                 writer.add(row, line)
-        read = writer.finish()
-    asked = columns.asked if columns is not None else []
-    note = f"{' and '.join(asked[:2])} are the link" if job.wanted == 2 and asked else ""
-    note += f" and {asked[2]} its weight" if len(asked) > 2 else ""
-    return Read(clean_relation(job, read.integers), RowsFound.of(read, LINES_READER.title, note))
+            if columns.lists and job.wanted == 2:
+                lists += 1
+                name = columns.node(value)
+                nodes.add([name], line)
+                if title := works.title_of(value):
+                    job.titles.add(name, title)
+        read, named = writer.finish(), nodes.finish()
+    note = columns.note(unnamed) if columns is not None and job.wanted == 2 else ""
+    found = RowsFound.of(read, LINES_READER.title, note)
+    found.integers = read.integers and named.integers
+    relation = clean_relation(job, found.integers)
+    if not lists or job.options.sides:
+        return Read(relation, found)
+    kind = "UBIGINT" if found.integers else "VARCHAR"
+    return Read(relation, found, relation_of(job, {"a": kind}, NODES))
 
 
 LINES_READER = FormatReader(
     "JSON lines",
-    'a link a line, {"source": "a", "target": "b"} or ["a", "b"], or a list of such; --columns '
-    "names other members",
+    'a link a line, {"source": "a", "target": "b"} or ["a", "b"], or a list of such; or a node '
+    'and those it links to, {"id": "a", "links": ["b", "c"]}; --columns names other members. Works '
+    "of OpenAlex, Crossref, Semantic Scholar and DBLP are known by their keys",
     _read_lines,
 )
 
 
 class _Columns:
-    """Where the ends of links are, as the options or the first value say."""
+    """Where the ends of links are, as the options or the first value say. ``lists`` says that a
+    second end is a list of them.
+    """
 
     def __init__(self, job: Job, first: Any) -> None:
         options, self._requested, self._sides = job.options, job.wanted, job.options.sides
-        named = list(options.columns)
+        named, shape = list(options.columns), None
         if not named and isinstance(first, list):
             named = ["1", "2"][: self._requested]
         elif not named:
-            named = self._found(job.source.label, list(first))
+            shape = works.shape_of(list(first)) if job.wanted == 2 else None
+            named = [shape.node, shape.cited] if shape else self._found(job.source.label, first)
         self._weighted = bool(options.weight) and job.wanted == 2
         self._keys = named + ([options.weight] if self._weighted else [])
         if isinstance(first, list):
@@ -270,15 +297,20 @@ class _Columns:
                     f"{numbers[0]!r} is no number"
                 )
         else:
-            missing = [key for key in self._keys if key not in first]
+            optional = shape.cited if shape else ""
+            missing = [key for key in self._keys if key not in first and key != optional]
             if missing:
                 raise UsageError(
                     f"{job.source.label} has no member {missing[0]!r}; the first object has "
                     + ", ".join(map(repr, first))
                 )
         self.asked = [repr(key) if isinstance(first, dict) else key for key in self._keys]
+        self.decoder = works.decoder(self._keys) if isinstance(first, dict) else json.loads
+        second = self._cells(first)[1:2] if job.wanted == 2 else []
+        self.lists = shape is not None or any(isinstance(cell, list) for cell in second)
 
-    def _found(self, label: str, keys: list[str]) -> list[str]:
+    def _found(self, label: str, first: dict[str, Any]) -> list[str]:
+        keys = list(first)
         if self._requested == 1:
             known = [key for key in keys if key.lower() in _NAMES]
             return (known or keys)[:1]
@@ -294,37 +326,76 @@ class _Columns:
             "source and target is not clear. Say it: --columns SOURCE,TARGET"
         )
 
-    def of(self, value: Any) -> list[str] | None:
-        """The row of a value; None if it has none."""
-        if isinstance(value, list):
-            places = [int(key) - 1 if key.isdecimal() else len(value) for key in self._keys]
-            cells = [value[at] if 0 <= at < len(value) else None for at in places]
-        else:
-            cells = [value.get(key) for key in self._keys]
-        names = [name_of(cell) for cell in cells[: self._requested]]
-        if len(names) < self._requested or None in names:
-            return None
-        row = [str(name) for name in names]
-        return [*row, "" if cells[-1] is None else str(cells[-1])] if self._weighted else row
+    def note(self, unnamed: int) -> str:
+        """How rows were read, in words; ``unnamed`` ends of links had no name."""
+        text = f"{' and '.join(self.asked[:2])} are the link"
+        text += f" and {self.asked[2]} its weight" if self._weighted else ""
+        return text + (f", {unnamed:,} without a name are passed over" if unnamed else "")
+
+    def _cells(self, value: Any) -> list[Any]:
+        if isinstance(value, dict):
+            return [value.get(key) for key in self._keys]
+        places = [int(key) - 1 if key.isdecimal() else len(value) for key in self._keys]
+        return [value[at] if 0 <= at < len(value) else None for at in places]
+
+    def node(self, value: Any) -> str:
+        """The name of the node of a row with a list."""
+        return works.spelled(self._keys[0], str(name_of(self._cells(value)[0])))
+
+    def of(self, value: Any) -> tuple[list[list[str]] | None, int]:
+        """The rows of a value, None if it has none; and how many ends in its list have no name."""
+        cells = self._cells(value)
+        first = name_of(cells[0])
+        if first is None:
+            return None, 0
+        first = works.spelled(self._keys[0], first)
+        if self._requested == 1:
+            return [[first]], 0
+        weight = [("" if cells[-1] is None else str(cells[-1]))] if self._weighted else []
+        many = cells[1]
+        if self.lists and many is None:
+            many = []
+        if not isinstance(many, list):
+            name = name_of(many)
+            return (None if name is None else [[first, name, *weight]]), 0
+        rows, key = [], self._keys[0]
+        for each in many:
+            name = each if isinstance(each, str) else name_of(each)
+            if isinstance(each, dict):
+                name = name_of(each.get(key, each.get("id")))
+            elif each is not None and name is None:
+                return None, 0
+            if name is not None:
+                rows.append([first, works.spelled(key, name), *weight])
+        return rows, len(many) - len(rows)
 
 
-def _values(job: Job, writer: RowWriter) -> Iterator[tuple[Any, int]]:
-    """(value, line) of each value: of a line, or of one list of them all."""
-    text = job.source.beginning().text.lstrip()
-    first = text[:1]
-    inner = text[1:].lstrip()[:1]
-    if first == "[" and inner in ("{", "["):
-        with JSONText(job) as whole:
-            yield from whole.elements()
-            if whole.peek():
-                raise whole.wrong("more than one list")
-        return
-    yield from _of_lines(job, writer)
+class _Values:
+    """(value, line) of each value: of a line, of one list of them all, or of one in an object.
+    ``decode`` is what decodes lines.
+    """
 
+    def __init__(self, job: Job, writer: RowWriter) -> None:
+        self._job, self._writer, self.decode = job, writer, json.loads
 
-def _of_lines(job: Job, writer: RowWriter) -> Iterator[tuple[Any, int]]:
-    for line, content in text_lines(job, _LONGEST, "line"):
-        try:
-            yield json.loads(content), line
-        except (ValueError, RecursionError):
-            writer.leave_out("JSON", line, "no value of JSON", content[:100])
+    def __iter__(self) -> Iterator[tuple[Any, int]]:
+        text = self._job.source.beginning().text.lstrip()
+        if wrapped(self._job.source.beginning()) or re.match(r"\[\s*[{\[]", text):
+            with JSONText(self._job) as whole:
+                yield from self._within(whole) if text[:1] == "{" else whole.elements()
+                if whole.peek():
+                    raise whole.wrong("more than one list")
+            return
+        for line, content in text_lines(self._job, _LONGEST, "line"):
+            try:
+                yield self.decode(content), line
+            except (ValueError, RecursionError):
+                self._writer.leave_out("JSON", line, "no value of JSON", content[:100])
+
+    @staticmethod
+    def _within(whole: JSONText) -> Iterator[tuple[Any, int]]:
+        for key, value, line in whole.members():
+            if key in works.WRAPPED:
+                yield value, line
+            elif key == "message" and isinstance(value, dict):  # an answer of Crossref
+                yield from ((each, line) for each in value.get("items", ()))

@@ -1,0 +1,105 @@
+"""RDF: a link from subject to object of each triple, of one predicate or of all.
+
+    <http://www.wikidata.org/entity/Q1> <http://www.wikidata.org/prop/direct/P31> <...Q2> .
+
+N-Triples, N-Quads, Turtle, TriG and RDF/XML are parsed by pyoxigraph (``rdf``), triple by triple.
+Literals are no nodes; ``rdfs:label`` gives titles, those in English or in no language before
+others. Blank nodes have no name that lasts, so their triples are counted and passed over. A
+predicate is named by its IRI or by what stands behind the last / or # of it.
+
+Cost: 5 µs a triple, most of it the parser; no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cocite.errors import InputError, MalformedRow
+from cocite.extras import need
+from cocite.io.readers.contract import FormatReader, Job, Read
+from cocite.io.readers.rows import LinkWriter
+from cocite.io.readers.signs import ntriples, rooted
+
+_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+_EVERY = 1 << 12
+_SHOWN, _MOST = 8, 1000
+"""Predicates that are named where the one that is asked for is not there, and that are counted."""
+
+
+def _read_rdf(job: Job) -> Read:
+    """All links, and the titles of their ends."""
+    rdf = need("pyoxigraph", "RDF", "rdf")
+    node, chosen = rdf.NamedNode, job.options.predicate
+    taken: dict[str, bool] = {}
+    number = blank = 0
+    titled = ""
+    with LinkWriter(job, ("triple", "triple")) as out:
+        for number, triple in enumerate(_triples(job, rdf, out), 1):
+            subject, object_ = triple.subject, triple.object
+            predicate = triple.predicate.value
+            if predicate == _LABEL and type(object_) is rdf.Literal and type(subject) is node:
+                language = object_.language
+                other = language is not None and language.partition("-")[0] != "en"
+                if not (other and titled == subject.value):
+                    titled = subject.value if other else titled
+                    job.titles.add(subject.value, object_.value, late=other)
+                continue
+            wanted = taken.get(predicate)
+            if wanted is None:
+                wanted = chosen in ("", predicate, predicate.replace("#", "/").rpartition("/")[2])
+                if len(taken) < _MOST or wanted:
+                    taken[predicate] = wanted
+            if not wanted or type(object_) is rdf.Literal:
+                continue
+            if type(subject) is not node or type(object_) is not node:
+                blank += 1
+            elif job.wanted == 2:
+                out.links.add((subject.value, object_.value), number)
+            else:
+                out.nodes.add((subject.value,), number)
+                out.nodes.add((object_.value,), number)
+        if chosen and number and not any(taken.values()):
+            some = ", ".join(sorted(taken)[:_SHOWN])
+            raise InputError(
+                f"{job.source.label} has no triple with the predicate {chosen!r}. There are "
+                f"{some or 'labels only'}: choose one by --predicate (predicate=)"
+            )
+        note = "subjects link to objects" + (f" by {chosen}" if chosen else "")
+        note += f", {blank:,} triples with blank nodes are passed over" if blank else ""
+        return out.finish(READER.title, note)
+
+
+READER = FormatReader(
+    "RDF",
+    "RDF of Wikidata, DBpedia and others, N-Triples, Turtle or XML: a link from subject to object, "
+    "of one --predicate or of all; rdfs:label gives titles",
+    _read_rdf,
+    weights=False,
+    columns=False,
+)
+
+
+def _triples(job: Job, rdf: Any, out: LinkWriter) -> Iterator[Any]:
+    """The triples of an input; what is none is refused, or left out and counted."""
+    beginning, label = job.source.beginning(), job.source.label
+    form = rdf.RdfFormat.N_QUADS if ntriples(beginning) else rdf.RdfFormat.TRIG
+    form = rdf.RdfFormat.RDF_XML if rooted("RDF")(beginning) else form
+    with job.source.reading() as (stream, raw):
+        found = rdf.parse(input=stream, format=form, lenient=True)
+        number = 0
+        while True:
+            try:
+                triple = next(found, None)
+            except SyntaxError as error:
+                what = str(error.msg).rpartition(": ")[2]
+                if job.options.bad_rows == "stop":
+                    raise MalformedRow(label, error.lineno or 1, "no triple", what) from None
+                out.links.leave_out("triple", number + 1, "no triple", what)
+                continue
+            if triple is None:
+                return
+            yield triple
+            number += 1
+            if number % _EVERY == 0:
+                job.progress("reading " + job.source.short, raw.tell(), job.source.nbytes)

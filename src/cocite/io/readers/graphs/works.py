@@ -1,0 +1,95 @@
+"""Works and what they cite, a work a value of JSON: which members hold what, known by the keys.
+
+    OpenAlex            {"id": "https://openalex.org/W1", "referenced_works": [...], "title": ...}
+    Crossref            {"DOI": "10.1/A", "reference": [{"DOI": "10.1/b"}, ...], "title": ["..."]}
+    Semantic Scholar    {"paperId": "1", "references": [{"paperId": "2"}, ...]}
+    DBLP-Citation       {"id": "1", "references": ["2", ...], "n_citation": 3}
+
+Dumps and answers of services have them in ``items`` or ``results`` of one object, else a line each.
+Of a work only the members that are asked for are decoded where msgspec is installed (``serve``).
+
+Cost: with msgspec 10 µs a work of 5 kB, with ``json`` 90.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+WRAPPED = ("items", "results")
+"""Members of an object that hold works."""
+_PLAIN = re.compile(r"[^\x00-\x1f\"\\\ud800-\udfff]+")
+"""Keys that msgspec takes."""
+_TITLES = ("display_name", "title")
+
+
+class Shape(NamedTuple):
+    """The members that hold a work's name, those it cites and its title; ``signs`` are keys that
+    tell the kind where a work cites none.
+    """
+
+    node: str
+    cited: str
+    signs: tuple[str, ...] = ()
+
+
+SHAPES = (
+    Shape("id", "referenced_works"),
+    Shape("DOI", "reference", ("reference-count", "references-count", "is-referenced-by-count")),
+    Shape("paperId", "references"),
+    Shape("corpusid", "references", ("externalids",)),
+    Shape("id", "outCitations"),
+    Shape("id", "references", ("n_citation",)),
+    Shape("_id", "references", ("n_citation",)),
+)
+
+
+def shape_of(keys: Sequence[str]) -> Shape | None:
+    """The kind of works that have these keys; None if they are no works."""
+    for shape in SHAPES:
+        if shape.node in keys and any(key in keys for key in (shape.cited, *shape.signs)):
+            return shape
+    return None
+
+
+def title_of(value: Any) -> str:
+    """The title of a work; of several, as Crossref has them, the first."""
+    for key in _TITLES if isinstance(value, dict) else ():
+        title = value.get(key)
+        title = title[0] if isinstance(title, list) and title else title
+        if isinstance(title, str):
+            return title
+    return ""
+
+
+def spelled(key: str, name: str) -> str:
+    """A name in the member ``key``: DOIs, which are the same in any case, in small letters."""
+    return name.lower() if key.lower() == "doi" else name
+
+
+def decoder(keys: Sequence[str]) -> Callable[[str], Any]:
+    """What decodes these members of an object, and titles, or all of them, faster than ``json``;
+    values that are no objects are decoded whole. Raises ValueError for what is no JSON.
+    """
+    if find_spec("msgspec") is None or not all(map(_PLAIN.fullmatch, keys)):
+        return json.loads
+    msgspec = import_module("msgspec")
+    names = list(dict.fromkeys((*keys, *_TITLES)))
+    fields = [(f"m{i}", Any, msgspec.UNSET) for i, _ in enumerate(names)]
+    rename = {f"m{i}": name for i, name in enumerate(names)}
+    row = msgspec.defstruct("Row", fields, rename=rename, gc=False)
+    decode, places = msgspec.json.Decoder(row).decode, [(f"m{i}", n) for i, n in enumerate(names)]
+
+    def members(text: str) -> Any:
+        try:
+            found = decode(text)
+        except (msgspec.DecodeError, UnicodeEncodeError):
+            return json.loads(text)  # which also knows values that are no objects, and says more
+        cells = ((name, getattr(found, field)) for field, name in places)
+        return {name: cell for name, cell in cells if cell is not msgspec.UNSET}
+
+    return members

@@ -1,0 +1,165 @@
+"""A folder of source code: files link to those that they import."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import CociteError, InputError
+from tests.io.plain import links, nothing_left, titles_of
+
+SOURCE = Path(__file__).parents[2] / "src"
+FILES = {
+    "pyproject.toml": "[project]\n",
+    "src/app/__init__.py": "from .main import run\n",
+    "src/app/main.py": "import json\nimport os.path\nfrom .db import connect\nfrom . import web\n",
+    "src/app/db.py": "from typing import cast\nif cast:\n    from app import web\n",
+    "src/app/web/__init__.py": "def f():\n    from ..db import connect, close\n",
+    "src/app/web/page.py": "import numpy.linalg\nfrom app.web.nil import x\nfrom ... import y\n",
+    "tests/test_app.py": "import app.main as m, helpers, random\nfrom app.web import page\n",
+    "tests/helpers.py": "from app import *\n",
+    "tools/random.py": "",
+    "docs/index.html": "<a href='x'>x</a>",
+    ".venv/pyvenv.cfg": "",
+    "env/pyvenv.cfg": "",
+    "env/lib.py": "import app\n",
+    "node_modules/a.py": "import app\n",
+}
+WANTED = [
+    "src/app/__init__.py>src/app/main.py",
+    "src/app/main.py>src/app/db.py",
+    "src/app/main.py>src/app/web/__init__.py",
+    "src/app/db.py>src/app/web/__init__.py",
+    "src/app/web/__init__.py>src/app/db.py",
+    "src/app/web/page.py>src/app/web/__init__.py",
+    "tests/test_app.py>src/app/main.py",
+    "tests/test_app.py>src/app/web/page.py",
+    "tests/test_app.py>tests/helpers.py",
+    "tests/helpers.py>src/app/__init__.py",
+]
+
+
+def project(folder: Path, files: dict[str, str]) -> Path:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
+def shown(graph: cocite.Graph) -> list[str]:
+    return sorted(f"{a}>{b}" for a, b in links(graph))
+
+
+def test_files_link_to_what_they_import(tmp_path: Path) -> None:
+    folder = project(tmp_path / "p", FILES)
+    (folder / "away.py").symlink_to(SOURCE / "cocite" / "errors.py")
+    graph = cocite.ingest(folder, tmp_path / "g")
+    assert shown(graph) == sorted(WANTED)
+    assert "tools/random.py" in graph.names
+    assert "away.py" not in graph.names
+    titles = dict(zip(graph.names, titles_of(graph), strict=True))
+    assert titles["src/app/web/page.py"] == "app.web.page"
+    assert titles["src/app/__init__.py"] == "app"
+    outside = cocite.ingest(folder, tmp_path / "h", keep_external=True)
+    more = {"src/app/main.py>json", "src/app/main.py>os", "src/app/db.py>typing"}
+    more |= {"src/app/web/page.py>numpy", "tests/test_app.py>random"}
+    assert shown(outside) == sorted({*WANTED} | more)
+
+
+def test_related_answers_for_a_file_of_the_folder_it_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project(tmp_path / "p", FILES))
+    assert main(["related", ".", "src/app/main.py", "-k", "2", "--no-cache"]) == 0
+    assert "src/app/" in capsys.readouterr().out
+
+
+def test_imports_of_our_own_source_are_those_that_a_pattern_finds(tmp_path: Path) -> None:
+    files = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")}
+    wanted = set()
+    for file in files:
+        text = re.sub("#.*", "", (SOURCE / file).read_text())
+        plain = re.findall(r"^ *import (cocite[\w.]*)$", text, re.M)
+        wanted |= {(file, f"{name.replace('.', '/')}/__init__.py") for name in plain}
+        for base, names in re.findall(
+            r"^\s*from (cocite[\w.]*) import (\([^)]*\)|[^\n]*)", text, re.M
+        ):
+            for name in re.findall(r"(\w+|\*)(?: as \w+)?", names):
+                place = base.replace(".", "/")
+                tried = (f"{place}/{name}", place)
+                found = [
+                    path
+                    for each in tried
+                    for path in (f"{each}.py", f"{each}/__init__.py")
+                    if path in files
+                ]
+                wanted |= {(file, found[0])} if found and found[0] != file else set()
+    assert set(links(cocite.ingest(SOURCE, tmp_path / "g"))) == wanted
+
+
+def test_workspaces_link_to_those_that_they_need(tmp_path: Path) -> None:
+    files = {
+        "package.json": json.dumps({"workspaces": {"packages": ["packages/*", "../x", "!no"]}}),
+        "packages/a/package.json": json.dumps({"name": "@me/a", "dependencies": {"@me/b": "*"}}),
+        "packages/b/package.json": json.dumps({"name": "@me/b", "devDependencies": {"jest": "1"}}),
+        "packages/c/package.json": json.dumps({"peerDependencies": {"@me/a": "1"}}),
+    }
+    graph = cocite.ingest(project(tmp_path / "p", files), tmp_path / "g")
+    assert shown(graph) == ["@me/a>@me/b", "c>@me/a"]
+    project(tmp_path / "p", {"packages/c/package.json": "{"})
+    with pytest.raises(InputError, match=r"packages/c/package\.json cannot be read: "):
+        cocite.ingest(tmp_path / "p", tmp_path / "out.graph")
+    assert nothing_left(tmp_path)
+
+
+def test_a_file_that_is_no_python_is_named_or_left_out(tmp_path: Path) -> None:
+    folder = project(tmp_path / "p", FILES | {"src/app/old.py": "x = 1\nprint 'x'\n"})
+    with pytest.raises(InputError, match=r"p:4: src/app/old\.py:2 cannot be parsed as Python: "):
+        cocite.ingest(folder, tmp_path / "out.graph")
+    assert nothing_left(tmp_path)
+    graph = cocite.ingest(folder, tmp_path / "g", bad_rows="few")
+    assert shown(graph) == sorted(WANTED)
+    assert graph.info().bad_rows == 1
+
+
+PIECES = st.sampled_from(
+    [
+        "import ",
+        "from ",
+        "a",
+        "b",
+        ".",
+        "..",
+        ",",
+        " as ",
+        "*",
+        "\n",
+        "(",
+        ")",
+        " ",
+        "\0",
+        "é",
+        "\\",
+    ]
+)
+
+
+@settings(max_examples=30)
+@given(st.lists(PIECES, max_size=20).map("".join) | st.binary(max_size=30).map(os.fsdecode))
+def test_any_text_in_a_file_makes_links_within_the_folder(tmp_path: Path, text: str) -> None:
+    folder = project(tmp_path / "p", {"a.py": "import b\n", "b.py": "", "c/d.py": "import a\n"})
+    (folder / "e.py").write_bytes(os.fsencode(text))
+    try:
+        graph = cocite.ingest(folder, tmp_path / "g", bad_rows="few", overwrite=True)
+    except CociteError:
+        return
+    assert {("a.py", "b.py"), ("c/d.py", "a.py")} <= set(links(graph))
+    assert set(graph.names) == {"a.py", "b.py", "c/d.py", "e.py"}

@@ -1,0 +1,151 @@
+"""Triples of Wikidata and DBpedia: links by predicates, titles by labels."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite.errors import InputError, MalformedRow, UsageError
+from tests.io.plain import links, nothing_left, read, titles_of
+
+ENTITY, DIRECT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+
+
+def wikidata() -> str:
+    """As the file of truthy statements has them: labels in several languages, dates, links."""
+    drawn, rows = random.Random(5), ["# truthy"]
+    for i in range(40):
+        q = f"<{ENTITY}Q{i}>"
+        rows += [f'{q} {LABEL} "{word} {i}"@{word} .' for word in ("de", "en", "fr") if i % 4]
+        rows += [f'{q} {LABEL} "nur {i}"@de .'] * (i % 4 == 0)
+        rows += [f'{q} <{DIRECT}P577> "2001-01-01"^^<http://www.w3.org/2001/XMLSchema#date> .']
+        for _ in range(i % 6):
+            rows.append(
+                f"{q} <{DIRECT}P{drawn.choice((31, 279))}> <{ENTITY}Q{drawn.randrange(50)}> ."
+            )
+    return "\n".join(rows) + "\n"
+
+
+TRIPLES = wikidata()
+TURTLE = """@prefix ex: <http://ex.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:a a ex:Thing ; ex:to ex:b, ex:c ; rdfs:label "A"@en ; ex:size 3 .
+ex:b ex:to ex:c ; ex:has [ ex:to ex:a ] .
+"""
+XML = """<?xml version="1.0"?>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="http://ex.org/">
+<rdf:Description rdf:about="http://ex.org/a"><ex:to rdf:resource="http://ex.org/b"/>
+</rdf:Description></rdf:RDF>
+"""
+
+
+def counted(text: str, predicate: str = r"P\d+") -> list[tuple[str, str]]:
+    """The links in lines, by a pattern."""
+    found = re.findall(rf"^<(\S+)> <{DIRECT}{predicate}> <(\S+)> \.$", text, re.M)
+    return sorted({(a, b) for a, b in found if a != b})
+
+
+@pytest.mark.parametrize(
+    ("options", "predicate"),
+    [
+        ({}, r"P\d+"),
+        ({"predicate": "P31"}, "P31"),
+        ({"predicate": f"{DIRECT}P279"}, "P279"),
+        ({"predicate": f"<{DIRECT}P279>"}, "P279"),
+    ],
+)
+def test_triples_of_wikidata_are_links_with_titles(
+    tmp_path: Path, options: dict[str, Any], predicate: str
+) -> None:
+    graph = read(tmp_path, gzip.compress(TRIPLES.encode()), "truthy.nt.gz", **options)
+    assert sorted(links(graph)) == counted(TRIPLES, predicate)
+    for name, title in zip(graph.names, titles_of(graph), strict=True):
+        number = int(name.rpartition("Q")[2])
+        wanted = None if number >= 40 else f"en {number}" if number % 4 else f"nur {number}"
+        assert title == wanted
+
+
+def test_turtle_and_xml_are_read_too(tmp_path: Path) -> None:
+    graph = read(tmp_path, TURTLE, "x.ttl", predicate="to")
+    assert sorted((a[-1], b[-1]) for a, b in links(graph)) == [("a", "b"), ("a", "c"), ("b", "c")]
+    (source,) = graph.store.facts["sources"]
+    assert source["read_as"] == (
+        "x.ttl: RDF, subjects link to objects by to, 1 triples with blank nodes are passed over"
+    )
+    graph = read(tmp_path, TURTLE)
+    assert ("http://ex.org/a", "http://ex.org/Thing") in links(graph)
+    assert links(read(tmp_path, XML, "x.rdf")) == [("http://ex.org/a", "http://ex.org/b")]
+    quad = "<http://a> <http://p> <http://b> <http://g> .\n"
+    assert links(read(tmp_path, quad, "x.nq")) == [("http://a", "http://b")]
+    (tmp_path / "one").write_text("x\ty\n")
+    assert cocite.ingest(tmp_path / "one", tmp_path / "h", nodes=tmp_path / "x.nq").nodes == 4
+
+
+def test_a_bad_triple_is_named_or_left_out(tmp_path: Path) -> None:
+    good = "<http://a> <http://p> <http://b> .\n"
+    content = good * 3 + "# c\n<http://a> <p> oops .\n" + good
+    with pytest.raises(MalformedRow, match=r"l\.nt:5: no triple: ") as caught:
+        read(tmp_path, content, "l.nt")
+    assert caught.value.line == 5
+    with pytest.raises(MalformedRow, match=r"l\.nt:2: no triple: "):
+        read(tmp_path, good + good[:20], "l.nt")
+    with pytest.raises(MalformedRow, match=r":1: a control character in a name"):
+        read(tmp_path, "<http://a\\u0001> <http://p> <http://b> .\n", "l.nt")
+    assert nothing_left(tmp_path)
+    graph = read(tmp_path, content, "l.nt", bad_rows="few")
+    assert (graph.edges, graph.info().rows, graph.info().bad_rows) == (1, 4, 1)
+
+
+def test_predicates_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=rf"predicate 'P1'\. There are {DIRECT}P279, .*P31"):
+        read(tmp_path, TRIPLES, predicate="P1")
+    with pytest.raises(UsageError, match="chooses triples of RDF, and there is none in the input"):
+        read(tmp_path, "a\tb\n", predicate="P1")
+    with pytest.raises(UsageError, match="RDF, which has no columns"):
+        read(tmp_path, TRIPLES, columns="a,b")
+    assert nothing_left(tmp_path)
+
+
+PIECES = st.sampled_from(
+    [
+        *("<http://a>", "<b>", "_:c", '"x"', '"', "@en", "^^", ".", ";", ",", "[", "]", "<<", "a"),
+        *(
+            "",
+            "@prefix",
+            "ex:",
+            "ex:a",
+            "<http://a\\u0000>",
+            "\n",
+            " ",
+            "#",
+            "\\",
+            "é",
+            "(",
+            ")",
+            "{",
+            "}",
+        ),
+    ]
+)
+
+
+@settings(max_examples=30)
+@given(st.lists(PIECES, max_size=25).map(" ".join), st.sampled_from(["nt", "ttl"]))
+def test_any_text_makes_links_that_are_in_it_or_an_error(
+    tmp_path: Path, text: str, kind: str
+) -> None:
+    content = "<http://a> <http://p> <http://b> .\n" * 3 + text
+    try:
+        graph = read(tmp_path, content, f"l.{kind}", bad_rows="few")
+    except InputError:
+        return
+    assert ("http://a", "http://b") in links(graph)
