@@ -196,7 +196,7 @@ def refuse_folder(path: str) -> None:
     holds = f"{counted(len(files), 'file')}, such as {files[0]}," if files else "no files"
     message = (
         f"{path} is a folder with {holds} and is no graph or index of cocite; nor does it hold "
-        "HTML pages. Name such a folder, or a file of links"
+        "HTML pages or notes. Name such a folder, or a file of links"
     )
     if files:
         pattern = shlex.quote(str(folder / f"*{Path(files[0]).suffix}"))

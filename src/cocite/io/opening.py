@@ -62,13 +62,13 @@ def _is_store(links: Any) -> bool:
     if not isinstance(links, str | os.PathLike):
         return False
     from cocite.io.database import is_address
-    from cocite.io.readers.html.site import is_site
+    from cocite.io.readers.html.site import folder_kind
     from cocite.io.remote import is_url
 
     text = os.fspath(links)
     if is_url(text) or kind_of(text) is not None:
         return not is_address(text)
-    return os.path.isdir(text) and not is_site(Path(text))
+    return os.path.isdir(text) and not folder_kind(Path(text))
 
 
 def is_said(value: Any) -> bool:

@@ -78,17 +78,17 @@ class CacheEntry:
 
 
 def is_links(path: str) -> bool:
-    """Whether ``path`` is read as links: a file, a pipe, ``-``, a folder of HTML pages, a pattern
-    that files match, or the address of a database.
+    """Whether ``path`` is read as links: a file, a pipe, ``-``, a folder of HTML pages or notes, a
+    pattern that files match, or the address of a database.
     """
     if not os.path.isdir(path):
         named = path == "-" or os.path.exists(path) or bool(_matches(path))
         return named or database_named(path) is not None
     if kind_of(path) is not None:
         return False
-    from cocite.io.readers.html.site import is_site  # loads the readers
+    from cocite.io.readers.html.site import folder_kind  # loads the readers
 
-    return is_site(Path(path))
+    return bool(folder_kind(Path(path)))
 
 
 def find_or_make(

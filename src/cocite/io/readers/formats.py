@@ -19,7 +19,7 @@ from cocite.errors import UnrecognizedInput, UsageError
 from cocite.io.readers import signs
 from cocite.io.readers.contract import FormatReader, ReadOptions
 from cocite.io.readers.crawl.sitemap import is_list
-from cocite.io.readers.html.site import is_site
+from cocite.io.readers.html.site import folder_kind
 from cocite.io.readers.signs import Sign, begins, begins_text, has_line, json_value, tagged
 from cocite.io.readers.sources import Source
 from cocite.storage import kind_of
@@ -65,11 +65,13 @@ def _read(called: str, name: str, sign: Sign, reader: str, sure: bool = True) ->
 
 PARQUET = _read("parquet", "Parquet", begins(b"PAR1"), "parquet")
 HTML = _read("html", "a folder of HTML pages", lambda beginning: False, "html.reader")
-"""Known by what is in the folder (``io/readers/html/site.py``), not by its beginning."""
+NOTES = _read("notes", "a folder of Markdown notes", lambda beginning: False, "notes.reader")
+"""These are known by what is in the folder (``io/readers/html/site.py``), not by its beginning."""
 
 FORMATS: tuple[Format, ...] = (
     PARQUET,
     HTML,
+    NOTES,
     # -- by name
     _read("bvgraph", "a BVGraph", signs.webgraph, "bvgraph"),
     Format(
@@ -316,8 +318,11 @@ def _of_directory(source: Source, options: ReadOptions) -> FormatReader:
         raise UnrecognizedInput(
             f"{path} is a stored {kind} of cocite. Ask it: cocite related {path} PAGE"
         )
-    if options.input_format == HTML.called or (options.input_format == "auto" and is_site(path)):
-        return reader_at(HTML.reader)
+    called = folder_kind(path) if options.input_format == "auto" else options.input_format
+    found = next((each for each in (HTML, NOTES) if each.called == called), None)
+    if found is not None:
+        return reader_at(found.reader)
     raise UnrecognizedInput(
-        f"{path} is a directory without HTML pages; name its files of links, as in '{path}/*'"
+        f"{path} is a directory without HTML pages or notes; name its files of links, as in "
+        f"'{path}/*'"
     )
