@@ -47,7 +47,8 @@ class Parsed(NamedTuple):
 
 class Pages:
     """The parsers of a run; a context. ``purpose`` is what needs them, in the message that a
-    ``libraries`` are missing, and ``extra`` what they come with; ``script`` is what parses.
+    ``libraries`` are missing, and ``extra`` what they come with; ``script`` is what parses, if it
+    is not HTML.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Pages:
         threads: int,
         purpose: str,
         extra: str = "html",
-        script: str = _SCRIPT,
+        script: str = "",
         libraries: Sequence[str] = ("selectolax", "ada_url"),
     ) -> None:
         for library in libraries:
@@ -63,7 +64,7 @@ class Pages:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="cocite-html")
         self._idle: SimpleQueue[_Parser] = SimpleQueue()
-        self._parsers = [_Parser(script) for _ in range(threads)]
+        self._parsers = [_Parser(script or _SCRIPT) for _ in range(threads)]
         for parser in self._parsers:
             self._idle.put(parser)
 

@@ -11,7 +11,9 @@ nothing of cocite. Cost: .6 ms for a note of 2 KB (markdown-it-py without what m
 
 from __future__ import annotations
 
+import gc
 import json
+import logging
 import re
 import sys
 import tomllib
@@ -34,9 +36,12 @@ _MOST_FRONT = 1 << 16
 """Characters of front matter that are read."""
 _FEW = 1000
 """Aliases and tags of a note that are read."""
-_NO_LINKS = ["emphasis", "text_join", "balance_pairs", "fragments_join"]
+_NO_LINKS = ["emphasis", "newline", "entity", "text_join", "balance_pairs", "fragments_join"]
 """Rules of markdown-it without which the same links are found."""
+_SIGNS = re.compile(r"[*_`\\!\[\]<&#{\n]")
 _MAY_LINK = re.compile(r"[\[<#{]")
+_BEGINS = re.compile(r"[\\`!\[\]<#{]")
+"""What the other rules begin with: text goes on to the next of these."""
 _TAG = re.compile(r"#([\w/-]+)")
 _SHORTCODE = re.compile(
     r"""\{\{[<%]\s*(?:rel)?ref\s+["'`]?([^\s"'`]+)["'`]?\s*[>%]\}\}"""
@@ -45,6 +50,7 @@ _SHORTCODE = re.compile(
 _PROPERTY = re.compile(r"(title|alias|aliases|tags)::\s+(.*)", re.I)
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d+[.)]\s+)*(`{3,}(?=[^`]*$)|~{3,})")
 _MARKS = re.compile("`+|%%")
+_LINKED = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)(?:^|\n)\+\+\+[ \t]*(?:\n|\Z)", re.S)
 
 
@@ -135,7 +141,7 @@ def _yaml(text: str) -> Any:
 
 
 def _text(value: object) -> str:
-    text = "" if isinstance(value, list | dict | None) else str(value).strip()
+    text = "" if value is None or isinstance(value, list | dict) else str(value).strip()
     return "" if text in ("~", "null") else text
 
 
@@ -159,9 +165,8 @@ def _linked(front: dict[str, Any]) -> Iterator[str]:
     for value in waiting:  # which grows
         if isinstance(value, dict | list):
             waiting += value.values() if isinstance(value, dict) else value
-        elif isinstance(value, str) and value.startswith("[[") and value.endswith("]]"):
-            if not {*"[]\n"} & {*value[2:-2]}:
-                yield value[2:-2].partition("|")[0].strip()
+        elif isinstance(value, str) and (found := _LINKED.fullmatch(value)):
+            yield found[1].strip()
 
 
 # -- text --------------------------------------------------------------------------------
@@ -185,6 +190,7 @@ def _parser(plain: bool = False) -> MarkdownIt:
         parser.core.ruler.after("normalize", "comments", _without_comments)
         parser.core.ruler.at("inline", _inline)
         parser.disable(_NO_LINKS)
+        parser.inline.terminator_re = _BEGINS
     return parser
 
 
@@ -198,9 +204,10 @@ def _inline(state: StateCore) -> None:
 
 def _plain(heading: str) -> str:
     """A heading without its signs."""
+    if not _SIGNS.search(heading):
+        return heading
     (token,) = _parser(plain=True).parseInline(heading)
-    each = (child.info or child.content or " " * (child.nesting == 0) for child in token.children or ())
-    return "".join(each)
+    return "".join(child.info or child.content for child in token.children or ())
 
 
 def _wiki_link(state: StateInline, silent: bool) -> bool:
@@ -293,6 +300,8 @@ def _comment_in(line: str) -> int:
 
 def serve() -> None:
     """Answer requests until there are no more, as ``html/page.py`` does."""
+    gc.set_threshold(100_000)  # of what is made for a note little is in circles
+    logging.disable()  # markdown-it logs each of its steps
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     while len(size := requests.read(8)) == 8:
         content = requests.read(int.from_bytes(size, "little")).partition(b"\n")[2]

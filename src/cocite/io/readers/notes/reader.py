@@ -23,12 +23,10 @@ from cocite.io.readers.crawl.captures import PagesFound
 from cocite.io.readers.html.parsers import HtmlPage, Pages
 from cocite.io.readers.html.reader import content_of, refuse_names
 from cocite.io.readers.html.site import Site, is_note_name, is_page_name
-from cocite.io.readers.notes import note, vault
+from cocite.io.readers.notes import EXTRA, LIBRARIES, note, vault
 from cocite.io.readers.rows import LinkWriter, clean_rows
 from cocite.storage import disk
 
-LIBRARIES = ("markdown_it", "mdit_py_plugins", "yaml")
-EXTRA = "notes"
 _LARGEST = 1 << 22
 """Bytes of a note that is read."""
 _LONGEST = 65_535
@@ -146,8 +144,9 @@ class _Links:
                     number, kinds[kind] = number + 1, kinds[kind] + 1
                     out.links.add((name, target), number)
             read = out.finish(READER.title, "")
-        for field in ("rows", "bad_rows", "examples", "integers"):
-            setattr(found, field, getattr(read.found, field))
+        found.rows, found.integers = read.found.rows, read.found.integers
+        for kind_of_row, count in read.found.bad_rows.items():
+            found.leave_out(kind_of_row, count, read.found.examples[found.bad :])
         found.pages = len(self._names)
         found.links = {_KINDS[kind]: count for kind, count in sorted(kinds.items())}
         found.others = {_OTHERS[kind]: count for kind, count in sorted(others.items())}

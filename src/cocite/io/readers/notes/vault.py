@@ -86,25 +86,32 @@ class Vault:
     def _at(self, target: str, at: str, relative: bool) -> Place | None:
         """What is at a path."""
         folder = at.rpartition("/")[0]
-        bases = [""] if target.startswith("/") else [folder] if target.startswith(".") else [""]
+        bases = ["" if target.startswith("/") or not target.startswith(".") else folder]
         if relative and not target.startswith(("/", ".")):
             bases = [folder, ""]
         for base in bases:
-            path = posixpath.normpath(posixpath.join(base, target.lstrip("/")))
+            path = f"{base}/{target}".lstrip("/") if base else target.lstrip("/")
+            if "." in path or path.endswith("/") or "//" in path:
+                path = posixpath.normpath(path)
             if path == ".." or path.startswith("../"):
                 return Place(BROKEN)
             path = "" if path == "." else self._real(path)
-            inside = [posixpath.join(path, index) for index in _INDEXES] if relative else []
-            for each in (path, *_plain(path), *inside):
-                if found := self._paths.get(_key(each)):
-                    return _best(found, each, at)
+            plain = _plain(path)
+            if found := self._paths.get(_key(path)) or self._paths.get(_key(plain)):
+                return _best(found, path if path in found else plain, at)
+            if relative and (found := self._index_of(path)):
+                return _best(found, path, at)
             if _key(path) in self._files or (relative and _key(path) in self._folders):
                 return Place(FILE)
         return None
 
+    def _index_of(self, folder: str) -> list[str] | None:
+        every = (self._paths.get(_key(posixpath.join(folder, index))) for index in _INDEXES)
+        return next(filter(None, every), None) if _key(folder) in self._folders else None
+
     def _ending(self, target: str, at: str) -> Place | None:
         """A note whose path ends so, or with such an alias; or a file that is no note."""
-        for each in (target, *_plain(target)):
+        for each in dict.fromkeys((target, _plain(target))):
             key = _key(each)
             found = self._last.get(key.rpartition("/")[2], [])
             if "/" in key:
@@ -140,9 +147,10 @@ def _by(names: Iterable[str], part: Callable[[str], str]) -> dict[str, list[str]
     return found
 
 
-def _plain(path: str) -> list[str]:
+def _plain(path: str) -> str:
     """The path without a suffix of notes or pages, if it has one."""
-    return [path[: -len(end)] for end in _SUFFIXES if path.lower().endswith(end)][:1]
+    stem, dot, suffix = path.rpartition(".")
+    return stem if dot and f".{suffix.lower()}" in _SUFFIXES else path
 
 
 def _key(path: str) -> str:
