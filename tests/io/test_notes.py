@@ -102,7 +102,8 @@ def test_note_links_are_those_that_a_program_of_notes_follows(
     ("text", "title", "aliases", "tags"),
     [
         ("---\ntitle: A *b*: 'c'\n---\n# D", "", [], []),  # no YAML: a colon
-        ("---\ntitle: 2024\naliases: [x, 'y, z']\ntags: a, b c\n---\n", "2024", ["x", "y, z"], "abc"),
+        ("---\ntitle: 2024\naliases: [x, 'y, z']\ntags: a, b c\n---\n",
+         "2024", ["x", "y, z"], "abc"),
         ("---\nTitle: ~\nalias: p, q\ntag: ['#Big Tag', 12]\n---\n## H `c` [[t|u]] *v* \\*\n# I",
          "H c u v *", ["p", "q"], ["big tag"]),
         ("+++\ntitle = 'T'\ntags = ['x']\ndate = 2024-01-01\n+++\n# H", "T", [], "x"),
@@ -392,7 +393,7 @@ def made_vault(count: int, seed: int = 1) -> tuple[dict[str, str], Counter[tuple
     counted as they are written; and how many lead nowhere.
     """
     draw = random.Random(seed)
-    words = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod".split()
+    words = ["lorem", "ipsum", "dolor", "sit", "amet", "adipiscing", "elit", "sed", "do"]
     names = [f"folder {i % 40}/{draw.choice(words)} {i}" for i in range(count)]
     notes, wanted, lost = dict[str, str](), Counter[tuple[str, str]](), 0
     for i, name in enumerate(names):

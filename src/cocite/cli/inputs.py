@@ -569,8 +569,8 @@ def _page(names: Names, folder: str, typed: str) -> str:
     from cocite.io.readers.html.site import folder_kind
 
     if folder_kind(root) == "notes" and len(names) <= SCAN_LIMIT:
-        from cocite.io.readers.notes import vault
+        from cocite.io.readers.notes import note, vault
 
-        where, name = vault.Vault(list(names.stored)).find(vault.WIKI, typed, "")
+        where, name = vault.Vault(list(names.stored)).find(note.WIKI, typed, "")
         return name if where == vault.NOTE and name else typed
     return typed

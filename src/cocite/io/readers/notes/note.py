@@ -180,8 +180,8 @@ def _parser(plain: bool = False) -> MarkdownIt:
 
     parser = MarkdownIt("commonmark")
     # Addresses stay as they are written: nothing here is shown or fetched.
-    parser.normalizeLink = parser.normalizeLinkText = lambda url: url  # type: ignore[method-assign]
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    parser.normalizeLink = str  # type: ignore[assignment, method-assign]
+    parser.validateLink = bool  # type: ignore[assignment, method-assign]
     parser.inline.ruler.before("link", "wiki_link", _wiki_link)
     parser.inline.ruler.before("link", "tag", _tag)
     parser.inline.ruler.before("link", "shortcode", _shortcode)
@@ -299,7 +299,7 @@ def _comment_in(line: str) -> int:
 
 
 def serve() -> None:
-    """Answer requests until there are no more, as ``html/page.py`` does."""
+    """Answer requests until there are no more, as ``io/readers/html/page.py`` does."""
     gc.set_threshold(100_000)  # of what is made for a note little is in circles
     logging.disable()  # markdown-it logs each of its steps
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
