@@ -93,7 +93,10 @@ def main() -> None:
     parser.add_argument(
         "--document", action="store_true", help="measure nothing: show the newest results"
     )
-    add_write(parser, "keep the results under results/, or put the --document into README.md and docs/performance.md")
+    add_write(
+        parser,
+        "keep the results under results/, or put the --document into README.md and docs/performance.md",
+    )
     chosen = parser.parse_args()
     if chosen.document:
         print(figures(newest()))

@@ -61,8 +61,7 @@ def figures(results: dict[str, Any], brief: bool = False) -> str:
         return f"{table(shown, BRIEF)}\n\n{results['date']}, {results['machine']}."
     return (
         f"{b['samples']} samples, length {b['length']}, {b['threads']} threads; `related` with "
-        f"k = {results['query']['k']}; {results['date']}, {results['machine']}.\n\n"
-        + table(rows)
+        f"k = {results['query']['k']}; {results['date']}, {results['machine']}.\n\n" + table(rows)
     )
 
 

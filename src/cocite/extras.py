@@ -20,7 +20,14 @@ from cocite.errors import UsageError
 
 _NAME = "cocite"
 _EXTRAS = {"sklearn": "evaluate", "scipy": "evaluate", "gensim": "embed"}
-_PACKAGES = {"sklearn": "scikit-learn", "ada_url": "ada-url", "python_calamine": "python-calamine"}
+_PACKAGES = {
+    "sklearn": "scikit-learn",
+    "ada_url": "ada-url",
+    "python_calamine": "python-calamine",
+    "markdown_it": "markdown-it-py",
+    "mdit_py_plugins": "mdit-py-plugins",
+    "yaml": "pyyaml",
+}
 
 
 class MissingLibrary(UsageError):

@@ -153,3 +153,38 @@ def test_an_answer_comes_before_the_next_name(web: str) -> None:
 
 def test_links_and_names_are_not_both_read_from_standard_input(shell: Shell) -> None:
     assert "cannot hold both links and names" in shell(["related", "-", "-"], 2).err
+
+
+def test_a_note_is_a_draft_of_a_folder_of_notes(
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    vault = tmp_path / "vault"
+    (vault / "deep").mkdir(parents=True)
+    for name in "abcdef":
+        text = "".join(f"[[{other}]]\n" for other in "abcdef" if (ord(name) * ord(other)) % 3)
+        (vault / "deep" / f"{name}.md").write_text(f"# Note {name.upper()}\n{text} #Tag")
+    new = tmp_path / "new.md"
+    new.write_text("---\ntitle: New\n---\n[[a]] [b](b.md) `[[c]]` [[gone]] [[#x]] #tag [[New]]\n")
+    told = ("--format", "json", "-k", "4")
+    draft = ("--draft", str(new), "--draft-name", "deep/New", *told)
+    code, answer, _ = ask("related", str(vault), *draft)
+    assert code == 0
+    assert "left out of the draft: 1 links that lead to no note, such as 'gone'" in caplog.text
+    cocite.build(cocite.ingest(str(vault), tmp_path / "g"), tmp_path / "i")
+    expected = cocite.open(tmp_path / "i").related_to(["deep/a", "deep/b"], k=4)
+    assert listed(json.loads(answer)) == expected
+    assert ask("related", str(tmp_path / "i"), *draft)[1] == answer
+    stdin = io.TextIOWrapper(io.BytesIO(new.read_bytes()))
+    monkeypatch.setattr("sys.stdin", stdin)
+    piped = ("--draft", "-", "--draft-format", "note", "--draft-name", "deep/New")
+    assert ask("related", str(vault), *piped, *told)[1] == answer
+    code, _, error = ask("related", str(vault), "--draft", str(new), "--draft-format", "names")
+    assert code == 2
+    assert "new.md" in error or "no node is" in error
+    new.write_text("nothing is linked here")
+    code, _, error = ask("related", str(vault), "--draft", str(new))
+    assert (code, "the draft has no link" in error) == (2, True)
+    for typed in ("A", "deep/a.md", "./deep/a.md", "note a", str(vault / "deep" / "a.md")):
+        code, answer, error = ask("related", str(vault), typed, *told)
+        assert code == 0, error
+        assert json.loads(answer)["node"] == "deep/a"

@@ -13,7 +13,7 @@ import numpy as np
 
 from tests.io.test_mediawiki import Row, dump
 
-__all__ = ["citations", "documentation", "hosts", "pairs", "project", "triples", "wiki"]
+__all__ = ["citations", "documentation", "hosts", "notes", "pairs", "project", "triples", "wiki"]
 
 
 def pairs(groups: int, each: int, links: int, within: float) -> list[tuple[int, int]]:
@@ -53,6 +53,19 @@ def documentation(folder: Path) -> None:
 
 BIRDS = ["Gray_heron", "Night_heron", "Egret", "Stork", "Crane", "Ibis"]
 TREES = ["Oak", "Beech", "Birch", "Ash", "Elm", "Lime"]
+
+
+def notes(folder: Path) -> None:
+    """A vault: notes on birds and on trees, with a tag each, a link that leads nowhere, a draft."""
+    for group, names in (("birds", BIRDS), ("trees", TREES)):
+        (folder / "vault" / group).mkdir(parents=True)
+        titles = [name.replace("_", " ") for name in names]
+        for place, title in enumerate(titles):
+            others = [titles[(place + step) % len(titles)] for step in (1, 2, 4)]
+            text = " ".join(f"See [[{other}]]." for other in others) + f" #{group}\n"
+            (folder / "vault" / group / f"{title}.md").write_text(f"# On {title}\n\n{text}")
+    (folder / "vault" / "Home.md").write_text("[[Oak]] [[Gray heron]] [[Gone]]\n")
+    (folder / "new.md").write_text("# New\n\nLike [[Egret]] and [that](birds/Stork.md).\n")
 
 
 def wiki(folder: Path) -> None:

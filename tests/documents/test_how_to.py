@@ -85,6 +85,18 @@ def test_documentation(typed: Callable[..., dict[str, str]]) -> None:
     assert list(Path("site/related").iterdir())
 
 
+def test_notes(typed: Callable[..., dict[str, str]]) -> None:
+    said = typed("notes.md", made.notes)
+    assert len(said) == 8
+    assert "13 Markdown notes; 38 links between them" in one(said, "cocite ingest vault")
+    assert "Home\tbroken\tGone\t\n" in Path("links.tsv").read_text()
+    birds = {f"birds/{name.replace('_', ' ')}" for name in made.BIRDS}
+    assert set(names("vault.index", "birds/Gray heron", 5)) <= birds
+    assert "birds/" in one(said, "cocite related vault --draft")
+    assert "trees/" not in one(said, "cocite related vault.index --draft")
+    assert "by tag" in said['cocite related vault "Gray heron" -k 5 --tags']
+
+
 def test_wiki(typed: Callable[..., dict[str, str]]) -> None:
     said = typed("wiki.md", made.wiki)
     assert len(said) == 13

@@ -63,6 +63,20 @@ PAGES = {
 }
 
 
+def notes(*names: str) -> Callable[[Path], object]:
+    """A folder with the notes a to c, and empty ones."""
+
+    def write(path: Path) -> None:
+        path.mkdir()
+        for node, name in enumerate("abc"):
+            text = "".join(f"[[{'abc'[b]}]]\n" for a, b in LINKS if a == node)
+            (path / f"{name}.md").write_text(text)
+        for name in names:
+            (path / name).write_text("")
+
+    return write
+
+
 def site(*names: str) -> Callable[[Path], object]:
     """A folder with the pages 0.html to 2.html, and empty ones."""
 
@@ -181,6 +195,7 @@ SAMPLES = {
         r"project:1: a\.py:3 cannot be parsed as Python",
         ["a.py", "b.py", "c.py"],
     ),
+    "notes": Sample("vault", notes(), notes("a\x01b.md"), r"vault:1: .*'a\\x01b\.md'", ABC),
     "archive": Sample(
         "l.tgz",
         gzip.compress(tarred(PAGES)),

@@ -17,7 +17,7 @@ import pytest
 import cocite
 from cocite.errors import InputError
 from tests.io.plain import links, nothing_left, read
-from tests.io.test_every_reader import HTML, LINKS, gexf, graphml, lock, parquet, site, wiki
+from tests.io.test_every_reader import HTML, LINKS, gexf, graphml, lock, notes, parquet, site, wiki
 from tests.io.test_spreadsheet import workbook
 
 SIGNS = {
@@ -60,6 +60,7 @@ FAMILIES = {
         "l.parquet", lambda p, n: parquet([*GOOD, ("a", n)])(p), "parquet", r"l\.parquet:5: "
     ),
     "html": Family("site", lambda p, n: site(f"{n}.html")(p), "html", r"site:\d: "),
+    "notes": Family("vault", lambda p, n: notes(f"{n}.md")(p), "notes", r"vault:\d: "),
     "mediawiki": Family("w.sql", dump, "mediawiki", r"w\.sql:9: "),
     "spreadsheet": Family(
         "l.xlsx",
@@ -205,7 +206,7 @@ def test_labels_and_titles_are_without_them(tmp_path: Path) -> None:
 BLANKS = ["c ", " c", "  c  "]
 FIELDS = {"text", "adjacency"}
 """Whose fields have blanks around them, which are no part of what is written."""
-NAMED = [family for family in EVERY if family not in ("html", "mediawiki", "packages")]
+NAMED = [family for family in EVERY if family not in ("html", "notes", "mediawiki", "packages")]
 MERGED = "1 name differed from others by blanks at the ends only"
 
 

@@ -25,6 +25,7 @@ from cocite.cli.output import counted, held, or_of
 from cocite.errors import Damaged, InputError, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Resolver
+from cocite.graph.spelling import SCAN_LIMIT
 from cocite.measures import DEFAULT, MEASURES, Measure, find_measure
 from cocite.options.build import MeasureOptions
 from cocite.options.ingest import ReadingOptions
@@ -196,7 +197,7 @@ def refuse_folder(path: str) -> None:
     holds = f"{counted(len(files), 'file')}, such as {files[0]}," if files else "no files"
     message = (
         f"{path} is a folder with {holds} and is no graph or index of cocite; nor does it hold "
-        "HTML pages. Name such a folder, or a file of links"
+        "HTML pages or notes. Name such a folder, or a file of links"
     )
     if files:
         pattern = shlex.quote(str(folder / f"*{Path(files[0]).suffix}"))
@@ -463,11 +464,16 @@ def query_nodes(
         raise UsageError(
             f"{nodes[0]!r} is named beside a draft, which is asked alone: leave one of the two out"
         )
-    from cocite.search.unseen import UnseenNode
+    from cocite.io.readers.html.site import is_note_name
+    from cocite.search.unseen import DRAFT, UnseenNode
 
     draft = str(unseen.draft)
     with click.open_file(draft, "rb") as file:
-        read = UnseenNode.read(file.read(), "standard input" if draft == "-" else draft)
+        content = file.read()
+    if unseen.draft_format == "note" or (unseen.draft_format == "auto" and is_note_name(draft)):
+        read = UnseenNode.of_note(content, index.nodes, unseen.draft_name or DRAFT)
+    else:
+        read = UnseenNode.read(content, "standard input" if draft == "-" else draft)
     found = index.with_unseen(read, name=unseen.draft_name, skip_unknown=unseen.skip_unknown)
     return found, [found.nodes.name(len(found.nodes) - 1)]
 
@@ -527,7 +533,8 @@ def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = 
 
     A name in another spelling, or a title, is the node that is meant if there is only one. Of a
     folder of HTML pages a shell completes the paths of files: ``site/guide/install.html`` or, in
-    the folder itself, ``./guide/install.html``, where the page is ``guide/install.html``.
+    the folder itself, ``./guide/install.html``, where the page is ``guide/install.html``. Of a
+    folder of notes a note is also called as a wiki link calls it.
     """
     if side is not None:
         sides = index.nodes.sides
@@ -554,8 +561,16 @@ def _page(names: Names, folder: str, typed: str) -> str:
         real = Path(os.path.realpath(base / typed))
         if not real.is_relative_to(root) or not real.exists():
             continue
-        for found in (real, *(real / name for name in _INDEXES)):
-            name = found.relative_to(root).as_posix()
+        path = real.relative_to(root)
+        files = (path.as_posix(), *((path / name).as_posix() for name in _INDEXES))
+        for name in (*files, os.path.splitext(files[0])[0]):
             if name in names:
                 return name
+    from cocite.io.readers.formats import folder_format
+
+    if folder_format(root) == "notes" and len(names) <= SCAN_LIMIT:
+        from cocite.io.readers.notes import note, vault
+
+        where, name = vault.Vault(list(names.stored)).find(note.WIKI, typed, "")
+        return name if where == vault.NOTE and name else typed
     return typed

@@ -86,6 +86,9 @@ class ReadingOptions(Options):
     keep_external: bool = option(
         False, "Keep the pages outside a folder that it links to, by their URLs."
     )
+    tags: bool = option(
+        False, "Of Markdown notes: make their tags nodes, too, such as #birds, that notes link to."
+    )
     namespaces: Any = option(
         (0,),
         "Namespaces of a wiki whose pages are nodes: of a dump of MediaWiki, such as 0,14 for "
@@ -126,7 +129,8 @@ class IngestOptions(ReadingOptions):
     )
     report: Any = option(
         None,
-        "List the links of HTML pages that lead nowhere (.tsv or .csv); replaced with --overwrite.",
+        "List the links of HTML pages and notes that lead nowhere, and those of notes that could "
+        "lead to several (.tsv or .csv); replaced with --overwrite.",
         metavar="FILE",
     )
     sql: str | None = option(

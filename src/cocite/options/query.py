@@ -186,12 +186,19 @@ class UnseenOptions(Options, fronts=CLI):
         "Ask for a page that is not in the graph yet, in the place of NODE, as if it had been "
         "there. FILE has the pages that it links to, one a line; '<- ' before those that link to "
         "it; behind a tab the weight of the link, if the index goes by weights. - reads standard "
-        "input.",
+        "input. A Markdown note (.md) has its links in its text.",
         metavar="FILE|-",
+    )
+    draft_format: str = option(
+        "auto",
+        "What the draft is: names, one a line, or a Markdown note, whose links are found among the "
+        "notes of the graph. auto takes a FILE for a note that is called so, such as .md.",
+        choices=("auto", "names", "note"),
     )
     draft_name: str | None = option(
         None,
-        "What the draft is called in the answer; an URL, for --exclude-same-site.",
+        "What the draft is called in the answer; an URL, for --exclude-same-site; of a note its "
+        "path in the folder, without suffix.",
         metavar="NAME",
         unset="draft",
     )

@@ -78,8 +78,8 @@ class CacheEntry:
 
 
 def is_links(path: str) -> bool:
-    """Whether ``path`` is read as links: a file, a pipe, ``-``, a folder of HTML pages, code or
-    parts, a pattern that files match, or the address of a database.
+    """Whether ``path`` is read as links: a file, a pipe, ``-``, a folder of HTML pages, notes, code
+    or parts, a pattern that files match, or the address of a database.
     """
     if not os.path.isdir(path):
         named = path == "-" or os.path.exists(path) or bool(_matches(path))

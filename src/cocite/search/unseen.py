@@ -88,6 +88,22 @@ class UnseenNode(NamedTuple):
             (draft.into if into else draft.out).append((name, value))
         return draft
 
+    @classmethod
+    def of_note(cls, content: bytes, names: Names, at: str) -> UnseenNode:
+        """The draft that is a Markdown note at a path, without suffix, in the folder of notes that
+        have these names; links that lead to none are left out, and the log says so.
+        """
+        from cocite.io.readers.notes.draft import draft_links
+
+        out, lost = draft_links(content, names.stored, at)
+        if lost:
+            _log.warning(
+                "left out of the draft: %d links that lead to no note, such as %r",
+                len(lost),
+                lost[0],
+            )
+        return cls([(name, None) for name in out], [])
+
     def page(self, names: Names, *, weighted: bool, skip_unknown: bool) -> UnseenPage:
         """The page with these links among the nodes of these names.
 

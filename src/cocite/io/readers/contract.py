@@ -134,6 +134,7 @@ class ReadOptions:
     site: str = ""
     ignore_canonical: bool = False
     keep_external: bool = False
+    tags: bool = False
     pages: str = ""
     fetch: bool = False
     delay: float = 1.0

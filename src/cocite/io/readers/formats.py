@@ -20,7 +20,7 @@ from cocite.errors import UnrecognizedInput, UsageError
 from cocite.io.readers import signs
 from cocite.io.readers.contract import FormatReader, ReadOptions
 from cocite.io.readers.crawl.sitemap import is_list
-from cocite.io.readers.html.site import is_site
+from cocite.io.readers.html.site import folder_kind, is_vault
 from cocite.io.readers.imports import is_code
 from cocite.io.readers.signs import (
     Sign,
@@ -85,7 +85,8 @@ def _read(called: str, name: str, sign: Sign, reader: str, sure: bool = True) ->
 
 PARQUET = _read("parquet", "Parquet", begins(b"PAR1"), "parquet")
 HTML = _read("html", "a folder of HTML pages", lambda beginning: False, "html.reader")
-"""Known by what is in the folder (``io/readers/html/site.py``), not by its beginning."""
+NOTES = _read("notes", "a folder of Markdown notes", lambda beginning: False, "notes.reader")
+"""These are known by what is in the folder (``io/readers/html/site.py``), not by its beginning."""
 
 CODE = _read("code", "a folder of source code", lambda beginning: False, "imports")
 """Likewise."""
@@ -93,6 +94,7 @@ CODE = _read("code", "a folder of source code", lambda beginning: False, "import
 FORMATS: tuple[Format, ...] = (
     PARQUET,
     HTML,
+    NOTES,
     CODE,
     # -- by name
     _read("bvgraph", "a BVGraph", signs.webgraph, "bvgraph"),
@@ -426,9 +428,18 @@ def format_of(source: Source) -> Format | None:
     return next((line for line in FORMATS if line.sure and line.sign(beginning)), None)
 
 
+def folder_format(folder: Path) -> str:
+    """What a folder is read as, by the name of the reader: a vault of notes, code, then pages or
+    notes; "" if it is none of these.
+    """
+    if not is_vault(folder) and is_code(folder):
+        return CODE.called
+    return folder_kind(folder)
+
+
 def holds_links(folder: Path) -> bool:
-    """Whether a folder that is no store is read as links: code, pages, or parts of a table."""
-    return is_code(folder) or is_site(folder) or bool(parts_in(folder))
+    """Whether a folder that is no store is read as links: it has a format, or parts of a table."""
+    return bool(folder_format(folder) or parts_in(folder))
 
 
 def _streamed(source: Source, reader: FormatReader) -> FormatReader:
@@ -485,10 +496,11 @@ def _of_directory(source: Source, options: ReadOptions) -> FormatReader:
         raise UnrecognizedInput(
             f"{path} is a stored {kind} of cocite. Ask it: cocite related {path} PAGE"
         )
-    if options.input_format == CODE.called or (options.input_format == "auto" and is_code(path)):
-        return reader_at(CODE.reader)
-    if options.input_format == HTML.called or (options.input_format == "auto" and is_site(path)):
-        return reader_at(HTML.reader)
+    called = folder_format(path) if options.input_format == "auto" else options.input_format
+    found = next((each for each in (HTML, NOTES, CODE) if each.called == called), None)
+    if found is not None:
+        return reader_at(found.reader)
     raise UnrecognizedInput(
-        f"{path} is a directory without HTML pages; name its files of links, as in '{path}/*'"
+        f"{path} is a directory without HTML pages or notes; name its files of links, as in "
+        f"'{path}/*'"
     )

@@ -11,7 +11,7 @@ import json
 import select
 import subprocess
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -38,7 +38,7 @@ class HtmlPage(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """What was found on a page (``page.links_of``); None, and why, if its parser died."""
+    """What was found on a page (``links_of`` of the script); None, and why, if its parser died."""
 
     key: Any
     found: dict[str, Any] | None
@@ -47,16 +47,24 @@ class Parsed(NamedTuple):
 
 class Pages:
     """The parsers of a run; a context. ``purpose`` is what needs them, in the message that a
-    library is missing, and ``extra`` what that comes with.
+    ``libraries`` are missing, and ``extra`` what they come with; ``script`` is what parses, if it
+    is not HTML.
     """
 
-    def __init__(self, threads: int, purpose: str, extra: str = "html") -> None:
-        need("selectolax", purpose, extra)
-        need("ada_url", purpose, extra)
+    def __init__(
+        self,
+        threads: int,
+        purpose: str,
+        extra: str = "html",
+        script: str = "",
+        libraries: Sequence[str] = ("selectolax", "ada_url"),
+    ) -> None:
+        for library in libraries:
+            need(library, purpose, extra)
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="cocite-html")
         self._idle: SimpleQueue[_Parser] = SimpleQueue()
-        self._parsers = [_Parser() for _ in range(threads)]
+        self._parsers = [_Parser(script or _SCRIPT) for _ in range(threads)]
         for parser in self._parsers:
             self._idle.put(parser)
 
@@ -90,12 +98,13 @@ class Pages:
 class _Parser:
     """One process that parses."""
 
-    def __init__(self) -> None:
+    def __init__(self, script: str) -> None:
+        self._script = script
         self._process: subprocess.Popen[bytes] | None = None
 
     def parse(self, page: HtmlPage) -> tuple[dict[str, Any] | None, str]:
         """What was found, or why nothing was."""
-        process = self._process = self._process or run_script(_SCRIPT)
+        process = self._process = self._process or run_script(self._script)
         assert process.stdin is not None
         assert process.stdout is not None
         request = json.dumps({"url": page.url, "charset": page.charset}).encode() + b"\n"

@@ -40,6 +40,7 @@ from cocite.io.readers.html.site import (
     NOWHERE,
     OUTSIDE,
     Site,
+    is_note_name,
     is_site,
     may_be_page,
 )
@@ -60,7 +61,11 @@ def _read_folder(job: Job) -> Read:
         raise UnrecognizedInput(
             f"{job.source.label} is a file. HTML is read as a folder, a whole site: name that"
         )
-    return read_site(job, Site(job.source.path))
+    site = Site(job.source.path)
+    notes = sum(is_note_name(path) for path in site.files)
+    if notes and job.options.input_format == "auto":
+        site.left_out["Markdown notes (--input-format notes reads them)"] = notes
+    return read_site(job, site)
 
 
 READER = FormatReader(
@@ -80,7 +85,7 @@ def read_site(job: Job, site: Site) -> Read:
     if job.wanted == 1:
         return clean_rows(job, READER.title, ((page,) for page in site.pages))
     found = PagesFound(job.source.label, integers=False)
-    _refuse_names(job, site, found)
+    refuse_names(job, site, found)
     with Pages(job.threads, "reading HTML") as pages:
         root = job.options.site or _published(job, site, pages)
         if root:
@@ -113,7 +118,7 @@ def _captures_of(job: Job, site: Site, found: PagesFound) -> Captures:
     return captures
 
 
-def _refuse_names(job: Job, site: Site, found: PagesFound) -> None:
+def refuse_names(job: Job, site: Site, found: PagesFound) -> None:
     """Leave out pages whose paths are no names; raises :class:`MalformedRow`."""
     bad = [(number, path) for number, path in enumerate(site.pages, 1) if refused_in(path)]
     for number, path in bad:
@@ -128,7 +133,7 @@ def _pages(job: Job, site: Site, captures: Captures) -> Iterator[HtmlPage]:
     """The pages that are there and are HTML."""
     stage, total = "parsing " + job.source.short, len(site.pages)
     for done, path in enumerate(site.pages, 1):
-        content = _content(job, site, path)
+        content = content_of(job, site, path)
         if isinstance(content, str):
             captures.leave_out(path, content)
             captures.add(ERROR, path)
@@ -137,18 +142,20 @@ def _pages(job: Job, site: Site, captures: Captures) -> Iterator[HtmlPage]:
         job.progress(stage, done, total)
 
 
-def _content(job: Job, site: Site, path: str) -> bytes | str:
-    """A page, or why it is left out."""
+def content_of(
+    job: Job, site: Site, path: str, most: int = LARGEST, called: str = "HTML"
+) -> bytes | str:
+    """A page of ``most`` bytes, which is ``called`` so by its name, or why it is left out."""
     try:
-        content = site.read(path, LARGEST + 1)
+        content = site.read(path, most + 1)
     except (FileNotFoundError, NotADirectoryError):
         return "gone while it was read"
     except OSError as error:
         raise InputError(f"{job.source.label}: {path} cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST:
-        return f"page of more than {LARGEST:,} bytes"
+    if len(content) > most:
+        return f"page of more than {most:,} bytes"
     if b"\0" in content[:1024] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "binary file called HTML"
+        return f"binary file called {called}"
     return content
 
 
@@ -156,7 +163,7 @@ def _published(job: Job, site: Site, pages: Pages) -> str:
     """The URL of the folder on which canonical links of some pages agree; "" if there is none."""
     job, votes = replace(job, report=no_report), Counter[str]()
     some = site.pages[:: max(1, len(site.pages) // _SAMPLED)][:_SAMPLED]
-    read = ((path, _content(job, site, path)) for path in some)
+    read = ((path, content_of(job, site, path)) for path in some)
     each = (HtmlPage(p, site.url_of(p), c) for p, c in read if isinstance(c, bytes))
     for parsed in pages.parsed(each):
         url = parsed.found["same"].get("canonical", "") if parsed.found else ""

@@ -15,8 +15,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from cocite.errors import InputError
@@ -30,6 +31,9 @@ _ENDINGS = (".html", ".htm", ".xhtml", ".xht", ".shtml")
 _PROGRAMS = ("", ".php", ".asp", ".aspx", ".jsp", ".cgi", ".pl")
 _INDEXES = dict.fromkeys("index" + ending for ending in _ENDINGS)
 _TABLES = (".tsv", ".csv", ".parquet", ".pq", ".edges", ".el", ".jsonl", ".ndjson")
+NOTE_ENDINGS = (".md", ".markdown", ".mdown", ".mkd")
+_OF_NOTES = (".obsidian", ".foam", "logseq/config.edn")
+"""What programs of notes keep beside the notes."""
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 LARGEST = 1 << 25
 """Bytes of a page that are read."""
@@ -49,26 +53,62 @@ def may_be_page(name: str) -> bool:
     return is_page_name(name) or os.path.splitext(name)[1].lower() in _PROGRAMS
 
 
+def is_note_name(name: str) -> bool:
+    """Whether a file of this name is a Markdown note."""
+    return name.lower().endswith(NOTE_ENDINGS)
+
+
 def is_site(folder: Path) -> bool:
     """Whether a folder holds pages, and not rather files of links: more of them, or an index."""
-    return any((folder / name).is_file() for name in _INDEXES) or _more_pages(_names_in(folder))
+    return _has_index(folder) or _counts(folder).is_site
 
 
-def _names_in(folder: Path) -> Iterator[str]:
+def is_vault(folder: Path) -> bool:
+    """Whether a folder belongs to a program of notes."""
+    return any((folder / name).exists() for name in _OF_NOTES)
+
+
+def folder_kind(folder: Path) -> str:
+    """What a folder is read as, by the name of the reader: ``notes`` if it belongs to a program of
+    notes, or holds more notes than HTML pages and than tables; ``html`` if it :func:`is_site`
+    otherwise; "" if it is neither.
+    """
+    if is_vault(folder):
+        return "notes"
+    counts = _counts(folder)
+    if counts.notes > max(counts.pages, counts.tables):
+        return "notes"
+    return "html" if counts.is_site or _has_index(folder) else ""
+
+
+class _Counts(NamedTuple):
+    """How many files of a folder are what, by their names."""
+
+    pages: int
+    notes: int
+    tables: int
+
+    @property
+    def is_site(self) -> bool:
+        return self.pages > self.tables
+
+
+def _has_index(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in _INDEXES)
+
+
+def _counts(folder: Path) -> _Counts:
+    pages = notes = tables = 0
     for _, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from names
-
-
-def _more_pages(names: Iterable[str]) -> bool:
-    pages = tables = 0
-    for name in names:
-        plain = name.lower()
-        for packed in _PACKED:
-            plain = plain.removesuffix(packed)
-        pages += is_page_name(name)
-        tables += plain.endswith(_TABLES)
-    return pages > tables
+        for name in names:
+            plain = name.lower()
+            for packed in _PACKED:
+                plain = plain.removesuffix(packed)
+            pages += is_page_name(name)
+            notes += is_note_name(name) and not name.startswith(".")
+            tables += plain.endswith(_TABLES)
+    return _Counts(pages, notes, tables)
 
 
 def listing(folder: Path) -> tuple[int, int, str]:
@@ -93,11 +133,11 @@ def listing(folder: Path) -> tuple[int, int, str]:
 class Site:
     """The files of a folder. ``pages`` are the paths of the pages, in order; ``files``, ``folders``
     ("" is the root) and other ``names`` of both are there beside them; ``left_out`` counts what is
-    none of these.
+    none of these. With ``called`` pages are the files that it says are, by their names.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.root = path, HERE
+    def __init__(self, path: Path, called: Callable[[str], bool] | None = None) -> None:
+        self.path, self.root, self._called = path, HERE, called
         self.left_out: Counter[str] = Counter()
         self.files: set[str] = set()
         self.folders: set[str] = {""}
@@ -153,6 +193,8 @@ class Site:
         if os.fsencode(path).decode("utf-8", "replace") != path:
             self.left_out["name that is not UTF-8"] += 1
             return False
+        if self._called is not None:
+            return self._called(path)
         if is_page_name(path):
             return True
         if not may_be_page(path):
@@ -198,7 +240,7 @@ class Site:
         plain = path.rstrip("/")
         if len(plain) > _LONGEST_PATH:
             return None
-        plain = self._real_path(plain)
+        plain = self.real_path(plain)
         tries = [plain] if not path.endswith("/") else []
         if plain in self.folders:
             inside = f"{plain}/" if plain else ""
@@ -206,7 +248,7 @@ class Site:
         tries += [plain + ending for ending in _ENDINGS[:2]]
         return next((name for name in tries if name in self.files), None)
 
-    def _real_path(self, path: str) -> str:
+    def real_path(self, path: str) -> str:
         """The path without links of the file system, of which each leads to none."""
         while self.names and path not in self.files and path not in self.folders:
             end = len(path)

@@ -1,0 +1,314 @@
+"""One Markdown note: its links, title, other names and tags, as CommonMark and Obsidian read it.
+
+Links are those of Markdown (inline, by reference, autolinks), wiki links ``[[Note#part|text]]`` and
+embeds ``![[Note]]``, wiki links in front matter, and ``ref``, ``relref``, ``link`` and ``post_url``
+of Hugo and Jekyll. Code, comments (``<!-- -->``, ``%% %%``) and other HTML hold none. Front matter
+is YAML or TOML; properties of Logseq (``title:: x``) are those of the first block.
+
+This file runs as a script in a process that may die (``io/readers/html/parsers.py``), and imports
+nothing of cocite. Cost: .6 ms for a note of 2 KB (markdown-it-py without what makes no links).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_core import StateCore
+    from markdown_it.rules_inline import StateInline
+
+KINDS = ("wiki link", "embed", "Markdown link")
+"""What links are told apart by."""
+
+WIKI, EMBED, MARKDOWN = range(3)
+LONGEST_TITLE = 1000
+_LONGEST_LINK = 4096
+_MOST_FRONT = 1 << 16
+"""Characters of front matter that are read."""
+_FEW = 1000
+"""Aliases and tags of a note that are read."""
+_NO_LINKS = ["emphasis", "newline", "entity", "text_join", "balance_pairs", "fragments_join"]
+"""Rules of markdown-it without which the same links are found."""
+_SIGNS = re.compile(r"[*_`\\!\[\]<&#{\n]")
+_MAY_LINK = re.compile(r"[\[<#{]")
+_BEGINS = re.compile(r"[\\`!\[\]<#{]")
+"""What the other rules begin with: text goes on to the next of these."""
+_TAG = re.compile(r"#([\w/-]+)")
+_SHORTCODE = re.compile(
+    r"""\{\{[<%]\s*(?:rel)?ref\s+["'`]?([^\s"'`]+)["'`]?\s*[>%]\}\}"""
+    r"""|\{%-?\s*(?:link|post_url)\s+["']?([^%"']{1,1000}?)["']?\s*-?%\}"""
+)
+_PROPERTY = re.compile(r"(title|alias|aliases|tags)::\s+(.*)", re.I)
+_FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d+[.)]\s+)*(`{3,}(?=[^`]*$)|~{3,})")
+_MARKS = re.compile("`+|%%")
+_LINKED = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
+_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)(?:^|\n)\+\+\+[ \t]*(?:\n|\Z)", re.S)
+
+
+def decoded(content: bytes) -> str:
+    """The text of a note: UTF-8, or UTF-16 by its mark, or windows-1252 if it is neither."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16", "replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")
+
+
+def links_of(content: bytes) -> dict[str, Any]:
+    """What is in a note: its ``title``, ``aliases`` and ``tags``, its ``links`` as a list of
+    [number of the kind in :data:`KINDS`, where it leads as written], and ``fault``: what is wrong
+    with its front matter, "" if nothing is.
+    """
+    text = decoded(content).replace("\r\n", "\n")
+    front, fault, toml = dict[str, Any](), "", _TOML.match(text)
+    if toml:
+        text = text[toml.end() :]
+        front, fault = _loaded(toml[1], tomllib.loads, "TOML")
+    tokens = _parser().parse(text)
+    if tokens and tokens[0].type == "front_matter":
+        front, fault = _loaded(tokens[0].content, _yaml, "YAML")
+    title, aliases = _text(front.get("title")), _texts(front, ("aliases", "alias"), ",")
+    tags = _texts(front, ("tags", "tag"), r"[,\s]")
+    links = [(WIKI, link) for link in _linked(front)]
+    heading, inline = "", [place for place, token in enumerate(tokens) if token.type == "inline"]
+    for place in inline:
+        token = tokens[place]
+        if not heading and tokens[place - 1].type == "heading_open":
+            heading = _plain(token.content)
+        for child in token.children or ():
+            if child.type == "wiki_link":
+                links.append((EMBED if child.markup else WIKI, child.content))
+            elif child.type == "tag":
+                tags.append(child.content)
+            elif child.type == "link_open":
+                links.append((MARKDOWN, str(child.attrs["href"])))
+            elif child.type == "image":
+                links.append((EMBED, str(child.attrs["src"])))
+    for line in tokens[inline[0]].content.split("\n") if inline else ():
+        if found := _PROPERTY.match(line.strip()):
+            values = _split(found[2], ",")
+            title = title or (found[2] if found[1].lower() == "title" else "")
+            (tags if found[1].lower() == "tags" else aliases).extend(values)
+    tags = [" ".join(tag.removeprefix("#").lower().split()).strip("/") for tag in tags]
+    return {
+        "title": " ".join((title or heading).split())[:LONGEST_TITLE],
+        "aliases": aliases[:_FEW],
+        "tags": list(dict.fromkeys(tag for tag in tags if tag and not tag.isdecimal()))[:_FEW],
+        "links": links,
+        "fault": fault,
+    }
+
+
+# -- front matter ------------------------------------------------------------------------
+
+
+def _loaded(text: str, load: Callable[[str], Any], kind: str) -> tuple[dict[str, Any], str]:
+    """What is in front matter, by names in small letters, or what is wrong with it."""
+    if len(text) > _MOST_FRONT:
+        return {}, f"front matter of more than {_MOST_FRONT:,} characters"
+    try:
+        found = load(text)
+    except (ValueError, RecursionError):
+        return {}, f"front matter that is not {kind}"
+    if not found:
+        return {}, ""
+    if not isinstance(found, dict):
+        return {}, "front matter without names and values"
+    return {str(name).lower(): value for name, value in found.items()}, ""
+
+
+def _yaml(text: str) -> Any:
+    """YAML with all values as they are written; none that grows by aliases (``*name``)."""
+    import yaml
+
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # makes texts, lists and tables only
+    try:
+        if "*" in text and any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+            raise ValueError("it has aliases")
+        return yaml.load(text, Loader=loader)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def _text(value: object) -> str:
+    text = "" if value is None or isinstance(value, list | dict) else str(value).strip()
+    return "" if text in ("~", "null") else text
+
+
+def _texts(front: dict[str, Any], names: tuple[str, ...], between: str) -> list[str]:
+    """The texts of a list, or of a text with such signs ``between``."""
+    found: list[str] = []
+    for name in names:
+        value = front.get(name)
+        found += map(_text, value) if isinstance(value, list) else _split(_text(value), between)
+    return [text for text in found if text]
+
+
+def _split(text: str, between: str) -> list[str]:
+    each = (part.strip().removeprefix("[[").removesuffix("]]") for part in re.split(between, text))
+    return [part for part in each if part]
+
+
+def _linked(front: dict[str, Any]) -> Iterator[str]:
+    """Where values of front matter lead that are wiki links."""
+    waiting = list(front.values())
+    for value in waiting:  # which grows
+        if isinstance(value, dict | list):
+            waiting += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, str) and (found := _LINKED.fullmatch(value)):
+            yield found[1].strip()
+
+
+# -- text --------------------------------------------------------------------------------
+
+
+@cache
+def _parser(plain: bool = False) -> MarkdownIt:
+    """The parser of notes, or that of a heading as plain text."""
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.front_matter import front_matter_plugin
+
+    parser = MarkdownIt("commonmark")
+    # Addresses stay as they are written: nothing here is shown or fetched.
+    parser.normalizeLink = str  # type: ignore[assignment, method-assign]
+    parser.validateLink = bool  # type: ignore[assignment, method-assign]
+    parser.inline.ruler.before("link", "wiki_link", _wiki_link)
+    parser.inline.ruler.before("link", "tag", _tag)
+    parser.inline.ruler.before("link", "shortcode", _shortcode)
+    if not plain:
+        parser.use(front_matter_plugin)
+        parser.core.ruler.after("normalize", "comments", _without_comments)
+        parser.core.ruler.at("inline", _inline)
+        parser.disable(_NO_LINKS)
+        parser.inline.terminator_re = _BEGINS
+    return parser
+
+
+def _inline(state: StateCore) -> None:
+    """Parse the texts that can hold a link."""
+    for token in state.tokens:
+        if token.type == "inline" and _MAY_LINK.search(token.content):
+            token.children = token.children or []
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+
+
+def _plain(heading: str) -> str:
+    """A heading without its signs."""
+    if not _SIGNS.search(heading):
+        return heading
+    (token,) = _parser(plain=True).parseInline(heading)
+    return "".join(child.info or child.content for child in token.children or ())
+
+
+def _wiki_link(state: StateInline, silent: bool) -> bool:
+    """``[[Note#part|text]]`` or ``![[Note]]``."""
+    src, start = state.src, state.pos
+    embed = src.startswith("![[", start)
+    if not embed and not src.startswith("[[", start):
+        return False
+    begin = start + 2 + embed
+    end = src.find("]]", begin, min(begin + _LONGEST_LINK, state.posMax))
+    inside = src[begin:end].replace("\\|", "|") if end > begin else ""  # so written in tables
+    target, _, text = inside.partition("|")
+    if not target.strip() or "[" in inside or "\n" in inside:
+        return False
+    if not silent:
+        token = state.push("wiki_link", "", 0)
+        token.content, token.info, token.markup = target.strip(), text or target, "!" * embed
+    state.pos = end + 2
+    return True
+
+
+def _tag(state: StateInline, silent: bool) -> bool:
+    """``#tag`` behind a blank."""
+    src, start = state.src, state.pos
+    found = _TAG.match(src, start, state.posMax)
+    if not found or found[1].isdecimal() or (start and not src[start - 1].isspace()):
+        return False
+    if not silent:
+        token = state.push("tag", "", 0)
+        token.content, token.info = found[1], found[0]
+    state.pos = found.end()
+    return True
+
+
+def _shortcode(state: StateInline, silent: bool) -> bool:
+    """What Hugo and Jekyll put the address of a page in the place of."""
+    found = _SHORTCODE.match(state.src, state.pos, state.posMax)
+    if not found:
+        return False
+    if not silent:
+        token = state.push("link_open", "a", 0)
+        token.attrs = {"href": (found[1] or found[2]).strip()}
+    state.pos = found.end()
+    return True
+
+
+def _without_comments(state: StateCore) -> None:
+    """Take comments of Obsidian out, ``%% ... %%``, also of several paragraphs; what stands in code
+    begins none, and what does not end is none.
+    """
+    src, kept, done, at, fence = state.src, list[str](), 0, 0, ""
+    while at < len(src) and src.find("%%", at) >= 0:
+        end = src.find("\n", at)
+        end = len(src) if end < 0 else end
+        mark = _FENCE.match(src, at, end)
+        if fence or mark:
+            if fence and mark and mark[1].startswith(fence) and not src[mark.end() : end].strip():
+                fence = ""
+            elif not fence and mark:
+                fence = mark[1]
+            at = end + 1
+            continue
+        opens = _comment_in(src[at:end])
+        close = src.find("%%", at + opens + 2) if opens >= 0 else -1
+        if opens >= 0 and close < 0:
+            break
+        if opens >= 0:
+            kept.append(src[done : at + opens])
+            done = at = close + 2
+        else:
+            at = end + 1
+    state.src = "".join(kept) + src[done:]
+
+
+def _comment_in(line: str) -> int:
+    """Where the first ``%%`` of a line is that is not in code; -1 if there is none."""
+    if "%%" not in line:
+        return -1
+    marks = list(_MARKS.finditer(line))
+    last, code = {mark[0]: mark.start() for mark in marks}, ""
+    for mark in marks:
+        if mark[0] == code:
+            code = ""
+        elif not code and mark[0] == "%%":
+            return mark.start()
+        elif not code and last[mark[0]] > mark.start():
+            code = mark[0]
+    return -1
+
+
+def serve() -> None:
+    """Answer requests until there are no more, as ``io/readers/html/page.py`` does."""
+    gc.set_threshold(100_000)  # of what is made for a note little is in circles
+    logging.disable()  # markdown-it logs each of its steps
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    while len(size := requests.read(8)) == 8:
+        content = requests.read(int.from_bytes(size, "little")).partition(b"\n")[2]
+        answer = json.dumps(links_of(content)).encode()
+        answers.write(len(answer).to_bytes(8, "little") + answer)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve()

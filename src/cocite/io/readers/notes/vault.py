@@ -1,0 +1,160 @@
+"""Where links of notes lead: names of notes, found as Obsidian finds them.
+
+A wiki link leads to the note at that path from the folder's root (``./`` and ``../`` count from the
+note it stands in), else to one whose path ends so, whatever the case: of several the one below the
+folder of the note it stands in, then the one with the shortest path; else to a note with such an
+alias. A Markdown link leads to the path as seen from its note, or from the root if it begins with
+a slash, with or without suffix (.html stands for .md), of a folder to its index or README; else,
+unless it begins with a slash or a dot, where a wiki link does. Nothing leads out of the folder.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from cocite.io.readers.html.site import NOTE_ENDINGS
+from cocite.io.readers.notes.note import MARKDOWN, WIKI
+
+NOTE, AMBIGUOUS, FILE, EXTERNAL, NO_PAGE, BROKEN = range(6)
+"""What a link leads to: a note, the first of several that it could be, a file that is no note, a
+page of the web, what is no page (``mailto:``), or nothing.
+"""
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
+_SUFFIXES = (*NOTE_ENDINGS, ".html", ".htm")
+_INDEXES = ("index", "_index", "readme")
+
+
+class Place(NamedTuple):
+    """Where a link leads: one of :data:`NOTE` and so on, and the note or the URL."""
+
+    kind: int
+    name: str = ""
+
+
+class Vault:
+    """The names of notes, paths without suffix, and the paths of ``files`` and ``folders`` that are
+    no notes; ``real`` gives a path without links of the file system.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        files: Iterable[str] = (),
+        folders: Iterable[str] = (),
+        real: Callable[[str], str] = str,
+    ) -> None:
+        self._paths = _by(names, lambda path: path)
+        self._last = _by(names, lambda path: path.rpartition("/")[2])
+        self._aliases: dict[str, list[str]] = defaultdict(list)
+        self._files = {_key(path) for path in files}
+        self._file_names = {path.rpartition("/")[2] for path in self._files}
+        self._folders = {_key(path) for path in folders}
+        self._real = real
+        for name in names:
+            if "___" in name or "%" in name:  # as Logseq writes a/b
+                self.add_alias(unquote(name.rpartition("/")[2]).replace("___", "/"), name)
+
+    def add_alias(self, alias: str, name: str) -> None:
+        """Let a note be found by another name."""
+        known = self._aliases[_key(alias)]
+        if name not in known:
+            known.append(name)
+
+    def find(self, kind: int, written: str, at: str) -> Place:
+        """Where a link of a kind (``note.KINDS``) in the note ``at`` leads."""
+        if kind != WIKI and (found := _SCHEME.match(written)):
+            web = found[0].lower() in ("http:", "https:")
+            return Place(EXTERNAL, written) if web else Place(NO_PAGE)
+        if kind != WIKI and written.startswith("//"):
+            return Place(EXTERNAL, written)
+        target = written.partition("#")[0].strip()
+        if kind != WIKI:
+            target = unquote(target.partition("?")[0])
+        if not target:
+            return Place(NOTE, at)
+        found_at = self._at(target, at, kind == MARKDOWN)
+        if found_at is None and not target.startswith(("/", "./", "../")):
+            found_at = self._ending(target, at)
+        return found_at or Place(BROKEN)
+
+    def _at(self, target: str, at: str, relative: bool) -> Place | None:
+        """What is at a path."""
+        folder = at.rpartition("/")[0]
+        bases = ["" if target.startswith("/") or not target.startswith(".") else folder]
+        if relative and not target.startswith(("/", ".")):
+            bases = [folder, ""]
+        for base in bases:
+            path = f"{base}/{target}".lstrip("/") if base else target.lstrip("/")
+            if "." in path or path.endswith("/") or "//" in path:
+                path = posixpath.normpath(path)
+            if path == ".." or path.startswith("../"):
+                return Place(BROKEN)
+            path = "" if path == "." else self._real(path)
+            plain = _plain(path)
+            if found := self._paths.get(_key(path)) or self._paths.get(_key(plain)):
+                return _best(found, path if path in found else plain, at)
+            if relative and (found := self._index_of(path)):
+                return _best(found, path, at)
+            if _key(path) in self._files or (relative and _key(path) in self._folders):
+                return Place(FILE)
+        return None
+
+    def _index_of(self, folder: str) -> list[str] | None:
+        every = (self._paths.get(_key(posixpath.join(folder, index))) for index in _INDEXES)
+        return next(filter(None, every), None) if _key(folder) in self._folders else None
+
+    def _ending(self, target: str, at: str) -> Place | None:
+        """A note whose path ends so, or with such an alias; or a file that is no note."""
+        for each in dict.fromkeys((target, _plain(target))):
+            key = _key(each)
+            found = self._last.get(key.rpartition("/")[2], [])
+            if "/" in key:
+                found = [name for name in found if _key(name).endswith("/" + key)]
+            if found:
+                return _best(found, each, at)
+        key = _key(target)
+        if found := self._aliases.get(key, []):
+            return _best(found, target, at)
+        last = key.rpartition("/")[2]
+        if last not in self._file_names:
+            return None
+        ends = "/" not in key or any(path.endswith("/" + key) for path in self._files)
+        return Place(FILE) if ends else None
+
+
+def _best(names: list[str], written: str, at: str) -> Place:
+    """The note that is meant of several: that which is written so, in the folder, the shortest."""
+    if len(names) == 1:
+        return Place(NOTE, names[0])
+    if written in names:
+        return Place(NOTE, written)
+    folder = at.rpartition("/")[0]
+    inside = f"{folder}/" if folder else ""
+    order = sorted(names, key=lambda name: (not name.startswith(inside), len(name), name))
+    return Place(AMBIGUOUS, order[0])
+
+
+def _by(names: Iterable[str], part: Callable[[str], str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(_key(part(name)), []).append(name)
+    return found
+
+
+def _plain(path: str) -> str:
+    """The path without a suffix of notes or pages, if it has one."""
+    stem, dot, suffix = path.rpartition(".")
+    return stem if dot and f".{suffix.lower()}" in _SUFFIXES else path
+
+
+def _key(path: str) -> str:
+    """A path as it is compared: Unicode composed, in small letters."""
+    if path.isascii():
+        return path.lower()
+    return unicodedata.normalize("NFC", path).lower()

@@ -1,0 +1,476 @@
+"""Folders of Markdown notes: what is a link, where it leads, and a vault that is counted twice."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph
+from cocite.errors import MalformedRow, UnrecognizedInput, UsageError
+from cocite.io.readers.html.site import folder_kind
+from cocite.io.readers.notes.note import EMBED, MARKDOWN, WIKI, links_of
+from cocite.io.readers.notes.vault import (
+    AMBIGUOUS,
+    BROKEN,
+    EXTERNAL,
+    FILE,
+    NO_PAGE,
+    NOTE,
+    Vault,
+)
+from tests.io.plain import links
+
+MakeVault = Callable[[Mapping[str, str | bytes]], Path]
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> MakeVault:
+    """A folder with these files."""
+
+    def make(files: Mapping[str, str | bytes]) -> Path:
+        for name, content in files.items():
+            path = tmp_path / "vault" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return tmp_path / "vault"
+
+    return make
+
+
+def graph_of(folder: Path, **options: Any) -> Graph:
+    return cocite.ingest(folder, folder.with_name("out.graph"), overwrite=True, **options)
+
+
+def read(folder: Path, **options: Any) -> tuple[set[tuple[str, str]], dict[str, Any]]:
+    """The links, those of a note to itself too, and what the manifest says of the folder."""
+    graph = graph_of(folder, keep_self_loops=True, **options)
+    (source,) = graph.store.facts["sources"]
+    return set(links(graph)), source
+
+
+def found_in(text: str) -> list[str]:
+    """Where the links of a note lead, with ! before embeds and : before those of Markdown."""
+    signs = {WIKI: "", EMBED: "!", MARKDOWN: ":"}
+    return [signs[kind] + target for kind, target in links_of(text.encode())["links"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[[A]] and [[f/A b#part|shown]], ![[B]] #[[C d]]", ["A", "f/A b#part", "!B", "C d"]),
+        ("[[A]] [[]] [[ ]] [[a[b]] [[a\nb]] [A] [[1,2],[3,4]]", ["A"]),
+        ("| x | y |\n|---|---|\n| [[A\\|b]] | [[C]] |", ["A", "C"]),
+        ("[a](b%20c.md#d) [e](<f g.md> 'title') ![h](i.md)", [":b%20c.md#d", ":f g.md", "!i.md"]),
+        ("[a][r] [r][] [r] ![r]\n\n[r]: t.md 'x'\n[no]: no.md", [":t.md"] * 3 + ["!t.md"]),
+        ("<https://a.org> https://b.org [m](mailto:x@y)", [":https://a.org", ":mailto:x@y"]),
+        ("`[[a]]` ``[b](c) ` [[d]]`` `[[e]]\n[[f]]` [[G]]", ["G"]),
+        ("```\n[[a]]\n```\n~~~ x\n[[b]]\n~~~\n    [[c]]\n\n[[D]]", ["D"]),
+        ("- a\n  ```\n  [[a]]\n  ```\n\n      [[b]]\n\n  > [[C]]\n\n1. [[D]]", ["C", "D"]),
+        ("<!-- [[a]]\n\n[[b]] -->\n\nx <!-- [c](d) --> [[E]]", ["E"]),
+        ("%% [[a]] %% [[B]] %%\n\n[[c]]\n\n%%[[D]]", ["B", "D"]),
+        ("`%%` [[A]] %% [[b]] %%\n```\n%%\n```\n[[C]] 100%% [[D]]", ["A", "C", "D"]),
+        (r"\[[a]] \[b](c) [d\](e) [[F]]", ["F"]),
+        ("# [[A]] *x*\n\nSet [[B]]\n===\n", ["A", "B"]),
+        ('[a]({{< ref "p.md" >}}) {{% relref "/q" %}} {{< figure "r" >}}', [":p.md", ":/q"]),
+        ("[a]({% link _posts/p.md %}) [b]({% post_url 2020-01-01-q %})", [":_posts/p.md"]),
+        ("<div>[[a]]</div>\n\n<a href='b.md'>c</a> [[D]]", ["D"]),
+        ("---\nup: '[[A|b]]'\nx: [['[[C]]'], '[[D', 'x [[e]]']\n---\n[[F]]", ["A", "C", "F"]),
+        ("+++\ntitle = '[[a]]'\nup = '[[B]]'\n+++\n[[C]]", ["a", "B", "C"]),
+        ("x\n---\n[[A]]\n---\n", ["A"]),
+    ],
+)
+def test_note_links_are_those_that_a_program_of_notes_follows(
+    text: str, expected: list[str]
+) -> None:
+    if "post_url" in text:
+        expected = [*expected, ":2020-01-01-q"]
+    assert found_in(text) == expected
+    assert found_in(text.replace("\n", "\r\n")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "aliases", "tags"),
+    [
+        ("---\ntitle: A *b*: 'c'\n---\n# D", "", [], []),  # no YAML: a colon
+        ("---\ntitle: 2024\naliases: [x, 'y, z']\ntags: a, b c\n---\n",
+         "2024", ["x", "y, z"], "abc"),
+        ("---\nTitle: ~\nalias: p, q\ntag: ['#Big Tag', 12]\n---\n## H `c` [[t|u]] *v* \\*\n# I",
+         "H c u v *", ["p", "q"], ["big tag"]),
+        ("+++\ntitle = 'T'\ntags = ['x']\ndate = 2024-01-01\n+++\n# H", "T", [], "x"),
+        ("title:: L\nalias:: m, [[n]]\ntags:: o, [[p]]\n\n- [[q]]", "L", ["L", "m", "n"], "op"),
+        ("#one #two/x, (#no) a#no #12 `#no` \\#no #Ü1\n", "", [], ["one", "two/x", "ü1"]),
+        ("Title\n=====\n# other", "Title", [], []),
+        ("\ufeff# With a mark", "With a mark", [], []),
+    ],
+)  # fmt: skip
+def test_note_title_aliases_and_tags(text: str, title: str, aliases: Any, tags: Any) -> None:
+    found = links_of(text.encode())
+    if not title and "---" in text:
+        assert found["fault"] == "front matter that is not YAML"
+        title = "D"
+    assert (found["title"], found["aliases"], found["tags"]) == (title, aliases, list(tags))
+
+
+@pytest.mark.parametrize(
+    ("front", "fault"),
+    [
+        ("---\na: &a [x, x]\nb: *a\n---\n", "front matter that is not YAML"),
+        ("---\na: !!python/object/apply:os.system [x]\n---\n", ""),
+        (f"---\na: {'[' * 5000}\n---\n", "front matter that is not YAML"),
+        (f"---\na: {'x' * 70_000}\n---\n", "front matter of more than 65,536 characters"),
+        ("---\n- a\n---\n", "front matter without names and values"),
+        ("---\n# nothing\n---\n", ""),
+        ("---\na: {{title}}\n---\n", "front matter that is not YAML"),
+        ("+++\na = \n+++\n", "front matter that is not TOML"),
+    ],
+    ids=["aliases", "object", "deep", "long", "list", "empty", "template", "toml"],
+)
+def test_front_matter_that_cannot_be_read_is_told_and_links_are_read(
+    front: str, fault: str
+) -> None:
+    found = links_of(f"{front}[[A]]".encode())
+    assert found["fault"] == fault
+    assert found["links"] == [(WIKI, "A")]
+
+
+NAMES = [
+    *("Home", "a/Note", "a/b/Note", "c/d/Note", "c/Long note", "Café", "guide/index", "v1.2"),
+    *("x/Case", "x/case", "pages/top___sub", "docs/README"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "at", "expected"),
+    [
+        (WIKI, "Home", "a/Note", (NOTE, "Home")),
+        (WIKI, "home", "a/Note", (NOTE, "Home")),
+        (WIKI, "Home.md", "a/Note", (NOTE, "Home")),
+        (WIKI, "Home#x", "a/Note", (NOTE, "Home")),
+        (WIKI, "#x", "a/Note", (NOTE, "a/Note")),
+        (WIKI, "Note", "Home", (AMBIGUOUS, "a/Note")),
+        (WIKI, "Note", "a/b/x", (AMBIGUOUS, "a/b/Note")),
+        (WIKI, "Note", "c/x", (AMBIGUOUS, "c/d/Note")),
+        (WIKI, "b/note", "Home", (NOTE, "a/b/Note")),
+        (WIKI, "a/Note", "Home", (NOTE, "a/Note")),
+        (WIKI, "/Note", "Home", (BROKEN, "")),
+        (WIKI, "./Note", "a/x", (NOTE, "a/Note")),
+        (WIKI, "../Note", "a/b/x", (NOTE, "a/Note")),
+        (WIKI, "../../../etc/Note", "a/b/x", (BROKEN, "")),
+        (WIKI, "long NOTE", "Home", (NOTE, "c/Long note")),
+        (WIKI, "Cafe\u0301", "Home", (NOTE, "Café")),
+        (WIKI, "Case", "Home", (AMBIGUOUS, "x/Case")),
+        (WIKI, "x/case", "Home", (NOTE, "x/case")),
+        (WIKI, "x/CASE", "Home", (AMBIGUOUS, "x/Case")),
+        (WIKI, "v1.2", "Home", (NOTE, "v1.2")),
+        (WIKI, "Other name", "Home", (NOTE, "Home")),
+        (WIKI, "top/sub", "Home", (NOTE, "pages/top___sub")),
+        (WIKI, "pic.png", "a/Note", (FILE, "")),
+        (WIKI, "no/pic.png", "a/Note", (BROKEN, "")),
+        (WIKI, "guide", "Home", (BROKEN, "")),
+        (WIKI, "https://a.org", "Home", (BROKEN, "")),
+        (EMBED, "img/pic.png?raw=1", "Home", (FILE, "")),
+        (MARKDOWN, "b/Note.md", "a/Note", (NOTE, "a/b/Note")),
+        (MARKDOWN, "Note.md", "c/d/x", (NOTE, "c/d/Note")),
+        (MARKDOWN, "./Note", "Home", (BROKEN, "")),
+        (MARKDOWN, "Long%20note.md", "a/Note", (NOTE, "c/Long note")),
+        (MARKDOWN, "/c/Long%20note.html?x#y", "a/Note", (NOTE, "c/Long note")),
+        (MARKDOWN, "../guide/", "a/Note", (NOTE, "guide/index")),
+        (MARKDOWN, "/docs", "a/Note", (NOTE, "docs/README")),
+        (MARKDOWN, "../img/", "a/Note", (FILE, "")),
+        (MARKDOWN, "../../etc/passwd", "a/Note", (BROKEN, "")),
+        (MARKDOWN, "%2e%2e/%2e%2e/x", "a/Note", (BROKEN, "")),
+        (MARKDOWN, "", "a/Note", (NOTE, "a/Note")),
+        (MARKDOWN, "HTTPS://a.org/b#c", "a/Note", (EXTERNAL, "HTTPS://a.org/b#c")),
+        (MARKDOWN, "//a.org", "a/Note", (EXTERNAL, "//a.org")),
+        (MARKDOWN, "obsidian://open?x", "a/Note", (NO_PAGE, "")),
+    ],
+)
+def test_vault_finds_notes_as_obsidian_does(
+    kind: int, written: str, at: str, expected: tuple[int, str]
+) -> None:
+    found = Vault(NAMES, ["img/pic.png"], ["img", "guide", "docs", "a", "c"])
+    found.add_alias("Other name", "Home")
+    assert found.find(kind, written, at) == expected
+
+
+def test_a_vault_is_read_with_titles_tags_and_a_report(vault: MakeVault, tmp_path: Path) -> None:
+    folder = vault(
+        {
+            "Home.md": "---\ntitle: Start\n---\n[[Note]] [[gone]] [w](https://e.org/x) ![[p.png]]",
+            "deep/er/Note.md": "# The *note*\n[[Home]] [[Second]] [[#self]] #Tag #Tag [[Home]]",
+            "deep/b.markdown": "---\naliases: Second\n---\n[[Note]]",
+            "other/Note.md": "",
+            ".trash/x.md": "[[Home]]",
+            "p.png": "",
+            "old.html": "",
+        }
+    )
+    expected = {
+        ("Home", "deep/er/Note"),
+        ("deep/er/Note", "Home"),
+        ("deep/er/Note", "deep/b"),
+        ("deep/er/Note", "deep/er/Note"),
+        ("deep/b", "deep/er/Note"),
+    }
+    report = tmp_path / "report.tsv"
+    found, source = read(folder, report=str(report))
+    assert found == expected - {("Home", "deep/er/Note")} | {("Home", "other/Note")}
+    assert report.read_text().splitlines()[1:] == [
+        "Home\tambiguous\tNote\tother/Note",
+        "Home\tbroken\tgone\t",
+        "deep/b\tambiguous\tNote\tdeep/er/Note",
+    ]
+    assert source["links"] == {"wiki link": 6}
+    assert source["others"] == {
+        "that could lead to several notes, of which the nearest is taken": 2,
+        "to files that are no notes": 1,
+        "to other sites": 1,
+        "broken": 1,
+    }
+    assert source["left_out"] == {"HTML pages (--input-format html reads them)": 1}
+    graph = graph_of(folder, tags=True, keep_external=True)
+    assert ("deep/er/Note", "#tag") in set(links(graph))
+    assert ("Home", "https://e.org/x") in set(links(graph))
+    assert {*graph.names} == {
+        *("Home", "deep/er/Note", "deep/b", "other/Note", "#tag", "https://e.org/x")
+    }
+    assert graph.titles is not None
+    titles = {name: graph.titles[graph.names.id(name)] for name in graph.names}
+    assert titles["Home"] == "Start"
+    assert titles["deep/er/Note"] == "The note"
+    assert titles["deep/b"] == "b"
+
+
+def test_every_duplicate_is_a_row_and_names_stay_apart(vault: MakeVault) -> None:
+    folder = vault(
+        {"a.md": "[[b]] [[b]] [[b.markdown]]", "b.markdown": "", "b.md": "", "#a.md": ""}
+    )
+    graph = graph_of(folder, count_duplicates=True)
+    assert sorted(graph.names) == ["#a.md", "a", "b", "b.md"]
+    assert set(links(graph)) == {("a", "b")}
+    (source,) = graph.store.facts["sources"]
+    assert source["rows"] == 3
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        (["a.md", "b.md", "c.html"], "notes"),
+        (["a.md", "index.html"], "html"),
+        (["a.md", "b.MD", "index.html"], "notes"),
+        (["a.md", "b.html", ".obsidian/app.json"], "notes"),
+        (["README.md", "links.tsv"], ""),
+        (["deep/er/a.md"], "notes"),
+        (["a.txt"], ""),
+        ([".git/a.md", "b.tsv"], ""),
+    ],
+)
+def test_folder_kind_is_what_there_is_most_of(
+    vault: MakeVault, files: list[str], kind: str
+) -> None:
+    assert folder_kind(vault(dict.fromkeys(files, ""))) == kind
+
+
+def test_a_site_that_holds_notes_says_so(vault: MakeVault) -> None:
+    folder = vault(
+        {"index.html": "<a href=b.html>b</a>", "b.html": "", "a.md": "[[c]]", "c.md": ""}
+    )
+    _, source = read(folder)
+    assert source["what"] == "HTML pages"
+    assert source["left_out"] == {"Markdown notes (--input-format notes reads them)": 2}
+    found, source = read(folder, input_format="notes")
+    assert found == {("a", "c")}
+    assert source["left_out"] == {}
+
+
+def test_nothing_outside_is_read(vault: MakeVault, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("# Secret\n[[a]]")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "b.md").write_text("[[a]]")
+    folder = vault({"a.md": "[x](../secret.md) [[../secret]] [y](out/b.md) [[link]] [z](in/c.md)",
+                    "real/c.md": ""})  # fmt: skip
+    (folder / "link.md").symlink_to(tmp_path / "secret.md")
+    (folder / "out").symlink_to(tmp_path / "out")
+    (folder / "in").symlink_to("real")
+    found, source = read(folder)
+    assert found == {("a", "real/c")}
+    assert source["others"] == {"broken": 4}
+    assert source["left_out"] == {"link of the file system out of the folder": 2}
+    assert source["pages"] == 2
+
+
+def test_notes_that_cannot_be_read_are_left_out_and_told(
+    vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cocite.io.readers.notes.reader._LARGEST", 1000)
+    folder = vault(
+        {
+            "a.md": "[[b]] [[long]]",
+            "b.md": b"\0\0[[a]]",
+            "long.md": "[[a]]" * 300,
+            "latin.md": "# Käse [[a]]".encode("cp1252"),
+            "wide.md": "# Käse [[a]]".encode("utf-16"),
+            "front.md": "---\na: [\n---\n[[a]]",
+        }
+    )
+    report = tmp_path / "r.tsv"
+    found, source = read(folder, report=str(report))
+    assert found == {("a", "b"), ("a", "long"), ("latin", "a"), ("wide", "a"), ("front", "a")}
+    assert source["left_out"] == {
+        "binary file called Markdown": 1,
+        "front matter that is not YAML": 1,
+        "page of more than 1,000 bytes": 1,
+    }
+    assert "front\tfront matter that is not YAML" in report.read_text()
+
+
+def test_a_note_whose_parser_dies_has_no_links(
+    vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "dies.py"
+    script.write_text(
+        """import json, os, sys
+while size := int.from_bytes(sys.stdin.buffer.read(8), "little"):
+    if b"die" in sys.stdin.buffer.read(size):
+        os.abort()
+    found = {"title": "", "aliases": [], "tags": [], "links": [[0, "b"]], "fault": ""}
+    answer = json.dumps(found).encode()
+    sys.stdout.buffer.write(len(answer).to_bytes(8, "little") + answer)
+    sys.stdout.buffer.flush()
+"""
+    )
+    monkeypatch.setattr("cocite.io.readers.notes.note.__file__", str(script))
+    found, source = read(vault({"a.md": "", "b.md": "die"}), threads=1)
+    assert found == {("a", "b")}
+    assert source["left_out"] == {"note of which its parser died": 1}
+
+
+def test_what_is_no_folder_of_notes_is_refused(
+    vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = vault({"a.md": "[[a]]"})
+    with pytest.raises(UnrecognizedInput, match=r"is a file\. Notes are read as a folder"):
+        cocite.ingest(folder / "a.md", folder.with_name("out.graph"), input_format="notes")
+    with pytest.raises(UsageError, match="a folder of Markdown notes, which has no columns"):
+        graph_of(folder, columns="1,2")
+    (folder / "a.md").unlink()
+    (folder / "a.txt").write_text("")
+    with pytest.raises(UnrecognizedInput, match="holds no Markdown note"):
+        graph_of(folder, input_format="notes")
+    with pytest.raises(UnrecognizedInput, match="without HTML pages or notes"):
+        graph_of(folder)
+    vault({"a\nb.md": "", "c.md": "[[d]]", "d.md": ""})
+    with pytest.raises(MalformedRow, match="control character in a name"):
+        graph_of(folder)
+    assert graph_of(folder, bad_rows="few").nodes == 2
+    monkeypatch.setitem(sys.modules, "mdit_py_plugins", None)
+    with pytest.raises(UsageError, match=r"needs mdit-py-plugins, .*: pip install .*\[notes\]'"):
+        graph_of(folder, bad_rows="few")
+
+
+def test_nodes_may_be_the_notes_of_a_folder(vault: MakeVault, tmp_path: Path) -> None:
+    folder = vault({"a.md": "", "b/c.md": ""})
+    (tmp_path / "l.tsv").write_text("a\tx\n")
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", nodes=str(folder))
+    assert sorted(graph.names) == ["a", "b/c", "x"]
+
+
+# -- a vault that is counted twice --------------------------------------------------------
+
+
+def made_vault(count: int, seed: int = 1) -> tuple[dict[str, str], Counter[tuple[str, str]], int]:
+    """Notes by their paths; the links that are written in them, each with the note that it is of,
+    counted as they are written; and how many lead nowhere.
+    """
+    draw = random.Random(seed)
+    words = ["lorem", "ipsum", "dolor", "sit", "amet", "adipiscing", "elit", "sed", "do"]
+    names = [f"folder {i % 40}/{draw.choice(words)} {i}" for i in range(count)]
+    notes, wanted, lost = dict[str, str](), Counter[tuple[str, str]](), 0
+    for i, name in enumerate(names):
+        parts = ["---", f"title: Title {i}", f"aliases: [other {i}]", "tags: [a, b]", "---", "# H"]
+        defined = list[str]()
+        for _ in range(5):
+            to = draw.randrange(count)
+            other, last = names[to], names[to].rpartition("/")[2]
+            form = draw.choice(
+                [
+                    f"[[{last}]]",
+                    f"![[{other}#Part|shown]]",
+                    f"[[{last.upper()}|{words[0]}]]",
+                    f"[[other {to}]]",
+                    f"[t](../{other.replace(' ', '%20')}.md)",
+                    f"[t](</{other}.md#x> 'title')",
+                    f"[t][r{to}]",
+                ]
+            )
+            defined += [f"[r{to}]: <../{other}>"]
+            wanted[name, other] += 1
+            none = draw.choice(
+                ["`[[{}]]`", "```\n[[{}]]\n```", "%% [[{}]] %%", "<!-- [[{}]]\n\n-->", "    [[{}]]"]
+            )
+            text = " ".join(draw.choices(words, k=40))
+            parts += [f"{text} {form} {text}", "", none.format(last), ""]
+        parts += ["", *defined, ""]
+        if draw.random() < 0.1:
+            parts.append(f"[[Missing {i}]]")
+            lost += 1
+        notes[f"{name}.md"] = "\n".join(parts)
+    return notes, wanted, lost
+
+
+def test_a_made_vault_has_the_links_that_were_written(vault: MakeVault) -> None:
+    notes, wanted, lost = made_vault(400)
+    graph = graph_of(vault(notes), count_duplicates=True, keep_self_loops=True)
+    (source,) = graph.store.facts["sources"]
+    assert graph.nodes == 400
+    assert set(links(graph)) == set(wanted)
+    assert sum(source["links"].values()) == wanted.total() == source["rows"]
+    assert source["others"] == {"broken": lost}
+    sources = Counter(a for a, _ in wanted)
+    assert max(sources.values()) == 5
+
+
+@pytest.mark.long
+def test_ten_thousand_notes_are_read_within_bounds(vault: MakeVault) -> None:
+    """All links of a vault of 10,000; how long it takes stands in docs/how-to/notes.md."""
+    notes, wanted, lost = made_vault(10_000)
+    found, source = read(vault(notes), threads=1)
+    assert found == set(wanted)
+    assert source["others"] == {"broken": lost}
+
+
+# -- anything at all ------------------------------------------------------------------------
+
+
+_PIECES = st.sampled_from(
+    [
+        *("[[", "]]", "![[", "|", "#", "%%", "`", "```\n", "\n", "\n\n", "---\n", "+++\n", "<!--"),
+        *("-->", "[a](b)", "](", "a", " ", "é", "\\", "{{< ref ", " >}}", "title: x", ":: ", "- "),
+        *("> ", "    ", "*", "<a>", "&amp;", "\t", "\r\n", "\0", "~~~", "aliases: [", "&a", "*a"),
+    ]
+)
+
+
+@given(st.one_of(st.lists(_PIECES, max_size=60).map("".join), st.text(max_size=200)))
+def test_any_text_is_a_note(text: str) -> None:
+    found = links_of(text.encode("utf-8", "surrogatepass"))
+    assert json.loads(json.dumps(found))["fault"] == found["fault"]
+    every = Vault(["a", "b/a"], ["c.png"])
+    for kind, written in found["links"]:
+        where, name = every.find(kind, written, "b/a")
+        assert (where in (NOTE, AMBIGUOUS)) <= (name in ("a", "b/a"))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_note(content: bytes) -> None:
+    assert {*links_of(content)} == {"title", "aliases", "tags", "links", "fault"}
