@@ -95,7 +95,7 @@ def main() -> None:
     )
     add_write(
         parser,
-        "keep the results under results/, or put the --document into README.md and docs/performance.md",
+        "keep the results under results/, or put the --document into its documents",
     )
     chosen = parser.parse_args()
     if chosen.document:
