@@ -12,7 +12,7 @@ Cost: one pass, some 20 MB/s. https://html.spec.whatwg.org/multipage/parsing.htm
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from html import unescape
 from typing import NamedTuple
@@ -38,30 +38,12 @@ _CDATA = re.compile(rb"<!\[CDATA\[.*?\]\]>", re.S)
 _TEXTS = frozenset(
     ["script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "noscript"]
 )
-_VOID = frozenset(
-    [
-        "area",
-        "base",
-        "br",
-        "col",
-        "embed",
-        "frame",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-    ]
-)
 _ENCODING = re.compile(rb"charset\s*=\s*[\"']?\s*(?:iso-2022|utf-7|hz-)", re.I)
-_SELECTOR = re.compile(
-    r"([a-z][\w-]*|\*)?((?:[#.][\w-]+|\[[\w:-]+(?:=(?:\"[^\"]*\"|'[^']*'|[\w-]+))?\])*)", re.I
+_PART = re.compile(
+    r"^([a-z][\w-]*)|([#.])([\w-]+)|\[([\w:-]+)(?:=[\"']?([^\"'\]]*)[\"']?)?\]", re.I
 )
-_CONDITION = re.compile(r"([#.])([\w-]+)|\[([\w:-]+)(?:=[\"']?([^\"'\]]*)[\"']?)?\]")
+Selector = Sequence[tuple[str, ...]]
+"""Of each condition: tag, or sign and word, or attribute and value."""
 
 
 class PageRefused(Exception):
@@ -169,47 +151,43 @@ def without_list(content: bytes) -> bytes:
     return b"".join(kept) + content[at:]
 
 
-def place_in(content: bytes, selector: Sequence[tuple[str, str | None]] = ()) -> Place:
+def place_in(content: bytes, selector: Selector = ()) -> Place:
     """Where a list goes on a page without one: before the end of the first element that the
     ``selector`` names. Without one at the first ``<!-- cocite -->`` or in the first element with
     ``data-cocite``; else before the end of ``main``, of the only ``article``, of ``body``.
     """
     tokens = _shown(tokens_of(content))
-    names = {token.name for token in tokens}
-    if "frameset" in names:
-        raise PageRefused("a page of frames")
     base = next((t.attributes() for t in tokens if t.name == "base"), {}).get("href")
 
-    def inside(number: int, where: str) -> Place | None:
-        end = _end_of(tokens, number)
-        return Place(end.start, where, base) if end else None
+    def ends(where: str, fits: Callable[[Token], bool]) -> Iterator[Place]:
+        for number, token in enumerate(tokens):
+            if token.name[0] not in "/!" and fits(token) and (end := _end_of(tokens, number)):
+                yield Place(end.start, where, base)
 
-    tags = [(n, t) for n, t in enumerate(tokens) if t.name[0] not in "/!"]
+    if any(token.name == "frameset" for token in tokens):
+        raise PageRefused("a page of frames")
     if selector:
-        chosen = (n for n, t in tags if _matches(t, selector))
-        found = next((place for n in chosen if (place := inside(n, "--selector"))), None)
-        if found is None:
-            raise PageRefused("has no element with an end that --selector names")
-        return found
+        for place in ends("--selector", lambda token: _fits(token, selector)):
+            return place
+        raise PageRefused("has no element that --selector names, or none with an end tag")
     for token in tokens:
         if token.name == "!" and token.text.strip() == b"cocite":
             return Place(token.end, "<!-- cocite -->", base)
-        named = PLACE.encode() in token.text.lower() and token.name[0] not in "/!"
-        if named and PLACE in token.attributes():
+        quick = token.name[0] not in "/!" and PLACE.encode() in token.text.lower()
+        if quick and PLACE in token.attributes():
             return Place(token.end, PLACE, base)
-    mains = (n for n, t in tags if t.name == "main" or (b"main" in t.text.lower() and _is_main(t)))
-    found = next((place for n in mains if (place := inside(n, "main"))), None)
-    articles = [n for n, t in tags if t.name == "article"]
-    if found is None and len(articles) == 1:
-        found = inside(articles[0], "article")
-    if found is not None:
-        return found
-    ends = {t.name: t.start for t in tokens if t.name in ("/body", "/html")}
-    return Place(ends.get("/body", ends.get("/html", len(content))), "body", base)
+    for place in ends("main", _is_main):
+        return place
+    articles = list(ends("article", lambda token: token.name == "article"))
+    if len(articles) == 1:
+        return articles[0]
+    last = {token.name: token.start for token in tokens}
+    return Place(last.get("/body", last.get("/html", len(content))), "body", base)
 
 
 def _is_main(token: Token) -> bool:
-    return token.attributes().get("role", "").strip().lower() == "main"
+    named = b"main" in token.text.lower() and token.attributes().get("role", "")
+    return token.name == "main" or (named or "").strip().lower() == "main"
 
 
 def _shown(tokens: list[Token]) -> list[Token]:
@@ -225,8 +203,6 @@ def _shown(tokens: list[Token]) -> list[Token]:
 def _end_of(tokens: Sequence[Token], number: int) -> Token | None:
     """The end tag of the element that begins there."""
     name, depth = tokens[number].name, 0
-    if name in _VOID:
-        return None
     for token in tokens[number:]:
         depth += (token.name == name) - (token.name == "/" + name)
         if not depth:
@@ -244,39 +220,25 @@ def references(text: str) -> list[str]:
     return found
 
 
-# -- selectors -------------------------------------------------------------------------------------
-
-
-def selector_of(text: str) -> list[tuple[str, str | None]]:
-    """The conditions of a selector of one element: ``main``, ``#content``, ``div.body[role=main]``.
+def selector_of(text: str) -> Selector:
+    """The conditions of a selector of one element, such as ``div.content`` or ``[role=main]``.
     Raises :class:`UsageError` for another one.
     """
-    match = _SELECTOR.fullmatch(text.strip())
-    if match is None or not text.strip():
+    if not text or _PART.sub("", text):
         raise UsageError(
             f"selector is {text!r}; it is a tag, #id, .class, [attribute] or [attribute=value], or "
             "several of them for one element, such as div.content or [role=main]"
         )
-    found: list[tuple[str, str | None]] = []
-    if match[1] and match[1] != "*":
-        found.append(("", match[1].lower()))
-    for sign, word, attribute, value in _CONDITION.findall(match[2]):
-        exact = match[2].find(f"[{attribute}=") >= 0
-        found.append((sign, word) if sign else (attribute.lower(), value if exact else None))
-    return found or [("", None)]
+    return _PART.findall(text)
 
 
-def _matches(token: Token, selector: Sequence[tuple[str, str | None]]) -> bool:
-    attributes = token.attributes()
-    for key, value in selector:
-        if key == "":
-            fits = value in (None, token.name)
-        elif key == "#":
-            fits = attributes.get("id") == value
-        elif key == ".":
-            fits = value in attributes.get("class", "").split()
-        else:
-            fits = key in attributes and value in (None, attributes[key])
-        if not fits:
-            return False
-    return True
+def _fits(token: Token, selector: Selector) -> bool:
+    has = token.attributes()
+    return all(
+        token.name == tag.lower()
+        if tag
+        else word in has.get({"#": "id", ".": "class"}[sign], "").split()
+        if sign
+        else name.lower() in has and value in ("", has[name.lower()])
+        for tag, sign, word, name, value in selector
+    )

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from cocite.results import Document
 
 
 @dataclass(frozen=True)
 class SiteDocument(Document):
-    """What :func:`~cocite.integrations.site_folder.insert_lists` and ``remove_lists`` did, or would
-    do in a ``dry_run``.
+    """What :mod:`cocite.integrations.site_folder` did, or would do in a ``dry_run``.
 
-    ``listed`` pages have a list now, with ``links_listed`` links in all; ``changed`` of the pages
-    were written, and on ``places`` the lists stand, by what is there. ``hubs`` are linked with too
-    many pages to be related to any. ``left_alone`` says of pages why they were not touched.
-    ``restored`` pages have the bytes that they had before the first list; ``edited`` ones had
-    changed since, and lost their lists only. ``shown`` is the change of the page ``shown_page``.
+    ``listed`` pages have a list now, with ``links_listed`` links in all, at these ``places``;
+    ``written`` pages changed. ``hubs`` are linked with too many pages to be related to any.
+    ``left_alone`` says of pages why they were not touched. ``restored`` pages lost their lists and
+    are what they were before the first one; ``edited`` ones lost them and have changed since.
+    ``shown`` is the change of ``shown_page``, and ``output`` a folder of JSON.
     """
 
     folder: str
@@ -24,12 +24,12 @@ class SiteDocument(Document):
     pages: int
     listed: int
     links_listed: int
-    changed: int
-    places: dict[str, int]
-    hubs: tuple[str, ...]
-    left_alone: dict[str, str]
-    restored: int
-    edited: tuple[str, ...]
-    output: str | None
-    shown_page: str | None
-    shown: str | None
+    written: int = 0
+    places: Mapping[str, int] = field(default_factory=dict)
+    hubs: Sequence[str] = ()
+    left_alone: Mapping[str, str] = field(default_factory=dict)
+    restored: int = 0
+    edited: Sequence[str] = ()
+    shown_page: str | None = None
+    shown: str | None = None
+    output: str | None = None

@@ -20,10 +20,10 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -52,8 +52,6 @@ MANIFEST = ".cocite-site.json"
 _JSON = "related.json"
 _KIND = "site"
 Progress = Callable[[str, int, int], None]
-Listed = list[tuple[str, str, str]]
-"""(path, title, URL) of each page of a list."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +65,20 @@ class RelatedSite:
     graph: Graph
     hubs: tuple[str, ...]
 
-    def listed(self, page: str, base: str | None = None) -> Listed:
-        """What the list of a page has; URLs are seen from it, or from its ``<base>``."""
+    def listed(self, page: str, base: str | None = None) -> list[tuple[str, str, str]]:
+        """(path, title, URL) of each page of a list; URLs as seen from its page or ``<base>``."""
         others = self.related.get(page, [])
         here = _seen_from(self.site, page, base) if others else ""
         return [(o, self.titles[o], relative_url(here, self._url(o))) for o in others]
 
     def _url(self, page: str) -> str:
-        folder = page.removesuffix("index.html")
-        short = self.options.directory_urls and (not folder or folder.endswith("/"))
-        return quote(folder if short else page)
+        return quote(_folder_url(page) if self.options.directory_urls else page)
+
+
+def _folder_url(page: str) -> str:
+    """The path of a page, or of its folder if it is the index of that."""
+    folder, slash, name = page.rpartition("/")
+    return folder + slash if name == "index.html" else page
 
 
 def relate(
@@ -140,119 +142,91 @@ def _seen_from(site: Site, page: str, base: str | None) -> str:
 # -- pages ---------------------------------------------------------------------------------
 
 
-@dataclass
-class _Run:
-    """What is done to the pages of a folder, and what came of it."""
+class _Change(NamedTuple):
+    """A page: its bytes, those without a list, those that it is to have; where its list is then,
+    and how many links that has.
+    """
 
-    site: Site
-    options: SiteOptions
-    change: Callable[[str, bytes], tuple[bytes, Place | None, Listed]]
-    manifest: Mapping[str, Any]
-    left_alone: dict[str, str] = field(default_factory=dict)
-    places: Counter[str] = field(default_factory=Counter)
-    edited: list[str] = field(default_factory=list)
-    links = listed = changed = restored = 0
-    shown: tuple[str, str] | None = None
+    page: str
+    content: bytes
+    bare: bytes
+    new: bytes
+    place: Place | None
+    links: int
 
-    def plan(self) -> dict[str, list[str]]:
-        """See what becomes of each page; the digests of those with a list. Nothing is written."""
-        found = {}
-        for page, content, bare, changed, place, listed in self._each():
-            if place is not None:
-                found[page] = [_digest(bare), _digest(changed)]
-                self.places[place.where] += 1
-                self.listed += 1
-                self.links += len(listed)
-            if bare != content and place is None:
-                before = self.manifest.get(page, [None])[0]
-                self.restored += before == _digest(bare)
-                self.edited += [page] * (before != _digest(bare))
-            wanted = self.options.page in (None, page)
-            if wanted and self.shown is None and (changed != content or self.options.page):
-                self.shown = page, _difference(content, changed)
-        if self.options.page is not None and self.shown is None:
-            why = self.left_alone.get(self.options.page, "there is no such page in the folder")
-            raise UsageError(f"page is {self.options.page!r}: {why}")
-        return found
 
-    def write(self, progress: Progress) -> None:
-        """Write the pages that change."""
-        for done, (page, content, _, changed, *_) in enumerate(self._each(), 1):
-            if changed != content:
-                why = _replace(self.site, page, content, changed)
-                self.left_alone |= {page: why} if why else {}
-                self.changed += not why
-            progress("writing pages", done, len(self.site.pages))
-
-    def _each(self) -> Iterator[tuple[str, bytes, bytes, bytes, Place | None, Listed]]:
-        """Of each page its bytes as they are, without a list, and as they are to be."""
-        for page in self.site.pages:
-            try:
-                content = self.site.read(page, LARGEST + 1)
-                if len(content) > LARGEST:
-                    raise PageRefused(f"page of more than {LARGEST:,} bytes")
-                bare = without_list(content)
-                yield (page, content, bare, *self.change(page, bare))
-            except PageRefused as error:
-                self.left_alone[page] = str(error)
-            except OSError as error:
-                self.left_alone[page] = f"cannot be read: {error.strerror}"
-
-    def document(self, folder: Path, hubs: tuple[str, ...] = ()) -> SiteDocument:
-        """What came of it."""
-        page, shown = self.shown if self.shown and self.options.dry_run else (None, None)
-        return SiteDocument(
-            folder=str(folder),
-            dry_run=self.options.dry_run,
-            pages=len(self.site.pages),
-            listed=self.listed,
-            links_listed=self.links,
-            changed=self.changed,
-            places=dict(self.places),
-            hubs=hubs,
-            left_alone=self.left_alone,
-            restored=self.restored,
-            edited=tuple(self.edited),
-            output=None,
-            shown_page=page,
-            shown=shown,
-        )
+Change = Callable[[str, bytes], tuple[bytes, Place | None, int]]
+"""Of a page without a list: the bytes that it is to have, the place of its list, its links."""
 
 
 def insert_lists(found: RelatedSite, progress: Progress) -> SiteDocument:
     """Put a list into each page with related ones, in the place of the one that is there."""
     options = found.options
-    selector = selector_of(options.selector) if options.selector else ()
+    selector = selector_of(options.selector) if options.selector is not None else ()
 
-    def change(page: str, bare: bytes) -> tuple[bytes, Place | None, Listed]:
+    def change(page: str, bare: bytes) -> tuple[bytes, Place | None, int]:
         if not found.related.get(page):
-            return bare, None, []
+            return bare, None, 0
         place = place_in(bare, selector)
-        listed = found.listed(page, place.base)
-        pairs = [(title, url) for _, title, url in listed]
-        text = related_list(
-            options.heading, pages=pairs, attributes=f' {MARK}=""', style=options.style
-        )
-        return bare[: place.offset] + text.encode() + bare[place.offset :], place, listed
+        pairs = [(title, url) for _, title, url in found.listed(page, place.base)]
+        text = related_list(options.heading, pairs, f' {MARK}=""', options.style).encode()
+        return bare[: place.offset] + text + bare[place.offset :], place, len(pairs)
 
-    run = _Run(found.site, options, change, _manifest(found.site))
-    digests = run.plan()
-    if not options.dry_run:
-        _save_manifest(found.site, digests)
-        run.write(progress)
-    return run.document(found.site.path, found.hubs)
+    done = _apply(found.site, change, options.dry_run, progress)
+    return replace(done, hubs=found.hubs)
 
 
 def remove_lists(folder: Path, options: SiteOptions, progress: Progress) -> SiteDocument:
-    """Cut the lists out of the pages of a folder, and remove the manifest."""
-    site = Site(folder)
-    run = _Run(site, options, lambda page, bare: (bare, None, []), _manifest(site))
-    run.plan()
-    if not options.dry_run:
-        run.write(progress)
-        if not run.left_alone:
+    """Cut the lists out of the pages of a folder."""
+    return _apply(Site(folder), lambda page, bare: (bare, None, 0), options.dry_run, progress)
+
+
+def _apply(site: Site, change: Change, dry_run: bool, progress: Progress) -> SiteDocument:
+    """See what becomes of each page, write the manifest, then the pages."""
+    before = _manifest(site)
+    places, left, edited = Counter[str](), dict[str, str](), list[str]()
+    digests, restored, links, written = dict[str, list[str]](), 0, 0, 0
+    shown: tuple[str | None, str | None] = None, None
+    for each in _changes(site, change, left):
+        if each.place is not None:
+            digests[each.page] = [_digest(each.bare), _digest(each.new)]
+            places[each.place.where] += 1
+            links += each.links
+        elif each.bare != each.content:
+            same = before.get(each.page, [""])[0] == _digest(each.bare)
+            restored += same
+            edited += [each.page] * (not same)
+        if each.new != each.content and shown[0] is None and dry_run:
+            shown = each.page, _difference(each.content, each.new)
+    listed = len(digests)
+    digests |= {page: before[page] for page in left if page in before}
+    if not dry_run:
+        if digests:
+            with staged_file(site.path / MANIFEST) as file:
+                disk.write(file, _json({"cocite": _KIND, "pages": digests}))
+        for done, each in enumerate(_changes(site, change, left), 1):
+            if each.new != each.content:
+                written += _replace(site, each, left)
+            progress("writing pages", done, len(site.pages))
+        if not digests and not left:
             disk.remove(site.path / MANIFEST)
-    return run.document(folder)
+    counts = (len(site.pages), listed, links, written, places)
+    return SiteDocument(str(site.path), dry_run, *counts, (), left, restored, edited, *shown)
+
+
+def _changes(site: Site, change: Change, left: dict[str, str]) -> Iterator[_Change]:
+    """What is to become of each page; ``left`` gets those that stay as they are, and why."""
+    for page in site.pages:
+        try:
+            content = site.read(page, LARGEST + 1)
+            if len(content) > LARGEST:
+                raise PageRefused(f"page of more than {LARGEST:,} bytes")
+            bare = without_list(content)
+            yield _Change(page, content, bare, *change(page, bare))
+        except PageRefused as error:
+            left[page] = str(error)
+        except OSError as error:
+            left[page] = f"cannot be read: {error.strerror}"
 
 
 def _digest(content: bytes) -> str:
@@ -283,22 +257,20 @@ def _common(one: bytes, other: bytes) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _replace(site: Site, page: str, old: bytes, new: bytes) -> str:
-    """Write a page beside its place and rename it; or say why not."""
-    path = site.path / page
-    try:
-        inside = Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(site.path))
-        found = path.lstat()
-        if not inside or not stat.S_ISREG(found.st_mode) or site.read(page, LARGEST + 1) != old:
-            return "changed while it was read"
-        with staged_file(path) as file:
-            disk.write(file, new)
-            with suppress(PermissionError):
-                os.fchown(file.fileno(), found.st_uid, found.st_gid)
-            os.fchmod(file.fileno(), stat.S_IMODE(found.st_mode))
-    except FileNotFoundError:
-        return "gone while it was read"
-    return ""
+def _replace(site: Site, change: _Change, left: dict[str, str]) -> bool:
+    """Write a page beside its place and rename it, if it is what it was when it was read."""
+    path = site.path / change.page
+    inside = Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(site.path))
+    found = path.lstat() if inside else None
+    if found is None or site.read(change.page, LARGEST + 1) != change.content:
+        left[change.page] = "changed while it was read"
+        return False
+    with staged_file(path) as file:
+        disk.write(file, change.new)
+        with suppress(PermissionError):
+            os.fchown(file.fileno(), found.st_uid, found.st_gid)
+        os.fchmod(file.fileno(), stat.S_IMODE(found.st_mode))
+    return True
 
 
 def _manifest(site: Site) -> Mapping[str, Any]:
@@ -309,11 +281,6 @@ def _manifest(site: Site) -> Mapping[str, Any]:
         return {page: each for page, each in pages.items() if isinstance(each, list) and each}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
-
-
-def _save_manifest(site: Site, digests: Mapping[str, list[str]]) -> None:
-    with staged_file(site.path / MANIFEST) as file:
-        disk.write(file, _json({"cocite": _KIND, "pages": digests}))
 
 
 # -- for generators ------------------------------------------------------------------------
@@ -332,34 +299,34 @@ def write_json(found: RelatedSite, folder: Path) -> SiteDocument:
         raise UsageError(f"json is {folder}, the folder of the pages: name another one")
     _check_folder(folder, found.options.overwrite)
     each: dict[str, dict[str, Any]] = {}
-    for page in found.site.pages:
+    for page in found.related:
         listed = [{"path": p, "title": t, "url": u} for p, t, u in found.listed(page)]
-        url = "/" + (
-            page.removesuffix("index.html") if PurePosixPath(page).name == "index.html" else page
-        )
         if listed:
-            each[page] = {"path": page, "title": found.titles[page], "url": url, "related": listed}
-    run = _Run(found.site, found.options, lambda page, bare: (bare, None, []), {})
-    run.listed, run.links = len(each), sum(len(page["related"]) for page in each.values())
-    shown = found.options.page or next(iter(each), "")
-    if found.options.dry_run and shown in each:
-        run.shown = shown, _json(each[shown]).decode()
+            each[page] = {"path": page, "title": found.titles[page], "related": listed}
+    by_url = {"/" + _folder_url(page): each[page]["related"] for page in each}
     if not found.options.dry_run:
         with staged_folder(folder) as made:
-            for page, content in each.items():
-                path = made / "files" / "pages" / f"{page}.json"
-                disk.make_own_folder(path.parent)
-                with disk.create(path) as file:
+            disk.make_own_folder(made / "new")
+            for name, content in [
+                *((f"pages/{page}.json", each[page]) for page in each),
+                (_JSON, {"cocite": _KIND, "pages": by_url}),
+            ]:
+                disk.make_own_folder((made / "new" / name).parent)
+                with disk.create(made / "new" / name) as file:
                     disk.write(file, _json(content))
-            disk.make_own_folder(made / "files")
-            by_url = {page["url"]: page["related"] for page in each.values()}
-            with disk.create(made / "files" / _JSON) as file:
-                disk.write(file, _json({"cocite": _KIND, "pages": by_url}))
-            if folder.exists():
-                disk.exchange(made / "files", folder)
-            else:
-                disk.rename(made / "files", folder)
-    return replace(run.document(found.site.path, found.hubs), output=str(folder))
+            (disk.exchange if folder.exists() else disk.rename)(made / "new", folder)
+    shown = next(((page, _json(each[page]).decode()) for page in each), (None, None))
+    return SiteDocument(
+        str(found.site.path),
+        found.options.dry_run,
+        pages=len(found.site.pages),
+        listed=len(each),
+        links_listed=sum(len(listed) for listed in by_url.values()),
+        hubs=found.hubs,
+        shown_page=shown[0] if found.options.dry_run else None,
+        shown=shown[1] if found.options.dry_run else None,
+        output=str(folder),
+    )
 
 
 def _check_folder(folder: Path, overwrite: bool) -> None:

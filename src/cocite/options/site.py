@@ -78,12 +78,6 @@ class SiteOptions(Options, fronts=CLI):
     dry_run: bool = option(
         False, "Write nothing. Show what would be done, and the change of one page."
     )
-    page: str | None = option(
-        None,
-        "The page that --dry-run shows, by its path in the folder.",
-        metavar="PATH",
-        unset="the first that changes",
-    )
     remove: bool = option(
         False, "Take the lists out of the pages again. The other bytes stay as they are."
     )

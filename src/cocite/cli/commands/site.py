@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 _UNITS = {"parsing": "pages", "writing": "pages", "indexing": "nodes"}
 _EXAMPLES = 3
-_REMOVING = {"remove", "dry_run", "page"}
-"""The options of removal."""
 
 
 @click.command(cls=SectionedCommand)
@@ -46,10 +44,8 @@ def site(
     """  # noqa: D301 - click wants the backspace itself
     from cocite.integrations import site_folder as work
 
-    if options.page is not None and not options.dry_run:
-        raise UsageError("--page names the page that --dry-run shows: give both, or leave it out")
     for name in options.changed() if options.remove else ():
-        if name not in _REMOVING:
+        if name not in ("remove", "dry_run"):
             flag = flag_of(name, SiteOptions)
             raise UsageError(
                 f"--remove takes lists out, and {flag} says how they are made: leave "
@@ -104,6 +100,6 @@ def _text(found: SiteDocument, options: SiteOptions) -> str:
     if found.output is not None:
         facts["output"] = found.output + " (not written)" * found.dry_run
     elif not found.dry_run:
-        facts["written"] = counted(found.changed, "page")
+        facts["written"] = counted(found.written, "page")
     text = facts_text(facts)
     return f"{text}\n\n{found.shown_page}\n{found.shown}" if found.shown else text
