@@ -255,12 +255,31 @@ def test_json_has_a_file_a_page_and_one_for_all(folder: Path, run: Run) -> None:
         assert target(folder, one["path"], each["url"]) == folder / each["path"]
     assert "exists" in run("--json", str(output), code=1)["error"]
     run("--json", str(output), "--overwrite", "--exclude", "100%/*")
-    assert sorted(path.name for path in (output / "pages").iterdir())[-1] == "gärten & mehr"
     assert not (output / "pages" / "100%").exists()
     (output / "mine").touch()
     kept = digests(output)
     assert "other things" in run("--json", str(output), "--overwrite", code=1)["error"]
     assert digests(output) == kept
+
+
+@pytest.mark.parametrize("generator", ["Hugo", "Jekyll", "Eleventy", "Docusaurus"])
+def test_recipes_name_what_the_data_has(folder: Path, run: Run, generator: str) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "sites.md").read_text("utf-8")
+    (section,) = re.findall(rf"^### {generator}\n(.*?)^#", text + "\n#", re.M | re.S)
+    (template,) = re.findall(r"^```\w+\n(.*?)^```", section, re.M | re.S)
+    run("--json", str(folder.parent / "lists"), "--directory-urls", "-k", "2")
+    data = json.loads((folder.parent / "lists" / "related.json").read_text("utf-8"))
+    page = "/100%/küche?/page0/"
+    item = r"\{\{ \.(\w+) \}\}" if generator == "Hugo" else r"\beach\.(\w+)"
+    assert {"url", "title"} <= {*re.findall(item, template)} <= data["pages"][page][0].keys()
+    assert re.search(r"\b[Dd]ata\.related\.pages\b|\brelated\.pages\b", template)
+    assert 'ame="cocite-related"' in template.replace("class=", "className=")
+    if generator == "Eleventy":  # Nunjucks is Jinja's language
+        jinja = pytest.importorskip("jinja2", reason="needs Jinja, which comes with Sphinx")
+        made = jinja.Template(template, autoescape=True).render(related=data, page={"url": page})
+        shown = re.findall(r'<li><a href="(.*?)">(.*?)</a></li>', made)
+        assert shown == [(each["url"], each["title"]) for each in data["pages"][page]]
+        assert len(shown) == 2
 
 
 @pytest.mark.parametrize(
