@@ -197,6 +197,28 @@ def test_a_folder_of_pages_shows_lists_at_the_root_of_a_host(
         check_lists(visit().page, f"{base}/", cocite.open(top / "less.index"), ASKED)
 
 
+@pytest.mark.parametrize("more", [(), ("--directory-urls",)])
+def test_lists_in_the_pages_of_a_folder_lead_on(
+    visit: Open, published: tuple[str, Path], more: tuple[str, ...]
+) -> None:
+    """What ``cocite site`` writes, from pages in folders to pages of odd names."""
+    base, top = published
+    assert main(["site", str(top / "docs v2"), "-k", "5", "--min-score", "0", *more]) == 0
+    page, seen = visit().page, set[str]()
+    for path in ASKED:
+        page.goto(f"{base}/docs%20v2/{path}")
+        links = page.locator("nav.cocite-related[data-cocite-block] a")
+        for number in range(links.count()):
+            title = links.nth(number).inner_text()
+            links.nth(number).click()
+            assert page.title() == title
+            seen.add(urlsplit(page.url).path)
+            page.go_back()
+    odd = "guide/" if more else "guide/index.html"
+    assert {f"/docs%20v2/{odd}", "/docs%20v2/guide/tips%20%231%20%26%20100%25.html"} <= seen
+    assert main(["site", str(top / "docs v2"), "--remove"]) == 0
+
+
 def test_a_server_links_to_the_pages_of_a_folder(
     visit: Open, published: tuple[str, Path], start: Start
 ) -> None:

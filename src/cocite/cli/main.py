@@ -36,6 +36,7 @@ _COMMANDS = {
     "measures": ("index", "List the measures and their settings."),
     "related": ("related", "List the nodes most related to a node."),
     "related-all": ("related_all", "Write the most related nodes of every node to a file."),
+    "site": ("site", "Put related pages onto the pages of a folder of HTML."),
     "similarity": ("similarity", "Tell how similar two nodes are, or many pairs."),
     "all-pairs": ("all_pairs", "Compute the exact similarity of all pairs of nodes."),
     "why": ("why", "Show which pages make two nodes similar."),

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from fnmatch import fnmatch
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin
@@ -30,10 +29,11 @@ from mkdocs.config import config_options as options
 from mkdocs.config.base import Config
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
-from mkdocs.utils import get_relative_url
 
 from cocite.errors import CociteError
-from cocite.integrations.sites import MIN_SCORE, related_list, related_pages
+from cocite.integrations.blocks import HEADING, related_list, relative_url
+from cocite.integrations.html_places import references
+from cocite.integrations.sites import MIN_SCORE, related_pages
 
 _SITE = "http://site/"
 _log = get_plugin_logger(__name__)
@@ -43,7 +43,7 @@ class PluginSettings(Config):  # type: ignore[no-untyped-call]
     """What ``mkdocs.yml`` may say."""
 
     related = options.Type(int, default=5)
-    heading = options.Type(str, default="Related pages")
+    heading = options.Type(str, default=HEADING)
     exclude = options.ListOfItems(options.Type(str), default=[])
     measure = options.Optional(options.Type(str))
     min_score = options.Type((int, float), default=MIN_SCORE)
@@ -93,23 +93,10 @@ class RelatedPages(BasePlugin[PluginSettings]):  # type: ignore[no-untyped-call]
     def on_page_context(self, context: Any, *, page: Any, config: Any, nav: Any) -> None:
         """Put a page's list under its text."""
         listed = [  # titles of texts have entities, and those of mkdocs.yml may have none
-            (unescape(str(other.title)), get_relative_url(other.url or ".", page.url))
+            (unescape(str(other.title)), relative_url(page.url, other.url))
             for other in self.lists.get(page.file.src_uri, [])
         ]
         page.content += related_list(self.config.heading, listed)
-
-
-class _References(HTMLParser):
-    """Collects where a page links to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Called for each tag."""
-        if tag == "a":
-            self.found += [value for name, value in attrs if name == "href" and value]
 
 
 def _address(site: str, url: str) -> str:
@@ -120,9 +107,6 @@ def _address(site: str, url: str) -> str:
 
 def _links(site: str, url: str, content: str, named: dict[str, str]) -> set[str]:
     """The names of the pages that a text links to."""
-    parser = _References()
-    parser.feed(content)
-    parser.close()
     here = urljoin(site, url)
-    found = {named.get(_address(here, each)) for each in parser.found}
+    found = {named.get(_address(here, each)) for each in references(content)}
     return {name for name in found if name is not None}

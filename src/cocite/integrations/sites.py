@@ -1,4 +1,4 @@
-"""Related pages for generators of sites (Sphinx, MkDocs): from links to a list under each page.
+"""Related pages of a site, for ``cocite site`` and for plug-ins of Sphinx and MkDocs.
 
 Links are those that authors wrote into texts. Pages that are linked with more than a quarter of the
 site (:func:`everywhere`), such as a front page, are left out, and so are hits below ``MIN_SCORE``,
@@ -15,32 +15,15 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from html import escape
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import xxhash
 
 from cocite import __version__
 from cocite.errors import UsageError
-
-
-def related_list(heading: str, pages: Sequence[tuple[str, str]]) -> str:
-    """HTML of a heading and (title, address) pairs; nothing if there are none."""
-    if not pages:
-        return ""
-    items = "".join(
-        f'<li><a class="reference internal" href="{escape(address)}">{escape(title)}</a></li>\n'
-        for title, address in pages
-    )
-    return (
-        f'\n<nav class="cocite-related" aria-label="{escape(heading)}">\n<section>\n'
-        f"<h2>{escape(heading)}</h2>\n<ul>\n{items}</ul>\n</section>\n</nav>\n"
-    )
-
-
-# -- related -----------------------------------------------------------------------------
-
 
 MIN_SCORE = 0.15
 """Below it, hits of the default measure are what is far away."""
@@ -49,6 +32,8 @@ _SHARE, _LEAST = 0.25, 8
 _KEPT = "related-pages.json"
 
 Links = Mapping[str, Collection[str]]
+Make = Callable[[list[tuple[str, str]], str | None], Any]
+"""What builds an index of links, of a measure."""
 
 
 def related_pages(
@@ -58,6 +43,7 @@ def related_pages(
     measure: str | None = None,
     min_score: float = MIN_SCORE,
     folder: str | os.PathLike[str] | None = None,
+    index_of: Make | None = None,
 ) -> dict[str, list[str]]:
     """The pages most related to each.
 
@@ -74,6 +60,8 @@ def related_pages(
         Pages of a lower score are left out.
     folder
         Where answers are kept between builds.
+    index_of
+        What builds the index of (page, page) links; by default it is built in memory.
 
     Returns
     -------
@@ -99,7 +87,8 @@ def related_pages(
     kept = None if folder is None else Path(folder) / _KEPT
     found = _read(kept, digest, links)
     if found is None:
-        found = _ask(pairs, links, k, measure, min_score)
+        make = partial(index_of or _index_of, pairs, measure)
+        found = _ask(pairs, links, k, min_score, make)
         if kept is not None:
             _write(kept, digest, found)
     return found
@@ -115,15 +104,23 @@ def everywhere(links: Links) -> set[str]:
     return {page for page in links if max(len(of[page]), into[page]) > least}
 
 
-def _ask(
-    pairs: list[tuple[str, str]], pages: Collection[str], k: int, measure: str | None, least: float
-) -> dict[str, list[str]]:
+def _index_of(pairs: list[tuple[str, str]], measure: str | None) -> Any:
     from cocite.io.ingest import ingest
     from cocite.search import build
 
+    return build(ingest(pairs), measure=measure)
+
+
+def _ask(
+    pairs: list[tuple[str, str]],
+    pages: Collection[str],
+    k: int,
+    least: float,
+    make: Callable[[], Any],
+) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {page: [] for page in pages}
     if pairs:
-        index = build(ingest(pairs), measure=measure)
+        index = make()
         asked = sorted({page for pair in pairs for page in pair})
         for page, hits in zip(asked, index.related_many(asked, k, min_score=least), strict=True):
             found[page] = [str(hit.node) for hit in hits]

@@ -30,7 +30,8 @@ from sphinx.util.display import progress_message
 
 from cocite import __version__
 from cocite.errors import CociteError
-from cocite.integrations.sites import MIN_SCORE, related_list, related_pages
+from cocite.integrations.blocks import HEADING, related_list, relative_url
+from cocite.integrations.sites import MIN_SCORE, related_pages
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -44,7 +45,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """What Sphinx calls."""
     # No rebuild: pages whose list is another one are named below.
     app.add_config_value("cocite_related", 5, "", int)
-    app.add_config_value("cocite_heading", "Related pages", "html", str)
+    app.add_config_value("cocite_heading", HEADING, "html", str)
     app.add_config_value("cocite_exclude", [], "", list)
     app.add_config_value("cocite_measure", None, "", (str, type(None)))
     app.add_config_value("cocite_min_score", MIN_SCORE, "", float)
@@ -141,8 +142,9 @@ def _show(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     """Put the list under the text."""
     if doctree is None or "body" not in context or not _shown(app):
         return
+    uri = app.builder.get_target_uri
     pages = [
-        (app.env.titles[other].astext(), app.builder.get_relative_uri(page, other))
+        (app.env.titles[other].astext(), relative_url(uri(page), uri(other)))
         for other in _related(app.env).get(page, [])
         if other in app.env.titles
     ]

@@ -42,6 +42,8 @@ def write(
 
 def related(page: Path) -> list[tuple[str, str]]:
     """(address, title as in HTML) of what stands under a page."""
-    lists = re.findall(r'<nav class="cocite-related".*?</nav>', page.read_text("utf-8"), re.S)
+    lists = re.findall(
+        r'<nav class="related cocite-related".*?</nav>', page.read_text("utf-8"), re.S
+    )
     assert len(lists) <= 1
     return re.findall(r'<a class="[^"]*" href="([^"]*)">(.*?)</a>', "".join(lists))

@@ -29,6 +29,8 @@ _NAVIGATION = (
     "[role=complementary i], [role=search i]"
 )
 _MAIN = "main, [role=main i]"
+_RELATED = ".cocite-related"
+"""Lists of related pages that came of links before (``integrations/blocks.py``): no author's."""
 _SENT = "meta[http-equiv=refresh i]"
 LONGEST_TITLE = 1000
 _LONGEST_URL = 1 << 13
@@ -162,11 +164,14 @@ def same_as(
 
 def _links(tree: Any, base: str) -> list[tuple[int, bool, str | None, str]]:
     beside = _in(node for node in tree.css(_NAVIGATION) if not _of_a_part(node))
+    listed = _in(tree.css(_RELATED))
     mains = tree.css(_MAIN)
     inside = _in(mains) if mains else None
     links: list[tuple[int, bool, str | None, str]] = []
     room = _MOST_URLS
     for node in tree.css(_LINKS):
+        if node.mem_id in listed:
+            continue
         attributes = node.attributes
         written = attributes.get(_ATTRIBUTE[node.tag])
         if written is None and node.tag == "a":

@@ -45,7 +45,7 @@ _LONGEST_PATH = 4096
 
 def is_page_name(name: str) -> bool:
     """Whether a file of this name is a page, whatever is in it."""
-    return name.lower().partition("?")[0].endswith(_ENDINGS)
+    return name.lower().rpartition("/")[2].partition("?")[0].endswith(_ENDINGS)
 
 
 def may_be_page(name: str) -> bool:

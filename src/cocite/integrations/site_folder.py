@@ -1,0 +1,340 @@
+"""Lists of related pages in the pages of a folder of HTML, and out of them again.
+
+    folder -> links of its pages -> related pages of each -> bytes inserted at a place of the page
+    FOLDER/.cocite-site.json       digests of each page with a list: before, and with it
+
+A list is one element, which is known by an attribute. To insert is to cut the old one first, so a
+second run writes the same bytes, and to remove is to cut: all other bytes stay. The manifest tells
+whether a page is then what it was before the first list. It names no file to read or write: pages
+are those in the folder. Links of the file system are not followed. A page is written beside its
+place, keeps its mode, and stays as it is if it changed since it was read.
+
+Cost: two passes over the pages, beside those of their links.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+import xxhash
+
+from cocite.errors import OutputExists, UsageError
+from cocite.graph import Graph
+from cocite.integrations.blocks import related_list, relative_url, short_titles
+from cocite.integrations.html_places import (
+    MARK,
+    PageRefused,
+    Place,
+    place_in,
+    selector_of,
+    without_list,
+)
+from cocite.integrations.results import SiteDocument
+from cocite.integrations.sites import everywhere, related_pages
+from cocite.io.ingest import ingest
+from cocite.io.readers.html.page import joined
+from cocite.io.readers.html.site import HERE, LARGEST, Site
+from cocite.options.site import SiteOptions
+from cocite.storage import disk, staged_file, staged_folder
+
+MANIFEST = ".cocite-site.json"
+_JSON = "related.json"
+_KIND = "site"
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class RelatedSite:
+    """A folder of pages, whose links are in ``graph``; the pages related to each; all titles."""
+
+    site: Site
+    options: SiteOptions
+    related: Mapping[str, list[str]]
+    titles: Mapping[str, str]
+    graph: Graph
+    hubs: tuple[str, ...]
+
+    def listed(self, page: str, base: str | None = None) -> list[tuple[str, str, str]]:
+        """(path, title, URL) of each page of a list; URLs as seen from its page or ``<base>``."""
+        others = self.related.get(page, [])
+        here = _seen_from(self.site, page, base) if others else ""
+        return [(o, self.titles[o], relative_url(here, self._url(o))) for o in others]
+
+    def _url(self, page: str) -> str:
+        return quote(_folder_url(page) if self.options.directory_urls else page)
+
+
+def _folder_url(page: str) -> str:
+    """The path of a page, or of its folder if it is the index of that."""
+    folder, slash, name = page.rpartition("/")
+    return folder + slash if name == "index.html" else page
+
+
+def relate(
+    folder: Path, options: SiteOptions, progress: Progress, **means: int | None
+) -> RelatedSite:
+    """Read the links of a folder of pages, and find the pages related to each. ``means`` are
+    threads and memory.
+    """
+    from cocite.search import build
+
+    kept = None if options.index is None else Path(options.index)
+    if kept is not None and kept.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(f"index is {options.index}, in the folder of pages: name a place beside")
+    graph = ingest(
+        str(folder),
+        input_format="html",
+        links=options.links,
+        site=options.site,
+        progress=progress,
+        **means,
+    )
+    names = [str(name) for name in graph.names.stored.names(np.arange(graph.nodes))]
+    texts = graph.titles.of(np.arange(graph.nodes)) if graph.titles else [""] * len(names)
+    links = {
+        name: [names[to] for to in graph.out_neighbors(number)]
+        for number, name in enumerate(names)
+        if not any(fnmatch(name, pattern) for pattern in options.exclude)
+    }
+
+    def index_of(pairs: list[tuple[str, str]], measure: str | None) -> Any:
+        places = (None, None) if kept is None else (kept / "graph", kept / "index")
+        stored = ingest(pairs, places[0], titles=titles, overwrite=options.overwrite, **means)
+        report = lambda done, total: progress("indexing", done, total)  # noqa: E731
+        again = {"overwrite": options.overwrite, "measure": measure}
+        return build(stored, places[1], progress=report, **again, **means)
+
+    titles = short_titles(
+        {n: t or PurePosixPath(n).stem for n, t in zip(names, texts, strict=True)}
+    )
+    found = related_pages(
+        links, options.k, measure=options.measure, min_score=options.min_score, index_of=index_of
+    )
+    site = Site(folder)
+    site.root = HERE if options.site is None else options.site.rstrip("/") + "/"
+    return RelatedSite(site, options, found, titles, graph, tuple(sorted(everywhere(links))))
+
+
+def _seen_from(site: Site, page: str, base: str | None) -> str:
+    """The URL against which those on a page are resolved, from the root of the site."""
+    found = None if base is None else joined(base, site.url_of(page))
+    if found is None:
+        return quote(page)
+    if not site.is_inside(found):
+        raise PageRefused(
+            "its <base> leads out of the folder; say where that is published, with --site"
+        )
+    inside = found.partition("://")[2].removeprefix(site.root.partition("://")[2])
+    return inside.partition("?")[0]
+
+
+# -- pages ---------------------------------------------------------------------------------
+
+
+class _Change(NamedTuple):
+    """A page: its bytes, those without a list, those that it is to have; where its list is then,
+    and how many links that has.
+    """
+
+    page: str
+    content: bytes
+    bare: bytes
+    new: bytes
+    place: Place | None
+    links: int
+
+
+Change = Callable[[str, bytes], tuple[bytes, Place | None, int]]
+"""Of a page without a list: the bytes that it is to have, the place of its list, its links."""
+
+
+def insert_lists(found: RelatedSite, progress: Progress) -> SiteDocument:
+    """Put a list into each page with related ones, in the place of the one that is there."""
+    options = found.options
+    selector = selector_of(options.selector) if options.selector is not None else ()
+
+    def change(page: str, bare: bytes) -> tuple[bytes, Place | None, int]:
+        if not found.related.get(page):
+            return bare, None, 0
+        place = place_in(bare, selector)
+        pairs = [(title, url) for _, title, url in found.listed(page, place.base)]
+        text = related_list(options.heading, pairs, f' {MARK}=""', options.style).encode()
+        return bare[: place.offset] + text + bare[place.offset :], place, len(pairs)
+
+    done = _apply(found.site, change, options.dry_run, progress)
+    return replace(done, hubs=found.hubs)
+
+
+def remove_lists(folder: Path, options: SiteOptions, progress: Progress) -> SiteDocument:
+    """Cut the lists out of the pages of a folder."""
+    return _apply(Site(folder), lambda page, bare: (bare, None, 0), options.dry_run, progress)
+
+
+def _apply(site: Site, change: Change, dry_run: bool, progress: Progress) -> SiteDocument:
+    """See what becomes of each page, write the manifest, then the pages."""
+    before = _manifest(site)
+    places, left, edited = Counter[str](), dict[str, str](), list[str]()
+    digests, restored, links, written = dict[str, list[str]](), 0, 0, 0
+    shown: tuple[str | None, str | None] = None, None
+    for each in _changes(site, change, left):
+        if each.place is not None:
+            digests[each.page] = [_digest(each.bare), _digest(each.new)]
+            places[each.place.where] += 1
+            links += each.links
+        elif each.bare != each.content:
+            same = before.get(each.page, [""])[0] == _digest(each.bare)
+            restored += same
+            edited += [each.page] * (not same)
+        if each.new != each.content and shown[0] is None and dry_run:
+            shown = each.page, _difference(each.content, each.new)
+    listed = len(digests)
+    digests |= {page: before[page] for page in left if page in before}
+    if not dry_run:
+        if digests:
+            with staged_file(site.path / MANIFEST) as file:
+                disk.write(file, _json({"cocite": _KIND, "pages": digests}))
+        for done, each in enumerate(_changes(site, change, left), 1):
+            if each.new != each.content:
+                written += _replace(site, each, left)
+            progress("writing pages", done, len(site.pages))
+        if not digests and not left:
+            disk.remove(site.path / MANIFEST)
+    counts = (len(site.pages), listed, links, written, places)
+    return SiteDocument(str(site.path), dry_run, *counts, (), left, restored, edited, *shown)
+
+
+def _changes(site: Site, change: Change, left: dict[str, str]) -> Iterator[_Change]:
+    """What is to become of each page; ``left`` gets those that stay as they are, and why."""
+    for page in site.pages:
+        try:
+            content = site.read(page, LARGEST + 1)
+            if len(content) > LARGEST:
+                raise PageRefused(f"page of more than {LARGEST:,} bytes")
+            bare = without_list(content)
+            yield _Change(page, content, bare, *change(page, bare))
+        except PageRefused as error:
+            left[page] = str(error)
+        except OSError as error:
+            left[page] = f"cannot be read: {error.strerror}"
+
+
+def _digest(content: bytes) -> str:
+    return xxhash.xxh3_128_hexdigest(content)
+
+
+def _difference(old: bytes, new: bytes) -> str:
+    """The bytes that go, a line each behind ``-``, and those that come, behind ``+``; the line
+    before them.
+    """
+    same = _common(old, new)
+    same -= old[same - 1 : same] == b"<"  # which a list begins with, too
+    end = _common(old[same:][::-1], new[same:][::-1])
+    parts = {
+        " ": old[:same].splitlines()[-1:],
+        "-": old[same : len(old) - end].splitlines(),
+        "+": new[same : len(new) - end].splitlines(),
+    }
+    lines = [
+        sign + line.decode("utf-8", "backslashreplace") for sign in parts for line in parts[sign]
+    ]
+    return "\n".join([f"@@ byte {same:,} @@", *lines])
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _replace(site: Site, change: _Change, left: dict[str, str]) -> bool:
+    """Write a page beside its place and rename it, if it is what it was when it was read."""
+    path = site.path / change.page
+    inside = Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(site.path))
+    found = path.lstat() if inside else None
+    if found is None or site.read(change.page, LARGEST + 1) != change.content:
+        left[change.page] = "changed while it was read"
+        return False
+    with staged_file(path) as file:
+        disk.write(file, change.new)
+        with suppress(PermissionError):
+            os.fchown(file.fileno(), found.st_uid, found.st_gid)
+        os.fchmod(file.fileno(), stat.S_IMODE(found.st_mode))
+    return True
+
+
+def _manifest(site: Site) -> Mapping[str, Any]:
+    """Page -> digests; empty if there is no manifest, or a damaged one."""
+    try:
+        found = json.loads(site.read(MANIFEST, 1 << 30))
+        pages = found["pages"] if found["cocite"] == _KIND else {}
+        return {page: each for page, each in pages.items() if isinstance(each, list) and each}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+# -- for generators ------------------------------------------------------------------------
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
+
+
+def write_json(found: RelatedSite, folder: Path) -> SiteDocument:
+    """Write the lists as JSON, one file for all pages, by their URLs, and one for each.
+
+    Raises :class:`OutputExists` for a folder that holds anything else.
+    """
+    if folder.resolve() == found.site.path.resolve():
+        raise UsageError(f"json is {folder}, the folder of the pages: name another one")
+    _check_folder(folder, found.options.overwrite)
+    each: dict[str, dict[str, Any]] = {}
+    for page in found.related:
+        listed = [{"path": p, "title": t, "url": u} for p, t, u in found.listed(page)]
+        if listed:
+            each[page] = {"path": page, "title": found.titles[page], "related": listed}
+    by_url = {"/" + _folder_url(page): each[page]["related"] for page in each}
+    if not found.options.dry_run:
+        with staged_folder(folder) as made:
+            disk.make_own_folder(made / "new")
+            for name, content in [
+                *((f"pages/{page}.json", each[page]) for page in each),
+                (_JSON, {"cocite": _KIND, "pages": by_url}),
+            ]:
+                disk.make_own_folder((made / "new" / name).parent)
+                with disk.create(made / "new" / name) as file:
+                    disk.write(file, _json(content))
+            (disk.exchange if folder.exists() else disk.rename)(made / "new", folder)
+    shown = next(((page, _json(each[page]).decode()) for page in each), (None, None))
+    return SiteDocument(
+        str(found.site.path),
+        found.options.dry_run,
+        pages=len(found.site.pages),
+        listed=len(each),
+        links_listed=sum(len(listed) for listed in by_url.values()),
+        hubs=found.hubs,
+        shown_page=shown[0] if found.options.dry_run else None,
+        shown=shown[1] if found.options.dry_run else None,
+        output=str(folder),
+    )
+
+
+def _check_folder(folder: Path, overwrite: bool) -> None:
+    """See that lists may be written there; raises :class:`OutputExists`."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise OutputExists(f"{folder} is no folder. Choose another output")
+    names = set(os.listdir(folder)) if folder.exists() else set()
+    if names and (names - {_JSON, "pages"} or _JSON not in names):
+        raise OutputExists(f"{folder} holds other things than such lists. Choose another output")
+    if names and not overwrite:
+        raise OutputExists(f"{folder} exists. Choose another output, or pass --overwrite")

@@ -1,0 +1,361 @@
+"""``cocite site``: lists go into pages of a folder and out again, and no other byte changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tarfile
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from tests.integrations.sites.pages import links
+
+pytest.importorskip("selectolax", reason="needs the extra html")
+LIST = re.compile(rb'<nav class="related cocite-related" data-cocite-block="".*?</nav>', re.S)
+NAMES = {
+    "garden": "gärten & mehr/{}.html",  # spaces, signs and letters that URLs escape
+    "kitchen": "100%/küche?/{}/index.html",
+}
+
+
+def path_of(page: str) -> str:
+    subject, _, name = page.rpartition("/")
+    return NAMES[subject].format(name) if subject else f"{page}.html"
+
+
+def digests(folder: Path) -> dict[str, str]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(f.relative_to(folder)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+
+
+def written(page: Path) -> list[str]:
+    """The URLs on the list of a page, as the standard library reads them."""
+    found: list[str] = []
+
+    class Links(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            found.extend(value for name, value in attrs if name == "href" and value)
+
+    Links().feed(b"".join(LIST.findall(page.read_bytes())).decode("ascii"))
+    return found
+
+
+def target(folder: Path, page: str, url: str) -> Path:
+    path = unquote(urlsplit(urljoin("http://host/" + quote(page), url)).path).lstrip("/")
+    return folder / path / ("index.html" if path.endswith("/") or not path else "")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A site: Latin-1, carriage returns, pages with and without a menu, two modes."""
+    for page, tos in links().items():
+        path = tmp_path / "html" / path_of(page)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        here = os.path.relpath(tmp_path / "html", path.parent)
+        anchors = "".join(f'<a href="{here}/{quote(path_of(to))}">to</a>\r\n' for to in tos)
+        text = f"<title>Über {page} | Site</title><main><p>{anchors}</main><footer>é</footer>"
+        path.write_bytes(text.encode("latin-1"))
+    (tmp_path / "html" / path_of("garden/page1")).chmod(0o640)
+    return tmp_path / "html"
+
+
+Run = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def site(*arguments: str, code: int = 0) -> dict[str, Any]:
+        assert main(["site", str(folder), *arguments, "--format", "json"]) == code
+        out, err = capsys.readouterr()
+        return json.loads(out) if out else {"error": err}
+
+    return site
+
+
+def test_site_writes_lists_whose_links_lead_to_pages(folder: Path, run: Run) -> None:
+    before = {path: path.read_bytes() for path in folder.rglob("*.html")}
+    found = run("-k", "3")
+    assert (found["pages"], found["listed"], found["written"]) == (15, 12, 12)
+    assert found["hubs"] == ["glossary.html", "index.html"]
+    assert found["places"] == {"main": 12}
+    listed = 0
+    for path, content in before.items():
+        assert LIST.sub(b"", path.read_bytes()) == content
+        page = path.relative_to(folder)
+        for url in written(path):
+            there = target(folder, str(page), url)
+            assert there.is_file()
+            assert there.relative_to(folder).parts[0] == page.parts[0]
+            listed += 1
+    assert listed == found["links_listed"] == 36
+    page = folder / path_of("garden/page1")
+    assert page.read_bytes().endswith(b"</nav></main><footer>\xe9</footer>")
+    assert page.stat().st_mode & 0o777 == 0o640
+    assert b">&#220;ber garden/page" in page.read_bytes()
+
+
+def test_site_does_the_same_again_and_undoes_it(folder: Path, run: Run) -> None:
+    before, edges = digests(folder), cocite.ingest(str(folder)).edges
+    run()
+    after = digests(folder)
+    assert run()["written"] == 0
+    assert digests(folder) == after
+    assert cocite.ingest(str(folder)).edges == edges
+    fewer = run("-k", "2", "--heading", "A & B", "--no-style", "--directory-urls")
+    assert (fewer["written"], fewer["links_listed"]) == (12, 24)
+    page = folder / path_of("kitchen/page0")
+    assert b"<h2>A &amp; B</h2>" in page.read_bytes()
+    assert b"<style>" not in page.read_bytes()
+    assert all(re.fullmatch(r"\.\./page\d/", url) for url in written(page))
+    assert run("--remove", "--dry-run")["restored"] == 12
+    found = run("--remove")
+    assert (found["restored"], found["edited"], found["written"]) == (12, [], 12)
+    assert digests(folder) == before
+    assert run("--remove")["written"] == 0
+
+
+def test_dry_run_shows_a_change_and_writes_nothing(folder: Path, run: Run) -> None:
+    before = digests(folder)
+    for more in ((), ("--json", str(folder / "new"))):
+        found = run("--dry-run", *more)
+        assert (found["dry_run"], found["listed"], found["written"]) == (True, 12, 0)
+        assert "page" in found["shown_page"]
+        assert ("+<nav" in found["shown"]) == (not more)
+        assert digests(folder) == before
+
+
+def test_remove_cuts_lists_out_of_pages_that_were_edited(folder: Path, run: Run) -> None:
+    run()
+    edited, spoilt = (folder / path_of(f"garden/page{n}") for n in (2, 3))
+    edited.write_bytes(edited.read_bytes() + b"<!-- new -->")
+    spoilt.write_bytes(spoilt.read_bytes().replace(b"</nav>", b""))
+    kept = spoilt.read_bytes()
+    found = run("--remove")
+    assert found["edited"] == [path_of("garden/page2")]
+    assert found["left_alone"] == {
+        path_of("garden/page3"): "its list has no end; repair or restore the page"
+    }
+    assert found["restored"] == 10
+    assert edited.read_bytes().endswith(b"\xe9</footer><!-- new -->")
+    assert LIST.search(edited.read_bytes()) is None
+    assert spoilt.read_bytes() == kept
+    (folder / ".cocite-site.json").write_text('{"pages": [')
+    assert run("-k", "1")["left_alone"].keys() == {path_of("garden/page3")}
+
+
+def test_site_touches_nothing_outside_of_the_folder(folder: Path, run: Run) -> None:
+    outside = folder.parent / "outside"
+    outside.mkdir()
+    page = folder / path_of("garden/page4")
+    page.rename(outside / "page.html")
+    page.symlink_to(outside / "page.html")
+    (folder / "linked").symlink_to(outside)
+    os.link(folder / path_of("garden/page5"), outside / "same.html")
+    manifest = outside / "manifest.json"
+    manifest.write_text("{}")
+    (folder / ".cocite-site.json").symlink_to(manifest)
+    before = digests(outside)
+    run()
+    assert digests(outside) == before
+    assert page.is_symlink()
+    assert written(folder / path_of("garden/page5"))
+    run("--remove")
+    assert digests(outside) == before
+
+
+def test_site_leaves_a_page_that_changes_meanwhile(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cocite.integrations import site_folder
+
+    page = folder / path_of("garden/page0")
+    replaced = site_folder._replace
+
+    def edit(site: Any, change: Any, left: dict[str, str]) -> bool:
+        if change.page == path_of("garden/page0"):
+            page.write_bytes(b"<p>another program was here</p>")
+        return replaced(site, change, left)
+
+    monkeypatch.setattr(site_folder, "_replace", edit)
+    found = run()
+    assert found["left_alone"] == {path_of("garden/page0"): "changed while it was read"}
+    assert page.read_bytes() == b"<p>another program was here</p>"
+    assert found["written"] == 11
+
+
+def test_an_interrupted_run_is_undone(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cocite.integrations import site_folder
+
+    before, replaced, done = digests(folder), site_folder._replace, []
+
+    def stop(*arguments: Any) -> bool:
+        done.append(arguments)
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        return replaced(*arguments)
+
+    monkeypatch.setattr(site_folder, "_replace", stop)
+    run(code=130)
+    monkeypatch.undo()
+    assert len({*digests(folder).items()} - {*before.items()}) == 5  # four pages, the manifest
+    assert run("--remove")["restored"] == 4
+    assert digests(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("../", "g%C3%A4rten%20%26%20mehr/"),
+        ("/", None),  # the root of the host, which is above the site
+        ("https://example.org/docs/", "g%C3%A4rten%20%26%20mehr/"),
+        ("page9.html", ""),
+        ("https://elsewhere.org/", None),
+    ],
+)
+def test_links_are_right_where_a_page_has_a_base(
+    folder: Path, run: Run, base: str, url: str | None
+) -> None:
+    page = folder / path_of("garden/page0")
+    page.write_bytes(f'<base href="{base}">'.encode() + page.read_bytes())
+    found = run("--site", "https://example.org/docs")
+    if url is None:
+        assert "--site" in found["left_alone"][path_of("garden/page0")]
+    else:
+        assert written(page)
+        assert all(re.fullmatch(re.escape(url) + r"page\d.html", each) for each in written(page))
+
+
+def test_json_has_a_file_a_page_and_one_for_all(folder: Path, run: Run) -> None:
+    before, output = digests(folder), folder.parent / "lists"
+    found = run("--json", str(output), "-k", "2")
+    assert (found["listed"], found["output"]) == (12, str(output))
+    assert digests(folder) == before
+    every = json.loads((output / "related.json").read_text("utf-8"))["pages"]
+    assert len(every) == 12 == len(list((output / "pages").rglob("*.json")))
+    listed = every["/100%/küche?/page0/"]
+    one = json.loads((output / "pages/100%/küche?/page0/index.html.json").read_text("utf-8"))
+    assert one == {
+        "path": "100%/küche?/page0/index.html",
+        "title": "Über kitchen/page0",
+        "related": listed,
+    }
+    assert len(listed) == 2
+    for each in listed:
+        assert target(folder, one["path"], each["url"]) == folder / each["path"]
+    assert "exists" in run("--json", str(output), code=1)["error"]
+    run("--json", str(output), "--overwrite", "--exclude", "100%/*")
+    assert not (output / "pages" / "100%").exists()
+    (output / "mine").touch()
+    kept = digests(output)
+    assert "other things" in run("--json", str(output), "--overwrite", code=1)["error"]
+    assert digests(output) == kept
+
+
+@pytest.mark.parametrize("generator", ["Hugo", "Jekyll", "Eleventy", "Docusaurus"])
+def test_recipes_name_what_the_data_has(folder: Path, run: Run, generator: str) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "sites.md").read_text("utf-8")
+    (section,) = re.findall(rf"^### {generator}\n(.*?)^#", text + "\n#", re.M | re.S)
+    (template,) = re.findall(r"^```\w+\n(.*?)^```", section, re.M | re.S)
+    run("--json", str(folder.parent / "lists"), "--directory-urls", "-k", "2")
+    data = json.loads((folder.parent / "lists" / "related.json").read_text("utf-8"))
+    page = "/100%/küche?/page0/"
+    item = r"\{\{ \.(\w+) \}\}" if generator == "Hugo" else r"\beach\.(\w+)"
+    assert {"url", "title"} <= {*re.findall(item, template)} <= data["pages"][page][0].keys()
+    assert re.search(r"\b[Dd]ata\.related\.pages\b|\brelated\.pages\b", template)
+    assert 'ame="cocite-related"' in template.replace("class=", "className=")
+    if generator == "Eleventy":  # Nunjucks is Jinja's language
+        jinja = pytest.importorskip("jinja2", reason="needs Jinja, which comes with Sphinx")
+        made = jinja.Template(template, autoescape=True).render(related=data, page={"url": page})
+        shown = re.findall(r'<li><a href="(.*?)">(.*?)</a></li>', made)
+        assert shown == [(each["url"], each["title"]) for each in data["pages"][page]]
+        assert len(shown) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--selector", "main > p"], 2, "selector is 'main > p'"),
+        (["--remove", "-k", "3"], 2, "-k says how they are made"),
+        (["--measure", "nothing"], 2, "no measure is called"),
+        (["-k", "0"], 2, "1 or more"),
+        (["--index", "INSIDE"], 2, "name a place beside"),
+        (["--json", "FOLDER"], 2, "the folder of the pages"),
+    ],
+)
+def test_bad_input_writes_nothing(
+    folder: Path, run: Run, arguments: list[str], code: int, said: str
+) -> None:
+    before = digests(folder)
+    places = {"INSIDE": str(folder / "x"), "FOLDER": str(folder)}
+    assert said in run(*(places.get(each, each) for each in arguments), code=code)["error"]
+    assert digests(folder) == before
+
+
+def test_a_folder_without_pages_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("a\tb\n")
+    assert main(["site", str(tmp_path)]) == 2
+    assert "holds no HTML page" in capsys.readouterr().err
+    assert main(["site", str(tmp_path / "notes.txt")]) == 2
+
+
+def test_index_keeps_what_was_asked(folder: Path, run: Run) -> None:
+    kept = folder.parent / "kept"
+    run("--index", str(kept), "-k", "3")
+    page = path_of("garden/page0")
+    hits = cocite.open(kept / "index").related(page, 3, min_score=0.15)
+    there = [target(folder, page, url) for url in written(folder / page)]
+    assert there == [folder / str(hit.node) for hit in hits]
+    assert "exists" in run("--index", str(kept), code=1)["error"]
+    assert run("--index", str(kept), "--overwrite", "-k", "3")["written"] == 0
+
+
+def test_people_read_what_was_done(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for page in ("a", "b", "c", "d"):
+        path = folder / path_of("garden/page0").replace("page0", page)
+        path.write_bytes((folder / path_of("garden/page0")).read_bytes() + b"<!--")
+    assert main(["site", str(folder)]) == 0
+    out, err = capsys.readouterr()
+    assert re.search(r"^lists +on 12 pages, \d+ links$", out, re.M)
+    assert re.search(r"^places +end of main 12$", out, re.M)
+    assert "2 pages linked with more than a quarter" in err
+    assert "a.html: ends inside a tag or a comment" in err
+    assert "4 pages are left as they are" in err
+
+
+@pytest.mark.parametrize("selector", [None, "#header"])
+def test_lists_of_real_pages(
+    data: Callable[[str], Path], tmp_path: Path, selector: str | None
+) -> None:
+    archive = data("html-git-htmldocs") / "git-htmldocs.tar.gz"
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    before = digests(folder)
+    plain = {path: path.read_bytes() for path in folder.rglob("*.html")}
+    chosen = [] if selector is None else ["--selector", selector]
+    assert main(["site", str(folder), "-k", "5", *chosen]) == 0
+    lists = 0
+    for path, content in plain.items():
+        now = path.read_bytes()
+        assert LIST.sub(b"", now) == content
+        urls = written(path)
+        assert len(urls) <= 5
+        page = str(path.relative_to(folder))
+        assert all(target(folder, page, url) in plain.keys() - {path} for url in urls)
+        lists += bool(urls)
+    assert lists > 200
+    assert main(["site", str(folder), "--remove"]) == 0
+    assert digests(folder) == before
