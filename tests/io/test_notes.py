@@ -127,13 +127,28 @@ def test_note_title_aliases_and_tags(text: str, title: str, aliases: Any, tags: 
         ("---\na: &a [x, x]\nb: *a\n---\n", "front matter that is not YAML"),
         ("---\na: !!python/object/apply:os.system [x]\n---\n", ""),
         (f"---\na: {'[' * 5000}\n---\n", "front matter that is not YAML"),
+        (f"---\n{'- ' * 30_000}\n---\n", "front matter that is not YAML"),
+        ("---\na: " + "[\n" * 30_000 + "\n---\n", "front matter that is not YAML"),
+        (f"---\na: {'x' * 300}\n---\n", ""),
         (f"---\na: {'x' * 70_000}\n---\n", "front matter of more than 65,536 characters"),
         ("---\n- a\n---\n", "front matter without names and values"),
         ("---\n# nothing\n---\n", ""),
         ("---\na: {{title}}\n---\n", "front matter that is not YAML"),
         ("+++\na = \n+++\n", "front matter that is not TOML"),
     ],
-    ids=["aliases", "object", "deep", "long", "list", "empty", "template", "toml"],
+    ids=[
+        "aliases",
+        "object",
+        "deep",
+        "items",
+        "lines",
+        "wide",
+        "long",
+        "list",
+        "empty",
+        "template",
+        "toml",
+    ],
 )
 def test_front_matter_that_cannot_be_read_is_told_and_links_are_read(
     front: str, fault: str
@@ -469,6 +484,12 @@ def test_any_text_is_a_note(text: str) -> None:
     for kind, written in found["links"]:
         where, name = every.find(kind, written, "b/a")
         assert (where in (NOTE, AMBIGUOUS)) <= (name in ("a", "b/a"))
+
+
+@pytest.mark.parametrize("piece", ["%%", "%% ", "`%%", "```\n%%\n", "%%\n\n"])
+def test_comments_without_end_take_no_time_without_end(piece: str) -> None:
+    """A text of 100,000 signs: what is quadratic takes minutes."""
+    assert links_of((piece * (100_000 // len(piece)) + "\n\n[[A]]").encode())["fault"] == ""
 
 
 @given(st.binary(max_size=200))
