@@ -221,7 +221,8 @@ def test_vault_finds_notes_as_obsidian_does(
 def test_a_vault_is_read_with_titles_tags_and_a_report(vault: MakeVault, tmp_path: Path) -> None:
     folder = vault(
         {
-            "Home.md": "---\ntitle: Start\n---\n[[Note]] [[gone]] [w](https://e.org/x) ![[p.png]]",
+            "Home.md": "---\ntitle: Start\n---\n[[Note]] [[gone]] [w](https://e.org/x) ![[p.png]] "
+            "![](https://e.org/y.png)",
             "deep/er/Note.md": "# The *note*\n[[Home]] [[Second]] [[#self]] #Tag #Tag [[Home]]",
             "deep/b.markdown": "---\naliases: Second\n---\n[[Note]]",
             "other/Note.md": "",
@@ -249,7 +250,7 @@ def test_a_vault_is_read_with_titles_tags_and_a_report(vault: MakeVault, tmp_pat
     assert source["others"] == {
         "that could lead to several notes, of which the nearest is taken": 2,
         "to files that are no notes": 1,
-        "to other sites": 1,
+        "to other sites": 2,
         "broken": 1,
     }
     assert source["left_out"] == {"HTML pages (--input-format html reads them)": 1}
@@ -317,11 +318,13 @@ def test_nothing_outside_is_read(vault: MakeVault, tmp_path: Path) -> None:
     (folder / "link.md").symlink_to(tmp_path / "secret.md")
     (folder / "out").symlink_to(tmp_path / "out")
     (folder / "in").symlink_to("real")
+    (folder / "other name.md").symlink_to("real/c.md")
+    (folder / "b.md").write_text("[[Other name]] [x](other%20name.md)")
     found, source = read(folder)
-    assert found == {("a", "real/c")}
+    assert found == {("a", "real/c"), ("b", "real/c")}
     assert source["others"] == {"broken": 4}
     assert source["left_out"] == {"link of the file system out of the folder": 2}
-    assert source["pages"] == 2
+    assert source["pages"] == 3
 
 
 def test_notes_that_cannot_be_read_are_left_out_and_told(
