@@ -127,13 +127,28 @@ def test_note_title_aliases_and_tags(text: str, title: str, aliases: Any, tags: 
         ("---\na: &a [x, x]\nb: *a\n---\n", "front matter that is not YAML"),
         ("---\na: !!python/object/apply:os.system [x]\n---\n", ""),
         (f"---\na: {'[' * 5000}\n---\n", "front matter that is not YAML"),
+        (f"---\n{'- ' * 30_000}\n---\n", "front matter that is not YAML"),
+        ("---\na: " + "[\n" * 30_000 + "\n---\n", "front matter that is not YAML"),
+        (f"---\na: {'x' * 300}\n---\n", ""),
         (f"---\na: {'x' * 70_000}\n---\n", "front matter of more than 65,536 characters"),
         ("---\n- a\n---\n", "front matter without names and values"),
         ("---\n# nothing\n---\n", ""),
         ("---\na: {{title}}\n---\n", "front matter that is not YAML"),
         ("+++\na = \n+++\n", "front matter that is not TOML"),
     ],
-    ids=["aliases", "object", "deep", "long", "list", "empty", "template", "toml"],
+    ids=[
+        "aliases",
+        "object",
+        "deep",
+        "items",
+        "lines",
+        "wide",
+        "long",
+        "list",
+        "empty",
+        "template",
+        "toml",
+    ],
 )
 def test_front_matter_that_cannot_be_read_is_told_and_links_are_read(
     front: str, fault: str
@@ -206,7 +221,8 @@ def test_vault_finds_notes_as_obsidian_does(
 def test_a_vault_is_read_with_titles_tags_and_a_report(vault: MakeVault, tmp_path: Path) -> None:
     folder = vault(
         {
-            "Home.md": "---\ntitle: Start\n---\n[[Note]] [[gone]] [w](https://e.org/x) ![[p.png]]",
+            "Home.md": "---\ntitle: Start\n---\n[[Note]] [[gone]] [w](https://e.org/x) ![[p.png]] "
+            "![](https://e.org/y.png)",
             "deep/er/Note.md": "# The *note*\n[[Home]] [[Second]] [[#self]] #Tag #Tag [[Home]]",
             "deep/b.markdown": "---\naliases: Second\n---\n[[Note]]",
             "other/Note.md": "",
@@ -234,7 +250,7 @@ def test_a_vault_is_read_with_titles_tags_and_a_report(vault: MakeVault, tmp_pat
     assert source["others"] == {
         "that could lead to several notes, of which the nearest is taken": 2,
         "to files that are no notes": 1,
-        "to other sites": 1,
+        "to other sites": 2,
         "broken": 1,
     }
     assert source["left_out"] == {"HTML pages (--input-format html reads them)": 1}
@@ -302,11 +318,13 @@ def test_nothing_outside_is_read(vault: MakeVault, tmp_path: Path) -> None:
     (folder / "link.md").symlink_to(tmp_path / "secret.md")
     (folder / "out").symlink_to(tmp_path / "out")
     (folder / "in").symlink_to("real")
+    (folder / "other name.md").symlink_to("real/c.md")
+    (folder / "b.md").write_text("[[Other name]] [x](other%20name.md)")
     found, source = read(folder)
-    assert found == {("a", "real/c")}
+    assert found == {("a", "real/c"), ("b", "real/c")}
     assert source["others"] == {"broken": 4}
     assert source["left_out"] == {"link of the file system out of the folder": 2}
-    assert source["pages"] == 2
+    assert source["pages"] == 3
 
 
 def test_notes_that_cannot_be_read_are_left_out_and_told(
@@ -469,6 +487,12 @@ def test_any_text_is_a_note(text: str) -> None:
     for kind, written in found["links"]:
         where, name = every.find(kind, written, "b/a")
         assert (where in (NOTE, AMBIGUOUS)) <= (name in ("a", "b/a"))
+
+
+@pytest.mark.parametrize("piece", ["%%", "%% ", "`%%", "```\n%%\n", "%%\n\n"])
+def test_comments_without_end_take_no_time_without_end(piece: str) -> None:
+    """A text of 100,000 signs: what is quadratic takes minutes."""
+    assert links_of((piece * (100_000 // len(piece)) + "\n\n[[A]]").encode())["fault"] == ""
 
 
 @given(st.binary(max_size=200))

@@ -243,6 +243,23 @@ def _html(content: bytes) -> None:
     links_of(content, "http://a.org/x")
 
 
+def _notes(content: bytes) -> None:
+    from cocite.io.readers.notes.note import links_of
+    from cocite.io.readers.notes.vault import Vault
+
+    vault = Vault(["a", "b/a", "c"], ["d.png"], ["b"])
+    for kind, written in links_of(content)["links"]:
+        vault.find(kind, written, "b/a")
+
+
+def _vault() -> list[bytes]:
+    front = "---\ntitle: A note\naliases: [x, 'y']\ntags: z\nup: '[[c]]'\n---\n"
+    links = "# H\n[[b/a#p|t]] ![[d.png]] [e](../f%20g.md 'h') [i][r] #tag %% [[no]] %%\n"
+    code = "```\n[[no]]\n```\n<!-- [[no]] -->\n- > [[c]] `[[no]]`\n\n[r]: <j k.md>\n"
+    toml = "+++\ntitle = 'T'\n+++\n{{< ref \"x\" >}} {% link y.md %}\n"
+    return [(front + links + code).encode(), toml.encode(), links.encode("utf-16")]
+
+
 def _pages() -> list[bytes]:
     head = "<!DOCTYPE html><html><head><meta charset=utf-8><title>A page</title>"
     links = "<a href=b.html#x>b</a><area href='?q'><iframe src=//c.org/></iframe>"
@@ -289,12 +306,14 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "text": _read("links.tsv"),
     "parquet": _read("links.parquet"),
     "html": _html,
+    "notes": _notes,
 }
 """What is fuzzed -> what takes the bytes."""
 SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "text": _texts,
     "parquet": _parquets,
     "html": _pages,
+    "notes": _vault,
 }
 """What is fuzzed -> sound bytes, to begin with."""
 

@@ -34,6 +34,7 @@ LONGEST_TITLE = 1000
 _LONGEST_LINK = 4096
 _MOST_FRONT = 1 << 16
 """Characters of front matter that are read."""
+_DEEPEST = 100
 _FEW = 1000
 """Aliases and tags of a note that are read."""
 _NO_LINKS = ["emphasis", "newline", "entity", "text_join", "balance_pairs", "fragments_join"]
@@ -51,6 +52,8 @@ _PROPERTY = re.compile(r"(title|alias|aliases|tags)::\s+(.*)", re.I)
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d+[.)]\s+)*(`{3,}(?=[^`]*$)|~{3,})")
 _MARKS = re.compile("`+|%%")
 _LINKED = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
+_GROWS = re.compile(r"\*|.{201}")
+"""What YAML without aliases, and not very deep, may be without."""
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)(?:^|\n)\+\+\+[ \t]*(?:\n|\Z)", re.S)
 
 
@@ -128,13 +131,20 @@ def _loaded(text: str, load: Callable[[str], Any], kind: str) -> tuple[dict[str,
 
 
 def _yaml(text: str) -> Any:
-    """YAML with all values as they are written; none that grows by aliases (``*name``)."""
+    """YAML with all values as they are written; none that grows by aliases (``*name``), or is so
+    deep that it would end the process.
+    """
     import yaml
 
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # makes texts, lists and tables only
     try:
-        if "*" in text and any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-            raise ValueError("it has aliases")
+        depth = 0
+        flat = not _GROWS.search(text) and text.count("[") + text.count("{") <= _DEEPEST
+        for event in () if flat else yaml.parse(text, Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST or isinstance(event, yaml.AliasEvent):
+                raise ValueError("it has aliases, or is too deep")
         return yaml.load(text, Loader=loader)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
@@ -259,43 +269,36 @@ def _without_comments(state: StateCore) -> None:
     begins none, and what does not end is none.
     """
     src, kept, done, at, fence = state.src, list[str](), 0, 0, ""
-    while at < len(src) and src.find("%%", at) >= 0:
+    last = src.rfind("%%")
+    while at <= last:
         end = src.find("\n", at)
         end = len(src) if end < 0 else end
         mark = _FENCE.match(src, at, end)
-        if fence or mark:
-            if fence and mark and mark[1].startswith(fence) and not src[mark.end() : end].strip():
-                fence = ""
-            elif not fence and mark:
-                fence = mark[1]
-            at = end + 1
-            continue
-        opens = _comment_in(src[at:end])
-        close = src.find("%%", at + opens + 2) if opens >= 0 else -1
-        if opens >= 0 and close < 0:
-            break
-        if opens >= 0:
-            kept.append(src[done : at + opens])
-            done = at = close + 2
-        else:
-            at = end + 1
+        if fence and mark and mark[1].startswith(fence) and not src[mark.end() : end].strip():
+            fence = ""
+        elif not fence and mark:
+            fence = mark[1]
+        elif not fence:
+            for begin in _comments_in(src, at, end):
+                close = src.find("%%", begin + 2) if begin >= done else -1
+                if close >= 0:
+                    kept.append(src[done:begin])
+                    done = close + 2
+        at = max(end + 1, done)
     state.src = "".join(kept) + src[done:]
 
 
-def _comment_in(line: str) -> int:
-    """Where the first ``%%`` of a line is that is not in code; -1 if there is none."""
-    if "%%" not in line:
-        return -1
-    marks = list(_MARKS.finditer(line))
-    last, code = {mark[0]: mark.start() for mark in marks}, ""
+def _comments_in(src: str, at: int, end: int) -> Iterator[int]:
+    """Where comments may begin or end in a line: at ``%%`` that is not in code."""
+    marks = list(_MARKS.finditer(src, at, end)) if src.find("%%", at, end) >= 0 else []
+    ends, code = {mark[0]: mark.start() for mark in marks}, ""
     for mark in marks:
         if mark[0] == code:
             code = ""
         elif not code and mark[0] == "%%":
-            return mark.start()
-        elif not code and last[mark[0]] > mark.start():
+            yield mark.start()
+        elif not code and ends[mark[0]] > mark.start():
             code = mark[0]
-    return -1
 
 
 def serve() -> None:

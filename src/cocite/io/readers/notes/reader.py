@@ -81,11 +81,15 @@ def _names(paths: list[str]) -> dict[str, str]:
     """
     names, taken = dict[str, str](), set[str]()
     for path in paths:
-        name = os.path.splitext(path)[0]
+        name = _stem(path)
         name = path if name in taken or name.startswith("#") else name
         taken.add(name)
         names[path] = name
     return names
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(path)[0]
 
 
 class _Links:
@@ -95,6 +99,9 @@ class _Links:
         self._job, self._site, self._names, self._found = job, site, names, found
         files = site.files.difference(names)
         self._vault = vault.Vault(names.values(), files, site.folders, site.real_path)
+        for link, path in site.names.items():
+            if path in names:
+                self._vault.add_alias(_stem(link).rpartition("/")[2], names[path])
         self._place = job.scratch / _READ
 
     def parse(self) -> None:
@@ -170,7 +177,8 @@ class _Links:
             if where in (vault.BROKEN, vault.AMBIGUOUS):
                 what = "broken" if where == vault.BROKEN else "ambiguous"
                 self._job.report(name, what, written, target)
-            external = where == vault.EXTERNAL and self._job.options.keep_external
+            external = where == vault.EXTERNAL and kind != note.EMBED  # an image is no page
+            external = external and self._job.options.keep_external
             if where in (vault.NOTE, vault.AMBIGUOUS) or external:
                 yield kind, target
         for tag in in_note["tags"] if self._job.options.tags else ():
