@@ -40,6 +40,7 @@ _COMMANDS = {
     "all-pairs": ("all_pairs", "Compute the exact similarity of all pairs of nodes."),
     "why": ("why", "Show which pages make two nodes similar."),
     "serve": ("serve", "Answer questions over HTTP."),
+    "mcp": ("serve", "Answer AI assistants (Model Context Protocol)."),
     "rank": ("rank", "Compute the PageRank of every node."),
     "evaluate": ("evaluate", "Tell how good the answers are, by labels and by texts."),
     "verify": ("info", "Check every byte of a stored graph or index."),
