@@ -179,7 +179,7 @@ def test_resources_are_the_index_and_its_nodes(index: Index) -> None:
         found = [(await client.read_resource(uri)).contents[0] for uri in uris]
         reference = types.ResourceTemplateReference(uri=template.uri_template)
         ends = await client.complete(reference, {"name": "name", "value": "hu"})
-        return [*(json.loads(each.text) for each in found), ends.completion.values]
+        return [*(json.loads(each.model_dump()["text"]) for each in found), ends.completion.values]
 
     about, red, url, names = asked(index, read)
     assert (about["name"], about["nodes"]) == ("colors", len(index.nodes))

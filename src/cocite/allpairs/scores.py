@@ -21,6 +21,7 @@ from cocite.constants import added
 from cocite.errors import NotConverged, UsageError
 from cocite.graph.names import Names
 from cocite.io.writers import Columns, FileTarget, Target, check_output, target_of
+from cocite.progress import shows
 
 Progress = Callable[[int, float], None]
 """Called after every sweep with (sweeps, bound on the error that iterating longer can remove)."""
@@ -322,6 +323,7 @@ class Scores:
         assert target is not None
         self.write_target(target, least=least, top=top)
 
+    @shows("writing scores", "{:,} nodes")
     def write_target(
         self,
         target: Target,

@@ -21,6 +21,7 @@ from cocite import __version__
 from cocite.cli import CACHED, COMPLETE, GIVEN
 from cocite.cli.console import CONSOLE, LOG_JSON, QUIET, printable
 from cocite.errors import CociteError, Damaged, UnknownNode
+from cocite.progress import turn
 from cocite.resources import note_low_memory
 
 _COMMANDS = {
@@ -215,6 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
     handler, before = _Log(logging.INFO), log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
+    shown = turn(False)  # commands show their progress themselves
     try:
         if arguments is None and COMPLETE in os.environ:
             from cocite.cli.commands.completion import answer
@@ -222,6 +224,7 @@ def main(arguments: list[str] | None = None) -> int:
             return answer(cli, os.environ[COMPLETE])
         return _run(given)
     finally:
+        turn(shown)
         log.setLevel(before)
         log.removeHandler(handler)
 

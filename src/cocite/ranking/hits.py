@@ -32,6 +32,7 @@ from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.graph.names import Names
 from cocite.options.rank import RankOptions
+from cocite.progress import shows
 from cocite.ranking.stopping import SweepState, stopping_rule
 from cocite.ranking.vectors import Vector, divide, order_of, pieces, total
 from cocite.resources import Resources
@@ -81,6 +82,7 @@ class HubsAuthorities(Writable):
         return list(zip(self.names.names(order), *columns, strict=True))
 
 
+@shows("computing hubs and authorities", "sweep {:,}, change {:.1e}")
 def hits(
     graph: Graph,
     *,

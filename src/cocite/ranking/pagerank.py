@@ -37,6 +37,7 @@ from cocite.io.opening import open_graph
 from cocite.io.readers import read_values
 from cocite.options import accepts
 from cocite.options.rank import RankOptions
+from cocite.progress import shows
 from cocite.ranking.core import Lumped
 from cocite.ranking.solver import System
 from cocite.ranking.stopping import Convergence, stopping_rule
@@ -227,6 +228,7 @@ class Ranks(Writable):
         return list(zip(self.names.names(order), self.values[order].tolist(), strict=True))
 
 
+@shows("computing PageRank", "sweep {:,}, residual {:.1e}")
 @accepts(RankOptions)
 def pagerank(
     graph: Any,

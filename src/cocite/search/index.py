@@ -34,6 +34,7 @@ from cocite.options.query import (
     QueryOptions,
     ScoreOptions,
 )
+from cocite.progress import shows
 from cocite.resources import Resources, checked_threads
 from cocite.search.hits import Hit, HitLists, Hits, Score
 from cocite.search.scorer import Filter, Scorer
@@ -251,6 +252,7 @@ class Index:
             searcher = self.for_related(node)._searcher
         return searcher.attempt(lambda now: now.hits(nodes, query, chosen, checked))
 
+    @shows("relating nodes")
     def related_many(
         self,
         nodes: Iterable[object],
@@ -351,6 +353,7 @@ class Index:
         searcher = self.for_similarity(a, b)._searcher
         return searcher.attempt(lambda now: now.score(pair, checked, level, options))
 
+    @shows("computing similarities")
     def similarities(
         self,
         a: Any,
@@ -531,6 +534,7 @@ class Index:
         return index.related(draft, k, **options)
 
 
+@shows("opening an index")
 def open_index(
     path: str | os.PathLike[str],
     *,

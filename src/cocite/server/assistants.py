@@ -131,7 +131,7 @@ _KINDS = {
 
 def _result_schema(name: str) -> dict[str, Any]:
     """Return the schema of an answer with those that it refers to."""
-    every, found, new = schemas(), dict[str, Any](), [name]
+    every, found, new = schemas(), dict[str, dict[str, Any]](), [name]
     while new:
         each = new.pop()
         if each not in found:
