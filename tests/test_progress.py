@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,11 +19,8 @@ from cocite.progress import showing, shows, turn
 from tests.clock import wait_for
 
 
-class Terminal(io.StringIO):
-    """Standard error of a person."""
-
-    def isatty(self) -> bool:
-        return True
+class Drawn(io.StringIO):
+    """Standard error."""
 
     def lines(self) -> list[str]:
         """What was drawn, without seconds."""
@@ -30,11 +28,17 @@ class Terminal(io.StringIO):
         return [line.rpartition(" (")[0] for line in drawn if line]
 
 
-class Notebook(io.StringIO):
+class Terminal(Drawn):
+    """Standard error of a person."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Notebook(Drawn):
     """Standard error of a notebook, which is known by its module."""
 
     __module__ = "ipykernel.iostream"
-    lines = Terminal.lines
 
 
 @pytest.fixture
@@ -50,7 +54,7 @@ def terminal(at_once: None, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return found
 
 
-def drawn(on: Any, text: str) -> None:
+def drawn(on: Drawn, text: str) -> None:
     """Waits until a line says so."""
     wait_for(lambda: text in on.lines())
 
@@ -163,8 +167,9 @@ def test_commands_show_their_own(
 
 
 _SLOW = (
-    "build evaluate exact_simrank generate_web ingest merge open pagerank plan_index refresh "
-    "related similarity tune verify why"
+    "build evaluate exact_simrank generate_web ingest merge pagerank plan_index refresh related "
+    "similarity tune verify why search.cache.find_or_make search.pairs.related_many "
+    "search.pairs.scores_of_pairs search.batch.run.related_all ranking.hits.hits"
 )
 
 
@@ -173,7 +178,8 @@ _SLOW = (
     [*_SLOW.split()],
 )
 def test_whatever_may_take_long_shows_it(name: str) -> None:
-    function = getattr(cocite, name)
+    *place, name = name.split(".")
+    function = getattr(import_module(".".join(["cocite", *place])), name)
     assert function.__code__.co_filename == progress.__file__, f"{name} has no line"
 
 

@@ -221,6 +221,9 @@ class Scores:
     rows: int
     within: range
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
     @property
     def nodes(self) -> int:
         """Number of nodes."""

@@ -288,19 +288,19 @@ class Exchanged:
         neither text nor whole numbers are text here. Nodes without links are in none.
         """
         pyarrow = need("pyarrow", "an Arrow table", "arrow")
-        return pyarrow.table(_columns(self, _one_type(self.names)))
+        return pyarrow.table(_columns(self, names_of_one_type(self.names)))
 
     @shows("making a table of pandas")
     def to_pandas(self: _Stored) -> Any:
         """A ``pandas.DataFrame`` of links, as :meth:`to_arrow`, with the names as they are."""
         pandas = need("pandas", "a table of pandas", "pandas")
-        return pandas.DataFrame(_columns(self, _any_type(self.names)))
+        return pandas.DataFrame(_columns(self, names_as_they_are(self.names)))
 
     @shows("making a table of polars")
     def to_polars(self: _Stored) -> Any:
         """A ``polars.DataFrame`` of links, as :meth:`to_arrow`."""
         polars = need("polars", "a table of polars", "polars")
-        return polars.DataFrame(_columns(self, _one_type(self.names)))
+        return polars.DataFrame(_columns(self, names_of_one_type(self.names)))
 
 
 # -- to objects --------------------------------------------------------------------------
@@ -336,7 +336,7 @@ def _columns(graph: _Stored, called: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return columns if rows.weights is None else columns | {"weight": rows.weights}
 
 
-def _any_type(names: Names) -> NDArray[Any]:
+def names_as_they_are(names: Names) -> NDArray[Any]:
     """The names by id, whatever they are; an array of numbers where all are numbers."""
     plain = names.stored
     if names.labels is not None and isinstance(plain, IntegerNames):
@@ -347,7 +347,7 @@ def _any_type(names: Names) -> NDArray[Any]:
     return found
 
 
-def _one_type(names: Names) -> NDArray[Any]:
+def names_of_one_type(names: Names) -> NDArray[Any]:
     """The names by id: numbers, or else text."""
-    found = _any_type(names)
-    return found if found.dtype != object else _any_type(names.stored)
+    found = names_as_they_are(names)
+    return found if found.dtype != object else names_as_they_are(names.stored)

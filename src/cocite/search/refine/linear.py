@@ -185,8 +185,9 @@ class LinearRefiner(Refiner):
         if diagonal is None or diagonal.decay != decay:
             threads = diagonal_room(rows, columns, self._means)
             with showing("preparing refined answers"):
-                means = {"threads": threads, "progress": self.report}
-                diagonal = make_diagonal(rows, columns, decay, **means)
+                diagonal = make_diagonal(
+                    rows, columns, decay, threads=threads, progress=self.report
+                )
         return Linear(rows, columns, diagonal)
 
     def check(self, settings: WholeSettings) -> None:
