@@ -82,6 +82,30 @@ def test_ranks_stop_where_they_are_told(make_graph: MakeGraph) -> None:
         cocite.pagerank(graph, stop=1e-3)
 
 
+def test_a_tab_completes_public_names_only(make_graph: MakeGraph) -> None:
+    graph = make_graph([("a", "b"), ("c", "b")])
+    index = cocite.build(graph)
+    ours = index, graph, index.related("a"), cocite.pagerank(graph), cocite.exact_simrank(graph)
+    for value in ours:
+        assert not [name for name in dir(value) if name.startswith("_")]
+    assert {"related", "similarity", "why", "measure"} <= set(dir(index))
+    assert not {"means", "for_why", "scorer"} & set(dir(index))
+    assert {"to_pandas", "certain_ranks", "count"} <= set(dir(index.related("a")))
+    assert set(dir(cocite)) == set(cocite.__all__)
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        (cocite.Graph, r"cocite\.Graph\.open\(path\).*open_graph"),
+        (cocite.Index, r"cocite\.open\(path\)"),
+    ],
+)
+def test_a_path_is_no_store(kind: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=f"'web.graph'.*{says}"):
+        kind("web.graph")
+
+
 def test_info_and_verify_are_functions_too(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([("a", "b"), ("a", "c"), ("c", "b")])
     index = tmp_path / "i"

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TextIO
 from urllib.parse import quote
 
 import numpy as np
@@ -227,3 +227,76 @@ def columns_of(lists: dict[str, list[Any]], types: Types) -> dict[str, Any]:
     """Columns as writers take them."""
     kinds = {"VARCHAR": object, "BIGINT": np.int64, "INTEGER": np.int32, "DOUBLE": np.float64}
     return {title: np.array(lists[title], kinds[kind]) for title, kind in types.items()}
+
+
+# -- tables of nodes -----------------------------------------------------------------------
+
+
+_PIECE = 1 << 14
+"""Rows that are given to writers at a time."""
+
+
+class NodeTable(Writable):
+    """An answer that is a table with columns of names and of numbers."""
+
+    _named: ClassVar[tuple[str, ...]]
+    """The columns of names."""
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
+    @abstractmethod
+    def _columns(self) -> dict[str, Any]:
+        """The columns by their titles, lists or arrays."""
+
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame``."""
+        from cocite.extras import need
+
+        return need("pandas", "a table of pandas", "pandas").DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """Return a ``polars.DataFrame``, with names as in :meth:`to_arrow`."""
+        from cocite.extras import need
+
+        return need("polars", "a table of polars", "polars").DataFrame(self._plain())
+
+    def to_arrow(self) -> Any:
+        """Return a ``pyarrow.Table``. Names that are neither text nor whole numbers become text."""
+        from cocite.extras import need
+
+        return need("pyarrow", "an Arrow table", "arrow").table(self._plain())
+
+    def to_markdown(self) -> str:
+        """Return a table of Markdown, in which names that are URLs are links."""
+        columns = self._columns()
+        return markdown(ResultRows(list(columns), zip(*columns.values(), strict=True)))
+
+    def _plain(self) -> dict[str, Any]:
+        """The columns, with names as text where they are of several types, or of another."""
+        columns = self._columns()
+        for title in self._named:
+            if set(map(type, columns[title])) not in ({str}, {int}):
+                columns[title] = list(map(str, columns[title]))
+        return columns
+
+    def _types(self) -> Types:
+        return self._types_of(self._plain())
+
+    def _types_of(self, columns: dict[str, Any]) -> Types:
+        types = dict.fromkeys(columns, "DOUBLE")
+        types |= {title: "INTEGER" for title in ("rank",) if title in columns}
+        types |= {title: "VARCHAR" for title in ("title",) if title in columns}
+        for title in self._named:
+            whole = len(columns[title]) and type(columns[title][0]) is int
+            types[title] = "BIGINT" if whole else "VARCHAR"
+        return types
+
+    def _write(self, target: Target) -> None:
+        columns = self._plain()
+        types, rows = self._types_of(columns), len(columns[self._named[0]])
+        pieces = (
+            columns_of({t: each[low : low + _PIECE] for t, each in columns.items()}, types)
+            for low in range(0, max(1, rows), _PIECE)
+        )
+        target.write_table(pieces, types)

@@ -4,6 +4,7 @@ person who judges the answers as they say finds them good.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable
@@ -173,6 +174,27 @@ def test_networkx(
     printed = capsys.readouterr().out
     assert "+-" in printed
     assert "Graph with 36 nodes" in printed
+
+
+def test_assistants(typed: Callable[..., dict[str, str]]) -> None:
+    """What hosts start is a command, and its arguments are ones that it takes."""
+
+    def links(folder: Path) -> None:
+        (folder / "links.tsv").write_text("a\tb\na\tc\n")
+
+    from cocite.cli.commands.serve import mcp
+
+    said = typed("assistants.md", links)
+    assert len(said) == 2
+    hosts = [json.loads(text) for language, text in blocks("assistants.md") if language == "json"]
+    local, remote = (host["mcpServers"]["links"] for host in hosts)
+    assert (local["command"], local["args"][0]) == ("cocite", "mcp")
+    with mcp.make_context("mcp", local["args"][1:]) as context:
+        assert context.params["index"] == "/path/to/web.index"
+    pytest.importorskip("mcp", reason="the extra mcp is not installed")
+    from cocite.server.assistants import PATH
+
+    assert remote["url"].endswith(f":8081{PATH}")
 
 
 def test_every_page_is_tested() -> None:

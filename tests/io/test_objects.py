@@ -16,6 +16,7 @@ import numpy as np
 import pandas
 import polars
 import pyarrow
+import pyarrow.parquet
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
@@ -24,6 +25,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph
 from cocite.errors import InputError, OutputExists, UnrecognizedInput, UsageError
+from cocite.io.objects import columns_of
 
 TEXTS = st.text("ab é/", min_size=1, max_size=3).map(lambda text: text.strip(" ")).filter(bool)
 IDS = st.integers(0, 9) | st.integers(2**63, 2**64 - 1)
@@ -400,3 +402,66 @@ def test_objects_are_stored_as_files_with_the_same_links_are(tmp_path: Path) -> 
     file = cocite.ingest(links, weight_column=3)
     rows = [("http://b.org/x", "http://a.org/", 2), ("http://a.org/", "http://b.org/x", 0.5)]
     assert Graph.from_edges(rows).digest == file.digest
+
+
+def address_of(values: Any) -> int:
+    """Where the values of a column begin: of an array, or of Arrow's."""
+    if isinstance(values, np.ndarray):
+        return int(values.__array_interface__["data"][0])
+    return int(values.chunk(0).buffers()[-1].address)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pandas.DataFrame({"a": np.arange(1000)}),
+        polars.DataFrame({"a": np.arange(1000)}),
+        pyarrow.table({"a": np.arange(1000)}),
+        polars.DataFrame({"a": [f"https://example.org/{i}" for i in range(1000)]}),
+        pyarrow.table({"a": [f"https://example.org/{i}" for i in range(1000)]}),
+    ],
+    ids=["pandas", "polars", "arrow", "polars text", "arrow text"],
+)
+def test_columns_are_not_copied(table: Any) -> None:
+    column = columns_of(table)[1](0)
+    again = pyarrow.table(table)["a"]
+    assert address_of(column) == address_of(again)
+    assert not isinstance(column, np.ndarray) or column.dtype != object
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_text_with_holes_is_read_from_arrow(kind: str) -> None:
+    names = ["é", None, "b"]
+    table: Any = (
+        polars.DataFrame({"source": names, "target": ["x", "y", "z"]})
+        if kind == "polars"
+        else pandas.DataFrame(
+            {"source": pandas.array(names, "string[pyarrow]"), "target": ["x", "y", "z"]}
+        )
+    )
+    with pytest.raises(InputError, match=r"row 1 \(from 0\).*its source is missing"):
+        cocite.ingest(table)
+    assert {*links_in(cocite.ingest(table, bad_rows="few"))} == {("b", "z"), ("é", "x")}
+    assert list(cocite.ingest(table[:1]).names) == ["x", "é"]
+
+
+@pytest.mark.parametrize("numbers", [True, False])
+def test_edge_lists_of_spark_and_cugraph_are_read(tmp_path: Path, numbers: bool) -> None:
+    """A folder of Parquet as Spark writes it: ``src`` and ``dst``, the ends of GraphFrames, which
+    are longs or text, and what else an edge has, which is left aside.
+    """
+    folder = tmp_path / "edges.parquet"
+    folder.mkdir()
+    (folder / "_SUCCESS").touch()
+    named = int if numbers else "page {}".format
+    links = [(named(a), named(a // 2)) for a in range(1, 40)]
+    for part, some in enumerate((links[:20], links[20:])):
+        columns = {"src": [a for a, _ in some], "dst": [b for _, b in some]}
+        table = pyarrow.table(columns | {"relationship": ["cites"] * len(some)})
+        name = f"part-{part:05}-3f1c-c000.snappy.parquet"
+        pyarrow.parquet.write_table(table, folder / name, compression="snappy")
+    graph = cocite.ingest(str(folder / "*.parquet"))
+    assert {(str(a), str(b)) for a, b in links_in(graph)} == {(str(a), str(b)) for a, b in links}
+    back = graph.to_arrow().rename_columns(["src", "dst"])
+    pyarrow.parquet.write_table(back, tmp_path / "back.parquet")
+    assert links_in(cocite.ingest(tmp_path / "back.parquet")) == links_in(graph)

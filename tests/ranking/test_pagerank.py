@@ -379,3 +379,34 @@ def test_the_command_line_says_that_weights_counted(
     assert found["weighted"] is False
     assert found["top"][1]["rank"] == found["top"][2]["rank"]
     assert "weights" not in err
+
+
+def test_ranks_are_asked_by_name_and_are_a_table() -> None:
+    ranks = pagerank([("a", "b"), ("b", "a"), ("c", "a")])
+    named = dict(zip(ranks.names, ranks.values.tolist(), strict=True))
+    assert {name: ranks[name] for name in ranks} == named
+    assert len(ranks) == 3
+    assert "c" in ranks
+    assert "d" not in ranks
+    with pytest.raises(UnknownNode, match="no node is named 'd'"):
+        ranks["d"]
+    for table in (ranks.to_pandas(), ranks.to_polars(), ranks.to_arrow().to_pandas()):
+        assert dict(zip(table["node"], table["rank"], strict=True)) == named
+    assert "to_pandas" in dir(ranks)
+    assert not [name for name in dir(ranks) if name.startswith("_")]
+
+
+def test_ranks_of_whole_numbers_are_asked_by_them() -> None:
+    ranks = pagerank([(7, 9), (9, 7), (8, 9)])
+    assert ranks[9] == max(ranks.values)
+    assert list(ranks) == [7, 8, 9]
+    assert ranks.to_pandas()["node"].tolist() == ranks.to_arrow()["node"].to_pylist() == [7, 8, 9]
+
+
+def test_hubs_and_authorities_are_asked_by_name() -> None:
+    from cocite.ranking.hits import hits
+
+    found = hits(cocite.ingest([("a", "b"), ("c", "b"), ("c", "d")]))
+    (best, *_) = found.top(1)
+    assert found[best[0]] == best[1:]
+    assert found.to_pandas().columns.tolist() == ["node", "authority", "hub"]

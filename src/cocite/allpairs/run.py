@@ -37,11 +37,13 @@ from cocite.graph import Graph
 from cocite.io.opening import open_graph
 from cocite.options import accepts
 from cocite.options.all_pairs import AllPairsOptions
+from cocite.progress import shows
 from cocite.resources import budget, checked_threads, format_size
 from cocite.results import Document
 from cocite.storage import Scratch
 
 
+@shows("computing similarities of all pairs", "sweep {:,}, error {:.1e}")
 @accepts(AllPairsOptions)
 def exact_simrank(
     graph: Any,

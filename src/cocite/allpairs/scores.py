@@ -21,6 +21,7 @@ from cocite.constants import added
 from cocite.errors import NotConverged, UsageError
 from cocite.graph.names import Names
 from cocite.io.writers import Columns, FileTarget, Target, check_output, target_of
+from cocite.progress import shows
 
 Progress = Callable[[int, float], None]
 """Called after every sweep with (sweeps, bound on the error that iterating longer can remove)."""
@@ -220,6 +221,9 @@ class Scores:
     rows: int
     within: range
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
     @property
     def nodes(self) -> int:
         """Number of nodes."""
@@ -322,6 +326,7 @@ class Scores:
         assert target is not None
         self.write_target(target, least=least, top=top)
 
+    @shows("writing scores", "{:,} nodes")
     def write_target(
         self,
         target: Target,

@@ -21,6 +21,7 @@ from cocite import __version__
 from cocite.cli import CACHED, COMPLETE, GIVEN
 from cocite.cli.console import CONSOLE, LOG_JSON, QUIET, printable
 from cocite.errors import CociteError, Damaged, UnknownNode
+from cocite.progress import turn
 from cocite.resources import note_low_memory
 
 _COMMANDS = {
@@ -41,6 +42,7 @@ _COMMANDS = {
     "all-pairs": ("all_pairs", "Compute the exact similarity of all pairs of nodes."),
     "why": ("why", "Show which pages make two nodes similar."),
     "serve": ("serve", "Answer questions over HTTP."),
+    "mcp": ("serve", "Answer AI assistants (Model Context Protocol)."),
     "rank": ("rank", "Compute the PageRank of every node."),
     "evaluate": ("evaluate", "Tell how good the answers are, by labels and by texts."),
     "verify": ("info", "Check every byte of a stored graph or index."),
@@ -215,6 +217,7 @@ def main(arguments: list[str] | None = None) -> int:
     handler, before = _Log(logging.INFO), log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
+    shown = turn(False)  # commands show their progress themselves
     try:
         if arguments is None and COMPLETE in os.environ:
             from cocite.cli.commands.completion import answer
@@ -222,6 +225,7 @@ def main(arguments: list[str] | None = None) -> int:
             return answer(cli, os.environ[COMPLETE])
         return _run(given)
     finally:
+        turn(shown)
         log.setLevel(before)
         log.removeHandler(handler)
 

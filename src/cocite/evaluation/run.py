@@ -44,6 +44,7 @@ from cocite.io.remote import copied, is_url
 from cocite.measures import find_measure
 from cocite.options import accepts
 from cocite.options.evaluate import EvaluateOptions
+from cocite.progress import shows
 from cocite.resources import Resources
 from cocite.search import Index
 from cocite.storage import disk, kind_of
@@ -172,6 +173,7 @@ def _point_of(index: Index, settings: Settings) -> Point:
     return Point(index.measure, index.direction, build, tuple(sorted(ask.items())))
 
 
+@shows("evaluating")
 @accepts(EvaluateOptions)
 def evaluate(
     *of: Any,

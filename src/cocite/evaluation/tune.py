@@ -66,6 +66,7 @@ from cocite.io.opening import open_graph
 from cocite.io.readers.contract import split
 from cocite.options import accepts
 from cocite.options.evaluate import TuneOptions
+from cocite.progress import shows
 from cocite.resources import format_time
 from cocite.search.plan import parse_time
 from cocite.storage import Building, check_file, disk
@@ -373,6 +374,7 @@ SMALL, SMALL_FIGURE = 500, "company@10"
 """Of fewer nodes fifty are so many that every list has everybody."""
 
 
+@shows("tuning")
 @accepts(TuneOptions)
 def tune(
     graph: Any,

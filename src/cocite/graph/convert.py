@@ -24,6 +24,7 @@ from cocite.extras import need
 from cocite.graph.blocks import InLinks
 from cocite.graph.name_files import IntegerNames, Titles, is_integer
 from cocite.graph.names import Names
+from cocite.progress import showing, shows
 
 if TYPE_CHECKING:
     from cocite.io.objects import ObjectInput
@@ -52,14 +53,15 @@ class Exchanged:
     def _ingested(cls, read: Callable[..., ObjectInput], value: Any, given: dict[str, Any]) -> Self:
         """Store the links that ``read`` finds in an object, as those of files are."""
         from cocite.io.pipeline import store
-        from cocite.io.readers.contract import no_progress
         from cocite.options.ingest import IngestOptions
         from cocite.resources import Resources
 
-        output, progress = given.pop("output"), given.pop("progress", no_progress)
+        output = given.pop("output")
         resources = Resources.checked(given.pop("threads", None), given.pop("memory", None))
-        options = IngestOptions.of(given.pop("options", None), given)
-        return cls(store(read(value, options), output, options, resources, progress))
+        with showing("storing links") as report:
+            progress = given.pop("progress", report)
+            options = IngestOptions.of(given.pop("options", None), given)
+            return cls(store(read(value, options), output, options, resources, progress))
 
     @classmethod
     def from_edges(
@@ -230,6 +232,7 @@ class Exchanged:
         kept["normalize_urls"] = "normalized_urls" in facts
         return self._ingested(read, None, {"output": output} | options | kept)
 
+    @shows("making a sparse matrix")
     def to_scipy(self: _Stored) -> Any:
         """A ``scipy.sparse.csr_array``, float64[nodes, nodes]: the weight of the link from the node
         of the row to that of the column, 1 where links have no weights. Rows and columns are ids:
@@ -243,6 +246,7 @@ class Exchanged:
         columns = self.in_sources.astype(kind), self.in_offsets.astype(kind)
         return sparse.csc_array((values, *columns), shape=(nodes, nodes)).tocsr()
 
+    @shows("making a graph of NetworkX")
     def to_networkx(self: _Stored) -> Any:
         """A ``networkx.DiGraph``, or a ``Graph`` if the graph was stored as undirected, with the
         names as nodes, and the attribute ``weight`` if links have weights.
@@ -260,6 +264,7 @@ class Exchanged:
             found.add_weighted_edges_from((*p, w) for p, w in zip(pairs, weights, strict=True))
         return found
 
+    @shows("making a graph of igraph")
     def to_igraph(self: _Stored) -> Any:
         """An ``igraph.Graph``, directed unless the graph was stored as undirected. Vertices are
         ids, with the names as attribute ``name`` unless names are ids; links have the attribute
@@ -276,23 +281,26 @@ class Exchanged:
             found.es["weight"] = rows.weights.tolist()
         return found
 
+    @shows("making an Arrow table")
     def to_arrow(self: _Stored) -> Any:
         """A ``pyarrow.Table`` of links: source, target and, if they have weights, weight; by id of
         the source, then of the target. Links of an undirected graph are there once. Names that are
         neither text nor whole numbers are text here. Nodes without links are in none.
         """
         pyarrow = need("pyarrow", "an Arrow table", "arrow")
-        return pyarrow.table(_columns(self, _one_type(self.names)))
+        return pyarrow.table(_columns(self, names_of_one_type(self.names)))
 
+    @shows("making a table of pandas")
     def to_pandas(self: _Stored) -> Any:
         """A ``pandas.DataFrame`` of links, as :meth:`to_arrow`, with the names as they are."""
         pandas = need("pandas", "a table of pandas", "pandas")
-        return pandas.DataFrame(_columns(self, _any_type(self.names)))
+        return pandas.DataFrame(_columns(self, names_as_they_are(self.names)))
 
+    @shows("making a table of polars")
     def to_polars(self: _Stored) -> Any:
         """A ``polars.DataFrame`` of links, as :meth:`to_arrow`."""
         polars = need("polars", "a table of polars", "polars")
-        return polars.DataFrame(_columns(self, _one_type(self.names)))
+        return polars.DataFrame(_columns(self, names_of_one_type(self.names)))
 
 
 # -- to objects --------------------------------------------------------------------------
@@ -328,7 +336,7 @@ def _columns(graph: _Stored, called: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return columns if rows.weights is None else columns | {"weight": rows.weights}
 
 
-def _any_type(names: Names) -> NDArray[Any]:
+def names_as_they_are(names: Names) -> NDArray[Any]:
     """The names by id, whatever they are; an array of numbers where all are numbers."""
     plain = names.stored
     if names.labels is not None and isinstance(plain, IntegerNames):
@@ -339,7 +347,7 @@ def _any_type(names: Names) -> NDArray[Any]:
     return found
 
 
-def _one_type(names: Names) -> NDArray[Any]:
+def names_of_one_type(names: Names) -> NDArray[Any]:
     """The names by id: numbers, or else text."""
-    found = _any_type(names)
-    return found if found.dtype != object else _any_type(names.stored)
+    found = names_as_they_are(names)
+    return found if found.dtype != object else names_as_they_are(names.stored)

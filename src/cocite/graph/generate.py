@@ -41,6 +41,7 @@ from cocite.graph.graph import Graph
 from cocite.graph.name_files import TextPiece, write_text_names
 from cocite.graph.names import MAX_NODES
 from cocite.io.readers.contract import Progress, no_progress
+from cocite.progress import shows
 from cocite.storage import (
     ArrayWriter,
     Entry,
@@ -207,6 +208,7 @@ _TOP_DOMAINS = {"com": 50, "de": 8, "edu": 6, "fr": 4, "it": 4, "net": 8, "org":
 """Top-level domains, ascending, and their hosts of 100."""
 
 
+@shows("making a web")
 def generate_web(
     output: str | os.PathLike[str],
     *,

@@ -50,6 +50,7 @@ from cocite.graph.name_files import (
     take_title_files,
 )
 from cocite.graph.names import MAX_NODES, Names, checked_id
+from cocite.options import shown
 from cocite.storage import Access, DeclaredFiles, Facts, Scratch, Store, evict
 
 if TYPE_CHECKING:
@@ -94,6 +95,11 @@ class Graph(Exchanged):
     """
 
     def __init__(self, store: Store) -> None:
+        if not isinstance(store, Store):
+            raise UsageError(
+                f"Graph is given {shown(store)}. Open a stored graph by cocite.Graph.open(path), "
+                "and whatever else holds links by cocite.open_graph(links)"
+            )
         self._store = store
         check_graph(store)
 
@@ -112,6 +118,9 @@ class Graph(Exchanged):
 
             place = str(copied(place, "graph"))
         return cls(Store.open(place, "graph", verify=verify))
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_")]
 
     def __repr__(self) -> str:
         return f"Graph({str(self.path)!r}, nodes={self.nodes}, edges={self.edges})"

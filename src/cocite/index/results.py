@@ -21,6 +21,7 @@ from cocite.index.reports import GraphReport
 from cocite.index.stored import Lost, StoredIndex
 from cocite.index.verify import VerifyDocument
 from cocite.measures import Value
+from cocite.progress import shows
 from cocite.results import Document
 from cocite.storage import kind_of
 
@@ -276,6 +277,7 @@ def info(path: str | os.PathLike[str]) -> GraphDocument | IndexDocument:
     return GraphDocument.of(Graph.open(name))
 
 
+@shows("verifying files")
 def verify(path: str | os.PathLike[str]) -> VerifyDocument:
     """Read the stored graph or index at ``path`` in full and compare every file with its checksum,
     as ``cocite verify`` does. ``faults`` of what is returned are in words, and empty if all is

@@ -13,12 +13,14 @@ from cocite.errors import UsageError
 from cocite.io.opening import open_graph
 from cocite.options.ingest import IngestOptions
 from cocite.options.query import DEFAULT_K, DEFAULT_REASONS
+from cocite.progress import shows
 from cocite.search import Index, build, open_index
 from cocite.search.explainer import Why
 from cocite.search.hits import Hits, Score
 from cocite.storage import kind_of
 
 
+@shows("relating a node")
 def related(
     links: Any,
     node: object,
@@ -60,6 +62,7 @@ def related(
     return index.related(_named(index, side, node), k, **options)
 
 
+@shows("comparing two nodes")
 def similarity(
     links: Any,
     a: object,
@@ -80,6 +83,7 @@ def similarity(
     return index.similarity(_named(index, side, a), _named(index, side, b), **options)
 
 
+@shows("comparing two nodes")
 def why(
     links: Any,
     a: object,

@@ -33,6 +33,7 @@ from cocite.io.readers.sql import SqlSource
 from cocite.io.remote import is_url
 from cocite.options import accepts
 from cocite.options.ingest import IngestOptions
+from cocite.progress import shows
 from cocite.resources import Resources, database_memory
 from cocite.storage import Store, kind_of
 from cocite.storage.atomic import staged_folder
@@ -48,6 +49,7 @@ _OF_OBJECTS = (
 _OF_QUERIES = (*_OF_OBJECTS, "normalize_urls", "sql", "database", "table")
 
 
+@shows("reading links")
 @accepts(IngestOptions)
 def ingest(
     inputs: Any = None,

@@ -17,6 +17,7 @@ import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,8 +75,14 @@ def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
 
 
 def _series(series: Any) -> Any:
-    """A column of pandas or polars as an array, a missing value as None."""
+    """A column of pandas or polars as an array, a missing value as None; of text that Arrow holds
+    as that has it, without a copy.
+    """
     kind = str(series.dtype)
+    if kind == "String" and find_spec("pyarrow"):
+        return need("pyarrow", "text of polars", "arrow").chunked_array(series)  # to_arrow copies
+    if getattr(series.dtype, "storage", "") == "pyarrow" and kind.startswith("str"):
+        return series.array.__arrow_array__()
     if kind == "category":
         series = series.astype(series.cat.categories.dtype)
     values = series.to_numpy()

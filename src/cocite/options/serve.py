@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from cocite.options import Options, option
+from cocite.options import CLI, Options, option
 
 
 @dataclass(frozen=True)
@@ -163,4 +163,17 @@ class ServeOptions(Options):
         low=1,
         metavar="MS",
         section="Cluster",
+    )
+
+
+@dataclass(frozen=True)
+class AssistantOptions(Options, fronts=CLI):
+    """Where assistants are answered."""
+
+    http: str | None = option(
+        None,
+        "Answer over streamable HTTP at this address, such as 127.0.0.1:8081, or at a port of this "
+        "machine alone, such as 8081; 0 is a port that is free. The path is /mcp.",
+        metavar="HOST:PORT",
+        unset="standard input and output, as hosts that start the command themselves want it",
     )

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,20 +32,17 @@ from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.graph.names import Names
 from cocite.options.rank import RankOptions
+from cocite.progress import shows
+from cocite.ranking.numbers import NodeNumbers
 from cocite.ranking.stopping import SweepState, stopping_rule
 from cocite.ranking.vectors import Vector, divide, order_of, pieces, total
 from cocite.resources import Resources
-from cocite.results import Writable
-
-if TYPE_CHECKING:
-    from cocite.io.writers import Target, Types
-
 
 _OF_HITS = ("tolerance", "max_sweeps", "until_top_stable", "weighted", "blocks")
 
 
 @dataclass(frozen=True)
-class HubsAuthorities(Writable):
+class HubsAuthorities(NodeNumbers):
     """``hubs`` and ``authorities`` float64[nodes], each of sum 1, by id; the names; ``change``, the
     L1 change of the authorities in the last of ``sweeps`` sweeps; why it was the last.
     """
@@ -58,17 +55,8 @@ class HubsAuthorities(Writable):
     reason: str
     converged: bool
 
-    _arrays = True
-
-    def _types(self) -> Types:
-        from cocite.io.writers import numbers_types
-
-        return numbers_types("authority", "hub")
-
-    def _write(self, target: Target) -> None:
-        from cocite.io.writers import write_numbers
-
-        write_numbers(target, self.names, authority=self.authorities, hub=self.hubs)
+    def _numbers(self) -> dict[str, Any]:
+        return {"authority": self.authorities, "hub": self.hubs}
 
     def top(self, k: int = 20, by: str = "authorities") -> list[tuple[str, float, float]]:
         """The k highest ``authorities``, or ``hubs``: (name, authority, hub), highest first, ties
@@ -81,6 +69,7 @@ class HubsAuthorities(Writable):
         return list(zip(self.names.names(order), *columns, strict=True))
 
 
+@shows("computing hubs and authorities", "sweep {:,}, change {:.1e}")
 def hits(
     graph: Graph,
     *,

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -37,16 +37,13 @@ from cocite.io.opening import open_graph
 from cocite.io.readers import read_values
 from cocite.options import accepts
 from cocite.options.rank import RankOptions
+from cocite.progress import shows
 from cocite.ranking.core import Lumped
+from cocite.ranking.numbers import NodeNumbers
 from cocite.ranking.solver import System
 from cocite.ranking.stopping import Convergence, stopping_rule
 from cocite.ranking.vectors import Vector, divide, order_of, pieces, plan_ranks, total
 from cocite.resources import budget
-from cocite.results import Writable
-
-if TYPE_CHECKING:
-    from cocite.io.writers import Target, Types
-
 
 _LOOKED_UP = 1 << 14
 """Names looked up until their memory is given back."""
@@ -185,7 +182,7 @@ class Dangling(StrEnum):
 
 
 @dataclass(frozen=True)
-class Ranks(Writable):
+class Ranks(NodeNumbers):
     """``values`` float64[nodes], sum 1, by id; how the iteration ended; the names; how many nodes
     were removed, in how many blocks the graph was read, and whether its weights counted; bytes of
     values that blocks sent each other, where they live apart.
@@ -202,17 +199,8 @@ class Ranks(Writable):
     weighted: bool = False
     sent: int | None = None
 
-    _arrays = True
-
-    def _types(self) -> Types:
-        from cocite.io.writers import numbers_types
-
-        return numbers_types("rank")
-
-    def _write(self, target: Target) -> None:
-        from cocite.io.writers import write_numbers
-
-        write_numbers(target, self.names, rank=self.values)
+    def _numbers(self) -> dict[str, Any]:
+        return {"rank": self.values}
 
     def top(self, k: int = 20, side: str | None = None) -> list[tuple[str, float]]:
         """The k highest ranks with their names, highest first, ties by id; of a bipartite graph
@@ -227,6 +215,7 @@ class Ranks(Writable):
         return list(zip(self.names.names(order), self.values[order].tolist(), strict=True))
 
 
+@shows("computing PageRank", "sweep {:,}, residual {:.1e}")
 @accepts(RankOptions)
 def pagerank(
     graph: Any,

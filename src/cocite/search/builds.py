@@ -13,6 +13,7 @@ from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.options import accepts
 from cocite.options.build import IndexOptions, RefreshOptions
+from cocite.progress import shows
 from cocite.resources import Resources
 from cocite.search.index import Index
 
@@ -28,6 +29,7 @@ _log = logging.getLogger(BUILD_LOG)
 _NODE_BYTES, _SAMPLE_BYTES, _LINK_BYTES = 1000, 16, 48
 
 
+@shows("building an index")
 @accepts(IndexOptions)
 def build(
     graph: Any,
@@ -135,6 +137,7 @@ def _opened(
     return type(found)(replace(found.store, home=held, labels=graph.store.labels))
 
 
+@shows("merging indexes")
 def merge(
     indexes: Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
@@ -187,6 +190,7 @@ def merge(
     return Index(StoredIndex.open(place if sending is None else sending.send()), means)
 
 
+@shows("refreshing an index")
 @accepts(RefreshOptions)
 def refresh(
     index: str | os.PathLike[str],

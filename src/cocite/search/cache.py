@@ -39,6 +39,7 @@ from cocite.errors import CociteError, InputError, StoreError, UsageError
 from cocite.graph import Graph
 from cocite.io.database import Address, database_named, file_of_titles
 from cocite.measures import DEFAULT
+from cocite.progress import shows
 from cocite.resources import Resources
 from cocite.storage import FORMAT_VERSION, Store, disk, kind_of, staged_file
 from cocite.storage.atomic import is_private, is_still, lock
@@ -91,6 +92,7 @@ def is_links(path: str) -> bool:
     return holds_links(Path(path))
 
 
+@shows("making an index")
 def find_or_make(
     source: str,
     *,

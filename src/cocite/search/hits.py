@@ -14,19 +14,18 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (Definition 4).
 from __future__ import annotations
 
 import html
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import GRAINS
-from cocite.results import Writable, columns_of
+from cocite.results import NodeTable
 
 if TYPE_CHECKING:
-    from cocite.io.writers import Target, Types
+    pass
 
 
 class Score(NamedTuple):
@@ -79,78 +78,6 @@ class Hit(_Hit):
 def scores_of(best: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return scores and standard errors from float64[h, 2]: grains, rounded, and variances."""
     return best[:, 0] / GRAINS, np.sqrt(best[:, 1]).round(12)
-
-
-# -- tables ------------------------------------------------------------------------------
-
-
-_PIECE = 1 << 14
-"""Rows that are given to writers at a time."""
-
-
-class NodeTable(Writable):
-    """An answer that is a table with columns of names and of numbers."""
-
-    _named: ClassVar[tuple[str, ...]]
-    """The columns of names."""
-
-    @abstractmethod
-    def _columns(self) -> dict[str, Any]:
-        """The columns by their titles, lists or arrays."""
-
-    def to_pandas(self) -> Any:
-        """Return a ``pandas.DataFrame``."""
-        from cocite.extras import need
-
-        return need("pandas", "a table of pandas", "pandas").DataFrame(self._columns())
-
-    def to_polars(self) -> Any:
-        """Return a ``polars.DataFrame``, with names as in :meth:`to_arrow`."""
-        from cocite.extras import need
-
-        return need("polars", "a table of polars", "polars").DataFrame(self._plain())
-
-    def to_arrow(self) -> Any:
-        """Return a ``pyarrow.Table``. Names that are neither text nor whole numbers become text."""
-        from cocite.extras import need
-
-        return need("pyarrow", "an Arrow table", "arrow").table(self._plain())
-
-    def to_markdown(self) -> str:
-        """Return a table of Markdown, in which names that are URLs are links."""
-        from cocite.results import ResultRows, markdown
-
-        columns = self._columns()
-        return markdown(ResultRows(list(columns), zip(*columns.values(), strict=True)))
-
-    def _plain(self) -> dict[str, Any]:
-        """The columns, with names as text where they are of several types, or of another."""
-        columns = self._columns()
-        for title in self._named:
-            if set(map(type, columns[title])) not in ({str}, {int}):
-                columns[title] = list(map(str, columns[title]))
-        return columns
-
-    def _types(self) -> Types:
-        return self._types_of(self._plain())
-
-    def _types_of(self, columns: dict[str, Any]) -> Types:
-        types = dict.fromkeys(columns, "DOUBLE")
-        types |= {title: "INTEGER" for title in ("rank",) if title in columns}
-        types |= {title: "VARCHAR" for title in ("title",) if title in columns}
-        for title in self._named:
-            whole = len(columns[title]) and type(columns[title][0]) is int
-            types[title] = "BIGINT" if whole else "VARCHAR"
-        return types
-
-    def _write(self, target: Target) -> None:
-        columns = self._plain()
-        types, rows = self._types_of(columns), len(columns[self._named[0]])
-        pieces = (
-            columns_of({t: each[low : low + _PIECE] for t, each in columns.items()}, types)
-            for low in range(0, max(1, rows), _PIECE)
-        )
-        target.write_table(pieces, types)
 
 
 # -- hits --------------------------------------------------------------------------------

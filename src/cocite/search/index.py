@@ -26,7 +26,7 @@ from cocite.graph.names import Names
 from cocite.index import StoredIndex
 from cocite.index.stored import Lost
 from cocite.measures import AskValue, Value
-from cocite.options import accepts
+from cocite.options import accepts, shown
 from cocite.options.query import (
     DEFAULT_AGGREGATE,
     DEFAULT_K,
@@ -59,18 +59,27 @@ _COMPARED = 4 << 20
 """Bytes of an index that are compared with their checksums when it is opened: less than 1 ms."""
 
 
+_PLUMBING = {
+    *("answered", "for_related", "for_similarity", "for_why", "given", "means", "now"),
+    *("remote", "scorer"),
+}
+"""What other modules ask an index for, and no tab completes."""
+
+
 class Index:
     """Answers questions on one graph by one measure. Safe to share between threads."""
 
     def __init__(
         self,
         stored: StoredIndex,
-        means: Resources,
+        means: Resources | None = None,
         graph: GivenGraph = None,
         *,
         remote: RemoteShards | None = None,
     ) -> None:
         """``means`` and ``graph`` are for what reads the graph; ``remote`` are remote samples."""
+        if means is None:
+            raise UsageError(f"Index is given {shown(stored)}. Open one by cocite.open(path)")
         self.means, self.given, self.remote = means, graph, remote
         self._searcher = Searcher(stored, means, graph)
         self._answered: Answered | None = None
@@ -82,6 +91,10 @@ class Index:
             f"Index({str(self.stored.store.path)!r}, measure={self.measure!r}, "
             f"direction={self.direction!r}, nodes={len(self.nodes)}{settings})"
         )
+
+    def __dir__(self) -> list[str]:
+        names = (name for name in super().__dir__() if not name.startswith("_"))
+        return [name for name in names if name not in _PLUMBING]
 
     def __enter__(self) -> Index:
         return self
@@ -358,7 +371,7 @@ class Index:
         *,
         ids: bool = False,
         threads: int | None = None,
-        progress: Progress = lambda stage, done, total: None,
+        progress: Progress | None = None,
         options: ScoreOptions | None = None,
         **given: AskValue,
     ) -> Similarities:
@@ -397,7 +410,8 @@ class Index:
             )
             single = level and now.refiner
             blocks = 0 if single else now.scorer.pair_blocks(pairs[0].size, checked, count)
-            return many.scores_of_pairs(*pairs, one, block, blocks, count, progress)
+            report = {} if progress is None else {"progress": progress}
+            return many.scores_of_pairs(*pairs, one, block, blocks, count, **report)
 
         return many.Similarities(*columns, *searcher.attempt(question))
 

@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 from cocite.cluster import Pace, in_order
 from cocite.errors import UsageError
 from cocite.graph.names import Names
-from cocite.search.hits import HitLists, Hits, NodeTable, Score
+from cocite.progress import shows
+from cocite.results import NodeTable
+from cocite.search.hits import HitLists, Hits, Score
 
 Ids = NDArray[np.uint32]
 Floats = NDArray[np.float64]
@@ -196,6 +198,7 @@ _REPORTED = 1 << 12
 """Pairs that are scored one by one between two reports of progress."""
 
 
+@shows("relating nodes")
 def related_many(
     nodes: Sequence[object],
     threads: int,
@@ -213,6 +216,7 @@ def related_many(
             return HitLists(nodes, found)
 
 
+@shows("computing similarities")
 def scores_of_pairs(
     first: Ids,
     second: Ids,
@@ -220,7 +224,7 @@ def scores_of_pairs(
     block: Callable[[Ids, Ids], Floats],
     blocks: int,
     threads: int,
-    progress: Progress,
+    progress: Progress = lambda stage, done, total: None,
 ) -> Floats:
     """Return float64[4, pairs]: scores, standard errors, and the ends of intervals.
 

@@ -49,6 +49,7 @@ from cocite.measures.meeting_weight import weights_of
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.options import accepts
 from cocite.options.build import PlanOptions
+from cocite.progress import shows
 from cocite.resources import Resources, format_size, format_time, own_memory, parse_size
 from cocite.results import Document
 
@@ -227,6 +228,7 @@ def parse_time(text: str | float) -> float:
     return seconds
 
 
+@shows("planning an index")
 @accepts(PlanOptions)
 def plan_index(
     graph: Any,

@@ -46,6 +46,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cocite.errors import ResourceError, UsageError
+from cocite.progress import turn
 from cocite.results import Document
 from cocite.server.fresh import links_in
 from cocite.server.metrics import CONTENT_TYPE
@@ -585,6 +586,7 @@ def application(config: Config) -> ASGIApp:
     for number in (signal.SIGTERM, signal.SIGINT):  # until Granian hears them
         signal.signal(number, signal.SIG_DFL)
     sys.setswitchinterval(_SWITCH)
+    turn(False)
     service = Service(config)
     signal.signal(signal.SIGHUP, lambda number, frame: service.read_keys())
     signal.signal(signal.SIGUSR1, lambda number, frame: service.draining())

@@ -1,9 +1,4 @@
-"""The OpenAPI document (3.1): from the options of each operation, and the keys of answers.
-
-A key means the same in every answer, so each has one schema (``_KEYS``). An answer lists the keys
-that it always has, and those that it may have, and allows no other, so that a test finds what
-drifts from the documents of the command line.
-"""
+"""The OpenAPI document (3.1): from the options of each operation, and the schemas of answers."""
 
 from __future__ import annotations
 
@@ -12,183 +7,27 @@ from typing import TYPE_CHECKING, Any
 import cocite
 from cocite.search.resolver import prominent
 from cocite.server.requests import Operation, Parameter
+from cocite.server.schemas import TEXT, WHOLE, Schema, either, list_of, ref, schemas
 from cocite.server.service import KINDS, MEDIA
 
 if TYPE_CHECKING:
     from cocite.server.service import Service
 
-
-Schema = dict[str, Any]
-_TEXT: Schema = {"type": "string"}
-_WHOLE: Schema = {"type": "integer"}
-_SETTINGS: Schema = {
-    "type": "object",
-    "additionalProperties": {"type": ["string", "number", "boolean"]},
-}
-
-
-def _ref(name: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _list(of: Schema) -> Schema:
-    return {"type": "array", "items": of}
-
-
-def _either(*names: str) -> Schema:
-    return {"oneOf": [_ref(name) for name in names]}
-
-
-_PATH = "from {} to the page, both included; empty where no such path is known"
-_STRING_KEYS = (
-    "a aggregate b direction error fault generation index interval layout links measure name node "
-    "order state status text"
-)
-_NUMBER_KEYS = (
-    "confidence contribution error_bound high low pagerank remaining score seconds target_error "
-    "unattributed"
-)
-_COUNT_KEYS = (
-    "answered bytes edges excluded ignored new_nodes of opened others position refresh replica "
-    "restarts shard waiting"
-)
-
-
-def _typed(kind: str | list[str], names: str) -> dict[str, Schema]:
-    return {name: {"type": kind} for name in names.split()}
-
-
-_KEYS: dict[str, Schema] = {
-    **_typed("string", _STRING_KEYS),
-    **_typed("number", _NUMBER_KEYS),
-    **_typed("integer", _COUNT_KEYS),
-    **_typed("boolean", "matches more refined"),
-    **_typed(["string", "null"], "a_title b_title date title"),
-    **_typed(["integer", "null"], "available_samples samples steps"),
-    **_typed(["number", "null"], "stderr"),
-    "query_defaults": _SETTINGS,
-    "settings": _SETTINGS,
-    "answers": _list(_either("RelatedResult", "Unanswered")),
-    "complete": {
-        "type": "boolean",
-        "description": "Whether there is no further hit: no other node has a score above 0, or "
-        "passes the filters. Then there may be fewer than `k`.",
-    },
-    "certain_ranks": _WHOLE
-    | {
-        "description": "How many of the first ranks are certain: each of these hits scores more "
-        "than the next one, with the probability `confidence`; the last hit than the first one "
-        "that is not listed. It does not depend on `k`."
-    },
-    "fresh": _TEXT
-    | {
-        "description": "The node that the answer takes by the links that were posted, too, as if "
-        "it were unseen; left out where the index itself answers."
-    },
-    "graph": _ref("GraphName"),
-    "hits": _list(_ref("Hit")),
-    "indexes": _list(_ref("Index")),
-    "missing_samples": _list({"type": "object"}),
-    "nodes": _list(_TEXT),
-    "pages": _list(_ref("PageWhy")),
-    "path_a": _list(_TEXT) | {"description": _PATH.format("a")},
-    "path_b": _list(_TEXT) | {"description": _PATH.format("b")},
-    "reasons": _list(_ref("Reason")),
-    "shards": _ref("Shards"),
-    "sides": {"type": ["array", "null"], "items": _TEXT},
-    "snapshots": _list(_ref("Snapshot")),
-    "titles": _list({"type": ["string", "null"]}),
-}
-_HOW = "measure direction settings "
-_LEVEL = _HOW + "confidence interval refined "
-_LOSS = " fresh samples missing_samples excluded target_error error_bound shards"
-_REASONS = " reasons others remaining unattributed"
-_ANSWERS: dict[str, tuple[str, str]] = {
-    "Hit": ("node score stderr low high", "title pagerank"),
-    "RelatedResult": (
-        _LEVEL + "certain_ranks complete hits",
-        "node title nodes titles aggregate order" + _LOSS,
-    ),
-    "SimilarityResult": ("a b score stderr low high " + _LEVEL, "a_title b_title" + _LOSS),
-    "Reason": ("node contribution links samples steps path_a path_b", "title"),
-    "WhyResult": ("a b score " + _HOW + _REASONS, "a_title b_title" + _LOSS),
-    "WhyAggregateResult": ("b aggregate score pages " + _HOW, _LOSS),
-    "PageWhy": ("node score contribution" + _REASONS, "title"),
-    "NodeName": ("node", "title"),
-    "CompleteResult": ("text matches more nodes", ""),
-    "Unanswered": ("error", "node nodes"),
-    "BatchResult": ("answers", ""),
-    "GraphName": ("name edges", ""),
-    "Snapshot": ("refresh samples date", ""),
-    "Index": (
-        "name generation measure direction layout nodes titles sides settings query_defaults "
-        "samples available_samples bytes snapshots graph",
-        "shards",
-    ),
-    "Shards": ("answered of", ""),
-    "Shard": (
-        "shard replica node samples state fault waiting seconds opened restarts",
-        "",
-    ),
-    "IndexesResult": ("indexes", ""),
-    "LinksResult": ("index links ignored new_nodes position", ""),
-    "Status": ("status", ""),
-}
-"""Answers, and what they are made of: the keys that each has, and those that it may have."""
-_OWN: dict[str, dict[str, Schema]] = {
-    "CompleteResult": {"nodes": _list(_ref("NodeName"))},
-    "GraphName": {"name": {"type": ["string", "null"]}},
-    "LinksResult": {"links": _WHOLE},
-    "Index": {
-        "nodes": _WHOLE,
-        "titles": {"type": "boolean"},
-        "shards": _list(_ref("Shard")),
-    },
-}
-"""Keys that are counts, or richer, in one answer."""
-_PROBLEM: Schema = {
-    "type": "object",
-    "properties": {
-        "type": {"type": "string", "format": "uri-reference"},
-        "title": _TEXT,
-        "status": _WHOLE,
-        "detail": _TEXT,
-        "suggestions": _list(_TEXT),
-        "retry_after": _WHOLE,
-    },
-    "required": ["type", "title", "status", "detail"],
-}
-
-
-def schemas() -> dict[str, Schema]:
-    """Return the schemas of all answers."""
-    found = {"Problem": _PROBLEM}
-    for name, (needed, other) in _ANSWERS.items():
-        keys, own = f"{needed} {other}".split(), _OWN.get(name, {})
-        found[name] = {
-            "type": "object",
-            "properties": {key: own[key] if key in own else _KEYS[key] for key in keys},
-            "required": needed.split(),
-            "additionalProperties": False,
-        }
-    return found
-
-
 _RESULTS = {
-    "related": _ref("RelatedResult"),
-    "similarity": _ref("SimilarityResult"),
-    "why": _either("WhyResult", "WhyAggregateResult"),
-    "complete": _ref("CompleteResult"),
-    "batch": _ref("BatchResult"),
-    "indexes": _ref("IndexesResult"),
+    "related": ref("RelatedResult"),
+    "similarity": ref("SimilarityResult"),
+    "why": either("WhyResult", "WhyAggregateResult"),
+    "complete": ref("CompleteResult"),
+    "batch": ref("BatchResult"),
+    "indexes": ref("IndexesResult"),
 }
 _HEADERS = {
     name: {"description": text, "schema": schema}
     for name, text, schema in (
-        ("Cocite-Index", "The index that answered.", _TEXT),
-        ("Cocite-Generation", "Its generation.", _TEXT),
-        ("Cocite-Samples", "Of how many samples the answer is made.", _WHOLE),
-        ("ETag", "Generation and samples.", _TEXT),
+        ("Cocite-Index", "The index that answered.", TEXT),
+        ("Cocite-Generation", "Its generation.", TEXT),
+        ("Cocite-Samples", "Of how many samples the answer is made.", WHOLE),
+        ("ETag", "Generation and samples.", TEXT),
     )
 }
 _QUESTION = (404, 405, 414, 421, 422, 429, 500, 503)
@@ -261,7 +100,7 @@ def _path(operation: Operation, keyed: bool, names: list[str]) -> dict[str, Any]
             body["examples"] = [{"nodes": names}]
         body["required"] = [each.name for each in operation.takes if each.required]
         found["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
-        good["application/x-ndjson"] = {"schema": _TEXT}
+        good["application/x-ndjson"] = {"schema": TEXT}
         statuses = (*statuses, *_BODY)
     else:
         found["parameters"] = [_parameter(each, names) for each in operation.takes]
@@ -286,10 +125,10 @@ def _links(service: Service) -> dict[str, Any]:
     link |= {"required": ["source", "target"]}
     link["properties"] = {"source": name, "target": name, "weight": weight}
     body: Schema = {"type": "object", "additionalProperties": False, "required": ["links"]}
-    links = _list(link) | {"minItems": 1, "maxItems": limits.links}
-    body["properties"] = {"links": links, "index": _TEXT}
+    links = list_of(link) | {"minItems": 1, "maxItems": limits.links}
+    body["properties"] = {"links": links, "index": TEXT}
     content = {"application/json": {"schema": body}, "application/x-ndjson": {"schema": link}}
-    answer = {"application/json": {"schema": _ref("LinksResult")}}
+    answer = {"application/json": {"schema": ref("LinksResult")}}
     responses: dict[str, Any] = {"200": {"description": "Links are stored.", "content": answer}}
     for status in sorted({401, 403, *_QUESTION, *_BODY}):
         responses[str(status)] = _problem(status)
@@ -316,17 +155,15 @@ def _parameter(parameter: Parameter, names: list[str]) -> dict[str, Any]:
 
 def _problem(status: int) -> dict[str, Any]:
     said = "; ".join(title for each, title in KINDS.values() if each == status)
-    content = {MEDIA: {"schema": _ref("Problem")}}
+    content = {MEDIA: {"schema": ref("Problem")}}
     found: dict[str, Any] = {"description": f"{said}.", "content": content}
     if status == 429:
-        found["headers"] = {
-            "Retry-After": {"description": "In how many seconds.", "schema": _WHOLE}
-        }
+        found["headers"] = {"Retry-After": {"description": "In how many seconds.", "schema": WHOLE}}
     return found
 
 
 def _plain(path: str, text: str) -> dict[str, Any]:
-    schema = {"application/json": {"schema": _ref("Status")}}
+    schema = {"application/json": {"schema": ref("Status")}}
     responses = {"200": {"description": f"{text}.", "content": schema}}
     if path == "/readyz":
         responses["503"] = {"description": "The server is about to end.", "content": schema}

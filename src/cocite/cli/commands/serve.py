@@ -1,19 +1,22 @@
-"""``cocite serve``: answer over HTTP."""
+"""``cocite serve``: answer over HTTP; ``cocite mcp``: answer assistants."""
 
 from __future__ import annotations
 
 import shlex
+import socket
 from dataclasses import replace
+from ipaddress import ip_address
+from pathlib import Path
 
 import click
 
 from cocite.cli.console import CONSOLE, say
 from cocite.cli.help import SectionedCommand
-from cocite.cli.inputs import refuse_folder
-from cocite.cli.options import memory_option, takes
-from cocite.errors import UsageError
+from cocite.cli.inputs import IndexSource, asks, opened, refuse_folder
+from cocite.cli.options import memory_option, resource_options, takes
+from cocite.errors import ResourceError, UsageError
 from cocite.extras import need
-from cocite.options.serve import ServeOptions
+from cocite.options.serve import AssistantOptions, ServeOptions
 
 
 @click.command(cls=SectionedCommand)
@@ -123,3 +126,109 @@ def _print_key(name: str) -> None:
     key, line = new_key(name)
     click.echo(f"key   {key}\nline  {line}")
     say("the key is shown this once; the line goes into the file of --api-keys")
+
+
+# -- assistants --------------------------------------------------------------------------
+
+
+_HOSTS = {
+    "text": "With --http: answer to this name, too, such as that of a proxy. It can be given "
+    "several times.",
+    "unset": "the host of --http, and the names of this machine",
+    "section": "",
+}
+_INSECURE = {
+    "text": "With --http: listen at an address that others can reach. Whoever reaches it may ask.",
+    "section": "",
+}
+_LIMIT = {"section": ""}
+
+
+@click.command(cls=SectionedCommand)
+@click.argument("index", metavar="INDEX|GRAPH|LINKS")
+@takes(AssistantOptions, "where")
+@takes(
+    ServeOptions,
+    "options",
+    only=("allow_host", "insecure", "max_k", "question_timeout"),
+    allow_host=_HOSTS,
+    insecure=_INSECURE,
+    max_k=_LIMIT,
+    question_timeout={**_LIMIT, "text": "Seconds that an answer may take."},
+)
+@asks
+@resource_options
+def mcp(
+    index: str,
+    where: AssistantOptions,
+    options: ServeOptions,
+    source: IndexSource,
+    memory: int | None,
+    threads: int | None,
+) -> None:
+    """Answer AI assistants by the Model Context Protocol: which nodes are related, how similar two
+    are, and why.
+
+    Tell the host of the assistant, such as an editor or a desktop application, to start this
+    command, and it asks over standard input and output. Tools: related, similarity, why, find.
+    Everything is read-only. INDEX answers at once; of a GRAPH or LINKS an index is made first.
+    """
+    need("mcp", "cocite mcp", "mcp")
+    from cocite.server.assistants import PATH, Assistants, serve_http, serve_stdio
+    from cocite.server.results import Limits
+
+    for name in ("allow_host", "insecure"):
+        if where.http is None and getattr(options, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{flag} goes with --http, which is not given: leave it out")
+    if index == "-" and where.http is None:
+        raise UsageError(
+            "standard input is where the assistant asks: name a file of links, or choose --http"
+        )
+    host, port = ("", 0) if where.http is None else _address(where.http, options.insecure)
+    if source.where.side is not None:
+        raise UsageError("--side is a part of each question here: leave it out")
+    answering, settings = opened(index, source, memory=memory, threads=threads)
+    answering.stored.ask_settings(settings)  # what is wrong with them is said now
+    name = Path(index).resolve().name.removesuffix(".index") or index
+    limits = Limits(k=options.max_k, question_time=options.question_timeout)
+    assistants = Assistants(answering, name, limits, threads, settings)
+    if where.http is None:
+        serve_stdio(assistants)
+        return
+    listener = _listener(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    say(f"assistants are answered at http://{shown}:{listener.getsockname()[1]}{PATH}")
+    names = dict.fromkeys((shown, "localhost", "127.0.0.1", "[::1]", *options.allow_host))
+    with listener:
+        serve_http(assistants, listener, list(names))
+
+
+def _address(text: str, insecure: bool) -> tuple[str, int]:
+    """Return the host and the port; raises :class:`UsageError`."""
+    host, _, port = text.rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise UsageError(f"--http is {text!r}; it is HOST:PORT, such as 127.0.0.1:8081")
+    try:
+        local = ip_address(host).is_loopback
+    except ValueError:
+        local = host == "localhost"
+    if not local and not insecure:
+        raise UsageError(
+            f"{host} can be reached by others, and nobody is asked for a key: listen at 127.0.0.1 "
+            "behind a proxy that asks, or pass --insecure if all of them may ask"
+        )
+    return host, int(port)
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound; raises :class:`ResourceError`."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ResourceError(
+            f"{host}:{port} cannot be listened at: {error.strerror or error}. Choose another "
+            "--http, or port 0 for one that is free"
+        ) from error

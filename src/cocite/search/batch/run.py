@@ -32,6 +32,7 @@ from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.index.layouts.part import DamagedShard
 from cocite.options.query import DEFAULT_K
+from cocite.progress import shows
 from cocite.resources import Resources
 from cocite.search.batch.estimate import BatchPlan, Progress, Work, estimate, plan_of
 from cocite.search.batch.outputs import OUTPUTS, chosen_output, output_of
@@ -65,6 +66,7 @@ class BatchReport:
     bytes: int | None
 
 
+@shows("relating all nodes")
 def related_all(
     index: Searching,
     output: str | os.PathLike[str] | None = None,

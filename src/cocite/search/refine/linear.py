@@ -37,6 +37,7 @@ from cocite.index.layouts.reader import QueryScratch, borrowed
 from cocite.index.layouts.trees.meetings import MeetingReader
 from cocite.measures import WholeSettings
 from cocite.measures.xjaccard import ring_weights
+from cocite.progress import showing
 from cocite.resources import Resources
 from cocite.search.hits import scores_of
 from cocite.search.intervals import Draws, around
@@ -183,7 +184,10 @@ class LinearRefiner(Refiner):
         diagonal = self._stored.diagonal(part)
         if diagonal is None or diagonal.decay != decay:
             threads = diagonal_room(rows, columns, self._means)
-            diagonal = make_diagonal(rows, columns, decay, threads=threads, progress=self.report)
+            with showing("preparing refined answers"):
+                diagonal = make_diagonal(
+                    rows, columns, decay, threads=threads, progress=self.report
+                )
         return Linear(rows, columns, diagonal)
 
     def check(self, settings: WholeSettings) -> None:

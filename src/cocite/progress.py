@@ -1,0 +1,149 @@
+"""Progress of what is called from Python: a line on standard error, from the third second on.
+
+    building an index: 45% (5 s)
+
+It is drawn where there is a terminal or a notebook, by a thread of its own, so that work that
+reports nothing is not silent either; never into a file. On a terminal it goes when the work has
+ended, in a notebook it stays and says how long that took. Functions that may take long have it by
+:func:`shows`, and give way to a ``progress`` of the caller's. Those that they call share the line.
+
+The command line and servers say themselves what they do: they turn this off (:func:`turn`).
+
+Cost: a thread that waits, for each such call.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Report = Callable[..., None]
+"""Takes a stage, if there are any, how much is done, and of how much; or what a form has."""
+_FIRST, _EVERY, _IN_NOTEBOOKS = 2.0, 0.5, 2.0
+"""Seconds before a line is drawn, and between two; notebooks keep all that was drawn."""
+
+
+class _Line:
+    """The line of one call, and of those within it."""
+
+    def __init__(self, what: str) -> None:
+        self.text, self._drawn = what, ""
+        self._began, self._ended = time.monotonic(), threading.Event()
+        context = contextvars.copy_context()  # by which a notebook knows the cell
+        self._drawer = threading.Thread(target=context.run, args=(self._run,), daemon=True)
+        self.thread = threading.get_ident()
+        self._drawer.start()
+
+    def _run(self) -> None:
+        wait = _FIRST
+        while not self._ended.wait(wait):
+            self.draw()
+            wait = _IN_NOTEBOOKS if _in_notebook() else _EVERY
+
+    def draw(self, end: str = "") -> None:
+        """Draw it in the place of what was drawn before."""
+        width = shutil.get_terminal_size().columns - 1
+        text = f"{self.text} ({time.monotonic() - self._began:.0f} s)"
+        shown = "".join(sign if sign.isprintable() else "?" for sign in text)[:width]
+        print(f"\r{shown:<{len(self._drawn)}}", end=end, file=sys.stderr, flush=True)
+        self._drawn = shown
+
+    def close(self, what: str) -> None:
+        """End it: in a notebook with the time that all took."""
+        self._ended.set()
+        self._drawer.join()
+        if self._drawn and _in_notebook():
+            self.text = what
+            self.draw("\n")
+        elif self._drawn:
+            print(f"\r{' ' * len(self._drawn)}\r", end="", file=sys.stderr, flush=True)
+
+
+class _Shown:
+    """What is shown in this process: nothing unless it is ``on``, and one line at a time."""
+
+    lock = threading.Lock()
+    on = True
+    line: _Line | None = None
+
+
+def turn(on: bool) -> bool:
+    """Turn lines on or off in this process; returns what it was."""
+    before, _Shown.on = _Shown.on, on
+    return before
+
+
+def _in_notebook() -> bool:
+    return type(sys.stderr).__module__.startswith("ipykernel")
+
+
+def _visible() -> bool:
+    """Whether someone looks at standard error, and nothing else is drawn there."""
+    return _Shown.on and sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
+
+
+@contextmanager
+def showing(what: str, form: str = "") -> Iterator[Report]:
+    """Show that something is at work, ``what``, in the line of the call around it if there is one;
+    gives what reports take, in this ``form`` if one is said.
+    """
+    with _Shown.lock:
+        mine = _Shown.line is None and _visible()
+        if mine:
+            _Shown.line = _Line(what)
+        line = _Shown.line
+    if line is None or line.thread != threading.get_ident():
+        yield lambda *report: None
+        return
+    before, line.text = line.text, what
+
+    def report(*said: Any) -> None:
+        line.text = f"{what}: {form.format(*said) if form else _in_words(said)}"
+
+    try:
+        yield report
+    finally:
+        line.text = before
+        if mine:
+            _Shown.line = None
+            line.close(what)
+
+
+def _in_words(said: tuple[Any, ...]) -> str:
+    words = [each for each in said if isinstance(each, str) and each]
+    numbers = [each for each in said if not isinstance(each, str)]
+    if len(numbers) == 2 and numbers[1]:
+        words.insert(1, f"{min(1.0, numbers[0] / numbers[1]):.0%}")
+    return ", ".join(words)
+
+
+def shows(what: str, form: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Have a function show that it is at work, and how far it is if it takes ``progress``, unless
+    the caller gives one.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        reports = "progress" in inspect.signature(function).parameters
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            if "progress" in kwargs:
+                return function(*args, **kwargs)
+            with showing(what, form) as report:
+                if reports:
+                    kwargs["progress"] = report
+                return function(*args, **kwargs)
+
+        return call
+
+    return decorate

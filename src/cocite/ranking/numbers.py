@@ -1,0 +1,61 @@
+"""Numbers of all nodes, by id, as an answer: by name, as a table, in files."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from cocite.graph.convert import names_as_they_are, names_of_one_type
+from cocite.graph.names import Names
+from cocite.results import NodeTable
+
+if TYPE_CHECKING:
+    from cocite.io.writers import Target, Types
+
+
+class NodeNumbers(NodeTable):
+    """One number a node, or several: ``answer["name"]`` is that of a node, and it is a table of
+    the nodes, in the order of their ids, and their numbers.
+    """
+
+    names: Names
+    _arrays = True
+    _named = ("node",)
+
+    @abstractmethod
+    def _numbers(self) -> dict[str, Any]:
+        """The numbers by their titles, float64[nodes] each."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __getitem__(self, name: object) -> Any:
+        """The number of the node that is called so, a tuple if there are several; raises
+        :class:`~cocite.errors.UnknownNode`.
+        """
+        node = self.names.id(name)
+        found = tuple(float(values[node]) for values in self._numbers().values())
+        return found[0] if len(found) == 1 else found
+
+    def _columns(self) -> dict[str, Any]:
+        return {"node": names_as_they_are(self.names)} | self._numbers()
+
+    def _plain(self) -> dict[str, Any]:
+        return {"node": names_of_one_type(self.names)} | self._numbers()
+
+    def _types(self) -> Types:
+        from cocite.io.writers import numbers_types
+
+        return numbers_types(*self._numbers())
+
+    def _write(self, target: Target) -> None:
+        from cocite.io.writers import write_numbers
+
+        write_numbers(target, self.names, **self._numbers())

@@ -1,0 +1,269 @@
+"""Assistants: the SDK's own client gets the answers of the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+import cocite
+from cocite import Index
+from tests.conftest import Ask, Shell
+from tests.server.conftest import LINKS
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+import httpx
+import mcp_types as types
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+
+from cocite.server.assistants import Assistants
+from cocite.server.results import Limits
+
+T = TypeVar("T")
+HARMFUL = "été & <b>"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index with titles."""
+    folder = tmp_path_factory.mktemp("assistants")
+    graph = cocite.ingest(LINKS, folder / "g.graph", titles={"red": "The color red"})
+    cocite.build(graph, folder / "colors.index")
+    return folder / "colors.index"
+
+
+@pytest.fixture(scope="module")
+def index(place: Path) -> Index:
+    return cocite.open(place)
+
+
+def asked(
+    target: Any, work: Callable[[Client], Awaitable[T]], mode: Any = "auto", **limits: Any
+) -> T:
+    """What a client gets."""
+
+    async def run() -> T:
+        served = target
+        if isinstance(target, Index):
+            served = Assistants(target, "colors", **limits).server()
+        error = None
+        async with Client(served, mode=mode) as client:
+            try:
+                return await work(client)
+            except MCPError as found:  # which would leave in a group of exceptions
+                error = found
+        raise error
+
+    return asyncio.run(run())
+
+
+def call(target: Any, tool: str, **arguments: Any) -> types.CallToolResult:
+    return asked(target, lambda client: client.call_tool(tool, arguments))
+
+
+def text_of(result: types.CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, types.TextContent)
+    return content.text
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_tools_are_read_only_and_typed(index: Index, mode: str) -> None:
+    found = asked(index, lambda client: client.list_tools(), mode)
+    assert [tool.name for tool in found.tools] == ["related", "similarity", "why", "find"]
+    for tool in found.tools:
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint
+        assert tool.output_schema is not None
+        assert tool.output_schema["type"] == "object"
+        assert tool.input_schema["additionalProperties"] is False
+    k = found.tools[0].input_schema["properties"]["k"]
+    assert (k["minimum"], k["maximum"], k["default"]) == (1, 1000, 20)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "command"),
+    [
+        ("related", {"node": "red", "k": 3}, ["related", "red", "-k", "3"]),
+        ("related", {"node": ["red"], "prefix": "leaf"}, ["related", "red", "--prefix", "leaf"]),
+        (
+            "related",
+            {"node": ["red", "blue"], "aggregate": "min"},
+            ["related", "red", "blue", "--aggregate", "min"],
+        ),
+        ("similarity", {"a": "red", "b": HARMFUL}, ["similarity", "red", HARMFUL]),
+        ("why", {"a": "red", "b": "green", "k": 2}, ["why", "red", "green", "-k", "2"]),
+    ],
+)
+def test_tool_answers_as_the_command_line(
+    place: Path, index: Index, shell: Shell, tool: str, arguments: Any, command: list[str]
+) -> None:
+    name, *words = command
+    printed = json.loads(shell([name, str(place), *words, "--format", "json"]).out)
+    found = call(index, tool, **arguments)
+    assert not found.is_error
+    assert found.structured_content == printed
+    assert len(text_of(found)) < len(json.dumps(printed))
+
+
+def test_texts_are_short_and_have_titles(index: Index) -> None:
+    assert "- red (The color red): 0." in text_of(call(index, "related", node="blue"))
+    assert text_of(call(index, "similarity", a="red", b="blue")).startswith(
+        "red (The color red) and blue: 0."
+    )
+    assert "of which contribute:" in text_of(call(index, "why", a="red", b="blue"))
+    assert text_of(call(index, "find", text="COLOR")) == "- red (The color red)"
+    assert "There are more" in text_of(call(index, "find", text="hub", k=2))
+    assert "No name or title" in text_of(call(index, "find", text="zzz"))
+    nothing = call(index, "related", node="blue", prefix="zzz")
+    assert text_of(nothing).startswith("No node that passes the filters")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "says"),
+    [
+        ("related", {"node": "grean"}, "no node is named 'grean'; the nearest name is"),
+        ("related", {"node": "red", "k": 1001}, "k is 1001; it is a whole number from 1 to 1000"),
+        ("related", {"node": "red", "kk": 1}, "related takes no 'kk'"),
+        ("related", {}, "node is missing"),
+        ("related", {"node": 7}, "node is 7; it is a list of texts"),
+        ("related", {"node": "red", "min_score": -1}, "min_score is -1"),
+        ("why", {"a": ["red", "blue"], "b": "green"}, "a is ['red', 'blue']; it is a text"),
+        ("similarity", {"a": "red", "b": "rad"}, "no node is named 'rad'"),
+        ("find", {"text": None}, "text is null"),
+        ("related", {"node": "red", "side": "user"}, "not bipartite"),
+    ],
+)
+def test_tool_says_what_is_wrong(index: Index, tool: str, arguments: Any, says: str) -> None:
+    found = call(index, tool, **arguments)
+    assert found.is_error
+    assert says in text_of(found)
+
+
+def test_tool_that_is_none_is_refused(index: Index) -> None:
+    with pytest.raises(MCPError, match="there are related, similarity, why, find"):
+        call(index, "build")
+
+
+def test_limits_and_settings_are_those_of_the_server(index: Index) -> None:
+    few = {"limits": Limits(k=2)}
+    found = asked(index, lambda client: client.call_tool("related", {"node": "red", "k": 3}), **few)
+    assert text_of(found) == "k is 3; it is a whole number from 1 to 2"
+    late = {"limits": Limits(question_time=-1.0)}
+    found = asked(index, lambda client: client.call_tool("related", {"node": "red"}), **late)
+    assert found.is_error
+    assert "took longer" in text_of(found)
+
+
+def test_resources_are_the_index_and_its_nodes(index: Index) -> None:
+    async def read(client: Client) -> list[Any]:
+        (listed,) = (await client.list_resources()).resources
+        (template,) = (await client.list_resource_templates()).resource_templates
+        assert template.uri_template == "cocite://node/{name}"
+        uris = [
+            listed.uri,
+            "cocite://node/red",
+            "cocite://node/https%3A%2F%2Fexample.org%2F%3Fa%3D1%26b%3D2",
+        ]
+        found = [(await client.read_resource(uri)).contents[0] for uri in uris]
+        reference = types.ResourceTemplateReference(uri=template.uri_template)
+        ends = await client.complete(reference, {"name": "name", "value": "hu"})
+        return [*(json.loads(each.model_dump()["text"]) for each in found), ends.completion.values]
+
+    about, red, url, names = asked(index, read)
+    assert (about["name"], about["nodes"]) == ("colors", len(index.nodes))
+    assert red == call(index, "related", node="red").structured_content
+    assert url["node"] == "https://example.org/?a=1&b=2"
+    assert sorted(names) == sorted(f"hub{i}" for i in range(12))
+
+
+@pytest.mark.parametrize(
+    ("uri", "says"),
+    [
+        ("cocite://node/rad", "no node is named 'rad'"),
+        ("cocite://other", "there is no resource"),
+        ("file:///etc/passwd", "there is no resource"),
+    ],
+)
+def test_resource_that_is_none_is_refused(index: Index, uri: str, says: str) -> None:
+    with pytest.raises(MCPError, match=says):
+        asked(index, lambda client: client.read_resource(uri))
+
+
+# -- processes ---------------------------------------------------------------------------
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_mcp_answers_over_stdio(tmp_path: Path, index: Index) -> None:
+    """Links are read and said of on standard error; standard output is the protocol's alone."""
+    links = tmp_path / "links.tsv"
+    links.write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
+    command = ["-m", "cocite", "mcp", str(links), "--threads", "1"]
+    process = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+    with (tmp_path / "log").open("w") as log:
+        found = call(stdio_client(process, errlog=log), "related", node="red", k=3)
+    assert found.structured_content is not None
+    listed = [hit["node"] for hit in found.structured_content["hits"]]
+    assert listed == [str(hit.node) for hit in index.related("red", 3)]
+    assert "cached" in (tmp_path / "log").read_text()
+
+
+@pytest.fixture
+def served(place: Path) -> Iterator[str]:
+    """The address of a process that answers over HTTP."""
+    command = [sys.executable, "-m", "cocite", "mcp", str(place), "--http", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, line
+        yield found[0]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 130
+
+
+@pytest.mark.process
+@pytest.mark.chosen
+def test_mcp_answers_over_http(served: str, index: Index) -> None:
+    assert served.startswith("http://127.0.0.1:")
+    found = call(served, "why", a="red", b="blue")
+    assert found.structured_content == call(index, "why", a="red", b="blue").structured_content
+    for headers, status in (({"host": "evil.org"}, 421), ({"origin": "http://evil.org"}, 403)):
+        assert httpx.post(served, json={}, headers=headers).status_code == status
+    assert httpx.post(served, json={"x": "y" * (2 << 20)}).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--http", "0.0.0.0:0"], "0.0.0.0 can be reached by others"),
+        (["--http", "example"], "--http is 'example'; it is HOST:PORT"),
+        (["--http", "127.0.0.1:99999"], "it is HOST:PORT"),
+        (["--allow-host", "example.org"], "--allow-host goes with --http"),
+        (["--insecure"], "--insecure goes with --http"),
+        (["--side", "user"], "--side is a part of each question"),
+        (["--measure", "simrank"], "is fixed when an index is built"),
+    ],
+)
+def test_mcp_refuses_what_does_not_fit(place: Path, ask: Ask, words: list[str], says: str) -> None:
+    code, out, err = ask("mcp", place, *words)
+    assert (code, out) == (2, "")
+    assert says in err
+
+
+def test_mcp_refuses_standard_input_for_links(ask: Ask) -> None:
+    code, _, err = ask("mcp", "-")
+    assert code == 2
+    assert "name a file of links" in err
