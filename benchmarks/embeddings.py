@@ -47,7 +47,7 @@ from cocite.measures.fusion import SIZES
 LABELED = "wikispeedia", "cora", "polblogs", "hollins"
 MADE = "blocks", "unlike", "cycle", "shop", "sites"
 GRAPHS = (*LABELED, *MADE, "cit-hepph")
-MEASURES = "fusion", "neighbourhood", "psimrank"
+MEASURES = "fusion", "neighborhood", "psimrank"
 DIMENSIONS, POWERS, DEFAULT_DIMENSIONS = (64, 128, 256), (0.5, 1.0), 128
 CUTOFFS, LISTED = (10, 50), 20
 DECIDES = "filled_precision@10"

@@ -43,7 +43,7 @@ KEPT = Kept("growth")
 DEGREE, SAMPLES, LENGTH = 10, 10, 10
 DEGREES, MANY_SAMPLES, LENGTHS = (5, 10, 20, 40), (5, 10, 20, 40, 80), (5, 7, 10, 15)
 STEPS = ("generate", "rank", "psimrank", "related psimrank")
-DEFAULT, MOST_DEFAULT = ("neighbourhood", "related neighbourhood"), 3_200_000
+DEFAULT, MOST_DEFAULT = ("neighborhood", "related neighborhood"), 3_200_000
 Point = dict[str, int]
 
 

@@ -59,10 +59,10 @@ QUANTITIES: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
     "`related`, 99 %": (_milliseconds("related psimrank", 1), lambda ms: f"{digits(ms)} ms"),
 }
 DEFAULT: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
-    "building": (_seconds("neighbourhood"), _time),
-    "bytes of the index": (_bytes("neighbourhood"), _size),
-    "`related`, median": (_milliseconds("related neighbourhood", 0), lambda ms: f"{digits(ms)} ms"),
-    "`related`, 99 %": (_milliseconds("related neighbourhood", 1), lambda ms: f"{digits(ms)} ms"),
+    "building": (_seconds("neighborhood"), _time),
+    "bytes of the index": (_bytes("neighborhood"), _size),
+    "`related`, median": (_milliseconds("related neighborhood", 0), lambda ms: f"{digits(ms)} ms"),
+    "`related`, 99 %": (_milliseconds("related neighborhood", 1), lambda ms: f"{digits(ms)} ms"),
 }
 
 
@@ -107,7 +107,7 @@ def figures(parts: Parts) -> str:
             for row in rows
         ]
         pieces += [_table([series, *QUANTITIES], lines)]
-    some = [row for row in there.get("nodes", ()) if "neighbourhood" in row]
+    some = [row for row in there.get("nodes", ()) if "neighborhood" in row]
     if some:
         pieces += ["**The default measure** (lists of the nearest pages; 10 links a page):"]
         lines = [

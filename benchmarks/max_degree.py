@@ -4,7 +4,7 @@
 
 Of graphs with labels, for each value, the same queries as ``benchmarks.studies`` draws: what
 share of the pages is left aside in either direction, precision@10, the processor time of a build
-(snn, neighbourhood) and of a question, at the median and the 99th percentile. Values
+(snn, neighborhood) and of a question, at the median and the 99th percentile. Values
 are multiples of the square root of the number of links, and shares of the pages. ``--large`` times
 cnr-2000 and web-NotreDame, which have no labels, instead. Takes some three minutes.
 """
@@ -68,7 +68,7 @@ def rows(graph: Graph, truth: Truth | None, queries: int, folder: Path) -> Itera
     some = None
     if truth is not None:
         some = np.sort(rng.permutation(truth.queries)[:queries])
-    measures = ("neighbourhood", "snn", "companion")
+    measures = ("neighborhood", "snn", "companion")
     for measure in measures[truth is None :]:
         index, spent = None, 0.0
         for name, max_degree in values(graph, truth is None).items():

@@ -86,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--budgets", default="5MB,50MB,500MB")
-    parser.add_argument("--measures", default="psimrank,xjaccard,neighbourhood")
+    parser.add_argument("--measures", default="psimrank,xjaccard,neighborhood")
     given = parser.parse_args()
     budgets: list[str | None] = [*given.budgets.split(","), None]
     found = [r for g in given.graphs for r in rows(g, given.measures.split(","), budgets)]

@@ -37,7 +37,7 @@ from cocite.resources import format_size, parse_size
 KEPT = Kept("papers")
 NEEDED_BY = {
     "psimrank": ("related psimrank", "related-all", "refresh"),
-    "neighbourhood": ("related neighbourhood",),
+    "neighborhood": ("related neighborhood",),
 }
 """Steps that need an index: when all are done it is removed."""
 _UNITS = {"k": 1e3, "M": 1e6, "G": 1e9}

@@ -35,7 +35,7 @@ SCANNED, BESIDE = 4, 13
 Where they do not fit, fewer steps are made."""
 CARRIED = 66
 """Bytes of memory a node that a refresh takes at least."""
-INDEXES = ("psimrank", "simrank", "xjaccard", "neighbourhood")
+INDEXES = ("psimrank", "simrank", "xjaccard", "neighborhood")
 Found = dict[str, Any]
 Chosen = dict[str, Any]
 
@@ -225,8 +225,8 @@ STEPS: dict[str, Callable[[Path, Chosen], Found]] = {
     "refresh": refresh,
     "simrank": build("simrank"),
     "xjaccard": build("xjaccard"),
-    "neighbourhood": build("neighbourhood"),
-    "related neighbourhood": ask("neighbourhood"),
+    "neighborhood": build("neighborhood"),
+    "related neighborhood": ask("neighborhood"),
 }
 """In their order; each needs what those before it made."""
 

@@ -31,8 +31,8 @@ TITLES = {
     "refresh": "`refresh` once they are gone",
     "simrank": "index, SimRank",
     "xjaccard": "index, XJaccard",
-    "neighbourhood": "index, the default (`neighbourhood`)",
-    "related neighbourhood": "`related`, the default",
+    "neighborhood": "index, the default (`neighborhood`)",
+    "related neighborhood": "`related`, the default",
 }
 
 

@@ -29,7 +29,7 @@ INDEXES: dict[str, dict[str, Any]] = {
     "sketch": {"measure": "xjaccard", "samples": 40, "bits": 4},
     "ppr": {"measure": "ppr"},
     "companion": {"measure": "companion"},
-    "neighbourhood": {"measure": "neighbourhood"},
+    "neighborhood": {"measure": "neighborhood"},
     "fusion": {},
 }
 

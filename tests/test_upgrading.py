@@ -44,7 +44,7 @@ print(hits[0].node, index.similarity("a", hits[0].node).score > 0, len(index.why
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("measure", ["neighbourhood", "psimrank", "xjaccard", "pagesim"])
+@pytest.mark.parametrize("measure", ["neighborhood", "psimrank", "xjaccard", "pagesim"])
 def test_index_answers_without_what_windows_lacks(
     make_graph: MakeGraph, tmp_path: Path, measure: str
 ) -> None:

@@ -72,7 +72,7 @@ def tried(distribution: Path, scratch: Path) -> None:
     first = json.loads(run("cocite", "related", str(LINKS), "Zebra", "--format", "json"))
     print(f"  first answer in {time.perf_counter() - begin:.2f} s: {first['hits'][0]['node']}")
     run("cocite", "ingest", str(LINKS), "-o", "g")
-    for measure in ("neighbourhood", "psimrank", "xjaccard", "pagesim"):
+    for measure in ("neighborhood", "psimrank", "xjaccard", "pagesim"):
         run("cocite", "index", "g", "-o", f"{measure}.index", "--measure", measure)
         run("cocite", "why", f"{measure}.index", "Zebra", "Lion")
     run("cocite", "rank", "g", "-k", "5")

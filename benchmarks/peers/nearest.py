@@ -41,7 +41,7 @@ from cocite.evaluation.truth import Truth, read_truth
 
 EMBEDDING = "embedding"
 NEAREST = ("usearch", "hnswlib")
-OURS = ("neighbourhood", "psimrank")
+OURS = ("neighborhood", "psimrank")
 SUITES = {"wikispeedia": "wikispeedia", "cora": "cora-linqs", "polblogs": "polblogs", "web": ""}
 GRAPHS = (*SUITES, "cnr-2000")
 K, QUERIES, MORE, DIMENSIONS = 10, 1000, 50, 128

@@ -68,7 +68,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("psimrank", "5MB"),
         ("psimrank", None),
         ("xjaccard", None),
-        ("neighbourhood", "40MB"),  # whose lists are turned round on disk
+        ("neighborhood", "40MB"),  # whose lists are turned round on disk
     ],
 )
 def test_an_index_takes_the_memory_that_was_told(
@@ -83,7 +83,7 @@ def test_an_index_takes_the_memory_that_was_told(
 @pytest.mark.parametrize(
     ("measure", "budget"),
     [
-        *(("neighbourhood", budget) for budget in ("20MB", "26MB", None)),
+        *(("neighborhood", budget) for budget in ("20MB", "26MB", None)),
         *(("fusion", budget) for budget in ("44MB", None)),
     ],
 )
@@ -95,7 +95,7 @@ def test_lists_take_the_memory_that_was_told(
     assert_takes_what_it_told([*command, "--overwrite"], budget)
 
 
-@pytest.mark.parametrize("measure", ["xjaccard", "neighbourhood", "fusion"])
+@pytest.mark.parametrize("measure", ["xjaccard", "neighborhood", "fusion"])
 def test_what_a_refusal_tells_as_the_least_suffices(
     small: Path, tmp_path: Path, shell: Shell, measure: str
 ) -> None:

@@ -438,7 +438,7 @@ def test_what_closes_an_interval_is_told(tmp_path: Path, shell: Shell) -> None:
     rows = [f"{i}\t{(i * i + 1) % 97}\n{i}\t{(5 * i + 2) % 97}\n" for i in range(97)]
     (tmp_path / "l.tsv").write_text("".join(rows))
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
-    cocite.build(graph, tmp_path / "i", measure="neighbourhood")
+    cocite.build(graph, tmp_path / "i", measure="neighborhood")
     asked = ["related", str(tmp_path / "i"), "3", "-k", "4"]
     edges, few = flag_of(MAX_EDGES.name), [flag_of(MIN_RESULTS.name), "1"]
     told = f"scores have no error of samples; {edges} 300 brings low and high closer together"

@@ -211,7 +211,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("measure", ["neighbourhood", "ppr-symmetric", "companion", "ppr"])
+@pytest.mark.parametrize("measure", ["neighborhood", "ppr-symmetric", "companion", "ppr"])
 def test_what_is_said_of_a_score_of_0_agrees_with_its_interval(
     chain: Path, tmp_path: Path, ask: Ask, measure: str
 ) -> None:
@@ -222,7 +222,7 @@ def test_what_is_said_of_a_score_of_0_agrees_with_its_interval(
         said = ask(tmp_path / "i", a, b)[1]
         bound = f"the score is {found.high:.4g} at most"
         assert (bound in said) == (found.high > 0)
-        if measure == "neighbourhood":
+        if measure == "neighborhood":
             assert ("no links connect them" in said) == (a == "x")
 
 
@@ -269,7 +269,7 @@ def test_a_page_is_listed_once_and_signs_are_told(chain: Path, tmp_path: Path, a
     rows = [f"{a}\t{b}\n" for a in "abc" for b in "xyz"] + ["a\tb\n", "z\tfar\n", "far\tb\n"]
     (tmp_path / "l.tsv").write_text("".join(rows))
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
-    index = cocite.build(graph, tmp_path / "i", measure="neighbourhood")
+    index = cocite.build(graph, tmp_path / "i", measure="neighborhood")
     shown = ""
     for a, b in itertools.combinations("abcxyz", 2):
         found = index.why(a, b)

@@ -77,19 +77,19 @@ def told_of_lost(found: Counter[str]) -> int:
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("measure", ["psimrank", "neighbourhood", "xjaccard"])
+@pytest.mark.parametrize("measure", ["psimrank", "neighborhood", "xjaccard"])
 def test_no_flipped_bit_of_an_index_is_made_anything_of(
     make_graph: MakeGraph, graph: Path, tmp_path: Path, measure: str
 ) -> None:
     newer = make_graph([*edges(1), ("page 1", "new", 2)], weight_column="3").path
     options: dict[str, Any] = {"measure": measure, "unweighted": True}
-    if measure != "neighbourhood":
+    if measure != "neighborhood":
         options |= {"samples": 5, "shard": 2, "length": 3}
     cocite.build(graph, tmp_path / "x", **options)
     makes = of_an_index(graph, newer)
     found = flip_all(tmp_path / "x", "index", makes, FLIPS // 2, tmp_path / "made")
     same = found.pop("the same", 0)
-    if measure == "neighbourhood":  # a refresh reads nothing of what it makes anew
+    if measure == "neighborhood":  # a refresh reads nothing of what it makes anew
         assert 0 < same < FLIPS // 2
     else:
         assert same == 0

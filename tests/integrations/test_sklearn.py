@@ -46,7 +46,7 @@ def test_checks_of_estimators(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-@pytest.mark.parametrize("measure", ["neighbourhood", "psimrank"])
+@pytest.mark.parametrize("measure", ["neighborhood", "psimrank"])
 def test_neighbors_are_the_hits_of_an_index(measure: str) -> None:
     links = web()
     index = cocite.build(cocite.ingest(links), measure=measure)
@@ -139,8 +139,8 @@ def test_it_is_kept_and_cloned() -> None:
 def test_tools_take_it() -> None:
     links = web()
     truth = np.arange(PAGES) % 3
-    near = LinkNeighbors(10, measure="neighbourhood").fit_transform(links)
-    similar = LinkNeighbors(10, mode="similarity", measure="neighbourhood").fit_transform(links)
+    near = LinkNeighbors(10, measure="neighborhood").fit_transform(links)
+    similar = LinkNeighbors(10, mode="similarity", measure="neighborhood").fit_transform(links)
     labels = SpectralClustering(
         3, affinity="precomputed", random_state=0, assign_labels="cluster_qr"
     ).fit_predict((similar + similar.T).toarray())

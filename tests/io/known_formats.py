@@ -226,7 +226,7 @@ PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 
-REFUSED = {
+REFUSED: dict[str, list[str | bytes]] = {
     "BibTeX": [BIBTEX],
     "RIS": [RIS],
     "EndNote": [ENDNOTE],

@@ -128,6 +128,9 @@ def test_a_file_that_is_no_python_is_named_or_left_out(tmp_path: Path) -> None:
     graph = cocite.ingest(folder, tmp_path / "g", bad_rows="few")
     assert shown(graph) == sorted(WANTED)
     assert graph.info().bad_rows == 1
+    project(folder, {"src/app/old.py": "x\n" * 200_000})
+    with pytest.raises(InputError, match=r"old\.py:1 cannot be parsed as Python: 'more than 390,"):
+        cocite.ingest(folder, tmp_path / "out.graph", memory="400MB")
 
 
 PIECES = st.sampled_from(

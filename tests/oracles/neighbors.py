@@ -1,6 +1,6 @@
 """Common neighbors by dense products, personalized PageRank by solving its equations.
 
-``rows[v, x] = 1`` if x is in the neighbourhood of v that is compared.
+``rows[v, x] = 1`` if x is in the neighborhood of v that is compared.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def index(graph: Graph) -> Index:
 @pytest.fixture(scope="module")
 def certified(graph: Graph) -> Index:
     """Of a measure whose intervals take no samples."""
-    return cocite.build(graph, graph.path.with_name("d"), measure="neighbourhood")
+    return cocite.build(graph, graph.path.with_name("d"), measure="neighborhood")
 
 
 def expected(index: Index, k: int = 4, **options: Any) -> list[tuple[Any, ...]]:

@@ -59,12 +59,12 @@ def test_strata_are_parts_of_what_is_missing(ends: list[int], count: int, size: 
 @pytest.mark.parametrize(
     ("measure", "kind"),
     [("psimrank", kind) for kind in ("parquet", "csv", "jsonl", "folder")]
-    + [("neighbourhood", "csv")],
+    + [("neighborhood", "csv")],
 )
 def test_rows_and_size_are_told_and_the_answers_are_kept(
     index: Index, tmp_path: Path, measure: str, kind: str
 ) -> None:
-    if measure == "neighbourhood":
+    if measure == "neighborhood":
         index = cocite.build(index.stored.store.path.with_name("g"), tmp_path / "i")
     index.related_all(tmp_path / "whole", 10, kind=kind)
     with Batch(index, tmp_path / "x", 10, kind=kind) as batch:

@@ -210,7 +210,7 @@ def test_links_with_a_page_are_those_of_the_graph_that_has_it(
 @given(
     graphs(),
     st.data(),
-    st.sampled_from(["snn", "psimrank", "xjaccard", "neighbourhood", "pagesim"]),
+    st.sampled_from(["snn", "psimrank", "xjaccard", "neighborhood", "pagesim"]),
     st.sampled_from(["in", "out", "both"]),
 )
 def test_any_draft_of_any_graph(
@@ -228,7 +228,7 @@ def test_any_draft_of_any_graph(
     more = [(n, v) for v in out] + [(v, n) for v in into]
     chosen: dict[str, Any] = {"measure": measure, "direction": direction}
     chosen |= {"samples": 9} if measure in ("psimrank", "xjaccard") else {}
-    chosen |= {"neighbors": 3} if measure in ("snn", "neighbourhood") else {}
+    chosen |= {"neighbors": 3} if measure in ("snn", "neighborhood") else {}
     before, after = (
         cocite.build(graph, graph.path.with_suffix(".index"), **chosen)
         for graph in (make_graph(edges, range(n)), make_graph(edges + more, range(n + 1)))
@@ -341,7 +341,7 @@ def test_an_index_that_has_lost_samples(
     assert one.related_to(OUT, INTO, 300) == other.related(LAST, 300)
 
 
-@pytest.mark.parametrize("measure", ["neighbourhood", "snn", "psimrank", "blend:simrank+pagesim"])
+@pytest.mark.parametrize("measure", ["neighborhood", "snn", "psimrank", "blend:simrank+pagesim"])
 def test_all_that_a_question_can_be_asked_with(
     graph_of: Callable[[str | None], Graph], tmp_path: Path, measure: str
 ) -> None:

@@ -33,7 +33,7 @@ def index(graph: Graph) -> Index:
     return cocite.build(graph, measure="psimrank", samples=60)
 
 
-@pytest.mark.parametrize("measure", ["psimrank", "neighbourhood", "xjaccard"])
+@pytest.mark.parametrize("measure", ["psimrank", "neighborhood", "xjaccard"])
 def test_many_are_asked_as_each_is(graph: Graph, measure: str) -> None:
     index = cocite.build(graph, measure=measure)
     asked: list[Any] = [*range(NODES), [3, 4], 7]

@@ -40,7 +40,7 @@ def both(label: Callable[[int], Any], tmp_path: Path, **options: Any) -> tuple[I
     return cocite.build(Graph.from_edges(links), **options), cocite.build(plain, **options)
 
 
-@pytest.mark.parametrize("measure", ["neighbourhood", "psimrank"])
+@pytest.mark.parametrize("measure", ["neighborhood", "psimrank"])
 def test_answers_are_those_of_the_text_with_the_names_given(
     label: Callable[[int], Any], measure: str, tmp_path: Path
 ) -> None:

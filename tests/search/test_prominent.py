@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("prominent")
     (place / "links.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
     graph = cocite.ingest(place / "links.tsv", place / "graph", delimiter="tab", header="no")
-    cocite.build(graph, place / "near", measure="neighbourhood")
+    cocite.build(graph, place / "near", measure="neighborhood")
     cocite.build(graph, place / "walks", measure="psimrank", samples=200)
     return place
 

@@ -216,7 +216,7 @@ def test_what_to_do_is_said_of_a_user(
 
 def test_reasons_of_a_pair_do_not_begin_with_the_pair_itself(graph: Graph) -> None:
     """``1 ~ 1`` was a reason before most users."""
-    index = cocite.build(graph, measure="neighbourhood")
+    index = cocite.build(graph, measure="neighborhood")
     seen = 0
     for hit in index.related("1", 5):
         reasons = [str(reason.node) for reason in index.why("1", hit.node, 10**6).reasons]

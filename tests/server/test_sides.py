@@ -30,7 +30,7 @@ LINKS = [
 @pytest.fixture(scope="module")
 def shop(folder: Path) -> Path:
     graph = cocite.Graph.from_edges(LINKS, folder / "shop.graph", bipartite=True)
-    cocite.build(graph, folder / "shop.index", measure="neighbourhood")
+    cocite.build(graph, folder / "shop.index", measure="neighborhood")
     return folder / "shop.index"
 
 

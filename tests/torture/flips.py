@@ -143,9 +143,9 @@ def _stores(folder: Path) -> dict[str, tuple[Path, dict[str, Make]]]:
         "graph": (graph, of_a_graph(older) | {"verify": _verified})
     }
     asked = of_an_index(graph, made["newer"]) | {"verify": _verified}
-    for measure in ("psimrank", "neighbourhood", "xjaccard"):
+    for measure in ("psimrank", "neighborhood", "xjaccard"):
         options: dict[str, Any] = {"measure": measure, "unweighted": True}
-        if measure != "neighbourhood":
+        if measure != "neighborhood":
             options |= {"samples": 5, "shard": 2, "length": 3}
         cocite.build(graph, folder / measure, **options)
         found[f"index, {measure}"] = folder / measure, asked

@@ -41,7 +41,7 @@ INDEXES: dict[str, dict[str, Any]] = {
     "companion": {"measure": "companion"},
     "features": {"measure": "pagesim", "normalized": True},
     "nearest": {"measure": "snn", "neighbors": 6},
-    "neighbourhood": {"measure": "neighbourhood"},
+    "neighborhood": {"measure": "neighborhood"},
     "rows": {"measure": "fusion", "size": "small"},
     "text": {"measure": "tfidf", "min_df": 1, "max_df": 1.0},
     "blend": {"measure": "blend:psimrank+cocitation(idf=true)+xjaccard(bits=1)", "samples": 6},

@@ -299,7 +299,7 @@ class Ring:
         self._orders, self._threads = orders, threads
 
     def winners(self, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
-        """uint32[samples, nodes]: the node that is first in each node's neighbourhood."""
+        """uint32[samples, nodes]: the node that is first in each node's neighborhood."""
         from cocite.kernels import ring_rows
 
         nodes = self.places.shape[0]

@@ -209,7 +209,7 @@ class _BlockRows:
         """The first node with more than ``size`` bytes before it; nodes + 1 if none has."""
         found = bisect_right(range(self.links.nodes + 1), size, key=self.before)
         for rows in (self.links, self.links.back or self.links):
-            evict(rows.offsets)  # every probe brought its neighbourhood along
+            evict(rows.offsets)  # every probe brought its neighborhood along
         return found
 
 

@@ -6,7 +6,7 @@
           related: 5                  how many, at most
           heading: Related pages      above them
           exclude: ["news/*"]         pages that are neither asked nor listed (fnmatch)
-          measure: neighbourhood      a name of ``cocite measures``; by default an index's own
+          measure: neighborhood      a name of ``cocite measures``; by default an index's own
           min_score: 0.15             pages of a lower score are not listed
 
 Links are those in the text of pages, as it is in HTML; menus do not count. Related pages are asked

@@ -300,7 +300,7 @@ def reachable(
     ``distances`` uint8[nodes] is 0 everywhere and gets the marks; they stay if ``other`` is empty.
     Else ``other`` uint8[nodes] has those of another node, and ``distances`` is set back to 0.
     ``found`` uint32[nodes] is scratch; ``out`` int64[length, 2] gets the size of each
-    neighbourhood, and how many of it are also in the other's of the same k. Reads ``most`` links at
+    neighborhood, and how many of it are also in the other's of the same k. Reads ``most`` links at
     most; returns how many it read, or TOO_MANY.
     """
     found[0] = np.uint32(node)

@@ -3,7 +3,7 @@
     rows[v, l] = place of node v in the random order of lane l
 
 is what a scan with min starts from; after k scans it holds the smallest place in v's k-step
-in-neighbourhood, and ``winners`` turns it into the node at that place. An order is a bijection, so
+in-neighborhood, and ``winners`` turns it into the node at that place. An order is a bijection, so
 winners are equal where places are.
 
 Both go through tiles of nodes, one order at a time in a buffer of a lane a line, so that rows are

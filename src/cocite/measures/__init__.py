@@ -48,7 +48,7 @@ DEFAULT = "fusion"
 
 _HOMES = {
     "fusion": "fusion:FUSION",
-    "neighbourhood": "default:NEIGHBOURHOOD",
+    "neighborhood": "default:NEIGHBORHOOD",
     "psimrank": "psimrank:PSIMRANK",
     "simrank": "simrank:SIMRANK",
     "prank": "prank:PRANK",

@@ -29,9 +29,9 @@ from cocite.measures.snn import SNN
 
 _PARTS = {measure.name: measure for measure in (SNN, PPR_SYMMETRIC)}
 
-NEIGHBOURHOOD = replace(
+NEIGHBORHOOD = replace(
     parse_blend(PREFIX + "0.4*snn+0.6*ppr-symmetric(direction=any)", _PARTS),
-    name="neighbourhood",
+    name="neighborhood",
     summary="the same pages are nearest to both, or they are near themselves",
     weighted=True,
     lenient=True,

@@ -84,7 +84,9 @@ class ReadingOptions(Options):
         False, "Keep copies of a page apart, though they say what page they are copies of."
     )
     keep_external: bool = option(
-        False, "Keep the pages outside a folder that it links to, by their URLs."
+        False,
+        "Keep the pages outside a folder that it links to, by their URLs; of source code what it "
+        "imports from elsewhere.",
     )
     tags: bool = option(
         False, "Of Markdown notes: make their tags nodes, too, such as #birds, that notes link to."

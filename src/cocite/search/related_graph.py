@@ -1,4 +1,4 @@
-"""The neighbourhood of a page as a graph: itself, its hits, and who of them is near to whom.
+"""The neighborhood of a page as a graph: itself, its hits, and who of them is near to whom.
 
 It is the k-nearest graph, cut to the page (or pages) asked for and its hits: each of these is asked
 for its own k nearest, with the same options, and those that are in the picture are its links.

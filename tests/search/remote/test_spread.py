@@ -35,7 +35,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "compact": {"measure": "compact-simrank"},
     "minhash": {"measure": "xjaccard", "length": 3},
     "blend": {"measure": "blend:0.5*psimrank(direction=both)+0.3*simrank(length=4)+0.2*cocitation"},
-    "texts": {"measure": "blend:0.7*psimrank+0.3*neighbourhood"},
+    "texts": {"measure": "blend:0.7*psimrank+0.3*neighborhood"},
 }
 kinds = pytest.mark.parametrize("kind", KINDS)
 

@@ -37,8 +37,8 @@ _LIST = "\n".join(
 _HELP = f"""Read LINKS and store them as a graph.
 
 LINKS are files, patterns in quotes, or - for standard input; plain, or packed as .gz, .bz2, .xz or
-.zst; or a folder of HTML pages or Markdown notes. What they are is found out from what they hold
-and what they are called, or told by --input-format:
+.zst; or a folder of HTML pages, of Markdown notes, of source code, or of parts of a table. What
+they are is found out from what they hold and what they are called, or told by --input-format:
 
 \b
 {_LIST}

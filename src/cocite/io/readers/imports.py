@@ -30,8 +30,10 @@ from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.html.site import is_page_name
 from cocite.io.readers.rows import LinkWriter
 
-_LARGEST = 1 << 24
-"""Bytes of a file that is read."""
+_LARGEST = 1 << 20
+"""Bytes of a file that is read; less where memory is short."""
+_BYTES = 1 << 10
+"""Of memory for each byte of code, which ``x`` a line takes; a usual program takes a tenth."""
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 _NOTES = (".md", ".rst", ".adoc", ".txt")
 _NEEDS = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
@@ -155,7 +157,7 @@ def _imported(
     """The files that a file imports, and what is outside if that is asked for."""
     assert job.source.path is not None
     try:
-        content = _content(job.source.path / path)
+        content = _content(job.source.path / path, min(_LARGEST, job.memory // _BYTES))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(content)
@@ -187,11 +189,11 @@ def _imported(
                 yield found
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, most: int = _LARGEST) -> bytes:
     with path.open("rb") as file:
-        content = file.read(_LARGEST + 1)
-    if len(content) > _LARGEST:
-        raise ValueError(f"more than {_LARGEST:,} bytes")
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"more than {most:,} bytes")
     return content
 
 

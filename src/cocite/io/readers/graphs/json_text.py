@@ -19,7 +19,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -376,7 +376,8 @@ class _Values:
     """
 
     def __init__(self, job: Job, writer: RowWriter) -> None:
-        self._job, self._writer, self.decode = job, writer, json.loads
+        self._job, self._writer = job, writer
+        self.decode: Callable[[str], Any] = json.loads
 
     def __iter__(self) -> Iterator[tuple[Any, int]]:
         text = self._job.source.beginning().text.lstrip()
