@@ -145,7 +145,7 @@ def test_files_that_point_outside_of_themselves_are_an_error(
     """Content that fits no checksum, or a false one: no query may read beyond it all the same."""
     index = cocite.build(graph, tmp_path / "x", measure=measure, direction="in")
     nodes = list(index.nodes)[::6]
-    for name in ("in_offsets", "in_neighbors", "out_offsets", "out_neighbors"):
+    for name in ("in_offsets", "in_neighbours", "out_offsets", "out_neighbours"):
         path = tmp_path / "x" / f"in.{name}"
         whole = path.read_bytes()
         width = np.uint64 if "offsets" in name else np.uint32

@@ -157,7 +157,7 @@ def test_pick_uses_all_64_bits_of_the_draw() -> None:
 
 
 SETS = {
-    "neighbors": list(range(8)),
+    "neighbours": list(range(8)),
     "three": [0, 1, 2],  # no subgroup of xor: uniform by quality, not by symmetry
     "seven": list(range(7)),
     "stride": [i * 1024 for i in range(8)],

@@ -130,7 +130,7 @@ def test_a_weight_that_is_not_positive_is_damage(make_graph: MakeGraph, tmp_path
     file = tmp_path / "i" / "out.out_weights"
     for value in (0.0, -1.0, np.nan, np.inf):
         file.write_bytes(np.array([1.0, value], np.float32).tobytes())
-        with pytest.raises(cocite.CociteError, match=r"out.out_(weights|neighbors) is damaged"):
+        with pytest.raises(cocite.CociteError, match=r"out.out_(weights|neighbours) is damaged"):
             cocite.open(index.stored.store.path, verify=False).related("a")
 
 

@@ -77,7 +77,7 @@ def test_a_page_without_links_has_no_companions(make_graph: MakeGraph, tmp_path:
     assert index.similarity("alone", "alone").score == 0
 
 
-@pytest.mark.parametrize("name", ["in_neighbors", "out_neighbors", "in_offsets", "out_offsets"])
+@pytest.mark.parametrize("name", ["in_neighbours", "out_neighbours", "in_offsets", "out_offsets"])
 def test_links_that_point_outside_are_an_error(
     make_graph: MakeGraph, tmp_path: Path, name: str
 ) -> None:

@@ -253,8 +253,8 @@ def test_what_is_no_sample_cannot_be_spared(built: Built, tmp_path: Path, name: 
 
 def test_layouts_that_are_made_in_one_go_cannot_be_spared(graph: Graph, tmp_path: Path) -> None:
     whole = cocite.build(graph, tmp_path / "i", measure="cocitation")
-    with pytest.raises(Damaged, match="in_neighbors"):
-        without(whole, tmp_path / "left", "in.in_neighbors")
+    with pytest.raises(Damaged, match="in_neighbours"):
+        without(whole, tmp_path / "left", "in.in_neighbours")
 
 
 def test_the_first_samples_are_those_that_are_left(

@@ -87,7 +87,7 @@ def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
         return name.replace("offsets", "ids"), bound
     if name.endswith(".offsets"):
         return name.replace("offsets", "nodes"), part.nodes
-    return name.replace("offsets", "neighbors"), part.nodes
+    return name.replace("offsets", "neighbours"), part.nodes
 
 
 def _words_fault(offsets: NDArray[np.uint64], letters: NDArray[np.uint8]) -> str:

@@ -152,7 +152,7 @@ class StoredPart:
         weighted = f"{self.prefix}{way}_weights" in self.store.manifest.files
         links = Links(
             self.array(f"{way}_offsets"),
-            self.array(f"{way}_neighbors"),
+            self.array(f"{way}_neighbours"),
             self.array(f"{way}_weights") if weighted else None,
         )
         if links.nodes != self.nodes:

@@ -86,7 +86,7 @@ class LinksBuilder(LinksFormat, WholeBuilder):
 
 def _copy(files: ArrayFiles, way: str, links: Links, progress: Progress) -> None:
     """Write links, piece by piece."""
-    arrays: dict[str, NDArray[Any]] = {"offsets": links.offsets, "neighbors": links.neighbors}
+    arrays: dict[str, NDArray[Any]] = {"offsets": links.offsets, "neighbours": links.neighbors}
     if links.weights is not None:
         arrays["weights"] = links.weights
     total, done = sum(array.nbytes for array in arrays.values()), 0

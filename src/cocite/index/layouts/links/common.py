@@ -56,13 +56,13 @@ class LinksFormat(WholeFormat):
 
     files: ClassVar[dict[str, str]] = {
         "in_offsets": "<u8[n + 1]",
-        "in_neighbors": "<u4[m]",
+        "in_neighbours": "<u4[m]",
         "in_weights": "<f4[m]",
         "out_offsets": "<u8[n + 1]",
-        "out_neighbors": "<u4[m]",
+        "out_neighbours": "<u4[m]",
         "out_weights": "<f4[m]",
         "any_offsets": "<u8[n + 1]",
-        "any_neighbors": "<u4[E]",
+        "any_neighbours": "<u4[E]",
         "any_weights": "<f4[E]",
         NORMS: "<f8[n, 2]",
         DEGREES: "<f8[n]",
@@ -118,7 +118,7 @@ class CommonReader(Reader):
         links = rows.offsets, rows.neighbors, members, self._norms(power)
         grains = float(neighbors.pair(*links, *pair, power, form))
         if grains == neighbors.DAMAGED:
-            raise self.part.damaged_file(f"{self._way}_neighbors")
+            raise self.part.damaged_file(f"{self._way}_neighbours")
         return Estimate(grains, 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
@@ -129,7 +129,7 @@ class CommonReader(Reader):
         mine, theirs = (rows.neighbors[begin:end] for begin, end in cuts)
         common = np.intersect1d(mine, theirs, assume_unique=True)
         if common.size and int(common.max()) >= self.part.nodes:
-            raise self.part.damaged_file(f"{self._way}_neighbors")
+            raise self.part.damaged_file(f"{self._way}_neighbours")
         power, _ = _chosen(settings)
         sizes = members[common + np.int64(1)] - members[common]
         worths = np.log(self.part.nodes / sizes) ** power
@@ -145,7 +145,7 @@ class CommonReader(Reader):
         links = rows.offsets, rows.neighbors, columns.offsets, columns.neighbors
         count = int(neighbors.gather(*links, me, power, values, used))
         if count == neighbors.DAMAGED:
-            raise self.part.damaged_file(f"{self._way}_neighbors")
+            raise self.part.damaged_file(f"{self._way}_neighbours")
         neighbors.normalize(values, used, count, me, rows.offsets, self._norms(power), power, form)
         self.settle_exact(scratch, count)
 
@@ -259,7 +259,7 @@ class CompanionReader(Reader):
         at = np.arange(owner.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + begins[owner]
         found: Ids = links.neighbors[at]
         if found.size and int(found.max()) >= self.part.nodes:
-            raise self._damaged(links, "neighbors")
+            raise self._damaged(links, "neighbours")
         return found, owner
 
     def _damaged(self, links: Links, what: str) -> Exception:

@@ -70,7 +70,7 @@ class Pushed(Reader):
         begin, end = self._before.offsets[second : second + 2].tolist()
         before = self._before.neighbors[begin:end]
         if begin > end or (before.size and int(before.max()) >= self.part.nodes):
-            raise self.part.damaged_file(f"{self._way}_neighbors")
+            raise self.part.damaged_file(f"{self._way}_neighbours")
         before, times = np.unique(before, return_counts=True)  # either way: linked both ways, twice
         degrees = self._links.offsets[before + np.int64(1)] - self._links.offsets[before]
         with borrowed(self.part.nodes) as scratch:
@@ -140,7 +140,7 @@ class Pushed(Reader):
         from cocite.kernels import push
 
         if result == push.DAMAGED:
-            raise self.part.damaged_file(f"{self._way}_neighbors")
+            raise self.part.damaged_file(f"{self._way}_neighbours")
 
 
 def _clear(scratch: QueryScratch, used: NDArray[np.uint32]) -> None:
