@@ -410,7 +410,7 @@ class Index:
             )
             single = level and now.refiner
             blocks = 0 if single else now.scorer.pair_blocks(pairs[0].size, checked, count)
-            report = {} if progress is None else {"progress": progress}
+            report: dict[str, Any] = {} if progress is None else {"progress": progress}
             return many.scores_of_pairs(*pairs, one, block, blocks, count, **report)
 
         return many.Similarities(*columns, *searcher.attempt(question))
