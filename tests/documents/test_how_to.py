@@ -153,4 +153,5 @@ def test_every_page_is_tested() -> None:
     """Or says nothing to type; that on clicks, docs/bipartite.md, has tests of its own."""
     pages = {path.name for path in FOLDER.glob("*.md")} - {"index.md"}
     tested = {"documentation.md", "wiki.md", "citations.md", "common-crawl.md", "networkx.md"}
+    tested |= {"notes.md"}
     assert pages == tested
