@@ -69,7 +69,8 @@ def ingest(
         archive of one, of source code, or of parts of a table. Or, together with ``exclude_nodes``
         or ``partitions``, a stored graph, as the only one. Or what is in memory: pairs, an array, a
         table of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse matrix, a graph of
-        NetworkX or igraph. Or a database, named as for ``database``. Not needed with ``sql`` or ``database``.
+        NetworkX or igraph. Or a database, named as for ``database``. Not needed with
+        ``sql`` or ``database``.
     output
         The directory to make, or a URL that fsspec writes, where the graph comes when it is whole
         (``io/remote.py``). By default a temporary one, which goes with the last object that
