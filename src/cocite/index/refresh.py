@@ -327,10 +327,10 @@ class RefreshBuild(IndexBuild):
     def _old_rows(self, prefix: str) -> OldRows:
         """What stays of a part."""
         part = next(part for part in self._old.parts if part.prefix == prefix)
-        return OldRows(part, *self._made_anew)
+        return OldRows(part, *self._new_rows)
 
     @cached_property
-    def _made_anew(self) -> tuple[NDArray[np.uint32], NDArray[np.bool_], NDArray[np.uint32]]:
+    def _new_rows(self) -> tuple[NDArray[np.uint32], NDArray[np.bool_], NDArray[np.uint32]]:
         """Which row was that of each node of the graph; whose rows are made anew; and what each
         node of the graph before is called now.
         """

@@ -68,7 +68,7 @@ class RelatedSite:
     def listed(self, page: str, base: str | None = None) -> list[tuple[str, str, str]]:
         """(path, title, URL) of each page of a list; URLs as seen from its page or ``<base>``."""
         others = self.related.get(page, [])
-        here = _seen_from(self.site, page, base) if others else ""
+        here = _base_url(self.site, page, base) if others else ""
         return [(o, self.titles[o], relative_url(here, self._url(o))) for o in others]
 
     def _url(self, page: str) -> str:
@@ -126,7 +126,7 @@ def relate(
     return RelatedSite(site, options, found, titles, graph, tuple(sorted(everywhere(links))))
 
 
-def _seen_from(site: Site, page: str, base: str | None) -> str:
+def _base_url(site: Site, page: str, base: str | None) -> str:
     """The URL against which those on a page are resolved, from the root of the site."""
     found = None if base is None else joined(base, site.url_of(page))
     if found is None:

@@ -43,7 +43,7 @@ from cocite.index.layouts.rows.local import (
     Ids,
     MixedRows,
     OldRows,
-    StoredRows,
+    RowArrays,
     report_file,
     staleness,
 )
@@ -436,7 +436,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         """Find how stale the rows are that stay, and write it beside them."""
         pages = self._pages
 
-        def make(places: NDArray[np.int64]) -> StoredRows:
+        def make(places: NDArray[np.int64]) -> RowArrays:
             only = np.zeros(self.links.nodes, bool)
             only[pages[places]] = True
             families = self._families(files.directory, repeat(_silent), only)
@@ -452,13 +452,13 @@ class RowsBuilder(RowsFormat, WholeBuilder):
                     ids.append(found)
                     codes.append(values)
             offsets = np.concatenate((np.zeros(1, np.uint64), np.cumsum(counts)))
-            return StoredRows((offsets, np.concatenate(ids), np.concatenate(codes)), norms)
+            return RowArrays((offsets, np.concatenate(ids), np.concatenate(codes)), norms)
 
         rows, columns = (
             (files.read(f"{kind}.offsets"), files.read(f"{kind}.ids"), files.read(f"{kind}.codes"))
             for kind in ("rows", "columns")
         )
-        stored, left = StoredRows(rows, files.read("norms")), np.flatnonzero(~old.made[pages])
+        stored, left = RowArrays(rows, files.read("norms")), np.flatnonzero(~old.made[pages])
         found = staleness(stored, columns, files.read("weights"), left, make)
         report = {"nodes": int(pages.size - left.size), **asdict(found)}
         with staged_file(files.directory / report_file(self.plan.prefix)) as file:

@@ -181,7 +181,7 @@ def report_file(prefix: str) -> str:
 # -- how stale they are ------------------------------------------------------------------
 
 
-class StoredRows(NamedTuple):
+class RowArrays(NamedTuple):
     """Rows of all families, ``arrays`` of (offsets, ids, codes), and their norms."""
 
     arrays: tuple[NDArray[np.uint64], Ids, NDArray[np.uint8]]
@@ -201,11 +201,11 @@ class Staleness:
 
 
 def staleness(
-    stored: StoredRows,
+    stored: RowArrays,
     columns: tuple[NDArray[np.uint64], Ids, NDArray[np.uint8]],
     weights: NDArray[np.float64],
     left: NDArray[np.int64],
-    make: Callable[[NDArray[np.int64]], StoredRows],
+    make: Callable[[NDArray[np.int64]], RowArrays],
 ) -> Staleness:
     """How stale the rows at the places ``left`` are; ``weights`` are those of the families, and
     ``make`` makes the rows of some places anew.
@@ -220,7 +220,7 @@ def staleness(
     nodes = stored.norms.size // weights.size
     own = (np.arange(weights.size)[:, None] * nodes + checked).ravel()
 
-    def lists(mine: StoredRows) -> list[Ids]:
+    def lists(mine: RowArrays) -> list[Ids]:
         """The lists of the nodes that are checked, by their rows and the stored ones of others."""
         norms = stored.norms.copy()
         norms[own] = mine.norms[own]
@@ -235,7 +235,7 @@ def staleness(
     found = [np.union1d(*each) for each in zip(listed, others, strict=True)]
     fresh = make(np.unique(np.concatenate((checked, *found)).astype(np.int64)))
 
-    def scores(by: StoredRows, node: int, others: Ids) -> NDArray[np.float64]:
+    def scores(by: RowArrays, node: int, others: Ids) -> NDArray[np.float64]:
         pairs = (rows.pair(by.arrays, by.norms, weights, node, other) for other in others.tolist())
         return np.fromiter(pairs, np.float64, others.size)
 

@@ -30,7 +30,7 @@ _SUFFIXES = (*NOTE_ENDINGS, ".html", ".htm")
 _INDEXES = ("index", "_index", "readme")
 
 
-class Place(NamedTuple):
+class Destination(NamedTuple):
     """Where a link leads: one of :data:`NOTE` and so on, and the note or the URL."""
 
     kind: int
@@ -66,24 +66,24 @@ class Vault:
         if name not in known:
             known.append(name)
 
-    def find(self, kind: int, written: str, at: str) -> Place:
+    def find(self, kind: int, written: str, at: str) -> Destination:
         """Where a link of a kind (``note.KINDS``) in the note ``at`` leads."""
         if kind != WIKI and (found := _SCHEME.match(written)):
             web = found[0].lower() in ("http:", "https:")
-            return Place(EXTERNAL, written) if web else Place(NO_PAGE)
+            return Destination(EXTERNAL, written) if web else Destination(NO_PAGE)
         if kind != WIKI and written.startswith("//"):
-            return Place(EXTERNAL, written)
+            return Destination(EXTERNAL, written)
         target = written.partition("#")[0].strip()
         if kind != WIKI:
             target = unquote(target.partition("?")[0])
         if not target:
-            return Place(NOTE, at)
+            return Destination(NOTE, at)
         found_at = self._at(target, at, kind == MARKDOWN)
         if found_at is None and not target.startswith(("/", "./", "../")):
             found_at = self._ending(target, at)
-        return found_at or Place(BROKEN)
+        return found_at or Destination(BROKEN)
 
-    def _at(self, target: str, at: str, relative: bool) -> Place | None:
+    def _at(self, target: str, at: str, relative: bool) -> Destination | None:
         """What is at a path."""
         folder = at.rpartition("/")[0]
         bases = ["" if target.startswith("/") or not target.startswith(".") else folder]
@@ -94,7 +94,7 @@ class Vault:
             if "." in path or path.endswith("/") or "//" in path:
                 path = posixpath.normpath(path)
             if path == ".." or path.startswith("../"):
-                return Place(BROKEN)
+                return Destination(BROKEN)
             path = "" if path == "." else self._real(path)
             plain = _plain(path)
             if found := self._paths.get(_key(path)) or self._paths.get(_key(plain)):
@@ -102,14 +102,14 @@ class Vault:
             if relative and (found := self._index_of(path)):
                 return _best(found, path, at)
             if _key(path) in self._files or (relative and _key(path) in self._folders):
-                return Place(FILE)
+                return Destination(FILE)
         return None
 
     def _index_of(self, folder: str) -> list[str] | None:
         every = (self._paths.get(_key(posixpath.join(folder, index))) for index in _INDEXES)
         return next(filter(None, every), None) if _key(folder) in self._folders else None
 
-    def _ending(self, target: str, at: str) -> Place | None:
+    def _ending(self, target: str, at: str) -> Destination | None:
         """A note whose path ends so, or with such an alias; or a file that is no note."""
         for each in dict.fromkeys((target, _plain(target))):
             key = _key(each)
@@ -125,19 +125,19 @@ class Vault:
         if last not in self._file_names:
             return None
         ends = "/" not in key or any(path.endswith("/" + key) for path in self._files)
-        return Place(FILE) if ends else None
+        return Destination(FILE) if ends else None
 
 
-def _best(names: list[str], written: str, at: str) -> Place:
+def _best(names: list[str], written: str, at: str) -> Destination:
     """The note that is meant of several: that which is written so, in the folder, the shortest."""
     if len(names) == 1:
-        return Place(NOTE, names[0])
+        return Destination(NOTE, names[0])
     if written in names:
-        return Place(NOTE, written)
+        return Destination(NOTE, written)
     folder = at.rpartition("/")[0]
     inside = f"{folder}/" if folder else ""
     order = sorted(names, key=lambda name: (not name.startswith(inside), len(name), name))
-    return Place(AMBIGUOUS, order[0])
+    return Destination(AMBIGUOUS, order[0])
 
 
 def _by(names: Iterable[str], part: Callable[[str], str]) -> dict[str, list[str]]:
