@@ -211,7 +211,7 @@ def test_lists_in_the_pages_of_a_folder_lead_on(
         for number in range(links.count()):
             title = links.nth(number).inner_text()
             links.nth(number).click()
-            assert page.title() == title
+            page.wait_for_function("title => document.title === title", arg=title)
             seen.add(urlsplit(page.url).path)
             page.go_back()
     odd = "guide/" if more else "guide/index.html"

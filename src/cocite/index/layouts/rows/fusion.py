@@ -66,7 +66,8 @@ OTHERS = 6
 
 _NODE, _THREAD, _OLD = 56, 32, 24
 """Bytes a node: of the build, of each of its threads, and of rows that stay."""
-_LEAST = 30 << 20
+_LEAST, _BUFFERS = 30 << 20, 4 << 20
+"""Bytes of the smallest build, and of what is read, written and run at any size."""
 _STEP, _FEW = 256, 16
 """Nodes whose rows a worker makes at a time; fewer if links and rows are given back between: each
 that is read brings a piece of its file along.
@@ -225,7 +226,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         if entries is None:
             entries = (max(KEPT, self._sizes[0]) + 1) * self._listed + self.pushed_entries
         each = 8 * entries + _NODE + threads * _THREAD + _OLD * (self.plan.old is not None)
-        return 2 * links.nbytes * (1 + self.plan.weighted) + int(each * links.nodes)
+        held = 2 * links.nbytes * (1 + self.plan.weighted) + int(each * links.nodes)
+        return held + _BUFFERS
 
     @cached_property
     def fit(self) -> MemoryPlan:
@@ -417,7 +419,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
                     add_counts(piece, counts)
                     evict(piece)
                 rows = Links(square, ids[part], cast(Any, codes[part]))
-                memory = self.means.memory - 24 * size - 4 * _READ
+                memory = self.means.memory - 24 * size - 5 * _READ
                 memory = max(memory, 8 * size + 8 * _READ)
                 memory = min(memory, rows.nbytes + 8 * size)  # it gives back what it read
                 turned = transpose(rows, counts, memory, files.directory)
