@@ -1,5 +1,5 @@
-"""The README and docs/start.md are true: their transcripts are what the commands print, their
-figures are the results'.
+"""The README, docs/index.md and docs/start.md are true: their transcripts are what the commands
+print, their figures are the results'.
 
 ``COCITE_WRITE_README=1 pytest tests/test_readme.py`` rewrites the transcripts from real output.
 """
@@ -30,6 +30,7 @@ from cocite.resources import cores
 
 ROOT = Path(__file__).parents[1]
 README, START = ROOT / "README.md", ROOT / "docs" / "start.md"
+LANDING = ROOT / "docs" / "index.md"
 CONSOLE = re.compile(r"```console\n\$ (?P<command>[^\n]+)\n(?P<output>.*?)```", re.S)
 PYTHON = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.S)
 SECONDS = re.compile(r"\b[0-9.]+ (s|min)\b")
@@ -84,7 +85,7 @@ def real_text(text: str, folder: Path) -> str:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("document", "least"), [(README, 2), (START, 12)])
+@pytest.mark.parametrize(("document", "least"), [(README, 2), (LANDING, 2), (START, 12)])
 def test_transcripts_are_what_is_printed(
     document: Path, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
