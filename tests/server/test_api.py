@@ -97,7 +97,7 @@ def test_indexes_say_what_they_are_and_not_where(server: Server, folder: Path) -
     [
         ("/v1/related?node=nobody", 404, "no node is named 'nobody'"),
         ("/v1/related?node=red&index=other", 404, "this server has web, near"),
-        ("/v1/related", 422, "node is missing"),
+        ("/v1/related", 422, "node is required"),
         ("/v1/related?node=red&k=0", 422, "k is 0; it is a whole number from 1 to 1000"),
         ("/v1/related?node=red&k=two", 422, "k is 'two'; it is a whole number from 1 to 1000"),
         ("/v1/related?node=red&k=1&k=2", 422, "k is given 2 times"),

@@ -136,7 +136,7 @@ def test_texts_are_short_and_have_titles(index: Index) -> None:
         ("related", {"node": "grean"}, "no node is named 'grean'; the nearest name is"),
         ("related", {"node": "red", "k": 1001}, "k is 1001; it is a whole number from 1 to 1000"),
         ("related", {"node": "red", "kk": 1}, "related takes no 'kk'"),
-        ("related", {}, "node is missing"),
+        ("related", {}, "node is required"),
         ("related", {"node": 7}, "node is 7; it is a list of texts"),
         ("related", {"node": "red", "min_score": -1}, "min_score is -1"),
         ("why", {"a": ["red", "blue"], "b": "green"}, "a is ['red', 'blue']; it is a text"),

@@ -69,6 +69,22 @@ def test_with_a_script_pages_are_exchanged_in_place(visit: Open) -> None:
 
 
 @pytest.mark.process
+def test_an_answer_stays_when_the_server_cannot_be_reached(visit: Open) -> None:
+    there = visit()
+    page = there.goto(node="topic 3 page 3")
+    names = names_of(page)
+    page.route("**/*", lambda route: route.abort())
+    page.locator("tr[data-rank='1'] th a").first.click()
+    page.wait_for_selector("[role=alert]:has-text('Not reachable')")
+    assert names_of(page) == names
+    page.unroute("**/*")
+    page.click("text=Retry")
+    there.until(names[0])
+    page.locator("main").press("/")
+    assert page.evaluate("document.activeElement.id") == "node"
+
+
+@pytest.mark.process
 def test_names_are_completed_by_keys(visit: Open) -> None:
     there = visit()
     page = there.goto(index="near")
@@ -187,7 +203,7 @@ def test_the_form_asks_otherwise(visit: Open, scripts: bool) -> None:
     page.select_option("#f-index", "near")
     page.click(".controls button")
     page.wait_for_selector(".note")
-    assert "decay is left out" in page.inner_text(".note")
+    assert "decay was ignored" in page.inner_text(".note")
     with page.expect_download() as told:
         page.click("text=CSV")
     lines = Path(told.value.path()).read_text("utf-8").splitlines()

@@ -51,7 +51,7 @@ def href(node: LexborNode) -> str:
 
 def test_the_first_page_has_pages_to_begin_with(server: Server) -> None:
     tree = parsed(server.get("/"))
-    first = tree.css("ul.begin a")
+    first = tree.css("ul.begin a:not(.surprise)")
     assert first
     for link in first:
         there = parsed(server.get(href(link)))
@@ -60,6 +60,34 @@ def test_the_first_page_has_pages_to_begin_with(server: Server) -> None:
     rows = [[cell.text() for cell in row.css("th, td")] for row in tree.css(".served tbody tr")]
     assert [row[0].split() for row in rows] == [["web", "psimrank"], ["near", "fusion"]]
     assert [row[-1] for row in rows] == ["60", "exact"]
+    tabs = tree.css("ul.tabs a")
+    assert [tab.text() for tab in tabs] == ["web", "near"]
+    assert [tab.attributes.get("aria-current") for tab in tabs] == ["page", None]
+    other = parsed(server.get(href(tabs[1])))
+    assert one(other, "#node").attributes["data-index"] == "near"
+    assert all("index=near" in href(link) for link in other.css("ul.begin a"))
+
+
+def test_surprise_leads_to_a_page_with_related_ones(server: Server) -> None:
+    found = server.get(href(one(parsed(server.get("/")), "a.surprise")))
+    assert found.status == 303
+    assert found.headers["cache-control"] == "no-store"
+    assert parsed(server.get(found.headers["location"])).css("tr[data-rank]")
+
+
+def test_what_is_not_there_is_a_page_in_a_browser_and_a_problem_elsewhere(server: Server) -> None:
+    tree = parsed(server.get("/nowhere", Accept="text/html,*/*"), 404)
+    assert "/nowhere" in one(tree, ".lead").text()
+    assert href(one(tree, "main a")) == "/"
+    assert server.get("/nowhere").json["type"] == "/docs#not-found"
+
+
+def test_names_are_shown_percent_decoded_unless_that_hides_something() -> None:
+    from cocite.server.pages.view import decoded
+
+    assert decoded("/wiki/%C3%89t%C3%A9%20100%25") == "/wiki/Été 100%"
+    for name in ("/a%0Ab", "/%E2%80%AEtxt", "/%FF", "100%"):
+        assert decoded(name) == name
 
 
 @pytest.mark.parametrize("index", ["web", "near"])
@@ -169,7 +197,7 @@ def test_the_form_has_what_was_asked_and_what_the_index_takes(server: Server) ->
     assert {name: given[name] for name in chosen} == chosen
     assert one(form, "select#f-index").css("option[selected]")[0].attributes["value"] == "web"
     other = parsed(server.get(address(node="red", index="near", decay="0.8")))
-    assert "decay is left out" in one(other, ".note").text()
+    assert "decay was ignored" in one(other, ".note").text()
     assert not other.css("#f-decay")
     assert "decay" not in href(other.css(".files a")[0])
 
@@ -181,7 +209,7 @@ def test_a_list_goes_on(server: Server) -> None:
     back = parsed(server.get(href(one(further, 'a[rel="prev"]'))))
     assert back.css("tr[data-rank]")[0].attributes["data-rank"] == "1"
     none = parsed(server.get(address(node="red", prefix="zzz")))
-    assert "passes what you asked for" in one(none, ".none").text()
+    assert "pass the filters" in one(none, ".none").text()
 
 
 def test_a_name_that_no_page_has_is_answered_with_those_like_it(server: Server) -> None:
@@ -216,7 +244,7 @@ def test_one_spelling_of_a_name_opens_its_page(server: Server) -> None:
         ("/?node=red&index=other", 404, "this server has web, near"),
         ("/?node=red&nodes=1", 422, "Did you mean node"),
         ("/?node=%FF", 422, "not UTF-8"),
-        ("/embed", 422, "node is missing"),
+        ("/embed", 422, "node is required"),
         ("/embed?node=nobody", 404, "no node is named 'nobody'"),
         ("/related.csv?node=red&k=0", 422, "k is 0"),
     ],

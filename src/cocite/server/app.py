@@ -51,7 +51,7 @@ from cocite.results import Document
 from cocite.server.fresh import links_in
 from cocite.server.metrics import CONTENT_TYPE
 from cocite.server.openapi import described
-from cocite.server.pages.explore import explore
+from cocite.server.pages.explore import explore, refused_page
 from cocite.server.replies import (
     JSON,
     NDJSON,
@@ -282,7 +282,9 @@ def make_app(service: Service) -> ASGIApp:
         _get("/metrics", service, "metrics", _metrics),
         *explore(service),
     ]
-    app: ASGIApp = Starlette(routes=routes, exception_handlers={HTTPException: _no_route})
+    app: ASGIApp = Starlette(
+        routes=routes, exception_handlers={HTTPException: partial(_no_route, service)}
+    )
     app = Guard(_FastPath(app, straight), service)
     if service.config.options.allow_origin:
         app = CORSMiddleware(
@@ -457,7 +459,7 @@ def _plain_json(value: dict[str, Any], status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, headers)
 
 
-async def _no_route(request: Request, error: Exception) -> Response:
+async def _no_route(service: Service, request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = request.url.path[:100]
     if error.status_code == 405:
@@ -469,7 +471,10 @@ async def _no_route(request: Request, error: Exception) -> Response:
             dict(error.headers or {}),
         )
         return problem_reply(problem)
-    return problem_reply(Problem("not-found", f"nothing is at {path!r}; /docs lists what there is"))
+    problem = Problem("not-found", f"nothing is at {path!r}; /docs lists what there is")
+    if "text/html" in request.headers.get("accept", ""):  # a browser
+        return refused_page(service, problem)
+    return problem_reply(problem)
 
 
 # -- serving -----------------------------------------------------------------------------

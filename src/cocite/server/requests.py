@@ -169,7 +169,7 @@ class Operation:
                 )
         for parameter in self.takes:
             if parameter.required and parameter.name not in given:
-                raise UsageError(f"{parameter.name} is missing: {parameter.option.text}")
+                raise UsageError(f"{parameter.name} is required: {parameter.option.text}")
         return {name: read(self._known[name], value) for name, value in given.items()}
 
 

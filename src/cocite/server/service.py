@@ -139,7 +139,7 @@ KINDS = {
     "unknown-index": (404, "No index has this name"),
     "not-found": (404, "Nothing is here"),
     "no-such-method": (405, "This is not asked like that"),
-    "unknown-host": (421, "The server is not called so"),
+    "unknown-host": (421, "Unknown host name"),
     "slow-body": (408, "The body took too long"),
     "body-too-large": (413, "The body is too large"),
     "too-many": (413, "Too much is asked for at once"),

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import io
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -167,15 +168,18 @@ _EXAMPLES = 12
 """Pages to begin with."""
 _LIKE = 20
 """Names like one that no page has."""
+_DRAWS = 8
+"""Pages that are drawn until one has related pages."""
 
 
 def explore(service: Service) -> list[Route]:
     """Return the routes of all pages, and of the files that they load."""
-    refuse = partial(_wrong, service)
+    refuse = partial(refused_page, service)
     return [
         Route(path, guarded(service, operation, handler, refuse), methods=["GET"])
         for path, operation, handler in (
             ("/", "page", _page),
+            ("/surprise", "surprise", _surprise),
             ("/related.csv", "csv", _csv),
             ("/embed", "embed", _embed),
             ("/docs", "docs", _docs_of(service)),
@@ -224,7 +228,8 @@ def sent(
     return found
 
 
-def _wrong(service: Service, problem: Problem) -> Response:
+def refused_page(service: Service, problem: Problem) -> Response:
+    """What is wrong with a question, as a page."""
     values = frame(service, PageState(), KINDS[problem.kind][1])
     body = filled("wrong.html", values | {"problem": problem})
     headers = {"Content-Type": HTML, "Cache-Control": "no-store", **problem.headers}
@@ -302,7 +307,7 @@ def _render(
         for node, title in zip(document.nodes, titles, strict=True)
     ]
     k, first = values.get("k", DEFAULT_K), document.offset
-    further = first + k <= limits.offset and len(document.hits) == k
+    following = first + k <= limits.offset and len(document.hits) == k
     fields = fields_of(index, service.operations["related"].takes, state)
     inside = {field["name"] for field in fields} | {"index", "offset", "side"}
     return filled(
@@ -330,8 +335,8 @@ def _render(
             "indexes": [(name, each.now.index.measure) for name, each in service.holders.items()],
             "json": state.href("/v1/related", reasons=False),
             "csv": state.safely().href("/related.csv", reasons=False),
-            "further": state.at(first + k).href() if further else None,
-            "before": state.at(max(0, first - k)).href() if first else None,
+            "next": state.at(first + k).href() if following else None,
+            "previous": state.at(max(0, first - k)).href() if first else None,
             "filtered": any(state.get(name) for name in FilterOptions.declared()),
         },
     )
@@ -381,6 +386,25 @@ async def _front(
     served = service.indexes()
     values = frame(service, state, "Related pages") | {"hits": hits, "served": served}
     return sent(service, request, filled("front.html", values), asking)
+
+
+async def _surprise(service: Service, request: Request) -> Response:
+    """Lead to a page at random, with related ones if there is one among a few."""
+    state = PageState.of(pairs_of(request.scope["query_string"]))
+    index = state.get("index")
+    named = {} if index is None else {"index": index}
+    with service.serving("related", named) as asking:
+        names = asking.index.nodes
+        name = ""
+        for _ in range(_DRAWS if len(names) else 0):
+            name = names.name(secrets.randbelow(len(names)))
+            found = await service.ask(
+                "related", {"node": [name], "k": 1}, asking, lambda each: each
+            )
+            if isinstance(found, RelatedDocument) and found.hits:
+                break
+    there = (state.for_nodes(name) if name else state).href()
+    return RedirectResponse(there, 303, {"Cache-Control": "no-store"})
 
 
 _KNOWN: dict[str, list[tuple[str, str | None]]] = {}

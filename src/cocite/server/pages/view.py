@@ -19,7 +19,7 @@ from hashlib import sha256
 from importlib.resources import files
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -30,6 +30,7 @@ from starlette.routing import Route
 
 from cocite.deadline import limited
 from cocite.errors import QueryTimeout
+from cocite.graph.spelling import refused_in
 from cocite.options import DIRECTIONS
 from cocite.search import Index
 from cocite.search.results import RelatedDocument
@@ -123,7 +124,8 @@ def readable(name: str, most: int) -> str:
     """A name in at most ``most`` characters: of an address without its scheme, and rather its end
     than its middle.
     """
-    text = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
+    text = decoded(name)
+    text = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
     if outward(name) is not None:
         text = text.split("://", 1)[1].rstrip("/")
     if len(text) <= most:
@@ -330,7 +332,16 @@ def asset(name: str) -> str:
 
 def _breaks(name: str) -> Markup:
     """A name that rather breaks behind its signs than within its words."""
-    return Markup("<wbr>").join(_PARTS.findall(name))
+    return Markup("<wbr>").join(_PARTS.findall(decoded(name)))
+
+
+def decoded(name: str) -> str:
+    """A name for reading: percent-decoded, unless that is no text, or hides or turns some."""
+    try:
+        text = unquote(name, errors="strict")
+    except UnicodeDecodeError:
+        return name
+    return name if refused_in(text) else text
 
 
 _TEMPLATES.globals.update(asset=asset)

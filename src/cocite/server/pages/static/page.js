@@ -21,15 +21,19 @@
     let found;
     try {
       const answer = await fetch(url, { signal: mine.signal, headers: { Accept: "text/html" } });
-      if (!(answer.headers.get("Content-Type") ?? "").startsWith("text/html")) throw new Error();
+      if (!(answer.headers.get("Content-Type") ?? "").startsWith("text/html")) {
+        location.assign(url); // the browser shows what it is
+        return;
+      }
       found = new DOMParser().parseFromString(await answer.text(), "text/html");
       const there = new URL(answer.url);
       there.hash = url.hash;
       if (push) history.pushState(null, "", there);
       shown = location.pathname + location.search;
     } catch (error) {
-      if (mine.signal.aborted) return;
-      location.assign(url); // the browser says what is the matter
+      if (mine !== asked) return; // another page is on its way
+      main.removeAttribute("aria-busy");
+      if (!mine.signal.aborted) unreachable(() => show(url, { push, from }));
       return;
     }
     document.title = found.title;
@@ -57,6 +61,28 @@
     const hits = main.querySelectorAll("tr[data-rank]").length;
     said.textContent = `${main.querySelector("h1").innerText}: ${hits} related pages`;
   }
+
+  /* The page stays, with a way to ask again. */
+  function unreachable(again) {
+    main.querySelector(".fault")?.remove();
+    const note = document.createElement("p");
+    note.className = "note fault";
+    note.setAttribute("role", "alert");
+    const button = document.createElement("button");
+    button.textContent = "Retry";
+    button.addEventListener("click", again);
+    note.append("Not reachable. ", button);
+    main.prepend(note);
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.key === "Escape") asked?.abort();
+    if (event.key !== "/" || event.target.closest("input, select, textarea")) return;
+    event.preventDefault();
+    field.focus();
+    field.select();
+  });
 
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href]");
@@ -132,6 +158,16 @@
     field.form.requestSubmit();
   }
 
+  /* Percent-decoded, unless that is no text, or hides or turns some. */
+  function readable(name) {
+    try {
+      const text = decodeURIComponent(name);
+      return /[\p{Cc}\p{Bidi_C}\u2028\u2029]/u.test(text) ? name : text;
+    } catch {
+      return name;
+    }
+  }
+
   async function look() {
     const text = field.value;
     looked?.abort();
@@ -158,11 +194,11 @@
       item.setAttribute("aria-selected", "false");
       item.dataset.node = each.node;
       const name = document.createElement("bdi");
-      name.textContent = each.title || each.node;
+      name.textContent = each.title || readable(each.node);
       item.append(name);
       if (each.title && each.title !== each.node) {
         const small = document.createElement("small");
-        small.textContent = ` ${each.node}`;
+        small.textContent = ` ${readable(each.node)}`;
         item.append(small);
       }
       return item;
