@@ -23,7 +23,7 @@ from benchmarks.block import ROOT, add_write
 from benchmarks.serving import serving
 
 CHROMIUM = "/usr/bin/chromium"
-PAGE = "/?node=threading&index=psimrank"
+PAGE = "/?node=threading"
 SIZE = {"width": 1200, "height": 800}
 COLORS = 64
 
