@@ -261,8 +261,11 @@ def _replace(site: Site, change: _Change, left: dict[str, str]) -> bool:
     """Write a page beside its place and rename it, if it is what it was when it was read."""
     path = site.path / change.page
     inside = Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(site.path))
-    found = path.lstat() if inside else None
-    if found is None or site.read(change.page, LARGEST + 1) != change.content:
+    found = None
+    with suppress(OSError):  # it is gone, or a link now
+        same = inside and site.read(change.page, LARGEST + 1) == change.content
+        found = path.lstat() if same else None
+    if found is None:
         left[change.page] = "changed while it was read"
         return False
     with staged_file(path) as file:

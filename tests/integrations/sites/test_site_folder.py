@@ -172,8 +172,9 @@ def test_site_touches_nothing_outside_of_the_folder(folder: Path, run: Run) -> N
     assert digests(outside) == before
 
 
+@pytest.mark.parametrize("gone", [False, True])
 def test_site_leaves_a_page_that_changes_meanwhile(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, gone: bool
 ) -> None:
     from cocite.integrations import site_folder
 
@@ -182,13 +183,14 @@ def test_site_leaves_a_page_that_changes_meanwhile(
 
     def edit(site: Any, change: Any, left: dict[str, str]) -> bool:
         if change.page == path_of("garden/page0"):
-            page.write_bytes(b"<p>another program was here</p>")
+            page.unlink() if gone else page.write_bytes(b"<p>another program was here</p>")
         return replaced(site, change, left)
 
     monkeypatch.setattr(site_folder, "_replace", edit)
     found = run()
     assert found["left_alone"] == {path_of("garden/page0"): "changed while it was read"}
-    assert page.read_bytes() == b"<p>another program was here</p>"
+    assert page.exists() != gone
+    assert gone or page.read_bytes() == b"<p>another program was here</p>"
     assert found["written"] == 11
 
 
