@@ -29,9 +29,9 @@ def build(folder: Path) -> list[str]:
     """What is served: the default measure, and one of samples, whose scores have intervals."""
     write_links(Path(sysconfig.get_paths()["stdlib"]), folder / "imports.tsv")
     graph = cocite.ingest(folder / "imports.tsv", folder / "imports.graph", header="no")
-    cocite.build(graph, folder / "neighborhood.index")
+    cocite.build(graph, folder / "fusion.index")
     cocite.build(graph, folder / "psimrank.index", measure="psimrank", samples=400)
-    return [str(folder / "neighborhood.index"), str(folder / "psimrank.index")]
+    return [str(folder / "fusion.index"), str(folder / "psimrank.index")]
 
 
 def show(url: str) -> None:
