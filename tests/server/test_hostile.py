@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+pytest.importorskip("jinja2", reason="the extra serve is not installed")
+
 from cocite.server.pages.view import decoded
 from tests.server.browser import Open
 from tests.server.hostile import PAYLOADS
