@@ -59,10 +59,7 @@ _COMPARED = 4 << 20
 """Bytes of an index that are compared with their checksums when it is opened: less than 1 ms."""
 
 
-_PLUMBING = {
-    *("answered", "for_related", "for_similarity", "for_why", "given", "means", "now"),
-    *("remote", "scorer"),
-}
+_PLUMBING = "answered for_related for_similarity for_why given means now remote scorer".split()
 """What other modules ask an index for, and no tab completes."""
 
 
@@ -93,8 +90,7 @@ class Index:
         )
 
     def __dir__(self) -> list[str]:
-        names = (name for name in super().__dir__() if not name.startswith("_"))
-        return [name for name in names if name not in _PLUMBING]
+        return [name for name in super().__dir__() if name[0] != "_" and name not in _PLUMBING]
 
     def __enter__(self) -> Index:
         return self
