@@ -59,7 +59,17 @@ _COMPARED = 4 << 20
 """Bytes of an index that are compared with their checksums when it is opened: less than 1 ms."""
 
 
-_PLUMBING = "answered for_related for_similarity for_why given means now remote scorer".split()
+_PLUMBING = [
+    "answered",
+    "for_related",
+    "for_similarity",
+    "for_why",
+    "given",
+    "means",
+    "now",
+    "remote",
+    "scorer",
+]
 """What other modules ask an index for, and no tab completes."""
 
 
