@@ -14,6 +14,7 @@ If samples are on other machines, each question goes to an index that scores by 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -59,18 +60,8 @@ _COMPARED = 4 << 20
 """Bytes of an index that are compared with their checksums when it is opened: less than 1 ms."""
 
 
-_PLUMBING = [
-    "answered",
-    "for_related",
-    "for_similarity",
-    "for_why",
-    "given",
-    "means",
-    "now",
-    "remote",
-    "scorer",
-]
-"""What other modules ask an index for, and no tab completes."""
+_PLUMBING = re.compile("_.*|answered|for_(related|similarity|why)|given|means|now|remote|scorer")
+"""What is its own, or what other modules ask for: no tab completes it."""
 
 
 class Index:
@@ -100,7 +91,7 @@ class Index:
         )
 
     def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if name[0] != "_" and name not in _PLUMBING]
+        return [name for name in super().__dir__() if not _PLUMBING.fullmatch(name)]
 
     def __enter__(self) -> Index:
         return self
