@@ -16,16 +16,13 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
+from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import GRAINS
 from cocite.results import NodeTable
-
-if TYPE_CHECKING:
-    pass
 
 
 class Score(NamedTuple):
