@@ -2,24 +2,22 @@
 
 Documents are plain Markdown, as a code forge shows them; only ``index.md`` files have directives.
 What is outside of this folder is included (``README.md``, ``CHANGELOG.md``, ...), the
-reference of Python comes from docstrings, that of the command line from its help
-(``cli_reference``, below), and the related pages under each page from our own plug-in.
+reference of Python comes from docstrings, that of the command line from its options
+(``commands.py``), and the related pages under each page from our own plug-in.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
-from contextlib import redirect_stdout
-from io import StringIO
+import sys
 from pathlib import Path
 from typing import Any
 
-from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
-os.environ["COLUMNS"] = "100"  # help is as wide as this
+sys.path.insert(0, os.path.dirname(__file__))
+import commands  # noqa: E402  # beside this file, which Sphinx runs from elsewhere
 
 project = "cocite"
 author = "the authors of cocite"
@@ -28,12 +26,19 @@ version = release = importlib.metadata.version("cocite")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
     "cocite.integrations.sphinx",
 ]
 exclude_patterns = ["_build"]
+copybutton_prompt_text = r"\$ |>>> "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
 suppress_warnings = ["misc.highlighting_failure"]  # JSON with dots for what is left out
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+templates_path = ["_templates"]
 
 html_theme = "furo"
 html_title = f"cocite {release}"
@@ -44,7 +49,12 @@ myst_heading_anchors = 4
 # Words behind the first of a block of text need no colors, and ours are not all of a language.
 highlight_language = "none"
 
-autodoc_typehints = "none"  # the signature has none; docstrings say what is taken
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 80
+python_use_unqualified_type_names = True
+autosummary_generate = True
+autosummary_ignore_module_all = False
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
@@ -81,29 +91,9 @@ def by_keys(app: Sphinx, page: str, template: str, context: dict[str, Any], tree
         )
 
 
-class CliReference(SphinxDirective):
-    """``cli_reference``: a section for each verb of the command line, with all of its help."""
-
-    def run(self) -> list[nodes.Node]:
-        """What stands in the place of the directive."""
-        import click
-
-        from cocite.cli.main import cli, main
-
-        found: list[nodes.Node] = []
-        top = click.Context(cli, info_name="cocite")
-        for verb in cli.list_commands(top):
-            command = cli.get_command(top, verb)
-            assert command is not None
-            taken = {name for each in command.get_params(top) for name in each.opts}
-            said = StringIO()
-            with redirect_stdout(said):
-                main([verb, "--help-all" if "--help-all" in taken else "--help"])
-            section = nodes.section(ids=[f"cocite-{verb}"], names=[f"cocite {verb}"])
-            section += nodes.title(text=f"cocite {verb}")
-            section += nodes.literal_block(text=said.getvalue().rstrip())
-            found.append(section)
-        return found
+def write_commands(app: Sphinx) -> None:
+    """Write the pages of commands before Sphinx looks for its sources."""
+    commands.write_pages(Path(app.srcdir) / "reference" / "commands")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -111,5 +101,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", of_pages)
     app.connect("include-read", of_pages_included)
     app.connect("html-page-context", by_keys)
-    app.add_directive("cli_reference", CliReference)
+    app.connect("builder-inited", write_commands)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
