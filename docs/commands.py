@@ -1,7 +1,7 @@
 """The reference of the command line as pages: one for each command, an anchor for each option.
 
-``conf.py`` writes them to ``docs/reference/commands`` before Sphinx reads its sources, from the same
-options that ``--help-all`` prints. Git ignores them.
+``conf.py`` writes them to ``docs/reference/commands`` before Sphinx reads its sources, from the
+same options that ``--help-all`` prints. Git ignores them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class _Recorder(click.HelpFormatter):
 def prose(text: str) -> str:
     """Return text of a help as Markdown: names of options as code, nothing else as markup."""
     parts = _FLAG.split(" ".join(text.split()))
-    return "".join(f"`{part}`" if n % 2 else _MARKUP.sub(r"\\\1", part) for n, part in enumerate(parts))
+    return "".join(
+        f"`{part}`" if n % 2 else _MARKUP.sub(r"\\\1", part) for n, part in enumerate(parts)
+    )
 
 
 def _body(command: click.Command, ctx: click.Context, path: str, level: str) -> Iterator[str]:

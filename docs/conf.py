@@ -9,6 +9,7 @@ reference of Python comes from docstrings, that of the command line from its opt
 from __future__ import annotations
 
 import importlib.metadata
+import logging
 import os
 import sys
 from pathlib import Path
@@ -17,7 +18,9 @@ from typing import Any
 from sphinx.application import Sphinx
 
 sys.path.insert(0, os.path.dirname(__file__))
-import commands  # noqa: E402  # beside this file, which Sphinx runs from elsewhere
+import commands  # beside this file, which Sphinx runs from elsewhere
+
+logging.getLogger("cocite").setLevel(logging.WARNING)  # examples of the gallery build indexes
 
 project = "cocite"
 author = "the authors of cocite"
@@ -30,6 +33,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
     "cocite.integrations.sphinx",
 ]
 exclude_patterns = ["_build"]
@@ -39,6 +43,17 @@ copybutton_only_copy_prompt_lines = True
 suppress_warnings = ["misc.highlighting_failure"]  # JSON with dots for what is left out
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "write_computation_times": False,
+    "show_signature": False,
+}
 
 html_theme = "furo"
 html_title = f"cocite {release}"

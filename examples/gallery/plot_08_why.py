@@ -1,0 +1,32 @@
+"""Why two pages are related
+=========================
+
+A score is a sum, and its parts are pages that both have in common. Here the parts of five answers
+are drawn one upon another.
+"""
+
+import matplotlib.pyplot as plt
+
+import cocite
+
+links = "../animals.tsv"
+index = cocite.build(cocite.ingest(links))
+hits = index.related("Zebra", k=5)
+
+# %%
+# Gray is what is left over after the six largest parts: together they are the score.
+
+figure, axes = plt.subplots(figsize=(8, 3), layout="constrained")
+colors = ["#1A5FC5", "#C77F1B", "#9F3665", "#475F18", "#A578E6", "#269196"]
+for row, hit in enumerate(reversed(list(hits))):
+    start = 0.0
+    for color, part in zip(colors, index.why("Zebra", hit.node, k=6).reasons, strict=False):
+        axes.barh(row, part.contribution, left=start, color=color, edgecolor="white")
+        if part.contribution > 0.035:
+            middle = start + part.contribution / 2
+            axes.text(middle, row, part.node, fontsize=6, color="white", ha="center", va="center")
+        start += part.contribution
+    axes.barh(row, hit.score - start, left=start, color="#C9D1CE")
+axes.set_yticks(range(len(hits)), [hit.node for hit in reversed(list(hits))])
+axes.set_xlabel("similarity to Zebra")
+plt.show()
