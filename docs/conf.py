@@ -58,9 +58,16 @@ sphinx_gallery_conf = {
 html_theme = "furo"
 html_title = f"cocite {release}"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0B6E5F", "color-brand-content": "#0B6E5F"},
+    "dark_css_variables": {"color-brand-primary": "#5BD0BA", "color-brand-content": "#5BD0BA"},
+}
 html_show_copyright = False
 
 myst_heading_anchors = 4
+myst_enable_extensions = ["attrs_inline"]
 # Words behind the first of a block of text need no colors, and ours are not all of a language.
 highlight_language = "none"
 

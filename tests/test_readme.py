@@ -23,7 +23,7 @@ import click
 import pytest
 from benchmarks.report import DOCUMENTS, newest, with_figures
 
-from benchmarks import defaults, embeddings, intervals, related_all, suites
+from benchmarks import defaults, embeddings, intervals, landing, related_all, suites
 from cocite.cli.main import main
 from cocite.options.query import INTERVALS
 from cocite.resources import cores
@@ -112,6 +112,13 @@ def test_figures_are_those_of_the_newest_results() -> None:
     for document, brief in DOCUMENTS.items():
         text = document.read_text("utf-8")
         assert with_figures(text, newest(), brief) == text
+
+
+def test_the_chart_of_the_landing_page_is_that_of_the_results() -> None:
+    rows = json.loads(landing.RESULTS.read_text("utf-8"))
+    for theme in landing.THEMES:
+        file = ROOT / f"docs/landing-{theme}.svg"
+        assert landing.drawn(rows, theme) == file.read_text("utf-8")
 
 
 @pytest.mark.parametrize(
