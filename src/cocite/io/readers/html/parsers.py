@@ -13,10 +13,13 @@ import subprocess
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Self
+
+import xxhash
 
 from cocite.extras import need
 from cocite.io.readers.spreadsheet import run_script
@@ -26,6 +29,22 @@ _PATIENCE = 60.0
 _SCRIPT = str(Path(__file__).with_name("page.py"))
 _AHEAD = 8
 """Pages in memory for each thread."""
+
+
+_REMEMBERED: ContextVar[dict[bytes, Parsed] | None] = ContextVar("_REMEMBERED", default=None)
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Parse equal pages once, for a process that reads a folder again and again.
+
+    What was found on the pages of the last reading is in memory: some kilobytes a page.
+    """
+    before = _REMEMBERED.set({})
+    try:
+        yield
+    finally:
+        _REMEMBERED.reset(before)
 
 
 class HtmlPage(NamedTuple):
@@ -64,7 +83,8 @@ class Pages:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="cocite-html")
         self._idle: SimpleQueue[_Parser] = SimpleQueue()
-        self._parsers = [_Parser(script or _SCRIPT) for _ in range(threads)]
+        self._script = script or _SCRIPT
+        self._parsers = [_Parser(self._script) for _ in range(threads)]
         for parser in self._parsers:
             self._idle.put(parser)
 
@@ -78,13 +98,35 @@ class Pages:
 
     def parsed(self, pages: Iterable[HtmlPage]) -> Iterator[Parsed]:
         """What is on each page, in the same order."""
-        waiting: deque[Future[Parsed]] = deque()
+        known, now = _REMEMBERED.get(), dict[bytes, Parsed]()
+        waiting: deque[tuple[bytes, Future[Parsed]]] = deque()
+
+        def next_one() -> Parsed:
+            digest, future = waiting.popleft()
+            parsed = future.result()
+            if known is not None and parsed.found is not None:
+                now[digest] = parsed
+            return parsed
+
         for page in pages:
-            waiting.append(self._pool.submit(self._parse, page))
+            digest = b"" if known is None else self._digest(page)
+            if known is not None and digest in known:
+                future = Future[Parsed]()
+                future.set_result(known[digest]._replace(key=page.key))
+            else:
+                future = self._pool.submit(self._parse, page)
+            waiting.append((digest, future))
             if len(waiting) >= self._threads * _AHEAD:
-                yield waiting.popleft().result()
+                yield next_one()
         while waiting:
-            yield waiting.popleft().result()
+            yield next_one()
+        if known is not None:  # pages that are gone are forgotten
+            known.clear()
+            known.update(now)
+
+    def _digest(self, page: HtmlPage) -> bytes:
+        head = f"{self._script}\n{page.url}\n{page.charset}\n".encode()
+        return xxhash.xxh3_128_digest(head + page.content)
 
     def _parse(self, page: HtmlPage) -> Parsed:
         parser = self._idle.get()
