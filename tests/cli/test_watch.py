@@ -54,9 +54,7 @@ def watched(
 def test_watch_prints_an_update_for_each_change(
     watched: Callable[..., list[dict[str, object]]], vault: Path, ask: Ask
 ) -> None:
-    updates = watched(
-        lambda: (vault / "E.md").write_text("[[A]] [[B]]"), (vault / "D.md").unlink
-    )
+    updates = watched(lambda: (vault / "E.md").write_text("[[A]] [[B]]"), (vault / "D.md").unlink)
     found = [(each["changed"], each["nodes"], each["links"]) for each in updates]
     assert found == [([], 4, 6), (["changed"], 5, 8), (["changed"], 4, 6)]
     _, _, err = ask("related", vault, "E")

@@ -238,6 +238,8 @@ def test_what_is_meant_without_doubt_is_found(folder: Path) -> None:
         ("JARGON/o/okapi.HTML", "jargon/O/Okapi.html"),
         ("hacker", "jargon/H/hacker.html"),
         ("  okapi ", "jargon/O/Okapi.html"),
+        ("whacker.html", "jargon/W/whacker.html"),
+        ("W/whacker.html", "jargon/W/whacker.html"),
     ):
         assert resolver.find(text) == names.find(name)
     for text in ("zebra", "hack", "", " ", "okapy"):  # two, a part, nothing, misspelt

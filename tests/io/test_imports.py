@@ -120,6 +120,21 @@ def test_workspaces_link_to_those_that_they_need(tmp_path: Path) -> None:
     assert nothing_left(tmp_path)
 
 
+def test_workspaces_of_pnpm_link_to_those_that_they_need(tmp_path: Path) -> None:
+    pytest.importorskip("yaml", reason="PyYAML is not installed")
+    files = {
+        "package.json": "{}",
+        "pnpm-workspace.yaml": "packages:\n  - 'packages/*'\n  - '!**/test/**'\n",
+        "packages/a/package.json": json.dumps({"name": "a", "dependencies": {"b": "workspace:*"}}),
+        "packages/b/package.json": json.dumps({"name": "b"}),
+    }
+    graph = cocite.ingest(project(tmp_path / "p", files), tmp_path / "g")
+    assert shown(graph) == ["a>b"]
+    project(tmp_path / "p", {"pnpm-workspace.yaml": "packages: ["})
+    with pytest.raises(InputError, match=r"pnpm-workspace\.yaml cannot be read: "):
+        cocite.ingest(tmp_path / "p", tmp_path / "out.graph", input_format="code")
+
+
 def test_a_file_that_is_no_python_is_named_or_left_out(tmp_path: Path) -> None:
     folder = project(tmp_path / "p", FILES | {"src/app/old.py": "x = 1\nprint 'x'\n"})
     with pytest.raises(InputError, match=r"p:4: src/app/old\.py:2 cannot be parsed as Python: "):

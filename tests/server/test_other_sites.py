@@ -6,6 +6,8 @@ import http.server
 import os
 import re
 import shlex
+import subprocess
+import sys
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
@@ -217,6 +219,74 @@ def test_lists_in_the_pages_of_a_folder_lead_on(
     odd = "guide/" if more else "guide/index.html"
     assert {f"/docs%20v2/{odd}", "/docs%20v2/guide/tips%20%231%20%26%20100%25.html"} <= seen
     assert main(["site", str(top / "docs v2"), "--remove"]) == 0
+
+
+TOPICS = {
+    "index": "guide/install guide/first steps api/client",
+    "guide/install": "guide/first steps api/client",
+    "guide/first steps": "guide/install api/client api/server",
+    "api/client": "api/server guide/first steps",
+    "api/server": "api/client guide/install",
+}
+
+
+def by_sphinx(source: Path, out: Path) -> list[str]:
+    (source / "conf.py").write_text("project = 'made'\nextensions = ['myst_parser']\n")
+    with (source / "index.md").open("a") as index:
+        index.write("\n```{toctree}\n:glob:\n\nguide/*\napi/*\n```\n")
+    return ["-m", "sphinx", "-q", "-b", "html", str(source), str(out)]
+
+
+def by_mkdocs(source: Path, out: Path) -> list[str]:
+    (source.parent / "mkdocs.yml").write_text(
+        f"site_name: made\ndocs_dir: {source}\nsite_dir: {out}\ntheme: readthedocs\n"
+    )
+    return ["-m", "mkdocs", "build", "-q", "-f", str(source.parent / "mkdocs.yml")]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("generator", "needed", "more"),
+    [
+        (by_sphinx, "myst_parser", ()),
+        (by_mkdocs, "mkdocs", ("--directory-urls", "--exclude", "404.html")),
+    ],
+    ids=["sphinx", "mkdocs"],
+)
+def test_lists_in_a_generated_site_lead_to_its_pages(
+    browser: Browser,
+    tmp_path: Path,
+    generator: Callable[[Path, Path], list[str]],
+    needed: str,
+    more: tuple[str, ...],
+) -> None:
+    pytest.importorskip(needed, reason=f"{needed} is not installed")
+    source, out = tmp_path / "source", tmp_path / "out"
+    for name, links in TOPICS.items():
+        path = source / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        others = [other for other in TOPICS if other in links]
+        up = "../" * name.count("/")
+        texts = [f"See [{other}](<{up}{other}.md>)." for other in others]
+        path.write_text(f"# The page {name}\n\n" + "\n\n".join(texts) + "\n")
+    subprocess.run([sys.executable, *generator(source, out)], check=True, cwd=tmp_path)
+    assert main(["site", str(out), "--min-score", "0", *more]) == 0
+    followed, context = 0, browser.new_context()  # themes ask for things of other sites
+    for base, _ in hosted(out):
+        page = context.new_page()
+        for html in sorted(out.rglob("*.html")):
+            if "data-cocite-block" not in html.read_text("utf-8"):
+                continue
+            page.goto(f"{base}/{quote(html.relative_to(out).as_posix())}")
+            links = page.locator("nav.cocite-related[data-cocite-block] a")
+            listed = links.evaluate_all("all => all.map(each => [each.href, each.innerText])")
+            for address, title in listed:
+                answer = page.goto(address)
+                assert answer is not None
+                assert (answer.status, title in page.title()) == (200, True), address
+                followed += 1
+    context.close()
+    assert followed >= 12
 
 
 def test_a_server_links_to_the_pages_of_a_folder(

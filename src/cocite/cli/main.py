@@ -37,7 +37,7 @@ _COMMANDS = {
     "measures": ("index", "List the measures and their settings."),
     "related": ("related", "List the nodes most related to a node."),
     "related-all": ("related_all", "Write the most related nodes of every node to a file."),
-    "watch": ("watch", "Keep answers about a folder or file of links fresh while it changes."),
+    "watch": ("watch", "Keep answers fresh while files change."),
     "site": ("site", "Put related pages onto the pages of a folder of HTML."),
     "similarity": ("similarity", "Tell how similar two nodes are, or many pairs."),
     "all-pairs": ("all_pairs", "Compute the exact similarity of all pairs of nodes."),

@@ -317,14 +317,19 @@ class Resolver:
         self._titles: NamedTitles | None = names.titles()
 
     def find(self, text: str, among: range | None = None, *, passes: bool = True) -> int | None:
-        """The node that is meant without doubt: the one that is called so, or else the only one
-        whose name or title is the text in another spelling. None if there is none.
+        """Return the id of the node that is meant without doubt, None if there is none: the one of
+        that name; else the only one whose name or title is the text in another spelling; else the
+        only one whose name is a path or URL that ends with it, behind a slash.
         """
         node = self._stored.find(text)
         if node is not None or not text.strip() or not passes or len(self._stored) > SCAN_LIMIT:
             return node
         found = self.matches(text, among)
         same = found.ids[found.ranks <= _SAME]
+        if not same.size:
+            end = "/" + text
+            names = self._stored.names(found.ids)
+            same = found.ids[[name.endswith(end) for name in names]]
         return int(same[0]) if same.size == 1 else None
 
     def matches(self, text: str, among: range | None = None, *, passes: bool = True) -> Matches:

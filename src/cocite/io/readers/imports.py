@@ -26,14 +26,17 @@ from pathlib import Path
 from typing import Any
 
 from cocite.errors import InputError, UnrecognizedInput
+from cocite.extras import need
 from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.html.site import is_page_name
+from cocite.io.readers.notes.note import load_yaml
 from cocite.io.readers.rows import LinkWriter
 
 _LARGEST = 1 << 20
 """Bytes of a file that is read; less where memory is short."""
 _BYTES = 1 << 10
 """Of memory for each byte of code, which ``x`` a line takes; a usual program takes a tenth."""
+_PNPM = "pnpm-workspace.yaml"
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 _NOTES = (".md", ".rst", ".adoc", ".txt")
 _NEEDS = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
@@ -91,8 +94,8 @@ def _read_code(job: Job) -> Read:
             job.progress("parsing", number, len(modules.names))
         for package, needs in _workspaces(folder):
             out.nodes.add((package,), 0)
-            for need in needs:
-                out.links.add((package, need), 0)
+            for needed in needs:
+                out.links.add((package, needed), 0)
         return out.finish(READER.title, "{nodes:,} files and packages link to what they import")
 
 
@@ -201,8 +204,16 @@ def _content(path: Path, most: int = _LARGEST) -> bytes:
 
 
 def _patterns(folder: Path) -> list[str]:
-    """The patterns of the folders of workspaces."""
-    value = _package(folder / "package.json").get("workspaces")
+    """The patterns of the folders of workspaces, of npm and Yarn or of pnpm."""
+    pnpm = folder / _PNPM
+    if pnpm.is_file():
+        need("yaml", f"reading {_PNPM}", "notes")
+        try:
+            value = load_yaml(_content(pnpm).decode())
+        except (ValueError, RecursionError, OSError) as error:
+            raise InputError(f"{pnpm} cannot be read: {error}") from None
+    else:
+        value = _package(folder / "package.json").get("workspaces")
     value = value.get("packages") if isinstance(value, dict) else value
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
@@ -231,5 +242,5 @@ def _workspaces(folder: Path) -> Iterator[tuple[str, list[str]]]:
                 found[str(package.get("name") or each.parent.name)] = package
     for name, package in found.items():
         groups = [package.get(key) for key in _NEEDS]
-        needs = {need for group in groups if isinstance(group, dict) for need in group}
+        needs = {each for group in groups if isinstance(group, dict) for each in group}
         yield name, sorted(needs & {*found})

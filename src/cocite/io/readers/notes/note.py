@@ -79,7 +79,7 @@ def links_of(content: bytes) -> dict[str, Any]:
         front, fault = _loaded(toml[1], tomllib.loads, "TOML")
     tokens = _parser().parse(text)
     if tokens and tokens[0].type == "front_matter":
-        front, fault = _loaded(tokens[0].content, _yaml, "YAML")
+        front, fault = _loaded(tokens[0].content, load_yaml, "YAML")
     title, aliases = _text(front.get("title")), _texts(front, ("aliases", "alias"), ",")
     tags = _texts(front, ("tags", "tag"), r"[,\s]")
     links = [(WIKI, link) for link in _linked(front)]
@@ -130,7 +130,7 @@ def _loaded(text: str, load: Callable[[str], Any], kind: str) -> tuple[dict[str,
     return {str(name).lower(): value for name, value in found.items()}, ""
 
 
-def _yaml(text: str) -> Any:
+def load_yaml(text: str) -> Any:
     """YAML with all values as they are written; none that grows by aliases (``*name``), or is so
     deep that it would end the process.
     """
