@@ -23,9 +23,9 @@ from benchmarks.block import ROOT, add_write
 from benchmarks.serving import serving
 
 CHROMIUM = "/usr/bin/chromium"
-PAGE = "/?node=threading"
-SIZE = {"width": 1200, "height": 800}
-COLORS = 64
+PAGE = "/?node=threading&why=queue"
+SIZE = {"width": 1280, "height": 800}
+COLORS = 128
 
 
 def demo() -> Any:

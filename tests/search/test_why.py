@@ -95,7 +95,13 @@ def test_shares_add_up_to_the_score_and_paths_are_paths(
         assert (
             abs(some.remaining - sum(reason.contribution for reason in found.reasons[k:])) < SHARES
         )
-        order = [(-r.contribution, *place(index, r)) for r in found.reasons]
+        lists = direction == "both" and measure.name in ("fusion", "ppr-pmi", "snn")
+        near = [lists and r.node in (a, b) for r in found.reasons]
+        assert sum(near) <= 1
+        order = [
+            (not first, -r.contribution, *place(index, r))
+            for first, r in zip(near, found.reasons, strict=True)
+        ]
         assert order == sorted(order)
         assert all(reason.contribution >= 0 for reason in found.reasons)
         places = [(r.node, r.links) for r in found.reasons]

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 
 
 def names_of(page: Page) -> list[str]:
-    return page.locator("tr[data-rank] th a:first-child bdi").all_inner_texts()
+    return page.locator("tr[data-rank] th a bdi").all_inner_texts()
 
 
 @pytest.mark.process
@@ -221,16 +221,82 @@ def test_nothing_is_wider_than_the_screen(visit: Open, width: int) -> None:
 
 
 @pytest.mark.process
-def test_labels_lie_beside_each_other(visit: Open) -> None:
-    page = visit(viewport={"width": 1280, "height": 900}).goto(node="topic 0 page 0", index="near")
-    boxes = page.locator("svg.map .label").evaluate_all(
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
+def test_labels_lie_beside_each_other(visit: Open, width: int, scheme: str) -> None:
+    there = visit(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = there.goto(node="topic 0 page 0", index="near")
+    page.evaluate("document.fonts.ready")
+    boxes = page.locator("svg.map .label:visible, svg.map .rank:visible").evaluate_all(
         "all => all.map(a => a.getBoundingClientRect()).map(b => [b.x, b.y, b.right, b.bottom])"
     )
     assert len(boxes) >= 12
     for at, a in enumerate(boxes):
         for b in boxes[:at]:
             across, along = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-            assert across <= 1 or along <= 3  # the heights of boxes have room above letters
+            scale = max(1.0, width / 1280)  # the heights of boxes have room above letters
+            assert across <= scale or along <= 4 * scale
+
+
+@pytest.mark.process
+def test_list_map_and_reasons_stand_side_by_side(visit: Open) -> None:
+    page = visit(viewport={"width": 1280, "height": 900}).goto(
+        node="topic 0 page 0", why="topic 0 page 1"
+    )
+    boxes = [page.locator(each).bounding_box() for each in (".list", ".around", ".why")]
+    assert all(box is not None for box in boxes)
+    ends = [(box["x"], box["x"] + box["width"]) for box in boxes if box]
+    assert [round(end) for _, end in ends][:2] == [round(begin) for begin, _ in ends][1:]
+    assert {round(box["y"]) for box in boxes if box} <= {56, 57}
+    assert page.evaluate("document.fonts.check('14px Inter')")
+
+
+@pytest.mark.process
+def test_a_row_is_chosen_by_a_click_and_the_list_walked_by_keys(visit: Open) -> None:
+    there = visit(viewport={"width": 1280, "height": 900})
+    page = there.goto(node="topic 0 page 0")
+    names = names_of(page)
+    page.locator("tr[data-rank='2'] td.num").click()
+    page.wait_for_selector("#why")
+    assert page.locator("tr.seen").get_attribute("data-rank") == "2"
+    assert names_of(page) == names
+    page.locator("main").press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    assert page.evaluate("document.activeElement.closest('tr').dataset.rank") == "2"
+    page.keyboard.press("Enter")
+    there.until(names[1])
+
+
+@pytest.mark.process
+def test_reasons_stand_in_their_row_on_a_phone(visit: Open) -> None:
+    page = visit(viewport={"width": 390, "height": 800}).goto(node="topic 0 page 0")
+    page.locator("tr[data-rank='2'] a.ask").click()
+    page.wait_for_selector("tr[data-rank='2'] + tr #why")
+    small = page.locator(".hits a:visible, .chips button:visible").evaluate_all(
+        "all => all.filter(a => a.getBoundingClientRect().height < 24).map(a => a.outerHTML)"
+    )
+    assert small == []
+
+
+@pytest.mark.process
+def test_a_group_is_shown_alone(visit: Open) -> None:
+    page = visit(viewport={"width": 1280, "height": 900}).goto(node="topic 0 page 0", index="near")
+    chips = page.locator(".chips button")
+    assert chips.count() >= 2
+    assert sum(int(text) for text in page.locator(".count").all_inner_texts()) == len(
+        names_of(page)
+    )
+    chips.first.click()
+    pressed = chips.evaluate_all("all => all.map(each => each.ariaPressed)")
+    assert pressed == ["true"] + ["false"] * (chips.count() - 1)
+    rows = page.locator("tr[data-rank]")
+    dim = rows.evaluate_all("all => all.map(row => row.classList.contains('dim'))")
+    alone = rows.evaluate_all("all => all.map(row => !row.querySelector('.dot.g0'))")
+    assert dim == alone
+    chips.first.click()
+    assert page.locator(".dim").count() == 0
 
 
 @pytest.mark.process

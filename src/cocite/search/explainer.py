@@ -25,6 +25,9 @@ from cocite.resources import Resources
 from cocite.search.scorer import Nodes, Scorer
 from cocite.search.source import GivenGraph, find_graphs
 
+LISTS = "both"
+"""The links that lists of what is near are made by."""
+
 
 class Explainer:
     """Take scores apart. Safe to share between threads."""
@@ -36,8 +39,9 @@ class Explainer:
     def why(
         self, pair: tuple[int, int], k: int, settings: WholeSettings, graph: GivenGraph = None
     ) -> Why:
-        """Return the best ``k`` reasons of a pair, by share descending, then by id ascending, then
-        ``in`` before ``out``; in a bipartite graph the pair itself comes last.
+        """Return ``k`` reasons of a pair: that the two are near each other, if they are, then
+        pages by share descending, by id ascending, ``in`` before ``out``. In a bipartite graph the
+        pair itself comes last.
         """
         stored, readers = self._scorer.stored, self._scorer.reading(settings)
         first, second = pair
@@ -67,11 +71,16 @@ class Explainer:
         either = [f.samples is None and way in EITHER for f, way in zip(found, looked, strict=True)]
         rows = _once(nodes, parts, shares, np.array(either))
         begins = np.cumsum([0, *(f.nodes.size for f in found)])
+        # Of lists of what is near, that the two are near each other is one reason, and the
+        # plainest: it comes first. On one side of a bipartite graph no link joins them, so that
+        # they are near by what links both: it comes last.
+        lists = looked == [LISTS] and found[0].samples is None
+        two = stored.names.sides is not None
+        own = np.isin(nodes, pair) & (lists or two)
+        rows = _joined(rows, own, nodes, shares, second) if lists else rows
+        place = np.where(own, 1 if two else -1, 0)
         rounded = shares.round(12)  # shares that are shown as equal are in the order of equal ones
-        # On one side of a bipartite graph no link leads from one to the other, so that the two are
-        # near by what links both: pages that say just that come last.
-        own = np.isin(nodes, pair) & (stored.names.sides is not None)
-        order = rows[np.lexsort((parts[rows], nodes[rows], -rounded[rows], own[rows]))]
+        order = rows[np.lexsort((parts[rows], nodes[rows], -rounded[rows], place[rows]))]
         reasons = []
         for at in order[:k].tolist():
             part = int(parts[at])
@@ -196,6 +205,24 @@ def _once(
     last = there[::-1][first]
     shares[last] = np.bincount(same, shares[there][::-1], last.size)
     return np.sort(np.concatenate([np.flatnonzero(~either[parts]), last]))
+
+
+def _joined(
+    rows: NDArray[np.int64],
+    own: NDArray[np.bool_],
+    nodes: NDArray[np.uint32],
+    shares: NDArray[np.float64],
+    second: int,
+) -> NDArray[np.int64]:
+    """Return the rows with those of the pair's ``own`` nodes as one: that of the second, which is
+    given the shares of both, or the only one that there is.
+    """
+    mine = rows[own[rows]]
+    if mine.size < 2:
+        return rows
+    last = mine[np.argmax(nodes[mine] == second)]
+    shares[last] = shares[mine].sum()
+    return rows[~own[rows] | (rows == last)]
 
 
 def _itself(stored: StoredIndex, node: int, score: float) -> Why:

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,9 @@ from cocite.server.openapi import DESCRIPTION, PROBES, SUMMARY, example_nodes
 from cocite.server.pages.view import (
     HTML,
     PageState,
+    about_of,
     assets,
+    calls_of,
     digits_of,
     fields_of,
     filled,
@@ -81,29 +84,36 @@ def reasons_of(document: WhyDocument, state: PageState) -> dict[str, Any]:
 
     def part(page: PageWhy) -> dict[str, Any]:
         why, pair = page.why, (called(page.node), called(document.b))
-        score = why.score or 1.0
-        digits = digits_of(why.score)
-        rows = []
-        for reason in why.reasons:
+        digits, several = digits_of(why.score), why.others > 0
+        values = [reason.contribution for reason in why.reasons]
+        shares = percentages([*values, *[why.remaining] * several], why.unattributed)
+        rows, left = [], 0.0
+        for reason, share in zip(why.reasons, shares, strict=False):
             linked = reason.links != NO_LINKS
+            own = reason.node in (page.node, document.b) and not reason.path_a and not reason.steps
+            wide = percent(reason.contribution / (why.score or 1.0))
             rows.append(
                 {
                     **(called(reason.node) if linked else {"name": reason.node, "title": None}),
                     "href": state.for_nodes(reason.node).href() if linked else None,
                     "contribution": f"{reason.contribution:.{digits}f}",
-                    "percent": _share(reason.contribution / score),
-                    "bar": percent(reason.contribution / score),
+                    "percent": share,
+                    "bar": wide,
+                    "left": round(left, 1),
+                    "own": own,
                     "samples": reason.samples,
                     "said": said_of(reason, *pair, document.measure),
                     "path": _path(reason, called, state),
                 }
             )
+            left += wide
         return {
             "asked": pair[0],
             "score": f"{why.score:.{digits}f}",
             "contribution": f"{page.contribution:.{digits}f}" if document.aggregate else None,
             "rows": rows,
             "others": why.others,
+            "others_percent": shares[-1] if several else None,
             "remaining": f"{why.remaining:.{digits}f}",
             "unattributed": f"{why.unattributed:.{digits}f}" if why.unattributed > 0 else None,
         }
@@ -135,9 +145,19 @@ def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) 
     return ["is near to both"]
 
 
-def _share(share: float) -> str:
-    """In per cent, and never none of it."""
-    return "under 1" if 0 < share < 0.005 else f"{100 * share:.0f}"
+def percentages(parts: Sequence[float], beside: float = 0.0) -> list[str]:
+    """Return parts in whole per cent, which add up to 100 with ``beside``: those with the largest
+    remainders are rounded up. A part that is rounded to 0 is "under 1".
+    """
+    every = [*parts, beside]
+    whole = sum(every) or 1.0
+    exact = [100 * part / whole for part in every]
+    found = [math.floor(each) for each in exact]
+    order = sorted(range(len(every)), key=lambda place: (found[place] - exact[place], place))
+    for place in order[: round(100 - sum(found)) if sum(every) > 0 else 0]:
+        found[place] += 1
+    shown = zip(found, parts, strict=False)
+    return ["under 1" if value == 0 and part > 0 else f"{value}" for value, part in shown]
 
 
 def _path(reason: Reason, called: Any, state: PageState) -> list[dict[str, Any]]:
@@ -294,6 +314,7 @@ def _render(
 ) -> bytes:
     """The page; a thread makes it."""
     index, limits = asking.index, service.config.limits
+    index_name = state.get("index") or next(iter(service.holders))
     titles = document.titles or [""] * len(document.nodes)
     settings = {name: values[name] for name in SETTINGS if name in values}
     named = [
@@ -309,6 +330,10 @@ def _render(
     k, first = values.get("k", DEFAULT_K), document.offset
     following = first + k <= limits.offset and len(document.hits) == k
     fields = fields_of(index, service.operations["related"].takes, state)
+    drawn = map_of(index, document, state, settings, asking.full, limits.map_time)
+    groups = [each["spot"].group for each in drawn["spots"]] if drawn and drawn["groups"] else []
+    focus = next((hit for hit in document.hits if str(hit.node) == state.why), None)
+    about = state.why if focus is not None else document.nodes[0]
     inside = {field["name"] for field in fields} | {"index", "offset", "side"}
     return filled(
         "page.html",
@@ -321,12 +346,14 @@ def _render(
             "named": named,
             "how": how(document, asking.samples),
             "fewer": not asking.full,
-            "rows": rows_of(document, state, limits.together),
+            "rows": rows_of(document, state, limits.together, groups),
+            "about": about_of(index, about),
+            "calls": calls_of(index_name, document, state),
             "certain": document.certain_ranks,
             "complete": document.complete and len(document.hits) < k,
             "surely": document.surely,
             "confidence": f"{100 * document.confidence:g} %",
-            "map": map_of(index, document, state, settings, asking.full, limits.map_time),
+            "map": drawn,
             "reasons": reasons,
             "left": left,
             "fields": fields,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -187,8 +188,12 @@ def foreign(index: Index, state: PageState) -> list[str]:
     return [name for name, _ in state.others if name in SETTINGS and name not in own]
 
 
-def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict[str, Any]]:
-    """A row a hit, its bars in per cent; ``most`` nodes are asked together at most."""
+def rows_of(
+    document: RelatedDocument, state: PageState, most: int, groups: Sequence[int] = ()
+) -> list[dict[str, Any]]:
+    """A row a hit, its bars in per cent; ``most`` nodes are asked together at most, and ``groups``
+    are those of the first hits on the map.
+    """
     ends = [max(hit.score, hit.high) for hit in document.hits if math.isfinite(hit.high)]
     best = max([*ends, *(hit.score for hit in document.hits)], default=0.0) or 1.0
     digits = digits_of(best)
@@ -202,6 +207,7 @@ def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict
                 "rank": rank,
                 "node": node,
                 "title": hit.title,
+                "group": groups[rank - document.offset - 1 :][:1],
                 "score": f"{hit.score:.{digits}f}",
                 "low": f"{low:.{digits}f}" if known else "?",
                 "high": f"{high:.{digits}f}" if known else "?",
@@ -247,8 +253,21 @@ def map_of(
         called = document.titles[0] or called
     middle = readable(called, _LABEL)
     labels = _labels([hit.title or str(hit.node) for hit in hits])
-    spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle)
+    ids = np.array([index.nodes.id(name) for name in names], np.uint32)
+    links = index.nodes.in_links(ids).tolist()
+    spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle, links)
+    groups = np.array([spot.group for spot in spots])
+    told, central = int(groups.max()) > 0, graph_map.central(near, groups, links)
     return {
+        "groups": [
+            {"number": number, "name": labels[place], "pages": int((groups == number).sum())}
+            for number, place in enumerate(central)
+        ]
+        if told
+        else [],
+        "called": [hits[place].title or names[place] for place in central] if told else [],
+        "hulls": graph_map.hulls_of(spots) if told else [],
+        "sized": any(links),
         "inner": graph_map.INNER,
         "outer": graph_map.OUTER,
         "wide": graph_map.WIDTH,
@@ -275,6 +294,42 @@ def _labels(names: list[str]) -> list[str]:
     if len(same) < _SAME or len(names) == 1:
         return [readable(name, _LABEL) for name in names]
     return [readable(f"…{name[len(same) :]}", _LABEL) for name in names]
+
+
+def about_of(index: Index, name: str) -> dict[str, Any]:
+    """What is known of a page beside its score."""
+    node = index.nodes.find(name)
+    if node is None:
+        return {"name": name, "title": None, "links": None}
+    titles = index.titles_of([name])
+    links = int(index.nodes.in_links(np.array([node], np.uint32))[0])
+    return {"name": name, "title": (titles[0] if titles else None) or None, "links": links}
+
+
+def calls_of(index: str, document: RelatedDocument, state: PageState) -> list[tuple[str, str]]:
+    """The same answer by the command line, from Python, and over HTTP."""
+    nodes = [str(node) for node in document.nodes]
+    one = shlex.join(nodes) if all(node.isprintable() for node in nodes) else repr(nodes)
+    given = [pair for pair in state.others if pair[0] not in ("index", "side", "offset")]
+    flags = "".join(f" --{name.replace('_', '-')} {shlex.quote(value)}" for name, value in given)
+    flags = flags.replace(" --k ", " -k ")
+    asked = repr(nodes[0]) if len(nodes) == 1 else repr(nodes)
+    words = "".join(f", {name}={_literal(value)}" for name, value in given)
+    return [
+        ("CLI", f"cocite related {shlex.quote(index)}.index {one}{flags}"),
+        ("Python", f"cocite.open({f'{index}.index'!r}).related({asked}{words})"),
+        ("HTTP", state.href("/v1/related", reasons=False)),
+    ]
+
+
+def _literal(value: str) -> str:
+    """A value of an address as it is written in Python."""
+    if value in ("true", "false"):
+        return value.capitalize()
+    try:
+        return f"{float(value):g}"
+    except ValueError:
+        return repr(value)
 
 
 def how(document: RelatedDocument, samples: int | None) -> list[str]:
@@ -308,10 +363,13 @@ _KINDS = {
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
+    "inter.woff2": "font/woff2",
 }
 _CONTENT = {name: (_FOLDER / name).read_bytes() for name in _KINDS}
+_FONT = "inter.woff2"
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; "
+    "connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors {}"
 )
 _PARTS = re.compile(r"[^/_.,;?&=)\-]*(?:[/_.,;?&=)\-]+|$)", re.S)
@@ -328,6 +386,9 @@ def asset(name: str) -> str:
     """The address of a file of ours."""
     stem, _, ending = name.rpartition(".")
     return f"/assets/{stem}.{sha256(_CONTENT[name]).hexdigest()[:12]}.{ending}"
+
+
+_CONTENT["page.css"] = _CONTENT["page.css"].replace(_FONT.encode(), asset(_FONT).encode())
 
 
 def _breaks(name: str) -> Markup:

@@ -39,6 +39,7 @@
     document.title = found.title;
     const open = main.querySelector(".controls[open]") !== null;
     main.replaceChildren(...found.getElementById("main").childNodes);
+    dress();
     main.removeAttribute("aria-busy");
     if (open && url.pathname === location.pathname) main.querySelector(".controls")?.setAttribute("open", "");
     const search = found.querySelector("form[role=search]");
@@ -121,6 +122,59 @@
   }
   for (const [name, on] of [["pointerover", true], ["pointerout", false], ["focusin", true], ["focusout", false]])
     main.addEventListener(name, (event) => point(event, on));
+
+  /* -- groups, selection, phones --------------------------------------------------------- */
+
+  const narrow = matchMedia("(max-width: 40rem)");
+
+  function dress() {
+    for (const chip of main.querySelectorAll(".chips li")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.setAttribute("aria-pressed", "true");
+      button.append(...chip.childNodes);
+      chip.append(button);
+    }
+    const why = document.getElementById("why");
+    const row = why && main.querySelector("tr.seen");
+    if (row && narrow.matches) {
+      const inside = document.createElement("tr");
+      const cell = inside.insertCell();
+      cell.colSpan = 4;
+      cell.append(why);
+      row.after(inside);
+    }
+  }
+
+  main.addEventListener("click", (event) => {
+    const button = event.target.closest(".chips button");
+    if (button) {
+      const groups = [...main.querySelectorAll(".chips button")];
+      const alone = groups.every((each) => (each === button) === (each.getAttribute("aria-pressed") === "true"));
+      groups.forEach((each, group) => {
+        const on = alone || each === button;
+        each.setAttribute("aria-pressed", String(on));
+        each.classList.toggle("off", !on);
+        for (const part of main.querySelectorAll(`.map .g${group}, tr[data-rank]:has(.dot.g${group})`))
+          part.classList.toggle("dim", !on);
+      });
+      return;
+    }
+    const row = event.target.closest("tr[data-rank]");
+    if (row && !event.target.closest("a, button") && !getSelection().toString()) row.querySelector(".ask").click();
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+    const rows = [...main.querySelectorAll("tr[data-rank]")];
+    const step = { j: 1, k: -1 }[event.key];
+    if (!step || !rows.length) return;
+    const now = rows.findIndex((row) => row.contains(document.activeElement));
+    const next = rows[Math.min(rows.length - 1, Math.max(0, now + step))];
+    next.querySelector("th a").focus();
+  });
+
+  dress();
 
   /* -- names while one types ------------------------------------------------------------- */
 
