@@ -9,7 +9,8 @@ free disk, are walked together, one scan of the links a step. In the external fo
 bytes a node and 4 a link, buffers are a quarter of the budget, 16 MiB at most; the budget is at
 least 4 MiB and a 256th of all blocks. A step by weights takes 4 bytes a link, mostly in a scratch
 file, and with ``hubs`` 4 a node in memory. The budget is for the data; Python and its libraries
-take some 170 MB beside it. """
+take some 170 MB beside it.
+"""
 
 from __future__ import annotations
 
