@@ -50,7 +50,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"threads": 2}, "of memory on 2 threads, "),
         ({"blocks": 4, "threads": 1}, "4 blocks of the graph one after another"),
         ({"blocks": 4, "threads": 2}, "4 blocks of the graph one after another"),
-        ({"memory": "12MB"}, "blocks of the graph one after another, for 100 samples at once"),
+        ({"memory": "12MB"}, "blocks of the graph one after another, for 16 samples at once"),
         ({"external": True}, "from disk, tokens too"),
         ({"memory": "5MB"}, "tokens too: in memory they take 6.63 MB"),
     ],
