@@ -301,7 +301,7 @@ class Resources:
 
     How work is cut, where one says so: ``shard`` samples between two points at which a build can
     resume, ``blocks`` of the graph of which one is in memory, everything but a block in files if
-    ``external``.
+    ``external``. ``disk`` is how many bytes are free for scratch files, 0 if nobody has looked.
     """
 
     threads: int
@@ -309,6 +309,7 @@ class Resources:
     shard: int | None = None
     blocks: int | None = None
     external: bool = False
+    disk: int = 0
 
     @classmethod
     def checked(

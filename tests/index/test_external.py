@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -359,6 +360,45 @@ def test_a_full_disk_is_an_error_that_leaves_nothing(
     assert not [*tmp_path.glob("x*")]
 
 
+@pytest.mark.parametrize(
+    ("samples", "disk", "together"),
+    [(100, 10**9, 100), (100, 0, 16), (100, 2 * 36 * 1000 * 40, 40), (5, 10**9, 16)],
+)
+def test_all_samples_whose_scratch_fits_half_of_the_disk_walk_together(
+    samples: int, disk: int, together: int
+) -> None:
+    assert fit.samples_together(samples, 1000, disk) == together
+
+
+def shard_bytes(index: Path) -> dict[str, bytes]:
+    """What an index holds, but for its manifest, which has the time."""
+    return {p.name: p.read_bytes() for p in index.iterdir() if p.suffix != ".json"}
+
+
+@pytest.mark.parametrize("disk", [0, 2 * 36 * 1000 * 20, 10**12])
+@pytest.mark.parametrize("external", [False, True])
+def test_samples_are_the_same_bytes_whatever_the_disk_lets_walk_together(
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    external: bool,
+    disk: int,
+) -> None:
+    graph, made = tangled(make_graph), {"samples": 40, "measure": "psimrank"}
+    cocite.build(graph, tmp_path / "x", **made)
+    real, seen = fit.plan_fit, []
+
+    def limited(links: Links, means: Resources, demand: fit.Demand) -> fit.MemoryPlan:
+        together = fit.samples_together(40, 1000, disk)
+        seen.append(real(links, means, replace(demand, together=together)))
+        return seen[-1]
+
+    monkeypatch.setattr("cocite.index.layouts.trees.build.plan_fit", limited)
+    cocite.build(graph, tmp_path / "y", blocks=3, external=external, **made)
+    assert seen[-1].together == {0: 16, 10**12: 40}.get(disk, 20)
+    assert shard_bytes(tmp_path / "y") == shard_bytes(tmp_path / "x")
+
+
 @pytest.mark.parametrize("external", [False, True])
 def test_a_step_of_all_samples_together_reads_the_links_once(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, external: bool
@@ -382,7 +422,7 @@ def test_a_step_of_all_samples_together_reads_the_links_once(
         length=10,
         measure="psimrank",
     )
-    groups, steps, blocks = 3, 10 + external, 5  # tokens in files are counted once more
+    groups, steps, blocks = 1, 10 + external, 5  # tokens in files are counted once more
     assert given_back <= groups * steps * blocks
 
 

@@ -39,7 +39,7 @@ from cocite.graph.blocks import Links
 from cocite.storage import ScratchFile, evict
 
 TOGETHER = 16
-"""Samples that walk together: with more, what they read and write themselves is all there is."""
+"""Samples that walk together at least, and that an estimate lets walk."""
 STATE_NODE = 28
 """Bytes of scratch for each node of a sample, at most."""
 

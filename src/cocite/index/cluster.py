@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import socket
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -91,7 +92,10 @@ class SampleWork:
 
     def fit(self, links: Links) -> MemoryPlan:
         """How the work fits its memory; raises :class:`ResourceError` if it does not."""
-        return sampled_builder(self.plan.layout).fitted(links, self.plan, self.means)
+        place = self.folder.absolute()
+        there = next(path for path in (place, *place.parents) if path.exists())
+        means = replace(self.means, disk=shutil.disk_usage(there).free)
+        return sampled_builder(self.plan.layout).fitted(links, self.plan, means)
 
     def makers(self, links: Links, fit: MemoryPlan) -> list[Maker]:
         """What makes any samples of the part, as many at a time as there are."""

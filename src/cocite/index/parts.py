@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 from cocite.cluster import in_order
 from cocite.deadline import clock
 from cocite.engine.carriers import Traffic
+from cocite.engine.walk_batch import TOGETHER
 from cocite.errors import Damaged, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.index.cluster import ClusterBuild, Note, SampleWork, read_note, write_shard
-from cocite.index.layouts.batch_maker import Blob, Maker, WholeBuilder
+from cocite.index.layouts.batch_maker import Blob, Maker, WholeBuilder, fewer_together
 from cocite.index.layouts.contract import DIGESTS, MEMBERS, PartPlan, shard_file
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.part import StoredPart
@@ -218,7 +219,9 @@ class ShardedPart:
             links = self._links()
             self.fit = self.work.fit(links)
             self._makers = self.work.makers(links, self.fit)
-            self.round = len(self._makers) * self.fit.together
+            self.round = min(
+                len(self._makers) * self.fit.together, max(len(self._makers), TOGETHER)
+            )
         return self._makers
 
     def estimate(self) -> PartEstimate:
@@ -236,7 +239,8 @@ class ShardedPart:
             pass
         begin = clock()
         pilots = range(first, first + count)
-        size = sum(blob.nbytes for blob in in_order(makers, pilots)) / count
+        with fewer_together(makers, count):
+            size = sum(blob.nbytes for blob in in_order(makers, pilots)) / count
         seconds = clock() - begin
         left = sum(map(len, self._missing(self._sampled_shards())))
         seconds = seconds * -(-left // count) + self._carrying()

@@ -134,7 +134,7 @@ class BatchMaker:
         make: Callable[[range], None],
         layers: Sequence[Maker],
     ) -> None:
-        self._numbers, self._together = numbers, together
+        self._numbers, self.together = numbers, together
         self._make, self._layers = make, layers
         self._built = range(0)
         self._next = -1
@@ -149,7 +149,7 @@ class BatchMaker:
             self._stop()
             self._built = range(0)
             wanted = self._numbers.stop if sample in self._numbers else sample + 1
-            made = range(sample, min(sample + self._together, wanted))
+            made = range(sample, min(sample + self.together, wanted))
             self._make(made)
             self._built = made
         if sample != self._next:
@@ -165,6 +165,20 @@ class BatchMaker:
         if close is not None:
             close()
         self._blobs, self._next = iter(()), -1
+
+
+@contextmanager
+def fewer_together(makers: Sequence[Maker], most: int) -> Iterator[None]:
+    """While it lasts, makers make up to ``most`` samples together: pilots of an estimate."""
+    batches = [maker for maker in makers if isinstance(maker, BatchMaker)]
+    usual = [maker.together for maker in batches]
+    for maker in batches:
+        maker.together = min(maker.together, most)
+    try:
+        yield
+    finally:
+        for maker, together in zip(batches, usual, strict=True):
+            maker.together = together
 
 
 # -- apart -------------------------------------------------------------------------------

@@ -4,11 +4,12 @@
     semi-external    threads * maker + block <= budget         block after block
     external         buffers + largest block <= budget         tokens and trees in files, too
 
-A maker takes 26.5 bytes a node. In blocks, trees of 16 samples are walked together, one scan of the
-links a step. In the external form a block is 21 bytes a node and 4 a link, buffers are a quarter of
-the budget, 16 MiB at most; the budget is at least 4 MiB and a 256th of all blocks. A step by
-weights takes 4 bytes a link, mostly in a scratch file, and with ``hubs`` 4 a node in memory. The
-budget is for the data; Python and its libraries take some 170 MB beside it.
+A maker takes 26.5 bytes a node. In blocks, trees of all samples, or of as many as fit half of the
+free disk, are walked together, one scan of the links a step. In the external form a block is 21
+bytes a node and 4 a link, buffers are a quarter of the budget, 16 MiB at most; the budget is at
+least 4 MiB and a 256th of all blocks. A step by weights takes 4 bytes a link, mostly in a scratch
+file, and with ``hubs`` 4 a node in memory. The budget is for the data; Python and its libraries
+take some 170 MB beside it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
 _MOST_ROWS = (16 << 20) // ROW_ROOM
 _WALK_NODE, _TREE_NODE = 36, 33
 """Bytes of scratch a node in the external form, of each sample that walks and of one laid out."""
+_MOST_TOGETHER = 128
+"""Each has three files open, and a process may have about a thousand."""
 _MOST_BLOCKS = 1024
 """A table of four bytes for each pair of blocks is in memory, twice."""
 
@@ -181,7 +184,8 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
             return _plan_blocks(links, means, demand, block)
         if not demand.has_external:
             raise too_little(demand.layout, nodes, least + block, memory, "with one thread")
-    return _plan_external(links, means, step, 0 if means.external else least)
+    tokens = 0 if means.external else least
+    return _plan_external(links, means, step, tokens, demand.together)
 
 
 def check_partitions(links: BlockedLinks, part: PartPlan) -> None:
@@ -249,8 +253,12 @@ def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> 
     return MemoryPlan(memory, threads, cuts, wanted, 0, 0, together, scratch)
 
 
-def _plan_external(links: Links, means: Resources, step: StepBytes, tokens: int) -> MemoryPlan:
-    """Blocks with tokens on disk; ``tokens`` is what they take in memory, if they do not fit."""
+def _plan_external(
+    links: Links, means: Resources, step: StepBytes, tokens: int, most: int
+) -> MemoryPlan:
+    """Blocks with tokens on disk, ``most`` samples at once; ``tokens`` is what they take in
+    memory, if they do not fit.
+    """
     nodes, blocks = links.nodes, means.blocks
     beside = step.baseline(nodes)
     memory = means.memory - beside
@@ -263,7 +271,7 @@ def _plan_external(links: Links, means: Resources, step: StepBytes, tokens: int)
             )
         need = rows * ROW_ROOM + -(-whole // blocks) + beside
         cuts, wanted = cut_evenly(links, blocks), 0
-        together = _external_together(nodes, len(cuts) + 1, rows, means.memory)
+        together = _external_together(nodes, len(cuts) + 1, rows, means.memory, most)
         need += tables(nodes, len(cuts) + 1, rows, together)
     else:
         needed = max(_LEAST_MEMORY, whole // _LEAST_PART)
@@ -272,19 +280,29 @@ def _plan_external(links: Links, means: Resources, step: StepBytes, tokens: int)
             raise too_little("trees", nodes, needed + beside, means.memory, how)
         cuts = cut_blocks(links, (memory - rows * ROW_ROOM) // 2, BLOCK_NODE, step.read)
         wanted = means.threads
-        together = _external_together(nodes, len(cuts) + 1, rows, memory)
+        together = _external_together(nodes, len(cuts) + 1, rows, memory, most)
         need = rows * ROW_ROOM + whole + tables(nodes, len(cuts) + 1, rows, together)
         need = beside + min(memory, need)
     scratch = nodes * (_WALK_NODE * together + _TREE_NODE)
     return MemoryPlan(need, 1, cuts, wanted, rows, tokens, together, scratch)
 
 
-def _external_together(nodes: int, blocks: int, rows: int, memory: int) -> int:
-    """As many samples as have their tables in a sixth of the memory, beside buffers and a block."""
-    for count in range(TOGETHER, 1, -1):
+def _external_together(nodes: int, blocks: int, rows: int, memory: int, most: int) -> int:
+    """As many samples, up to ``most``, as have their tables in a sixth of the memory, beside
+    buffers and a block.
+    """
+    for count in range(most, 1, -1):
         if tables(nodes, blocks, rows, count) <= memory // 6:
             return count
     return 1
+
+
+def samples_together(samples: int, nodes: int, disk: int) -> int:
+    """How many samples share a scan of the links: all whose scratch takes half of the ``disk`` that
+    is free, and no fewer than ``TOGETHER`` of them, or more than may have files open.
+    """
+    room = disk // 2 // (_WALK_NODE * max(1, nodes))
+    return max(TOGETHER, min(samples, room, _MOST_TOGETHER))
 
 
 def too_little(layout: str, nodes: int, needed: int, memory: int, how: str) -> ResourceError:

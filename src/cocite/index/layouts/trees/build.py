@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from cocite.constants import NOWHERE
 from cocite.engine import Step
 from cocite.engine.walk import Mover, Walker, walker_bytes
-from cocite.engine.walk_batch import TOGETHER, GroupWalker, WalkerGroup
+from cocite.engine.walk_batch import GroupWalker, WalkerGroup
 from cocite.engine.walk_blocks import ExternalWalker
 from cocite.engine.weights import StepWeights, step_weights, telling_weights
 from cocite.errors import ResourceError
@@ -32,7 +32,13 @@ from cocite.graph.blocks import Links
 from cocite.graph.partitions import BlockedLinks
 from cocite.index.layouts.batch_maker import BatchMaker, Blob, Carrier, Maker, SampledBuilder
 from cocite.index.layouts.contract import PartPlan
-from cocite.index.layouts.memory_plan import Demand, MemoryPlan, StepBytes, plan_fit
+from cocite.index.layouts.memory_plan import (
+    Demand,
+    MemoryPlan,
+    StepBytes,
+    plan_fit,
+    samples_together,
+)
 from cocite.index.layouts.trees.format import (
     WIDTH,
     CompactFormat,
@@ -47,7 +53,7 @@ from cocite.index.layouts.trees.format import (
     path_words,
     tree_words,
 )
-from cocite.measures import HUBS, LENGTH, SEED, PartSettings
+from cocite.measures import HUBS, LENGTH, SAMPLES, SEED, PartSettings
 from cocite.resources import Resources
 from cocite.storage import Scratch
 
@@ -99,7 +105,8 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         if wanted is not None and not packed:
             step = replace(step, fixed=WANTED_NODE * wanted)
         need = partial(tree_maker_bytes, wanted=wanted, packed=packed)
-        return plan_fit(links, means, Demand(part.layout, need, step, not packed, TOGETHER))
+        together = samples_together(part.settings[SAMPLES], links.nodes, means.disk)
+        return plan_fit(links, means, Demand(part.layout, need, step, not packed, together))
 
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
