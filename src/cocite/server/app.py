@@ -49,7 +49,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cocite.errors import ResourceError, UsageError
 from cocite.progress import turn
 from cocite.results import Document
-from cocite.server.cache import is_fixed, key_of
 from cocite.server.fresh import links_in
 from cocite.server.keys import shown_key
 from cocite.server.metrics import CONTENT_TYPE
@@ -340,12 +339,12 @@ async def _answered(service: Service, request: Request) -> Response:
         def packed_answer(document: Document) -> tuple[bytes, str | None]:
             return packed(encoded(document), how)
 
-        fixed, query = is_fixed(asking), request.scope["query_string"]
-        key = key_of(operation, asking, query, how)
+        fixed, query = asking.fixed, request.scope["query_string"]
+        key = asking.key(operation, query, how)
         found = service.cache.find(key) if fixed else None
         if found is None:
             found = await service.ask(operation, values, asking, packed_answer)
-            if fixed and is_fixed(asking):
+            if fixed and asking.fixed:
                 service.cache.add(key, found)
         else:
             service.count_samples(operation, asking)

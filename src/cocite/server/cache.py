@@ -10,10 +10,7 @@ of one that is found: no thread, no measure, no encoding.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from cocite.server.service import ServedQuery
+from typing import NamedTuple
 
 MOST_BYTES = 32 << 20
 """Bytes of all answers of a process."""
@@ -63,16 +60,6 @@ class AnswerCache:
         self.size += size
         while self.size > self.most:
             self.size -= _size(*self._answers.popitem(last=False))
-
-
-def key_of(operation: str, asking: ServedQuery, query: bytes, coding: str | None) -> AnswerKey:
-    """Return what an answer is of, as who answers it is known."""
-    return AnswerKey(operation, asking.name, asking.generation, asking.samples, query, coding)
-
-
-def is_fixed(asking: ServedQuery) -> bool:
-    """Return whether the answer is the same whenever it is asked for."""
-    return asking.full and asking.held.fresh is None and asking.held.index.remote is None
 
 
 def _size(key: AnswerKey, answer: Packed) -> int:

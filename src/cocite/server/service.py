@@ -28,7 +28,7 @@ from cocite.graph.sides import Sides
 from cocite.options.query import DEFAULT_K
 from cocite.results import Document
 from cocite.search import Index
-from cocite.server.cache import AnswerCache
+from cocite.server.cache import AnswerCache, AnswerKey
 from cocite.server.keys import Keys
 from cocite.server.load import Adaptation, Full, Holder, LoadedIndex, Pool
 from cocite.server.metrics import Log, Metrics
@@ -197,6 +197,15 @@ class ServedQuery:
     def index(self) -> Index:
         """What is asked."""
         return self.held.at(self.samples)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the answer is the same whenever it is asked for."""
+        return self.full and self.held.fresh is None and self.held.index.remote is None
+
+    def key(self, operation: str, query: bytes, coding: str | None) -> AnswerKey:
+        """What an answer to a ``query`` is of."""
+        return AnswerKey(operation, self.name, self.generation, self.samples, query, coding)
 
     def answered_by(self, index: Index) -> None:
         """What was asked has answered, of as many samples as it has now."""
