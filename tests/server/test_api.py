@@ -68,7 +68,7 @@ def test_a_batch_is_its_questions(server: Server) -> None:
     first, second, third, *others = found.json["answers"]
     assert first == server.ask("related", node="red", k=2).json
     assert second["node"] == "nobody"
-    assert "no node is named 'nobody'" in second["error"]
+    assert "no node is named 'nobody'" in second["error"]["detail"]
     assert third == server.ask("related", node=["red", "blue"], k=2).json
     assert others == [server.ask("related", node="green", k=2).json] * 20
     lines = server.post("/v1/batch", body, Accept="application/x-ndjson")
@@ -208,3 +208,22 @@ def test_the_reference_is_true(server: Server, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, "\n".join(line[:300] for line in done.stdout.splitlines()[-80:])
     assert "Tested: 8" in done.stdout
+
+
+def test_repeated_question_has_same_answer_in_every_coding(server: Server) -> None:
+    plain = [server.ask("related", node="red", k=3) for _ in range(3)]
+    assert len({found.body for found in plain}) == 1
+    gzip = [server.get("/v1/related?node=red&k=3", **{"Accept-Encoding": "gzip"}) for _ in "ab"]
+    assert [found.json for found in gzip] == [plain[0].json] * 2
+    assert {found.headers["etag"] for found in (*plain, *gzip)} == {plain[0].headers["etag"]}
+    assert server.ask("related", node="nobody").status == 404
+    assert server.ask("related", node="nobody").status == 404
+
+
+def test_openapi_document_has_a_tag(server: Server) -> None:
+    found = server.get("/openapi.json")
+    tag = found.headers["etag"]
+    again = server.get("/openapi.json", **{"If-None-Match": tag})
+    assert (again.status, again.body) == (304, b"")
+    for answer in (found, again):
+        assert "Accept-Encoding" in answer.headers["vary"]

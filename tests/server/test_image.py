@@ -19,7 +19,7 @@ import click
 import pytest
 
 from cocite.cli.main import cli
-from cocite.server.service import new_key
+from cocite.server.keys import new_key
 from tests.clock import LIMIT, wait_for
 from tests.server.image import ROOT, Image, dockerfile, why_not
 

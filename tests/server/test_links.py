@@ -27,8 +27,9 @@ from cocite.options.serve import ServeOptions
 from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
 from cocite.server.app import make_app
 from cocite.server.fresh import FreshLinks
+from cocite.server.keys import Keys, new_key
 from cocite.server.results import Config, Limits, Served
-from cocite.server.service import Keys, Service, new_key
+from cocite.server.service import Service
 from cocite.storage import disk
 from cocite.storage.records import RecordLog
 from tests.server.conftest import Start, ask_app

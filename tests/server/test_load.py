@@ -68,6 +68,7 @@ def test_samples_fall_then_questions_are_refused_then_samples_come_back(
         reload_interval=3600.0,
     )
     server = Service(Config(index, options))
+    server.cache.most = 0  # every answer is computed
     app = make_app(server)
     found: list[SimpleNamespace] = []
 

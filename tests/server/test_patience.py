@@ -96,7 +96,7 @@ def test_a_batch_says_which_of_its_questions_took_too_long(server: Server, form:
     lines = found.json["answers"] if form.endswith("/json") else None
     one, two = lines or [json.loads(line) for line in found.body.splitlines()]
     assert (one["node"], two["nodes"]) == ("n0", ["n1", "n2"])
-    assert all("took longer than the 0.5 s" in each["error"] for each in (one, two))
+    assert all("took longer than the 0.5 s" in each["error"]["detail"] for each in (one, two))
 
 
 def test_a_batch_has_an_end(folder: Path) -> None:
@@ -116,7 +116,9 @@ def test_a_batch_has_an_end(folder: Path) -> None:
     finally:
         service.close()
     assert len(found) == 9
-    assert all(each["node"] == "red" and "the batch took" in each["error"] for each in found)
+    assert all(
+        each["node"] == "red" and "the batch took" in each["error"]["detail"] for each in found
+    )
 
 
 @pytest.mark.process

@@ -22,9 +22,10 @@ from starlette.types import Message
 from cocite.cli.main import main
 from cocite.errors import InputError
 from cocite.server.app import Front, is_known
+from cocite.server.keys import Keys, new_key
 from cocite.server.metrics import one_line
 from cocite.server.results import Config, Limits, served_indexes
-from cocite.server.service import Keys, Scrub, new_key
+from cocite.server.service import Scrub
 from tests.conftest import Shell
 from tests.server.conftest import Server, Start
 
@@ -212,7 +213,7 @@ def test_who_guesses_a_place_of_the_server_does_not_learn_that_it_is_one(
             told = alone.ask("related", node="red", **{name: place}).json["detail"]
             assert repr(place)[1:80] in told
         (line,) = alone.post("/v1/batch", {"nodes": [place]}).json["answers"]
-        assert repr(place) in line["error"]
+        assert repr(place) in line["error"]["detail"]
         body = alone.post("/v1/batch", {"nodes": ["red"], "k": place}).json["detail"]
         assert repr(place)[:80] in body
         why = alone.get(f"/?node=red&why={place}")

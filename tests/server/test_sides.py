@@ -70,7 +70,7 @@ def test_names_are_those_of_the_side_as_on_the_command_line(
         assert found.json == told(capsys, *arguments)
     answers = server.post("/v1/batch", {"nodes": ["1", "nobody"], "side": "user"}).json["answers"]
     assert answers[0] == told(capsys, "related", at, "1", "--side", "user")
-    assert "side=user" in answers[1]["error"]
+    assert "side=user" in answers[1]["error"]["detail"]
 
 
 def test_what_is_no_side_is_told(server: Server) -> None:

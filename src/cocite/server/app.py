@@ -32,6 +32,7 @@ from time import monotonic
 from typing import Any
 
 import msgspec
+import xxhash
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
@@ -49,6 +50,7 @@ from cocite.errors import ResourceError, UsageError
 from cocite.progress import turn
 from cocite.results import Document
 from cocite.server.fresh import links_in
+from cocite.server.keys import shown_key
 from cocite.server.metrics import CONTENT_TYPE
 from cocite.server.openapi import described
 from cocite.server.pages.explore import explore, refused_page
@@ -67,7 +69,7 @@ from cocite.server.replies import (
     reply_packed,
     unchanged,
 )
-from cocite.server.requests import Values, pairs_of
+from cocite.server.requests import Values, pairs_of, texts_in
 from cocite.server.results import FOLDER, Config
 from cocite.server.service import (
     Problem,
@@ -75,7 +77,6 @@ from cocite.server.service import (
     ServedQuery,
     Service,
     encoded,
-    shown_key,
 )
 
 _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::\d*)?")
@@ -338,8 +339,16 @@ async def _answered(service: Service, request: Request) -> Response:
         def packed_answer(document: Document) -> tuple[bytes, str | None]:
             return packed(encoded(document), how)
 
-        body, how = await service.ask(operation, values, asking, packed_answer)
-        return reply_packed(service, body, how, JSON, asking)
+        fixed, query = asking.fixed, request.scope["query_string"]
+        key = asking.key(operation, query, how)
+        found = service.cache.find(key) if fixed else None
+        if found is None:
+            found = await service.ask(operation, values, asking, packed_answer)
+            if fixed and asking.fixed:
+                service.cache.add(key, found)
+        else:
+            service.count_samples(operation, asking)
+        return reply_packed(service, *found, JSON, asking)
 
 
 async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[str, bytes]:
@@ -390,20 +399,6 @@ async def _links(service: Service, request: Request) -> Response:
         return reply(service, request, body, headers={"Cocite-Index": asking.name})
 
 
-def texts_in(value: Any) -> list[str]:
-    """All texts in a value of JSON, names of fields included."""
-    found, left = [], [value]
-    while left:
-        each = left.pop()
-        if isinstance(each, str):
-            found.append(each)
-        elif isinstance(each, list):
-            left += each
-        elif isinstance(each, dict):
-            left += [*each, *each.values()]
-    return found
-
-
 async def _streamed(service: Service, values: Values, asking: ServedQuery) -> Response:
     """A line an answer, as soon as some are there; the first are made before anything is sent, so
     that what is wrong with the question is told as such.
@@ -435,7 +430,11 @@ async def _indexes(service: Service, request: Request) -> Response:
 
 
 async def _openapi(document: bytes, service: Service, request: Request) -> Response:
-    return reply(service, request, document, headers={"Cache-Control": "no-cache"})
+    tag = f'W/"{xxhash.xxh3_64_hexdigest(document)}"'
+    headers = {"Cache-Control": "no-cache", "ETag": tag}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(b"", 304, caching(service, None) | headers)
+    return reply(service, request, document, headers=headers)
 
 
 async def _healthz(service: Service, request: Request) -> Response:

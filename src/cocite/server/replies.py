@@ -73,15 +73,15 @@ def packed(body: bytes, how: str | None) -> tuple[bytes, str | None]:
 
 def caching(service: Service, asking: ServedQuery | None) -> dict[str, str]:
     """What may be kept of an answer."""
+    vary = "Accept-Encoding"
+    if service.keys is not None:
+        vary += ", Authorization, X-API-Key"
     if asking is None:
-        return {"Cache-Control": "no-store"}
+        return {"Cache-Control": "no-store", "Vary": vary}
     kept = "private" if service.keys is not None else "public"
     fixed = asking.full and asking.held.fresh is None
     age = int(service.config.options.reload_interval) if fixed else 0
     told = f"{kept}, max-age={age}" if age else f"{kept}, no-cache"
-    vary = "Accept-Encoding"
-    if service.keys is not None:
-        vary += ", Authorization, X-API-Key"
     found = {"Cache-Control": told, "ETag": asking.tag, "Vary": vary}
     found["Cocite-Index"] = asking.name
     found["Cocite-Generation"] = asking.held.generation

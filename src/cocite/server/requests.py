@@ -187,6 +187,20 @@ def pairs_of(query: bytes) -> list[tuple[str, str]]:
         raise UsageError("the query has more than 2,000 fields") from error
 
 
+def texts_in(value: Any) -> list[str]:
+    """All texts in a value of JSON, names of fields included."""
+    found, left = [], [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, str):
+            found.append(each)
+        elif isinstance(each, list):
+            left += each
+        elif isinstance(each, dict):
+            left += [*each, *each.values()]
+    return found
+
+
 def _settings() -> dict[str, Option[Any]]:
     """Return the settings of all measures' questions; the index says which are its own."""
     takers: dict[str, list[str]] = {}
@@ -304,7 +318,7 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
             "batch",
             "The nodes most related to each of many",
             "A list for each node; a list of nodes in the place of one is asked together. What is "
-            "no node has an `error` in its place.",
+            "no node has an `error`, which is a problem, in its place.",
             (index, nodes, side, *hits),
         ),
         Operation("indexes", "The indexes that are served", "With what they are made of.", ()),

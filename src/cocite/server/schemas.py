@@ -35,7 +35,7 @@ def either(*names: str) -> Schema:
 
 _PATH = "from {} to the page, both included; empty where no such path is known"
 _STRING_KEYS = (
-    "a aggregate b direction error fault generation index interval layout links measure name node "
+    "a aggregate b direction fault generation index interval layout links measure name node "
     "order state status text"
 )
 _NUMBER_KEYS = (
@@ -79,6 +79,7 @@ _KEYS: dict[str, Schema] = {
         "description": "The node that the answer takes by the links that were posted, too, as if "
         "it were unseen; left out where the index itself answers."
     },
+    "error": ref("Problem"),
     "graph": ref("GraphName"),
     "hits": list_of(ref("Hit")),
     "indexes": list_of(ref("Index")),

@@ -5,30 +5,18 @@
 An answer is wholly of the generation that it leased, and says which that was and of how many
 samples it is made. Errors are problem details (RFC 9457) in the wording of the command line; places
 on the server's disk are called by the names under which indexes are served.
-
-Keys come from a file of lines ``NAME sha256:HASH``, with ``write`` behind those that may send
-links. They are 256 random bits, so one round of SHA-256 hides them. A key is compared with every
-hash, in constant time. It comes as ``Authorization: Bearer KEY``, as the password of HTTP Basic, or
-as ``X-API-Key``.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import hmac
 import os
-import re
-import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -40,6 +28,8 @@ from cocite.graph.sides import Sides
 from cocite.options.query import DEFAULT_K
 from cocite.results import Document
 from cocite.search import Index
+from cocite.server.cache import AnswerCache, AnswerKey
+from cocite.server.keys import Keys
 from cocite.server.load import Adaptation, Full, Holder, LoadedIndex, Pool
 from cocite.server.metrics import Log, Metrics
 from cocite.server.requests import (
@@ -52,80 +42,6 @@ from cocite.server.requests import (
     sampled,
 )
 from cocite.server.results import DEFAULT_NAMES, CompleteDocument, Config, ServedDocument
-
-_LINE = re.compile(r"(\S{1,64})\s+sha256:([0-9a-f]{64})(\s+write)?")
-_LONGEST = 512
-
-
-class Keys:
-    """The keys of a file, by their hashes; those of ``writers`` may write."""
-
-    def __init__(self, path: str | Path) -> None:
-        """Reads it; raises :class:`InputError`."""
-        self.path = path
-        self._hashes: dict[str, bytes] = {}
-        self.writers: frozenset[str] = frozenset()
-        self.read()
-
-    def __len__(self) -> int:
-        return len(self._hashes)
-
-    def read(self) -> None:
-        """Read the file again; what was known stays if it raises :class:`InputError`."""
-        try:
-            lines = Path(self.path).read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{self.path} cannot be read: {error}") from error
-        found, writers = {}, set()
-        for number, line in enumerate(lines, 1):
-            if not line.strip() or line.lstrip().startswith("#"):
-                continue
-            match = _LINE.fullmatch(line.strip())
-            if match is None:
-                raise InputError(
-                    f"{self.path}:{number}: no key's hash. A line is NAME sha256:HASH, or NAME "
-                    "sha256:HASH write; cocite serve --new-key NAME makes a key and its line"
-                )
-            found[match[1]] = bytes.fromhex(match[2])
-            if match[3]:
-                writers.add(match[1])
-        if not found:
-            raise InputError(
-                f"{self.path} has no keys: nobody could ask. Make one: cocite serve --new-key NAME"
-            )
-        self._hashes, self.writers = found, frozenset(writers)
-
-    def holder(self, key: str | None) -> str | None:
-        """Whose key it is; None if it is nobody's."""
-        if not key or len(key) > _LONGEST:
-            return None
-        shown = hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
-        found = None
-        for name, stored in self._hashes.items():
-            if hmac.compare_digest(stored, shown):
-                found = name
-        return found
-
-
-def shown_key(headers: Mapping[str, str]) -> str | None:
-    """The key that a request shows, if it shows one."""
-    kind, _, value = headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer":
-        return value.strip()
-    if kind.lower() == "basic":
-        try:
-            pair = base64.b64decode(value, validate=True).decode("utf-8")
-        except (binascii.Error, UnicodeDecodeError):
-            return None
-        return pair.partition(":")[2]
-    return headers.get("x-api-key")
-
-
-def new_key(name: str) -> tuple[str, str]:
-    """A new key, and its line of the file."""
-    key = secrets.token_urlsafe(32)
-    return key, f"{name} sha256:{hashlib.sha256(key.encode()).hexdigest()}"
-
 
 # -- problems ----------------------------------------------------------------------------
 
@@ -282,6 +198,15 @@ class ServedQuery:
         """What is asked."""
         return self.held.at(self.samples)
 
+    @property
+    def fixed(self) -> bool:
+        """Whether the answer is the same whenever it is asked for."""
+        return self.full and self.held.fresh is None and self.held.index.remote is None
+
+    def key(self, operation: str, query: bytes, coding: str | None) -> AnswerKey:
+        """What an answer to a ``query`` is of."""
+        return AnswerKey(operation, self.name, self.generation, self.samples, query, coding)
+
     def answered_by(self, index: Index) -> None:
         """What was asked has answered, of as many samples as it has now."""
         samples = index.samples if index.answered is None else index.answered.samples
@@ -326,6 +251,7 @@ class Service:
             for each in config.indexes
         }
         self.keys = None if options.api_keys is None else Keys(options.api_keys)
+        self.cache = AnswerCache()
         self.operations = operations_of(config.limits, list(self.holders))
         places = [(each.path, each.name) for each in config.indexes]
         places += [(path, "the graph") for path in options.graphs]
@@ -417,7 +343,7 @@ class Service:
             return made(self._answer(operation, values, asking))
 
         found = await self.done(work, told=sampled(operation) and not heavy(values))
-        self._counted(operation, asking)
+        self.count_samples(operation, asking)
         return found
 
     def _answer(self, operation: str, values: Values, asking: ServedQuery) -> Document:
@@ -470,7 +396,7 @@ class Service:
             except QueryTimeout as error:
                 lines = [self._unanswered(node, error) for node in piece]
             yield lines
-        self._counted("batch", asking)
+        self.count_samples("batch", asking)
 
     def _piece(
         self, asking: ServedQuery, nodes: Sequence[str | list[str]], rest: Values
@@ -490,9 +416,12 @@ class Service:
         """What stands in the place of an answer."""
         called = {"nodes": node} if isinstance(node, list) else {"node": node}
         said = node if isinstance(node, list) else [node]
-        return msgspec.json.encode(called | {"error": self.scrub(str(error), said)})
+        return msgspec.json.encode(
+            called | {"error": problem_of(error, self.scrub, said).to_json()}
+        )
 
-    def _counted(self, operation: str, asking: ServedQuery) -> None:
+    def count_samples(self, operation: str, asking: ServedQuery) -> None:
+        """Count of how many samples an answer is made."""
         if asking.samples is not None and sampled(operation):
             self.metrics.count_samples(asking.name, asking.samples)
 

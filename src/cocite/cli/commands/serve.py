@@ -40,8 +40,8 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
     from cocite.search.cache import is_links
     from cocite.server.app import address
     from cocite.server.app import serve as run
+    from cocite.server.keys import Keys
     from cocite.server.results import Config, Limits, served_indexes
-    from cocite.server.service import Keys
 
     if options.cluster is not None and options.accept_links:
         raise UsageError(
@@ -119,7 +119,7 @@ def _root(url: str) -> str:
 
 def _print_key(name: str) -> None:
     need("starlette", "cocite serve", "serve")
-    from cocite.server.service import new_key
+    from cocite.server.keys import new_key
 
     if not name.isprintable() or len(name.split()) != 1 or len(name) > 64 or name.startswith("#"):
         raise UsageError(f"--new-key is {name!r}; it is a word of up to 64 characters")

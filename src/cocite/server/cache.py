@@ -1,0 +1,66 @@
+"""Answers that were given, as they went out: the same question has the same bytes.
+
+An answer is a function of the query, the coding, the generation of the index and the number of
+samples, which are its key; so nothing is ever stale, and a new generation is found by other keys.
+Stored are answers of all samples, without posted links and without shards elsewhere, of at most
+64 kB each and 32 MB together in each process; those that were not asked for longest go first. Cost
+of one that is found: no thread, no measure, no encoding.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+MOST_BYTES = 32 << 20
+"""Bytes of all answers of a process."""
+_LARGEST = 64 << 10
+_BESIDE = 400
+"""Bytes of an answer beside its body and its query, about."""
+
+
+class AnswerKey(NamedTuple):
+    """What an answer is of."""
+
+    operation: str
+    index: str
+    generation: str
+    samples: int | None
+    query: bytes
+    coding: str | None
+
+
+Packed = tuple[bytes, str | None]
+"""A body, and the coding it is in."""
+
+
+class AnswerCache:
+    """The answers of a process; used by its event loop alone."""
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self.most, self.size = most, 0
+        self._answers: OrderedDict[AnswerKey, Packed] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def find(self, key: AnswerKey) -> Packed | None:
+        """Return an answer that was given."""
+        found = self._answers.get(key)
+        if found is not None:
+            self._answers.move_to_end(key)
+        return found
+
+    def add(self, key: AnswerKey, answer: Packed) -> None:
+        """Store an answer, unless it is large."""
+        size = _size(key, answer)
+        if size > min(_LARGEST, self.most) or key in self._answers:
+            return
+        self._answers[key] = answer
+        self.size += size
+        while self.size > self.most:
+            self.size -= _size(*self._answers.popitem(last=False))
+
+
+def _size(key: AnswerKey, answer: Packed) -> int:
+    return len(answer[0]) + len(key.query) + _BESIDE

@@ -1,0 +1,93 @@
+"""Keys of those who may ask.
+
+Keys come from a file of lines ``NAME sha256:HASH``, with ``write`` behind those that may send
+links. They are 256 random bits, so one round of SHA-256 hides them. A key is compared with every
+hash, in constant time. It comes as ``Authorization: Bearer KEY``, as the password of HTTP Basic, or
+as ``X-API-Key``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from cocite.errors import InputError
+
+_LINE = re.compile(r"(\S{1,64})\s+sha256:([0-9a-f]{64})(\s+write)?")
+_LONGEST = 512
+
+
+class Keys:
+    """The keys of a file, by their hashes; those of ``writers`` may write."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Reads it; raises :class:`InputError`."""
+        self.path = path
+        self._hashes: dict[str, bytes] = {}
+        self.writers: frozenset[str] = frozenset()
+        self.read()
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def read(self) -> None:
+        """Read the file again; what was known stays if it raises :class:`InputError`."""
+        try:
+            lines = Path(self.path).read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{self.path} cannot be read: {error}") from error
+        found, writers = {}, set()
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            match = _LINE.fullmatch(line.strip())
+            if match is None:
+                raise InputError(
+                    f"{self.path}:{number}: no key's hash. A line is NAME sha256:HASH, or NAME "
+                    "sha256:HASH write; cocite serve --new-key NAME makes a key and its line"
+                )
+            found[match[1]] = bytes.fromhex(match[2])
+            if match[3]:
+                writers.add(match[1])
+        if not found:
+            raise InputError(
+                f"{self.path} has no keys: nobody could ask. Make one: cocite serve --new-key NAME"
+            )
+        self._hashes, self.writers = found, frozenset(writers)
+
+    def holder(self, key: str | None) -> str | None:
+        """Whose key it is; None if it is nobody's."""
+        if not key or len(key) > _LONGEST:
+            return None
+        shown = hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+        found = None
+        for name, stored in self._hashes.items():
+            if hmac.compare_digest(stored, shown):
+                found = name
+        return found
+
+
+def shown_key(headers: Mapping[str, str]) -> str | None:
+    """The key that a request shows, if it shows one."""
+    kind, _, value = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip()
+    if kind.lower() == "basic":
+        try:
+            pair = base64.b64decode(value, validate=True).decode("utf-8")
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+        return pair.partition(":")[2]
+    return headers.get("x-api-key")
+
+
+def new_key(name: str) -> tuple[str, str]:
+    """A new key, and its line of the file."""
+    key = secrets.token_urlsafe(32)
+    return key, f"{name} sha256:{hashlib.sha256(key.encode()).hexdigest()}"
