@@ -50,10 +50,10 @@ def drawn(rows: dict[str, Any], theme: str) -> str:
         "less the best, 95 % interval</text>"
     )
     for tick in (0.4, 0.6, 0.8, 1.0):
-        x = _x(tick)
+        at = _x(tick)
         parts += [
-            f'<path d="M{x} {TOP - 6}V{bottom}" stroke="{color["line"]}"/>',
-            f'<text x="{x}" y="{bottom + 20}" text-anchor="middle" fill="{color["quiet"]}" '
+            f'<path d="M{at} {TOP - 6}V{bottom}" stroke="{color["line"]}"/>',
+            f'<text x="{at}" y="{bottom + 20}" text-anchor="middle" fill="{color["quiet"]}" '
             f'font-size="12">{tick:.1f}</text>',
         ]
     for place, graph in enumerate(GRAPHS):

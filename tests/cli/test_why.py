@@ -9,7 +9,7 @@ import json
 import re
 import shutil
 import sys
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -289,7 +289,7 @@ def test_a_page_is_listed_once_and_signs_are_told(chain: Path, tmp_path: Path, a
         cocite.build(graph, tmp_path / name, measure=name).why("a", "b")
         for name in ("snn", "ppr-symmetric")
     ]
-    whole = Counter[str]()
+    whole = defaultdict[str, float](float)
     for weight, one in zip((1, -0.4, -0.6), [index.why("a", "b", 20), *halves], strict=True):
         for reason in one.reasons:  # of lists, that the two are near is one reason
             whole["b" if reason.node == "a" else reason.node] += weight * reason.contribution

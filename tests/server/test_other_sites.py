@@ -278,8 +278,8 @@ def test_lists_in_a_generated_site_lead_to_its_pages(
             if "data-cocite-block" not in html.read_text("utf-8"):
                 continue
             page.goto(f"{base}/{quote(html.relative_to(out).as_posix())}")
-            links = page.locator("nav.cocite-related[data-cocite-block] a")
-            listed = links.evaluate_all("all => all.map(each => [each.href, each.innerText])")
+            shown = page.locator("nav.cocite-related[data-cocite-block] a")
+            listed = shown.evaluate_all("all => all.map(each => [each.href, each.innerText])")
             for address, title in listed:
                 answer = page.goto(address)
                 assert answer is not None

@@ -222,7 +222,8 @@ def _joined(
         return rows
     last = mine[np.argmax(nodes[mine] == second)]
     shares[last] = shares[mine].sum()
-    return rows[~own[rows] | (rows == last)]
+    rest: NDArray[np.int64] = rows[~own[rows] | (rows == last)]
+    return rest
 
 
 def _itself(stored: StoredIndex, node: int, score: float) -> Why:

@@ -333,7 +333,7 @@ def _render(
     drawn = map_of(index, document, state, settings, asking.full, limits.map_time)
     groups = [each["spot"].group for each in drawn["spots"]] if drawn and drawn["groups"] else []
     focus = next((hit for hit in document.hits if str(hit.node) == state.why), None)
-    about = state.why if focus is not None else document.nodes[0]
+    about = document.nodes[0] if focus is None else str(focus.node)
     inside = {field["name"] for field in fields} | {"index", "offset", "side"}
     return filled(
         "page.html",
