@@ -310,6 +310,11 @@ def _render(
     following = first + k <= limits.offset and len(document.hits) == k
     fields = fields_of(index, service.operations["related"].takes, state)
     inside = {field["name"] for field in fields} | {"index", "offset", "side"}
+    rows = rows_of(document, state, limits.together)
+    chart = map_of(index, document, state, settings, asking.full, limits.map_time)
+    groups = [] if chart is None else [each["spot"].group for each in chart["spots"]]
+    for place, row in enumerate(rows):
+        row["group"] = groups[place] if place < len(groups) and groups[place] >= 0 else None
     return filled(
         "page.html",
         frame(
@@ -321,12 +326,12 @@ def _render(
             "named": named,
             "how": how(document, asking.samples),
             "fewer": not asking.full,
-            "rows": rows_of(document, state, limits.together),
+            "rows": rows,
             "certain": document.certain_ranks,
             "complete": document.complete and len(document.hits) < k,
             "surely": document.surely,
             "confidence": f"{100 * document.confidence:g} %",
-            "map": map_of(index, document, state, settings, asking.full, limits.map_time),
+            "map": chart,
             "reasons": reasons,
             "left": left,
             "fields": fields,

@@ -1,13 +1,10 @@
 """The map: the page in the middle, related ones around it, lines among those that are related to
 each other.
 
-A page stands the nearer the better its score: the best on the inner ring, the last on the outer
-one, between them by the logarithm, as scores of a list often span some powers of ten; what is less
-than a thousandth of the best stands on the outer ring.
+No page stands nearer than one of a better score. Where it would stand by its score alone goes by
+its rank and the logarithm of its score, as scores of a list often span some powers of ten.
 
-Its place on the way round is free, so that pages that belong together stand together: they go round
-in the order of the angle of their rows in the two smoothest eigenvectors of the Laplacian of their
-scores with each other. Neighbors are equally far apart on the way round.
+Pages that belong together stand together, in groups with a hue each (``map_layout.py``).
 
 Labels are put beside, above or below their page, the best page first, wherever no other label and
 no page is in the way; where there is no room there is none, and the number says who it is.
@@ -28,6 +25,7 @@ from numpy.typing import NDArray
 
 from cocite.search import Index
 from cocite.search.hits import Hit
+from cocite.server.pages import map_layout
 
 MOST = 20
 """Pages on a map."""
@@ -44,7 +42,7 @@ _SIGN, _WIDE, _TALL = 7.6, 13.0, 17
 @dataclass(frozen=True)
 class Spot:
     """A page on the map: its rank, its middle, and its label, "" for none: where it begins, ends or
-    has its middle, by ``anchor``.
+    has its middle, by ``anchor``. ``group`` is -1 for none, which ``central`` pages name.
     """
 
     rank: int
@@ -53,12 +51,15 @@ class Spot:
     label: str
     at: tuple[float, float]
     anchor: str
+    group: int = -1
+    central: bool = False
+    radius: float = 11.0
 
 
 @dataclass(frozen=True)
 class Line:
     """A line between the middles of two pages; ``strength`` in (0, 1] is their score over the best
-    on the map.
+    on the map; ``group`` that of both, or -1.
     """
 
     x1: float
@@ -67,64 +68,101 @@ class Line:
     y2: float
     strength: float
     ends: tuple[int, int]
+    group: int = -1
 
 
 def closeness(
     index: Index, nodes: Sequence[str], settings: Mapping[str, Any]
 ) -> NDArray[np.float64]:
-    """How each is related to its nearest others: float64[n, n], symmetric, 0 for all the rest."""
+    """How each is related to the others: float64[n, n], symmetric, 0 within each."""
     near = np.zeros((len(nodes), len(nodes)))
     places = {node: place for place, node in enumerate(nodes)}
     for node, place in places.items():
         others = [other for other in nodes if other != node]
         if not others:
             continue
-        for hit in index.related(node, _LINES, only=others, interval="bernstein", **settings):
+        for hit in index.related(node, len(others), only=others, interval="bernstein", **settings):
             other = places[str(hit.node)]
             near[place, other] = near[other, place] = max(near[place, other], hit.score)
     return near
 
 
 def plot_map(
-    hits: Sequence[Hit], labels: Sequence[str], near: NDArray[np.float64], first: int, middle: str
+    hits: Sequence[Hit],
+    labels: Sequence[str],
+    near: NDArray[np.float64],
+    first: int,
+    middle: str,
+    degrees: NDArray[np.int64] | None = None,
 ) -> list[Spot]:
-    """Where the hits stand; the first has the rank ``first``. ``middle`` is the label there."""
+    """Where the hits stand; the first has the rank ``first``. ``middle`` is the label there, and
+    ``degrees`` are the in-links of the hits, where they are known.
+    """
+    count = len(hits)
     scores = np.array([max(hit.score, 1e-300) for hit in hits])
     falls = np.minimum(np.log(scores.max() / scores), math.log(1000))
-    away = falls / falls.max() if falls.max() > 0 else np.full(len(hits), 0.5)
-    radii = INNER + (OUTER - INNER) * away
-    turns = np.empty(len(hits))
-    turns[_order(near)] = np.arange(len(hits)) / len(hits)
+    away = falls / falls.max() if falls.max() > 0 else np.full(count, 0.5)
+    places = np.sqrt(np.arange(count) / max(1, count - 1))
+    radii = np.maximum.accumulate(INNER + (OUTER - INNER) * (0.6 * places + 0.4 * away))
+    turns = np.empty(count)
+    turns[_order(near)] = np.arange(count) / count
     angles = 2 * math.pi * (turns - turns[0]) - math.pi / 2  # the first on top
-    xs = WIDTH / 2 + radii * np.cos(angles)
-    ys = HEIGHT / 2 + radii * np.sin(angles)
-    middles = [(round(float(x), 1), round(float(y), 1)) for x, y in zip(xs, ys, strict=True)]
+    found = map_layout.arrange(near, radii, angles, INNER, 2 * _RADIUS + 0.5)
+    groups = map_layout.groups_of(near)
+    central = set(map_layout.centers(near, groups, degrees))
+    sizes = np.full(count, 11.0)
+    if degrees is not None and degrees.max() > 0:
+        sizes = 8 + (_RADIUS - 8) * np.sqrt(degrees / degrees.max())
+    middles = [(round(WIDTH / 2 + float(x), 1), round(HEIGHT / 2 + float(y), 1)) for x, y in found]
     taken = [_box(x, y, 2 * _RADIUS, 2 * _RADIUS, "middle") for x, y in middles]
     taken.append(_box(WIDTH / 2, HEIGHT / 2, 36, 36, "middle"))
     taken.append(_box(WIDTH / 2, HEIGHT / 2 + BELOW, 1.1 * _width(middle), _TALL, "middle"))
-    found = []
-    for rank, ((x, y), label) in enumerate(zip(middles, labels, strict=True), first):
+    spots: dict[int, Spot] = {}
+    for place in sorted(range(count), key=lambda place: (place not in central, place)):
+        (x, y), label = middles[place], labels[place]
         at, anchor = _label(x, y, label, taken)
-        found.append(Spot(rank, x, y, label if anchor else "", at, anchor))
-    return found
+        label = label if anchor else ""
+        group, size = int(groups[place]), round(float(sizes[place]), 1)
+        named = place in central
+        spots[place] = Spot(first + place, x, y, label, at, anchor, group, named, size)
+    return [spots[place] for place in range(count)]
 
 
 def lines_of(spots: Sequence[Spot], near: NDArray[np.float64]) -> list[Line]:
-    """The lines, the weakest first, so that strong ones lie above."""
-    ends = np.argwhere(np.triu(near) > 0).tolist()
+    """Lines from each to the two most similar others, the weakest first, so that strong ones lie
+    above.
+    """
+    ends = np.argwhere(np.triu(map_layout.nearest(near, _LINES)) > 0).tolist()
     ends.sort(key=lambda pair: float(near[pair[0], pair[1]]))
     most = float(near.max(initial=0.0))
-    return [
-        Line(
-            spots[a].x,
-            spots[a].y,
-            spots[b].x,
-            spots[b].y,
-            round(float(near[a, b]) / most, 3),
-            (spots[a].rank, spots[b].rank),
-        )
-        for a, b in ends
-    ]
+    return [_line(spots, a, b, round(float(near[a, b]) / most, 3)) for a, b in ends]
+
+
+def hulls_of(spots: Sequence[Spot]) -> list[Line]:
+    """Lines that join each group along its shortest tree, to be drawn broad."""
+    found = []
+    for group in range(max(spot.group for spot in spots) + 1):
+        rest = [place for place, spot in enumerate(spots) if spot.group == group]
+        inside = [rest.pop(0)]
+        while rest:
+            pairs = [(a, b) for a in inside for b in rest]
+            a, b = min(
+                pairs,
+                key=lambda ends: math.hypot(
+                    spots[ends[0]].x - spots[ends[1]].x, spots[ends[0]].y - spots[ends[1]].y
+                ),
+            )
+            found.append(_line(spots, a, b, 1.0))
+            inside.append(b)
+            rest.remove(b)
+    return found
+
+
+def _line(spots: Sequence[Spot], a: int, b: int, strength: float) -> Line:
+    one, other = spots[a], spots[b]
+    group = one.group if one.group == other.group else -1
+    ends = (one.rank, other.rank)
+    return Line(one.x, one.y, other.x, other.y, strength, ends, group)
 
 
 def _order(near: NDArray[np.float64]) -> NDArray[np.int64]:

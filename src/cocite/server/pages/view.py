@@ -34,6 +34,7 @@ from cocite.graph.spelling import refused_in
 from cocite.options import DIRECTIONS
 from cocite.search import Index
 from cocite.search.results import RelatedDocument
+from cocite.search.source import in_links_of
 from cocite.server.pages import graph_map
 from cocite.server.replies import coding, packed
 from cocite.server.requests import SETTINGS, Parameter
@@ -247,17 +248,40 @@ def map_of(
         called = document.titles[0] or called
     middle = readable(called, _LABEL)
     labels = _labels([hit.title or str(hit.node) for hit in hits])
-    spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle)
+    ids = [place for name in names if (place := index.nodes.find(name)) is not None]
+    degrees = None
+    if len(ids) == len(names):
+        found = in_links_of(index.stored, index.given, np.array(ids, np.int64))
+        degrees = found if found.any() else None
+    spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle, degrees)
     return {
         "inner": graph_map.INNER,
         "outer": graph_map.OUTER,
         "wide": graph_map.WIDTH,
         "tall": graph_map.HEIGHT,
         "spots": [
-            {"spot": spot, "href": state.for_nodes(name).href(), "name": hit.title or name}
-            for spot, name, hit in zip(spots, names, hits, strict=True)
+            {
+                "spot": spot,
+                "href": state.for_nodes(name).href(),
+                "name": hit.title or name,
+                "score": f"{hit.score:.{digits_of(hits[0].score)}f}",
+                "in_links": None if degrees is None else int(degrees[place]),
+            }
+            for place, (spot, name, hit) in enumerate(zip(spots, names, hits, strict=True))
+        ],
+        "groups": [
+            {
+                "group": spot.group,
+                "name": hit.title or name,
+                "size": sum(spot.group == other.group for other in spots),
+            }
+            for spot, name, hit in sorted(
+                zip(spots, names, hits, strict=True), key=lambda each: each[0].group
+            )
+            if spot.central
         ],
         "lines": graph_map.lines_of(spots, near),
+        "hulls": graph_map.hulls_of(spots),
         "below": graph_map.BELOW,
         "middle": middle,
         "left_out": not lines and len(hits) > 1,
@@ -307,6 +331,8 @@ _FOLDER = files("cocite.server.pages") / "static"
 _KINDS = {
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
+    "map.css": "text/css; charset=utf-8",
+    "map.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 _CONTENT = {name: (_FOLDER / name).read_bytes() for name in _KINDS}
