@@ -59,7 +59,8 @@ def nearest(near: Floats, count: int) -> Floats:
     if len(near) <= count:
         return near
     least = np.partition(near, len(near) - count, axis=1)[:, len(near) - count, None]
-    return np.where((near >= least) | (near >= least.T), near, 0.0)
+    kept: Floats = np.where((near >= least) | (near >= least.T), near, 0.0)
+    return kept
 
 
 def groups_of(near: Floats) -> Ints:
@@ -103,7 +104,8 @@ def centers(near: Floats, groups: Ints, degrees: Ints | None) -> list[int]:
 
 def _excess(near: Floats) -> Floats:
     degrees = near.sum(axis=1)
-    return near - np.outer(degrees, degrees) / near.sum()
+    excess: Floats = near - np.outer(degrees, degrees) / near.sum()
+    return excess
 
 
 def _join(excess: Floats, groups: Ints, rounding: float) -> bool:
@@ -222,7 +224,7 @@ def _upright(places: Floats) -> Floats:
     """Turned so that the first is on top, mirrored so that the second is on the right."""
     turn = -np.pi / 2 - np.arctan2(places[0, 1], places[0, 0])
     turned = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
-    found = places @ turned.T
+    found: Floats = places @ turned.T
     if len(found) > 1 and found[1, 0] < 0:
         found[:, 0] *= -1
     return found
@@ -260,4 +262,5 @@ def _turned(radii: Floats, angles: Floats, room: float) -> Floats | None:
 
 
 def _polar(radii: Floats, angles: Floats) -> Floats:
-    return radii[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    places: Floats = radii[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return places

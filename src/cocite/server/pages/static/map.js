@@ -207,8 +207,12 @@
     async function deep(button) {
       const on = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(on));
-      if (on) for (const each of nodes.filter((other) => !other.more).slice(0, 5)) await expand(each);
-      else {
+      if (on) {
+        button.disabled = true; // until all are there
+        for (const each of nodes.filter((other) => !other.more).slice(0, 5)) await expand(each);
+        button.disabled = false;
+        if (document.activeElement === document.body && svg.isConnected) button.focus({ preventScroll: true });
+      } else {
         svg.querySelectorAll(".more").forEach((each) => each.remove());
         for (const list of [nodes, lines]) list.splice(0, list.length, ...list.filter((each) => !each.more));
         nodes[0].a.setAttribute("tabindex", "0");
