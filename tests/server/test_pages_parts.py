@@ -196,53 +196,6 @@ def test_lines_are_those_that_are_near() -> None:
     )
 
 
-def like(count: int, seed: int, blocks: int) -> np.ndarray:
-    """Scores among pages of some blocks, and fewer between them."""
-    rng = np.random.default_rng(seed)
-    block = rng.integers(blocks, size=count)
-    inside = block[:, None] == block[None, :]
-    near = np.triu(np.where(inside, 0.6, 0.05) * rng.random((count, count)), 1)
-    return near + near.T
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_groups_are_as_modular_as_those_of_networkx(seed: int) -> None:
-    """Its greedy search merges as ours does; ours also merges pages that are alone."""
-    networkx = pytest.importorskip("networkx", reason="NetworkX is not installed")
-    near = like(20, seed, 2 + seed % 4)
-    graph = networkx.from_numpy_array(near)
-    theirs = networkx.community.greedy_modularity_communities(graph, weight="weight")
-    found = graph_map.groups_of(near)
-    ours = [set(np.flatnonzero(found == group).tolist()) for group in range(int(found.max()) + 1)]
-    modularity = networkx.community.modularity
-    assert modularity(graph, ours, "weight") >= modularity(graph, theirs, "weight") - 0.02
-    assert [min(group) for group in ours] == sorted(min(group) for group in ours)
-    assert (graph_map.groups_of(near) == found).all()
-
-
-@given(st.integers(1, graph_map.MOST), st.integers(0, 999), st.integers(1, 12))
-def test_groups_are_few_and_nobody_is_alone(count: int, seed: int, blocks: int) -> None:
-    near = like(count, seed, blocks)
-    found = graph_map.groups_of(near)
-    sizes = np.bincount(found)
-    assert sizes.size <= graph_map.GROUPS
-    assert sizes.size == 1 or sizes.min() > 1
-    named = graph_map.central(near, found, [1] * count)
-    assert found[named].tolist() == list(range(sizes.size))
-    spots = graph_map.plot_map(hits_of([0.5] * count), [""] * count, near, 1, "middle")
-    assert [spot.group for spot in spots] == found.tolist()
-    paths = dict(graph_map.hulls_of(spots))
-    for spot in spots:
-        assert f"{spot.x} {spot.y}" in paths[spot.group]
-
-
-def test_pages_that_are_all_alike_are_no_groups() -> None:
-    near = np.full((12, 12), 0.4)
-    np.fill_diagonal(near, 0)
-    assert not graph_map.groups_of(near).any()
-    assert not graph_map.groups_of(np.zeros((12, 12))).any()
-
-
 @given(st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=12))
 def test_percentages_add_up_to_100(parts: list[float]) -> None:
     shown = percentages(parts)

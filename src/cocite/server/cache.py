@@ -23,7 +23,7 @@ class AnswerKey(NamedTuple):
     """What an answer is of."""
 
     operation: str
-    index: str
+    name: str
     generation: str
     samples: int | None
     query: bytes

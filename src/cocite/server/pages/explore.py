@@ -331,7 +331,7 @@ def _render(
     following = first + k <= limits.offset and len(document.hits) == k
     fields = fields_of(index, service.operations["related"].takes, state)
     drawn = map_of(index, document, state, settings, asking.full, limits.map_time)
-    groups = [each["spot"].group for each in drawn["spots"]] if drawn and drawn["groups"] else []
+    groups = [] if drawn is None else [each["spot"].group for each in drawn["spots"]]
     focus = next((hit for hit in document.hits if str(hit.node) == state.why), None)
     about = document.nodes[0] if focus is None else str(focus.node)
     inside = {field["name"] for field in fields} | {"index", "offset", "side"}

@@ -1,21 +1,15 @@
 """The map: the page in the middle, related ones around it, lines among those that are related to
 each other.
 
-A page stands the nearer the better its score: the best on the inner ring, the last on the outer
-one, between them by rank and by the logarithm of the score, as scores of a list often span some
-powers of ten; what is less than a thousandth of the best counts as a thousandth.
+No page stands nearer than one of a better score. Where it would stand by its score alone goes by
+its rank and the logarithm of its score, as scores of a list often span some powers of ten.
 
-Its place on the way round is free, so that pages that belong together stand together. Groups are
-found by their scores with each other: those two are joined whose union raises the modularity most
-(Clauset, Newman, Moore 2004), until none does; of more than six the smallest joins the one most
-like it, and so does a page that is alone. Each group has a sector. Groups, and pages within them,
-go round in the order of the angle of their rows in the two smoothest eigenvectors of the Laplacian
-of these scores. Pages are as large as the root of the number of links to them.
+Pages that belong together stand together, in groups with a hue each (``map_layout.py``).
 
 Labels are put beside, above or below their page, the best page first, wherever no other label and
 no page is in the way; where there is no room there is none, and the number says who it is.
 
-Cost: a question for each page on the map, and some 500 µs.
+Cost: a question for each page on the map (their lines), and some 100 µs.
 """
 
 from __future__ import annotations
@@ -31,46 +25,41 @@ from numpy.typing import NDArray
 
 from cocite.search import Index
 from cocite.search.hits import Hit
+from cocite.server.pages import map_layout
 
 MOST = 20
 """Pages on a map."""
 WIDTH, HEIGHT = 640, 500
 BELOW = 29
 """How far below the middle its label has its own."""
-SMALLEST, LARGEST, INNER, OUTER = 6.0, 11.0, 100, 212
-"""Radii of pages, and of the rings."""
-GROUPS = 6
-"""Groups that have colors of their own."""
+_RADIUS, INNER, OUTER = 13, 84, 212
 _LINES = 2
 """How many of the others each is joined with."""
-_GAP, _CLEAR = math.radians(16), 2 * LARGEST + 2
-"""Between sectors, where there is room for it; and between the middles of pages."""
-_LEAST_MODULARITY = 0.03
-"""Groups that are told apart less are none."""
 _SIGN, _WIDE, _TALL = 7.6, 13.0, 17
 """Width of a sign, of a wide one, and height of a label."""
 
 
 @dataclass(frozen=True)
 class Spot:
-    """A page on the map: its rank, middle, radius and group, and its label, "" for none: where it
-    begins, ends or has its middle, by ``anchor``.
+    """A page on the map: its rank, its middle, and its label, "" for none: where it begins, ends or
+    has its middle, by ``anchor``. ``group`` is -1 for none, which ``central`` pages name.
     """
 
     rank: int
     x: float
     y: float
-    size: float
-    group: int
     label: str
     at: tuple[float, float]
     anchor: str
+    group: int = -1
+    central: bool = False
+    radius: float = 11.0
 
 
 @dataclass(frozen=True)
 class Line:
     """A line between the middles of two pages; ``strength`` in (0, 1] is their score over the best
-    on the map, ``group`` that of both, None if they are of two.
+    on the map; ``group`` that of both, or -1.
     """
 
     x1: float
@@ -78,14 +67,14 @@ class Line:
     x2: float
     y2: float
     strength: float
-    group: int | None
     ends: tuple[int, int]
+    group: int = -1
 
 
 def closeness(
     index: Index, nodes: Sequence[str], settings: Mapping[str, Any]
 ) -> NDArray[np.float64]:
-    """How each is related to the others: float64[n, n], symmetric, 0 on the diagonal."""
+    """How each is related to the others: float64[n, n], symmetric, 0 within each."""
     near = np.zeros((len(nodes), len(nodes)))
     places = {node: place for place, node in enumerate(nodes)}
     for node, place in places.items():
@@ -98,150 +87,82 @@ def closeness(
     return near
 
 
-def groups_of(near: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the group of each page, numbered from 0 by their best ranks; all 0 if no groups can be
-    told apart: int64[n].
-    """
-    count, total = near.shape[0], near.sum()
-    members = [[place] for place in range(count)]
-    if count < 4 or total <= 0:
-        return np.zeros(count, np.int64)
-    shares = near / total  # of all links those between two groups
-    ends = shares.sum(axis=1)
-    while len(members) > 1:
-        gains = shares - np.outer(ends, ends)
-        np.fill_diagonal(gains, -1.0)
-        a, b = sorted(divmod(int(gains.argmax()), len(members)))
-        small = [place for place, group in enumerate(members) if len(group) == 1]
-        if gains[a, b] <= 0:
-            if _modularity(shares, ends) < _LEAST_MODULARITY:
-                return np.zeros(count, np.int64)
-            if len(members) <= GROUPS and not small:
-                break
-            sizes = [len(group) for group in members]
-            least = small[0] if small else int(np.argmin(sizes))
-            means = shares[least] / sizes
-            means[least] = -1.0
-            a, b = sorted((least, int(means.argmax())))
-        members[a] += members.pop(b)
-        ends[a] += ends[b]
-        shares[a] += shares[b]
-        shares[:, a] += shares[:, b]
-        shares = np.delete(np.delete(shares, b, 0), b, 1)
-        ends = np.delete(ends, b)
-    found = np.empty(count, np.int64)
-    for number, group in enumerate(sorted(members, key=min)):
-        found[group] = number
-    return found
-
-
-def _modularity(shares: NDArray[np.float64], ends: NDArray[np.float64]) -> float:
-    return float(np.trace(shares) - (ends**2).sum())
-
-
-def central(
-    near: NDArray[np.float64], groups: NDArray[np.int64], links: Sequence[int]
-) -> list[int]:
-    """Return the page that each group is called by: most related to the others, with most links."""
-    inside = np.where(groups[:, None] == groups[None, :], near, 0).sum(axis=1)
-    weights = (inside + 1e-9) * np.log2(2 + np.asarray(links, float))
-    return [
-        int(np.flatnonzero(groups == group)[weights[groups == group].argmax()])
-        for group in range(int(groups.max(initial=0)) + 1)
-    ]
-
-
 def plot_map(
     hits: Sequence[Hit],
     labels: Sequence[str],
     near: NDArray[np.float64],
     first: int,
     middle: str,
-    links: Sequence[int] = (),
+    degrees: NDArray[np.int64] | None = None,
 ) -> list[Spot]:
     """Where the hits stand; the first has the rank ``first``. ``middle`` is the label there, and
-    ``links`` is how many lead to each.
+    ``degrees`` are the in-links of the hits, where they are known.
     """
     count = len(hits)
     scores = np.array([max(hit.score, 1e-300) for hit in hits])
     falls = np.minimum(np.log(scores.max() / scores), math.log(1000))
-    falls = falls / falls.max() if falls.max() > 0 else np.full(count, 0.5)
-    ranks = np.sqrt(np.arange(count) / max(1, count - 1))
-    radii = INNER + (OUTER - INNER) * (0.6 * ranks + 0.4 * falls)
-    groups = groups_of(near)
-    angles = _angles(_order(near), groups)
-    angles -= angles[0] + math.pi / 2  # the first on top
-    xs = WIDTH / 2 + radii * np.cos(angles)
-    ys = HEIGHT / 2 + radii * np.sin(angles)
-    middles = [(round(float(x), 1), round(float(y), 1)) for x, y in zip(xs, ys, strict=True)]
-    roots = np.sqrt(np.asarray(links or [1] * count, float))
-    sizes = SMALLEST + (LARGEST - SMALLEST) * roots / max(1.0, roots.max())
-    taken = [_box(x, y, 2 * LARGEST, 2 * LARGEST, "middle") for x, y in middles]
+    away = falls / falls.max() if falls.max() > 0 else np.full(count, 0.5)
+    places = np.sqrt(np.arange(count) / max(1, count - 1))
+    radii = np.maximum.accumulate(INNER + (OUTER - INNER) * (0.6 * places + 0.4 * away))
+    turns = np.empty(count)
+    turns[_order(near)] = np.arange(count) / count
+    angles = 2 * math.pi * (turns - turns[0]) - math.pi / 2  # the first on top
+    found = map_layout.arrange(near, radii, angles, INNER, 2 * _RADIUS + 0.5)
+    groups = map_layout.groups_of(near)
+    central = set(map_layout.centers(near, groups, degrees))
+    sizes = np.full(count, 11.0)
+    if degrees is not None and degrees.max() > 0:
+        sizes = 8 + (_RADIUS - 8) * np.sqrt(degrees / degrees.max())
+    middles = [(round(WIDTH / 2 + float(x), 1), round(HEIGHT / 2 + float(y), 1)) for x, y in found]
+    taken = [_box(x, y, 2 * _RADIUS, 2 * _RADIUS, "middle") for x, y in middles]
     taken.append(_box(WIDTH / 2, HEIGHT / 2, 36, 36, "middle"))
     taken.append(_box(WIDTH / 2, HEIGHT / 2 + BELOW, 1.1 * _width(middle), _TALL, "middle"))
-    found = []
-    for place, ((x, y), label) in enumerate(zip(middles, labels, strict=True)):
+    spots: dict[int, Spot] = {}
+    for place in sorted(range(count), key=lambda place: (place not in central, place)):
+        (x, y), label = middles[place], labels[place]
         at, anchor = _label(x, y, label, taken)
-        size, group = round(float(sizes[place]), 1), int(groups[place])
-        found.append(Spot(first + place, x, y, size, group, label if anchor else "", at, anchor))
-    return found
-
-
-def _angles(order: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return where pages stand on the way round: a sector a group, gaps between sectors."""
-    count, number = len(order), int(groups.max(initial=0)) + 1
-    place = np.empty(count)
-    place[order] = np.arange(count)
-    means = np.bincount(groups, place, number) / np.bincount(groups, minlength=number)
-    turns = np.lexsort((place, means[groups]))
-    room = 2 * math.pi - count * _CLEAR / INNER
-    gap = min(_GAP, max(0.0, room / number)) if number > 1 else 0.0
-    step = (2 * math.pi - number * gap) / count
-    sectors = np.cumsum(np.diff(groups[turns], prepend=groups[turns[0]]) != 0)
-    found = np.empty(count)
-    found[turns] = np.arange(count) * step + sectors * gap
-    return found
+        label = label if anchor else ""
+        group, size = int(groups[place]), round(float(sizes[place]), 1)
+        named = place in central
+        spots[place] = Spot(first + place, x, y, label, at, anchor, group, named, size)
+    return [spots[place] for place in range(count)]
 
 
 def lines_of(spots: Sequence[Spot], near: NDArray[np.float64]) -> list[Line]:
-    """The lines, the weakest first, so that strong ones lie above: from each page to the two others
-    that it is most related to.
+    """Lines from each to the two most similar others, the weakest first, so that strong ones lie
+    above.
     """
-    pairs = set[tuple[int, int]]()
-    for place, row in enumerate(near):
-        for other in np.argsort(-row, kind="stable")[:_LINES].tolist():
-            if row[other] > 0:
-                pairs.add((min(place, other), max(place, other)))
-    ends = sorted(pairs, key=lambda pair: (float(near[pair]), pair))
+    ends = np.argwhere(np.triu(map_layout.nearest(near, _LINES)) > 0).tolist()
+    ends.sort(key=lambda pair: float(near[pair[0], pair[1]]))
     most = float(near.max(initial=0.0))
-    return [
-        Line(
-            spots[a].x,
-            spots[a].y,
-            spots[b].x,
-            spots[b].y,
-            round(float(near[a, b]) / most, 3),
-            spots[a].group if spots[a].group == spots[b].group else None,
-            (spots[a].rank, spots[b].rank),
-        )
-        for a, b in ends
-    ]
+    return [_line(spots, a, b, round(float(near[a, b]) / most, 3)) for a, b in ends]
 
 
-def hulls_of(spots: Sequence[Spot]) -> list[tuple[int, str]]:
-    """The pages of each group as one line from page to page, to be drawn thick: (group, path)."""
+def hulls_of(spots: Sequence[Spot]) -> list[Line]:
+    """Lines that join each group along its shortest tree, to be drawn broad."""
     found = []
-    for group in sorted({spot.group for spot in spots}):
-        inside = [(spot.x, spot.y) for spot in spots if spot.group == group]
-        path, left = [f"M{inside[0][0]} {inside[0][1]}h.1"], inside[1:]
-        tree = inside[:1]
-        while left:  # the shortest tree
-            a, b = min(((a, b) for a in tree for b in left), key=lambda pair: math.dist(*pair))
-            path.append(f"M{a[0]} {a[1]}L{b[0]} {b[1]}")
-            tree.append(b)
-            left.remove(b)
-        found.append((group, "".join(path)))
+    for group in range(max(spot.group for spot in spots) + 1):
+        rest = [place for place, spot in enumerate(spots) if spot.group == group]
+        inside = [rest.pop(0)]
+        while rest:
+            pairs = [(a, b) for a in inside for b in rest]
+            a, b = min(
+                pairs,
+                key=lambda ends: math.hypot(
+                    spots[ends[0]].x - spots[ends[1]].x, spots[ends[0]].y - spots[ends[1]].y
+                ),
+            )
+            found.append(_line(spots, a, b, 1.0))
+            inside.append(b)
+            rest.remove(b)
     return found
+
+
+def _line(spots: Sequence[Spot], a: int, b: int, strength: float) -> Line:
+    one, other = spots[a], spots[b]
+    group = one.group if one.group == other.group else -1
+    ends = (one.rank, other.rank)
+    return Line(one.x, one.y, other.x, other.y, strength, ends, group)
 
 
 def _order(near: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -264,7 +185,7 @@ _Box = tuple[float, float, float, float]
 def _label(x: float, y: float, label: str, taken: list[_Box]) -> tuple[tuple[float, float], str]:
     """Where a label goes and how it is anchored; "" if there is no room. It is taken then."""
     wide = _width(label)
-    side, out = LARGEST + 5, LARGEST + 12
+    side, out = _RADIUS + 5, _RADIUS + 12
     right = [((x + side, y), "start"), ((x - side, y), "end")]
     if x < WIDTH / 2:
         right.reverse()
@@ -272,7 +193,7 @@ def _label(x: float, y: float, label: str, taken: list[_Box]) -> tuple[tuple[flo
     if y > HEIGHT / 2:
         above.reverse()
     corner = [
-        ((x + sx * (LARGEST - 2), y + sy * out), "start" if sx > 0 else "end")
+        ((x + sx * (_RADIUS - 2), y + sy * out), "start" if sx > 0 else "end")
         for sx, sy in ((1, -1), (1, 1), (-1, -1), (-1, 1))
     ]
     for at, anchor in [right[0], above[0], *corner, above[1], right[1]]:

@@ -35,6 +35,7 @@ from cocite.graph.spelling import refused_in
 from cocite.options import DIRECTIONS
 from cocite.search import Index
 from cocite.search.results import RelatedDocument
+from cocite.search.source import in_links_of
 from cocite.server.pages import graph_map
 from cocite.server.replies import coding, packed
 from cocite.server.requests import SETTINGS, Parameter
@@ -199,7 +200,8 @@ def rows_of(
     digits = digits_of(best)
     found = []
     for rank, hit in enumerate(document.hits, document.offset + 1):
-        node = str(hit.node)
+        node, place = str(hit.node), rank - document.offset - 1
+        group = groups[place] if place < len(groups) else -1
         known = math.isfinite(hit.low) and math.isfinite(hit.high)
         low, high = (hit.low, hit.high) if known else (hit.score, hit.score)
         found.append(
@@ -207,7 +209,7 @@ def rows_of(
                 "rank": rank,
                 "node": node,
                 "title": hit.title,
-                "group": groups[rank - document.offset - 1 :][:1],
+                "group": group if group >= 0 else None,
                 "score": f"{hit.score:.{digits}f}",
                 "low": f"{low:.{digits}f}" if known else "?",
                 "high": f"{high:.{digits}f}" if known else "?",
@@ -253,30 +255,40 @@ def map_of(
         called = document.titles[0] or called
     middle = readable(called, _LABEL)
     labels = _labels([hit.title or str(hit.node) for hit in hits])
-    ids = np.array([index.nodes.id(name) for name in names], np.uint32)
-    links = index.nodes.in_links(ids).tolist()
-    spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle, links)
-    groups = np.array([spot.group for spot in spots])
-    told, central = int(groups.max()) > 0, graph_map.central(near, groups, links)
+    ids = [place for name in names if (place := index.nodes.find(name)) is not None]
+    degrees = None
+    if len(ids) == len(names):
+        found = in_links_of(index.stored, index.given, np.array(ids, np.int64))
+        degrees = found if found.any() else None
+    spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle, degrees)
     return {
-        "groups": [
-            {"number": number, "name": labels[place], "pages": int((groups == number).sum())}
-            for number, place in enumerate(central)
-        ]
-        if told
-        else [],
-        "called": [hits[place].title or names[place] for place in central] if told else [],
-        "hulls": graph_map.hulls_of(spots) if told else [],
-        "sized": any(links),
         "inner": graph_map.INNER,
         "outer": graph_map.OUTER,
         "wide": graph_map.WIDTH,
         "tall": graph_map.HEIGHT,
         "spots": [
-            {"spot": spot, "href": state.for_nodes(name).href(), "name": hit.title or name}
-            for spot, name, hit in zip(spots, names, hits, strict=True)
+            {
+                "spot": spot,
+                "href": state.for_nodes(name).href(),
+                "name": hit.title or decoded(name),
+                "score": f"{hit.score:.{digits_of(hits[0].score)}f}",
+                "in_links": None if degrees is None else int(degrees[place]),
+            }
+            for place, (spot, name, hit) in enumerate(zip(spots, names, hits, strict=True))
+        ],
+        "groups": [
+            {
+                "group": spot.group,
+                "name": hit.title or decoded(name),
+                "size": sum(spot.group == other.group for other in spots),
+            }
+            for spot, name, hit in sorted(
+                zip(spots, names, hits, strict=True), key=lambda each: each[0].group
+            )
+            if spot.central
         ],
         "lines": graph_map.lines_of(spots, near),
+        "hulls": graph_map.hulls_of(spots),
         "below": graph_map.BELOW,
         "middle": middle,
         "left_out": not lines and len(hits) > 1,
@@ -302,7 +314,7 @@ def about_of(index: Index, name: str) -> dict[str, Any]:
     if node is None:
         return {"name": name, "title": None, "links": None}
     titles = index.titles_of([name])
-    links = int(index.nodes.in_links(np.array([node], np.uint32))[0])
+    links = int(in_links_of(index.stored, index.given, np.array([node], np.int64))[0])
     return {"name": name, "title": (titles[0] if titles else None) or None, "links": links}
 
 
@@ -363,6 +375,8 @@ _KINDS = {
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
+    "map.css": "text/css; charset=utf-8",
+    "map.js": "text/javascript; charset=utf-8",
     "inter.woff2": "font/woff2",
 }
 _CONTENT = {name: (_FOLDER / name).read_bytes() for name in _KINDS}

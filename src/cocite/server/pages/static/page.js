@@ -155,7 +155,7 @@
         const on = alone || each === button;
         each.setAttribute("aria-pressed", String(on));
         each.classList.toggle("off", !on);
-        for (const part of main.querySelectorAll(`.map .g${group}, tr[data-rank]:has(.dot.g${group})`))
+        for (const part of main.querySelectorAll(`.map [data-group="${group}"], tr[data-group="${group}"]`))
           part.classList.toggle("dim", !on);
       });
       return;

@@ -1,0 +1,168 @@
+"""The map in a real browser: labels, keys, expansion, files, and that it stays in place."""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import combinations
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.server.browser import Open
+
+pytestmark = pytest.mark.browser
+
+BOXES = """selector => [...document.querySelectorAll(selector)]
+    .filter(each => getComputedStyle(each).display !== "none")
+    .map(each => each.getBoundingClientRect()).map(b => [b.x, b.y, b.right, b.bottom])"""
+PLACES = """() => Object.fromEntries([...document.querySelectorAll("svg.map a")].map(a => {
+    const dot = a.querySelector("circle"), map = document.querySelector("svg.map").viewBox.baseVal;
+    const [x, y] = ["cx", "cy"].map(name => Number(dot.getAttribute(name)));
+    return [a.getAttribute("href"), [x - map.width / 2, y - map.height / 2]];
+}))"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
+def test_labels_are_apart_at_their_real_size(visit: Open, width: int, scheme: str) -> None:
+    there = visit(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    for node in ("topic 0 page 0", "topic 3 page 3", "<b>", "topic 5 page 1"):
+        page = there.goto(node=node, index="near")
+        if not page.locator("svg.map").count():
+            continue
+        page.wait_for_selector("svg.map.live")
+        boxes = page.evaluate(BOXES, "svg.map text:not(.rank)")
+        dots = page.evaluate(BOXES, "svg.map a circle")
+        (map_box,) = page.evaluate(BOXES, "svg.map")
+        assert len(boxes) >= min(5, len(dots))
+        for a, b in [*combinations(boxes, 2), *((a, b) for a in boxes for b in dots)]:
+            across, along = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+            assert min(across, along) <= 1
+        for box in boxes:
+            assert box[0] >= map_box[0] - 1
+            assert box[2] <= map_box[2] + 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.process
+def test_a_map_is_one_tab_stop_and_arrows_reach_all(visit: Open) -> None:
+    page = visit().goto(node="topic 0 page 0", index="near")
+    page.wait_for_selector("svg.map.live")
+    assert page.locator("svg.map a[tabindex='0']").count() == 1
+    total = page.locator("svg.map a").count()
+    rank = "document.activeElement.dataset.rank"
+    page.locator("svg.map a[tabindex='0']").focus()
+    seen, todo = {page.evaluate(rank)}, [page.evaluate(rank)]
+    while todo:
+        here = todo.pop()
+        for key in ("ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"):
+            page.evaluate(f"document.querySelector('svg.map a[data-rank=\"{here}\"]').focus()")
+            page.keyboard.press(key)
+            if (there := page.evaluate(rank)) not in seen:
+                seen.add(there)
+                todo.append(there)
+    assert len(seen) == total
+    names = page.locator("svg.map a").evaluate_all("all => all.map(a => a.ariaLabel)")
+    assert all(re.search(r", rank \d+, similarity 0?\.?\d", name) for name in names)
+    page.wait_for_selector(".card:not([hidden])")
+    page.keyboard.press("Escape")
+    assert page.locator(".card").is_hidden()
+
+
+@pytest.mark.process
+def test_keys_and_buttons_zoom_and_fit(visit: Open) -> None:
+    page = visit().goto(node="topic 0 page 0", index="near")
+    page.wait_for_selector("svg.map.live")
+    before = page.evaluate(PLACES)
+    page.locator("svg.map a[tabindex='0']").focus()
+    page.keyboard.press("+")
+    for href, (x, y) in page.evaluate(PLACES).items():
+        assert (x, y) == pytest.approx([1.25 * each for each in before[href]], abs=0.2)
+    page.get_by_role("button", name="Zoom out").click()
+    assert page.evaluate(PLACES) == before
+    box = page.locator("svg.map").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 8, box["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 48, box["y"] + 38)
+    page.mouse.up()
+    for href, (x, y) in page.evaluate(PLACES).items():
+        assert (x - 40, y - 30) == pytest.approx(before[href], abs=0.2)
+    page.get_by_role("button", name="Fit").click()
+    assert page.evaluate(PLACES) == before
+
+
+@pytest.mark.process
+def test_a_page_is_expanded_in_place(visit: Open) -> None:
+    page = visit().goto(node="topic 0 page 0", k=4)
+    page.wait_for_selector("svg.map.live")
+    address, shown = page.url, page.evaluate(PLACES)
+    page.locator("svg.map a[data-rank='1'] circle").dblclick()
+    page.wait_for_selector("svg.map a.more")
+    assert page.url == address
+    after = page.evaluate(PLACES)
+    assert {href: after[href] for href in shown} == shown
+    assert len(after) > len(shown)
+    places = list(after.values())
+    assert all(math.dist(a, b) > 4 for a, b in combinations(places, 2))
+    deep = page.get_by_role("button", name="Depth 2")
+    deep.click()
+    page.wait_for_selector("button[aria-pressed=true]:enabled")
+    assert page.evaluate(PLACES).keys() >= after.keys()
+    deep.click()
+    assert page.evaluate(PLACES) == shown
+
+
+@pytest.mark.process
+def test_shared_pages_stay_near_from_one_map_to_the_next(visit: Open) -> None:
+    there = visit(reduced_motion="reduce")
+    page = there.goto(node="topic 0 page 0", index="near")
+    page.wait_for_selector("svg.map.live")
+    before = page.evaluate(PLACES)
+    names = page.locator("tr[data-rank='1'] th bdi").first.inner_text()
+    page.locator("tr[data-rank='1'] th a").first.click()
+    there.until(names)
+    page.wait_for_selector("svg.map.live")
+    after = page.evaluate(PLACES)
+    shared = before.keys() & after.keys()
+    assert len(shared) >= 2
+
+    def moved(turn: float, flip: int) -> float:
+        """How far shared pages are, if the new map were turned and mirrored."""
+        total = 0.0
+        for href in shared:
+            x, y = after[href]
+            x *= flip
+            turned = (
+                x * math.cos(turn) - y * math.sin(turn),
+                x * math.sin(turn) + y * math.cos(turn),
+            )
+            total += math.dist(before[href], turned) ** 2
+        return total
+
+    others = [moved(turn * math.pi / 6, flip) for turn in range(12) for flip in (1, -1)]
+    assert moved(0, 1) <= 1.25 * min(others)  # the frame is an ellipse: near the best
+
+
+@pytest.mark.process
+def test_maps_are_kept_as_files(visit: Open, tmp_path: Path) -> None:
+    page = visit().goto(node="topic 0 page 0", index="near")
+    page.wait_for_selector("svg.map.live")
+    count = page.locator("svg.map a").count()
+    for kind in ("PNG", "SVG", "GraphML"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=kind).click()
+        assert download.value.suggested_filename == f"map.{kind.lower()}"
+        download.value.save_as(tmp_path / kind)
+    assert (tmp_path / "PNG").read_bytes().startswith(b"\x89PNG\r\n")
+    drawn = ElementTree.parse(tmp_path / "SVG").getroot()
+    assert len(drawn.findall("{http://www.w3.org/2000/svg}a")) == count
+    space = "{http://graphml.graphdrawing.org/xmlns}"
+    graph = ElementTree.parse(tmp_path / "GraphML").getroot().find(f"{space}graph")
+    assert graph is not None
+    names = {each.get("id") for each in graph.findall(f"{space}node")}
+    assert len(names) == count
+    assert {each.get("source") for each in graph.findall(f"{space}edge")} <= names

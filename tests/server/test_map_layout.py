@@ -1,0 +1,91 @@
+"""Groups and places on the map: against NetworkX, and as they are promised."""
+
+from __future__ import annotations
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cocite.server.pages import map_layout
+
+ROUNDING = 1e-9
+"""Joins are those of NetworkX where gains differ, and moves only raise the modularity."""
+
+
+def similarities(seed: int, count: int, share: float) -> NDArray[np.float64]:
+    rng = np.random.default_rng(seed)
+    near = np.triu(rng.random((count, count)) * (rng.random((count, count)) < share), 1)
+    planted = rng.integers(0, 4, count)
+    near *= np.where(planted[:, None] == planted[None, :], 1.0, 0.3)
+    return near + near.T
+
+
+def graph_of(near: NDArray[np.float64]) -> networkx.Graph:
+    return networkx.from_numpy_array(near)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
+@pytest.mark.parametrize("count", [2, 5, 12, 20])
+def test_communities_are_no_worse_than_those_of_networkx(count: int, share: float) -> None:
+    for seed in range(8):
+        near = similarities(seed, count, share)
+        if not near.any():
+            continue
+        groups = map_layout.communities(near)
+        graph = graph_of(near)
+        found = [set(np.flatnonzero(groups == name).tolist()) for name in np.unique(groups)]
+        score = networkx.community.modularity(graph, found)
+        assert map_layout.modularity(near, groups) == pytest.approx(score, abs=1e-12)
+        theirs = networkx.community.greedy_modularity_communities(graph, weight="weight")
+        assert score >= networkx.community.modularity(graph, theirs) - ROUNDING
+
+
+@given(st.integers(0, 10**6), st.integers(1, 20), st.floats(0, 1))
+def test_groups_are_few_and_in_the_order_of_ranks(seed: int, count: int, share: float) -> None:
+    near = similarities(seed, count, share)
+    groups = map_layout.groups_of(near)
+    assert groups.tolist() == map_layout.groups_of(near.copy()).tolist()
+    names, first, sizes = np.unique(groups[groups >= 0], return_index=True, return_counts=True)
+    assert names.tolist() == list(range(len(names)))
+    assert len(names) != 1
+    assert len(names) <= map_layout.MOST_GROUPS
+    assert (np.diff(first) > 0).all()
+    assert (sizes > 1).all()
+    for group, center in enumerate(map_layout.centers(near, groups, None)):
+        assert groups[center] == group
+
+
+def test_no_groups_where_all_are_alike() -> None:
+    near = np.ones((12, 12)) - np.eye(12)
+    assert map_layout.groups_of(near).tolist() == [-1] * 12
+
+
+def test_a_group_is_named_by_its_most_linked_node_where_links_are_known() -> None:
+    near = np.ones((4, 4)) - np.eye(4)
+    groups = np.zeros(4, np.int64)
+    assert map_layout.centers(near, groups, np.array([1, 0, 9, 2])) == [2]
+
+
+def test_distances_go_with_dissimilarities() -> None:
+    rng = np.random.default_rng(3)
+    measured = []
+    turns = np.linspace(0.0, 45.6, 20)
+    for _ in range(5):
+        points = rng.normal(size=(20, 2))
+        points = points[np.argsort(np.hypot(*points.T))]
+        radii = 84 + 128 * np.sqrt(np.linspace(0.0, 1.0, 20))
+        spans = np.hypot(*(points[:, None] - points[None, :]).transpose(2, 0, 1))
+        near = np.exp(-spans) * (1 - np.eye(20))
+        places = map_layout.arrange(near, radii, turns, 84, 26.5)
+        again = map_layout.arrange(near, radii, turns, 84, 26.5)
+        assert places.tolist() == again.tolist()
+        found = np.hypot(*(places[:, None] - places[None, :]).transpose(2, 0, 1))
+        pairs = np.triu_indices(20, 1)
+        assert found[pairs].min() >= 26.5 - 1e-9
+        assert (np.diff(np.hypot(*places.T)) > -1e-9).all()
+        orders = [np.argsort(np.argsort(each[pairs])).astype(float) for each in (spans, found)]
+        measured.append(float(np.corrcoef(orders[0], orders[1])[0, 1]))
+    assert np.median(measured) >= 0.85
