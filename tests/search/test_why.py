@@ -95,7 +95,7 @@ def test_shares_add_up_to_the_score_and_paths_are_paths(
         assert (
             abs(some.remaining - sum(reason.contribution for reason in found.reasons[k:])) < SHARES
         )
-        lists = direction == "both" and measure.name in ("fusion", "ppr-pmi", "snn")
+        lists = measure.name in ("fusion", "ppr-pmi", "snn")
         near = [lists and r.node in (a, b) for r in found.reasons]
         assert sum(near) <= 1
         order = [

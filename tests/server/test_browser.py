@@ -310,3 +310,22 @@ def test_axe_finds_nothing(visit: Open, scheme: str) -> None:
             for each in found
         ]
         assert told == [], (path, query)
+
+
+@pytest.mark.process
+def test_the_address_remembers_the_walk(visit: Open) -> None:
+    there = visit()
+    page = there.goto(node="topic 3 page 3")
+    first = names_of(page)[0]
+    page.locator("tr[data-rank='1'] th a").first.click()
+    there.until(first)
+    assert page.locator(".trail a").all_inner_texts() == ["topic 3 page 3"]
+    second = names_of(page)[1]
+    page.locator("svg.map a[data-rank='2']").click()
+    there.until(second)
+    assert len(page.locator(".trail a").all()) == 2
+    page.reload()
+    assert len(page.locator(".trail a").all()) == 2
+    page.locator(".trail a").first.click()
+    there.until("topic 3 page 3")
+    assert page.locator(".trail a").count() == 0

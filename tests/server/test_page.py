@@ -108,7 +108,7 @@ def test_a_page_shows_what_the_api_says(server: Server, index: str, node: str) -
         assert float(width or "") == pytest.approx(100 * hit["score"] / best, abs=0.051)
         assert len(row.css("path.whisker")) == (hit["low"] < hit["high"])
         walk = dict(parse_qsl(urlsplit(href(row.css("th a")[0])).query))
-        assert walk == {"node": hit["node"], "index": index, "k": "7"}
+        assert walk == {"node": hit["node"], "index": index, "k": "7", "from": node}
         outward = [href(link) for link in row.css("a.out")]
         assert outward == [hit["node"]] * hit["node"].startswith("https://")
         assert all("noopener noreferrer" in link.html for link in row.css("a.out") if link.html)

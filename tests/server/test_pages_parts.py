@@ -27,11 +27,12 @@ TEXTS = st.text(min_size=1, max_size=30)
     st.lists(TEXTS, max_size=3, unique=True),
     st.none() | TEXTS,
     st.lists(st.tuples(st.sampled_from(["k", "decay", "only"]), TEXTS), max_size=4),
+    st.lists(TEXTS, max_size=3),
 )
 def test_an_address_is_the_state(
-    nodes: list[str], why: str | None, others: list[tuple[str, str]]
+    nodes: list[str], why: str | None, others: list[tuple[str, str]], trail: list[str]
 ) -> None:
-    state = PageState(tuple(nodes), why, tuple(others))
+    state = PageState(tuple(nodes), why, tuple(others), tuple(trail))
     there = urlsplit(state.href())
     assert (there.scheme, there.netloc, there.path) == ("", "", "/")
     assert PageState.of(parse_qsl(there.query, keep_blank_values=True)) == state
@@ -152,7 +153,7 @@ def test_nothing_lies_on_anything_else_on_a_map(rows: list[tuple[float, str, int
     away = [np.hypot(spot.x - middle[0], spot.y - middle[1]) for spot in spots]
     assert all(a <= b + 0.2 for a, b in pairwise(away))
     for spot, beside in combinations(spots, 2):
-        assert np.hypot(spot.x - beside.x, spot.y - beside.y) >= 2 * graph_map.LARGEST
+        assert np.hypot(spot.x - beside.x, spot.y - beside.y) >= 26
     boxes = []
     for spot in spots:
         if spot.label:
@@ -165,7 +166,7 @@ def test_nothing_lies_on_anything_else_on_a_map(rows: list[tuple[float, str, int
                     min(max(each.x, left), left + wide),
                     min(max(each.y, boxes[-1][1]), boxes[-1][3]),
                 )
-                assert np.hypot(x - each.x, y - each.y) > graph_map.LARGEST - 0.1
+                assert np.hypot(x - each.x, y - each.y) > 12.9
     for a, b in combinations(boxes, 2):
         assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
 

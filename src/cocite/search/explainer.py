@@ -25,8 +25,8 @@ from cocite.resources import Resources
 from cocite.search.scorer import Nodes, Scorer
 from cocite.search.source import GivenGraph, find_graphs
 
-LISTS = "both"
-"""The links that lists of what is near are made by."""
+LISTS = ("nearest", "rows")
+"""The layouts that hold lists of what is near."""
 
 
 class Explainer:
@@ -74,7 +74,7 @@ class Explainer:
         # Of lists of what is near, that the two are near each other is one reason, and the
         # plainest: it comes first. On one side of a bipartite graph no link joins them, so that
         # they are near by what links both: it comes last.
-        lists = looked == [LISTS] and found[0].samples is None
+        lists = [reader.part.layout in LISTS for reader in readers] == [True]
         two = stored.names.sides is not None
         own = np.isin(nodes, pair) & (lists or two)
         rows = _joined(rows, own, nodes, shares, second) if lists else rows

@@ -260,7 +260,7 @@ def refused_page(service: Service, problem: Problem) -> Response:
 async def _page(service: Service, request: Request) -> Response:
     pairs = pairs_of(request.scope["query_string"])
     state = PageState.of(pairs)
-    if len(pairs) > len(state.question) + (state.why is not None):
+    if len(pairs) > len(state.question) + (state.why is not None) + len(state.trail):
         return RedirectResponse(state.href(), 303)  # a form's empty fields
     index = state.get("index")
     named = {} if index is None else {"index": index}
@@ -295,7 +295,7 @@ async def _reasons(
 
     def reasons_in(document: Document) -> dict[str, Any]:
         assert isinstance(document, WhyDocument)
-        return reasons_of(document, state)
+        return reasons_of(document, state.onward())
 
     try:
         return await service.ask("why", asked, whole, reasons_in)
@@ -330,7 +330,7 @@ def _render(
     k, first = values.get("k", DEFAULT_K), document.offset
     following = first + k <= limits.offset and len(document.hits) == k
     fields = fields_of(index, service.operations["related"].takes, state)
-    drawn = map_of(index, document, state, settings, asking.full, limits.map_time)
+    drawn = map_of(index, document, state.onward(), settings, asking.full, limits.map_time)
     groups = [] if drawn is None else [each["spot"].group for each in drawn["spots"]]
     focus = next((hit for hit in document.hits if str(hit.node) == state.why), None)
     about = document.nodes[0] if focus is None else str(focus.node)
@@ -348,6 +348,7 @@ def _render(
             "fewer": not asking.full,
             "rows": rows_of(document, state, limits.together, groups),
             "about": about_of(index, about),
+            "trail": [(name, state.back(place).href()) for place, name in enumerate(state.trail)],
             "calls": calls_of(index_name, document, state),
             "certain": document.certain_ranks,
             "complete": document.complete and len(document.hits) < k,

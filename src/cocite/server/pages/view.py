@@ -46,28 +46,35 @@ if TYPE_CHECKING:
 
 _LONGEST = 2048
 """Characters of an address that a name may be: longer ones are no links."""
+TRAIL = 8
+"""Pages that an address remembers of a walk."""
 
 
 @dataclass(frozen=True)
 class PageState:
-    """What a page is asked for: ``nodes``, whose reasons ``why``, and all ``others`` as texts."""
+    """What a page is asked for: ``nodes``, whose reasons ``why``, all ``others`` as texts, and the
+    ``trail``: pages that were walked over before.
+    """
 
     nodes: tuple[str, ...] = ()
     why: str | None = None
     others: tuple[tuple[str, str], ...] = ()
+    trail: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Self:
         """The state in the fields of a query."""
-        nodes, why, others = [], None, []
+        nodes, why, others, trail = [], None, [], []
         for name, value in pairs:
             if name == "node" and value:
                 nodes.append(value)
             elif name == "why":
                 why = value or None
+            elif name == "from":
+                trail.append(value)
             elif value and name != "node":
                 others.append((name, value))
-        return cls(tuple(dict.fromkeys(nodes)), why, tuple(others))
+        return cls(tuple(dict.fromkeys(nodes)), why, tuple(others), tuple(filter(None, trail)))
 
     def get(self, name: str) -> str | None:
         """A text that was given."""
@@ -88,6 +95,16 @@ class PageState:
         """
         return replace(self.without("offset", "side"), nodes=nodes, why=None)
 
+    def onward(self) -> PageState:
+        """The same for links that lead on: the page itself is the last one of its trail."""
+        if len(self.nodes) != 1 or self.trail[-1:] == self.nodes:
+            return self
+        return replace(self, trail=(*self.trail, *self.nodes)[-TRAIL:])
+
+    def back(self, place: int) -> PageState:
+        """A page of the trail again, with what was walked over before it."""
+        return replace(self.for_nodes(self.trail[place]), trail=self.trail[:place])
+
     def reasons(self, node: str | None) -> PageState:
         """The same with the reasons of another hit, or none."""
         return replace(self, why=node)
@@ -103,7 +120,10 @@ class PageState:
 
     def href(self, path: str = "/", *, reasons: bool = True) -> str:
         """The address."""
-        pairs = self.question + ([("why", self.why)] if reasons and self.why is not None else [])
+        pairs = self.question
+        if reasons:
+            pairs = pairs + [("why", self.why or "")] * (self.why is not None)
+            pairs += [("from", each) for each in self.trail]
         query = urlencode(pairs, quote_via=quote, errors="surrogateescape")
         return f"{path}?{query}" if query else path
 
@@ -217,7 +237,7 @@ def rows_of(
                 "bar_low": percent(low / best),
                 "bar_high": percent(high / best),
                 "exact": low == high,
-                "walk": state.for_nodes(node).href(),
+                "walk": state.onward().for_nodes(node).href(),
                 "why": state.reasons(node).href() + "#why",
                 "add": state.for_nodes(*state.nodes, node).href()
                 if len(state.nodes) < most

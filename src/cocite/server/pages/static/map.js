@@ -48,18 +48,18 @@
         names.has(group) && `group ${names.get(group)}`].filter(Boolean);
       a.setAttribute("aria-label", [name, ...facts].join(", "));
       a.setAttribute("tabindex", "-1");
-      return { a, name, facts, label, circle: a.querySelector("circle"), href: a.getAttribute("href"), first: a.classList.contains("central"), ...values };
+      return { a, name, facts, label, circle: a.querySelector("circle"), href: a.getAttribute("href"), key: a.getAttribute("href").replace(/&from=[^&]*/g, ""), first: a.classList.contains("central"), ...values };
     }
 
     /* -- stands where it stood ---------------------------------------------------------- */
 
     function settle() {
-      const shared = nodes.filter((each) => last.has(each.href));
+      const shared = nodes.filter((each) => last.has(each.key));
       let best = { fit: 0 };
       for (const flip of [1, -1]) {
         let along = 0, across = 0;
         for (const each of shared) {
-          const [x, y] = last.get(each.href);
+          const [x, y] = last.get(each.key);
           along += x * each.x * flip + y * each.y;
           across += y * each.x * flip - x * each.y;
         }
@@ -69,9 +69,9 @@
       for (const each of best.fit ? nodes : []) {
         const x = each.x * best.flip, y = each.y;
         [each.x, each.y] = [best.cos * x - best.sin * y, best.sin * x + best.cos * y];
-        each.from = last.get(each.href);
+        each.from = last.get(each.key);
       }
-      last = new Map(nodes.map((each) => [each.href, [each.x, each.y]]));
+      last = new Map(nodes.map((each) => [each.key, [each.x, each.y]]));
       if (!shared.length || still.matches) return draw();
       const begun = performance.now();
       const step = (now) => {
@@ -159,6 +159,7 @@
 
     async function expand(each) {
       const url = new URL(each.href, location);
+      url.searchParams.delete("from"); // of the page alone
       url.searchParams.set("k", "8");
       let hits;
       try {
