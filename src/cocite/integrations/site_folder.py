@@ -7,7 +7,8 @@ A list is one element, which is known by an attribute. To insert is to cut the o
 second run writes the same bytes, and to remove is to cut: all other bytes stay. The manifest tells
 whether a page is then what it was before the first list. It names no file to read or write: pages
 are those in the folder. Links of the file system are not followed. A page is written beside its
-place, keeps its mode, and stays as it is if it changed since it was read.
+place, keeps its mode, and stays as it is if it changed since it was read; what a killed run left
+there goes with the next one.
 
 Cost: two passes over the pages, beside those of their links.
 """
@@ -47,6 +48,7 @@ from cocite.io.readers.html.page import joined
 from cocite.io.readers.html.site import HERE, LARGEST, Site
 from cocite.options.site import SiteOptions
 from cocite.storage import disk, staged_file, staged_folder
+from cocite.storage.atomic import sweep_staged
 
 MANIFEST = ".cocite-site.json"
 _JSON = "related.json"
@@ -201,6 +203,7 @@ def _apply(site: Site, change: Change, dry_run: bool, progress: Progress) -> Sit
     listed = len(digests)
     digests |= {page: before[page] for page in left if page in before}
     if not dry_run:
+        _sweep(site)
         if digests:
             with staged_file(site.path / MANIFEST) as file:
                 disk.write(file, _json({"cocite": _KIND, "pages": digests}))
@@ -212,6 +215,22 @@ def _apply(site: Site, change: Change, dry_run: bool, progress: Progress) -> Sit
             disk.remove(site.path / MANIFEST)
     counts = (len(site.pages), listed, links, written, places)
     return SiteDocument(str(site.path), dry_run, *counts, (), left, restored, edited, *shown)
+
+
+def _sweep(site: Site) -> None:
+    """Remove what a run that was killed left beside the pages that it was writing."""
+    folders = {"": [MANIFEST]}
+    for page in site.pages:
+        folder, _, name = page.rpartition("/")
+        folders.setdefault(folder, []).append(name)
+    for folder, names in folders.items():
+        if _is_inside(site.path / folder, site):
+            sweep_staged(site.path / folder / names[0], *names[1:])
+
+
+def _is_inside(folder: Path, site: Site) -> bool:
+    """Whether a folder is one of the site still: no link of the file system leads out of it."""
+    return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(site.path))
 
 
 def _changes(site: Site, change: Change, left: dict[str, str]) -> Iterator[_Change]:
@@ -260,8 +279,7 @@ def _common(one: bytes, other: bytes) -> int:
 def _replace(site: Site, change: _Change, left: dict[str, str]) -> bool:
     """Write a page beside its place and rename it, if it is what it was when it was read."""
     path = site.path / change.page
-    inside = Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(site.path))
-    found = None
+    inside, found = _is_inside(path.parent, site), None
     with suppress(OSError):  # it is gone, or a link now
         same = inside and site.read(change.page, LARGEST + 1) == change.content
         found = path.lstat() if same else None

@@ -163,6 +163,7 @@ def unclaimed(path: Path) -> Iterator[bool]:
 MARK = ".cocite-draft"
 """A file in every directory in which a store grows: another one of that name is somebody else's."""
 _END, _ROWS = ".new", ".rows"
+_PRIVATE = re.compile(r"(\..*\.)[0-9a-f]{16}" + re.escape(_END), re.S)
 _LONGEST = 200
 _TRIES = 5
 
@@ -277,13 +278,16 @@ def staged_rows(private: Path) -> Iterator[Path]:
         disk.remove_tree(folder)
 
 
-def sweep_staged(path: Path) -> None:
-    """Remove what processes that were killed were going to give the name ``path``."""
-    ours = re.compile(re.escape(_stem(path.name)) + "[0-9a-f]{16}" + re.escape(_END))
+def sweep_staged(path: Path, *names: str) -> None:
+    """Remove what processes that were killed were going to give the name ``path``, and other
+    ``names`` beside it.
+    """
+    stems = {_stem(name) for name in (path.name, *names)}
     with suppress(OSError):
         for name in sorted(os.listdir(path.parent)):
             left = path.parent / name.removesuffix(_ROWS)
-            if not ours.fullmatch(left.name):
+            ours = _PRIVATE.fullmatch(left.name)
+            if not ours or ours[1] not in stems:
                 continue
             with unclaimed(left) as free:
                 if free or not os.path.lexists(left):

@@ -6,6 +6,9 @@ import hashlib
 import json
 import os
 import re
+import signal
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -212,6 +215,42 @@ def test_an_interrupted_run_is_undone(
     monkeypatch.undo()
     assert len({*digests(folder).items()} - {*before.items()}) == 5  # four pages, the manifest
     assert run("--remove")["restored"] == 4
+    assert digests(folder) == before
+
+
+KILLED = """
+import os, signal, sys
+from cocite.cli.main import main
+from cocite.storage import disk
+renamed, place = disk.rename, sys.argv[2]
+def rename(source, target):
+    if str(target).endswith(place):
+        os.kill(os.getpid(), signal.SIGKILL)
+    renamed(source, target)
+disk.rename = rename
+main(["site", sys.argv[1]])
+"""
+"""A run that is killed where it gives a file the name in its second argument."""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("again", [(), ("--remove",)])
+@pytest.mark.parametrize("place", [path_of("garden/page1"), ".cocite-site.json"])
+def test_the_next_run_removes_what_a_killed_one_left(
+    folder: Path, run: Run, again: tuple[str, ...], place: str
+) -> None:
+    other = (folder / path_of("garden/page1")).with_name(".other.html.0123456789abcdef.new")
+    other.write_bytes(b"of another program")
+    before = digests(folder)
+    killed = subprocess.run([sys.executable, "-c", KILLED, folder, place], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    left = [path for path in folder.rglob(".*.new") if path != other]
+    assert len(left) == 1
+    run("--dry-run", *again)
+    assert left[0].exists()
+    run(*again)
+    assert [*folder.rglob(".*.new")] == [other]
+    run("--remove")
     assert digests(folder) == before
 
 
