@@ -20,7 +20,8 @@ BOXES = """selector => [...document.querySelectorAll(selector)]
 PLACES = """() => Object.fromEntries([...document.querySelectorAll("svg.map a")].map(a => {
     const dot = a.querySelector("circle"), map = document.querySelector("svg.map").viewBox.baseVal;
     const [x, y] = ["cx", "cy"].map(name => Number(dot.getAttribute(name)));
-    return [a.getAttribute("href"), [x - map.width / 2, y - map.height / 2]];
+    const page = a.getAttribute("href").replace(/&from=[^&]*/g, "");
+    return [page, [x - map.width / 2, y - map.height / 2]];
 }))"""
 
 
