@@ -4,8 +4,9 @@
     semi-external    threads * maker + block <= budget         block after block
     external         buffers + largest block <= budget         tokens and trees in files, too
 
-A maker takes 26.5 bytes a node. In blocks, trees of all samples, or of as many as fit half of the
-free disk, are walked together, one scan of the links a step. In the external form a block is 21
+A maker takes 26.5 bytes a node. In blocks, trees of 16 samples are walked together, one scan of the
+links a step; where the links do not fit the free memory, all samples, or as many as fit half of the
+free disk. In the external form a block is 21
 bytes a node and 4 a link, buffers are a quarter of the budget, 16 MiB at most; the budget is at
 least 4 MiB and a 256th of all blocks. A step by weights takes 4 bytes a link, mostly in a scratch
 file, and with ``hubs`` 4 a node in memory. The budget is for the data; Python and its libraries

@@ -54,7 +54,7 @@ from cocite.index.layouts.trees.format import (
     tree_words,
 )
 from cocite.measures import HUBS, LENGTH, SAMPLES, SEED, PartSettings
-from cocite.resources import Resources
+from cocite.resources import Resources, available
 from cocite.storage import Scratch
 
 _ID, _VALUE = 4, 4
@@ -105,7 +105,10 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         if wanted is not None and not packed:
             step = replace(step, fixed=WANTED_NODE * wanted)
         need = partial(tree_maker_bytes, wanted=wanted, packed=packed)
-        together = samples_together(part.settings[SAMPLES], links.nodes, means.disk)
+        # Where memory holds the links, scans of them cost less than what more samples write: a
+        # build of cnr-2000 took 15 % longer with all of 100 together than with 16.
+        disk = means.disk if links.nbytes > available() else 0
+        together = samples_together(part.settings[SAMPLES], links.nodes, disk)
         return plan_fit(links, means, Demand(part.layout, need, step, not packed, together))
 
     def makers(
