@@ -48,6 +48,15 @@ class RankOptions(Options):
         fronts=CLI,
     )
 
+    start: str | None = option(
+        None,
+        "Start from the ranks in FILE, as --output wrote them, also of an older version of the "
+        "graph: nodes are matched by name. The ranks are as exact, after fewer sweeps.",
+        metavar="FILE",
+        unset="from the jumps",
+        fronts=CLI,
+    )
+
     damping: float = option(
         0.85, "The probability that a step follows a link; else it jumps.", low=0, high=1, open=True
     )

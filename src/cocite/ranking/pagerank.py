@@ -24,7 +24,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -185,7 +185,8 @@ class Dangling(StrEnum):
 class Ranks(NodeNumbers):
     """``values`` float64[nodes], sum 1, by id; how the iteration ended; the names; how many nodes
     were removed, in how many blocks the graph was read, and whether its weights counted; bytes of
-    values that blocks sent each other, where they live apart.
+    values that blocks sent each other, where they live apart; ``started``, how many nodes the
+    vector to start from had a value for.
 
     If everything did not fit in memory, ``values`` is a file without a name, mapped: it goes with
     the last reference to it.
@@ -198,6 +199,7 @@ class Ranks(NodeNumbers):
     blocks: int = 1
     weighted: bool = False
     sent: int | None = None
+    started: int | None = None
 
     def _numbers(self) -> dict[str, Any]:
         return {"rank": self.values}
@@ -215,13 +217,16 @@ class Ranks(NodeNumbers):
         return list(zip(self.names.names(order), self.values[order].tolist(), strict=True))
 
 
+Start = Vector | Mapping[Any, float] | Weighted | Ranks | str | os.PathLike[str]
+
+
 @shows("computing PageRank", "sweep {:,}, residual {:.1e}")
 @accepts(RankOptions)
 def pagerank(
     graph: Any,
     *,
     personalization: Personalization | None = None,
-    start: Vector | None = None,
+    start: Start | None = None,
     memory: str | int | None = None,
     progress: Callable[[int, float], None] = lambda sweeps, residual: None,
     options: RankOptions | None = None,
@@ -238,7 +243,9 @@ def pagerank(
         :class:`~cocite.ranking.WeightsFile`), or names alone (equal weights), or float64[nodes] by
         id; non-negative, not all 0, of any sum. By default anywhere.
     start
-        A vector to start from, float64[nodes], such as an earlier result.
+        What to start from, such as an earlier result, also of an older version of the graph:
+        :class:`Ranks`, a file of them, names with values, or float64[nodes] by id. Nodes are
+        matched by name; those without a value start at what jumps bring them.
     memory
         For the data, beside some 170 MB for Python: bytes, or text such as ``"600MB"``; by default
         half of what is available; at least 8 MB. What does not fit is on disk, and goes by block
@@ -261,7 +268,8 @@ def pagerank(
     options = RankOptions.of(options, given)
     graph = open_graph(graph, memory=memory)
     system, where, mode = set_up(graph, options, personalization, budget(memory))
-    guess = _checked_start(system, start)
+    start = options.start if start is None else start
+    guess, started = _guess(system.lumped, start, where, options.damping)
     rule = stopping_rule(options)
     values, sweeps, reason = system.solve(where, rule, guess, progress)
     share, converged = where, rule.accurate
@@ -281,6 +289,7 @@ def pagerank(
         system.links.blocks,
         system.lumped.weighted,
         system.links.sent,
+        started,
     )
 
 
@@ -314,17 +323,89 @@ def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
         solved[part] = (1 - d) * solved[part] + d * mass * uniform[part]
 
 
-def _checked_start(system: System, start: Vector | None) -> Vector | None:
+# -- where the sweeps begin --------------------------------------------------------------
+
+
+def _ranks_in(path: Path) -> Vector | WeightsFile:
+    """The numbers in a file that ``rank -o`` wrote: by id in ``.npy``, else by name."""
+    if path.suffix in (".jsonl", ".arrow"):
+        raise InputError(f"{path}: ranks to start from are read from .parquet, .csv, .tsv or .npy")
+    if path.suffix != ".npy":
+        return WeightsFile(path)
+    try:
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _named(ranks: Ranks) -> Iterator[tuple[Any, float]]:
+    """Every name and its rank."""
+    for part in pieces(0, ranks.values.size, ranks.values):
+        names = ranks.names.names(np.arange(part.start, part.stop))
+        yield from zip(names, ranks.values[part].tolist(), strict=True)
+
+
+def _guess(
+    lumped: Lumped, start: Start | None, where: Vector, damping: float
+) -> tuple[Vector | None, int | None]:
+    """float64[nodes] to begin with, and how many nodes ``start`` has a value for; None for both
+    without a start. Raises :class:`UsageError`, :class:`InputError`.
+    """
     if start is None:
-        return None
-    given, guess = np.asarray(start), system.vector()
-    fine = given.shape == guess.shape
+        return None, None
+    if isinstance(start, str | os.PathLike):
+        start = _ranks_in(Path(start))
+    guess, count, fine = lumped.vector(), lumped.nodes, True
+    if isinstance(start, Ranks) or hasattr(start, "items"):
+        pairs = _named(start) if isinstance(start, Ranks) else start.items()
+        count = _match(lumped, pairs, guess)
+        _begin_new(guess, where, damping)
+    else:
+        given = np.asarray(start)
+        fine = given.shape == guess.shape
+        for part in pieces(0, guess.size, guess) if fine else ():
+            guess[part] = given[part]
     for part in pieces(0, guess.size, guess) if fine else ():
-        piece = guess[part]
-        piece[:] = given[part]
-        fine = fine and bool(np.isfinite(piece).all()) and bool((piece >= 0).all())
+        fine = fine and bool(np.isfinite(guess[part]).all()) and bool((guess[part] >= 0).all())
     if not fine or not np.isfinite(total(guess)):
         raise UsageError(
-            f"start is a non-negative vector of {guess.size:,} values, of a finite sum"
+            f"start is a non-negative vector of {guess.size:,} values, of a finite sum; or names "
+            "with such values, or a file of them"
         )
-    return guess
+    return guess, count
+
+
+def _match(lumped: Lumped, pairs: Iterable[tuple[Any, float]], guess: Vector) -> int:
+    """Write the values of ``pairs`` to the nodes of these names, and NaN to all others; how many
+    nodes have a value. A name that is no node's was one of an older graph: it is left out.
+    """
+    names, rows = lumped.graph.names, iter(pairs)
+    for part in pieces(0, guess.size, guess):
+        guess[part] = np.nan
+    while piece := list(islice(rows, _LOOKED_UP)):
+        values = np.array([value for _, value in piece], np.float64)
+        if np.isnan(values).any():
+            raise UsageError("start has a value that is no number")
+        ids = names.found([name for name, _ in piece])
+        guess[ids[ids >= 0]] = values[ids >= 0]
+        names.evict()
+        lumped.rest(guess)
+    count = sum(
+        int(np.count_nonzero(~np.isnan(guess[part]))) for part in pieces(0, guess.size, guess)
+    )
+    if count == 0:
+        raise UsageError(
+            f"start names no node of {lumped.graph.path}; give the ranks of an older version of it"
+        )
+    return count
+
+
+def _begin_new(guess: Vector, where: Vector, damping: float) -> None:
+    """Give nodes without a value what the teleport alone brings them."""
+    parts = pieces(0, guess.size, guess)
+    with np.errstate(over="ignore"):
+        whole = float(sum(float(np.nansum(guess[part])) for part in parts))
+    for part in pieces(0, guess.size, guess, where):
+        piece = guess[part]
+        new = np.isnan(piece)
+        piece[new] = (1 - damping) * whole * where[part][new]

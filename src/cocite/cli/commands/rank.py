@@ -86,7 +86,10 @@ def rank(
     links = options.score == "pagerank"
     if not links:
         changed = options.changed().keys()
-        own = ("side", "damping", "dangling", "removals", "precision", "toward", "personalization")
+        own = (
+            *("side", "damping", "dangling", "removals"),
+            *("precision", "toward", "personalization", "start"),
+        )
         given = [flag_of(name, RankOptions) for name in own if name in changed]
         for flag in (*given, *(["--cluster"] if cluster else [])):
             raise click.UsageError(f"{flag} does not go with --score {options.score}")
@@ -159,6 +162,8 @@ def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
     show(Reply(result, lambda: _ranks_text(result)))
     if found.weighted:
         say("links count by their weights")
+    if found.started is not None:
+        say(f"started from the ranks of {found.started:,} of {found.values.size:,} nodes")
     if found.sent is not None:
         each = format_size(found.sent // max(1, ended.sweeps))
         say(f"blocks sent each other {format_size(found.sent)} of values, {each} a sweep")

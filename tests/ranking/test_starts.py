@@ -1,0 +1,120 @@
+"""Ranks that begin at those of an older graph, matched by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import InputError, UsageError
+from cocite.ranking import Ranks, WeightsFile, pagerank
+from tests.conftest import MakeGraph
+from tests.oracles import pagerank as oracle
+
+Edges = list[tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def edges() -> Edges:
+    rng = np.random.default_rng(5)
+    return [(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400]
+
+
+@pytest.fixture
+def old(make_graph: MakeGraph, edges: Edges) -> Ranks:
+    """Of a graph in which other nodes come first, so ids differ."""
+    return pagerank(make_graph([*edges, ("a", "n1"), ("n1", "a")]), tolerance=1e-12)
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph, edges: Edges) -> cocite.Graph:
+    return make_graph([*edges, ("zz", "n2"), ("n3", "zz")])
+
+
+def test_ranks_of_an_older_graph_are_matched_by_name(old: Ranks, graph: cocite.Graph) -> None:
+    cold = pagerank(graph, tolerance=1e-10)
+    warm = pagerank(graph, tolerance=1e-10, start=old)
+    assert warm.convergence.sweeps < cold.convergence.sweeps
+    assert warm.started == graph.nodes - 1
+    assert cold.started is None
+    sources = graph.in_sources.tolist()
+    targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets.astype(np.int64)))
+    links = list(zip(sources, targets.tolist(), strict=True))
+    truth = oracle.pagerank(graph.nodes, links, 0.85)
+    assert np.abs(warm.values - truth).sum() <= warm.convergence.error_bound + 1e-13
+
+
+def test_a_new_node_starts_at_what_jumps_bring_it(old: Ranks, graph: cocite.Graph) -> None:
+    """The same to the bit as a vector that says so."""
+    vector = np.zeros(graph.nodes)
+    known = dict(zip(old, old.values.tolist(), strict=True))
+    for node, name in enumerate(graph.names):
+        vector[node] = known.get(name, np.nan)
+    new = np.isnan(vector)
+    vector[new] = (1 - 0.85) * float(np.nansum(vector)) * (1 / graph.nodes)
+    by_vector, by_name = pagerank(graph, start=vector), pagerank(graph, start=old)
+    assert by_name.values.tobytes() == by_vector.values.tobytes()
+    assert by_vector.started == graph.nodes
+
+
+@pytest.mark.parametrize("room", [{}, {"blocks": 3}, {"memory": "20MB"}])
+@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
+def test_a_file_of_ranks_starts_as_the_ranks_do(
+    old: Ranks, graph: cocite.Graph, tmp_path: Path, ending: str, room: dict[str, Any]
+) -> None:
+    file = tmp_path / f"old.{ending}"
+    old.write(file)
+    truth = pagerank(graph, start=dict(WeightsFile(file).items()))
+    for start in (file, str(file), WeightsFile(file)):
+        found = pagerank(graph, start=start, **room)
+        assert found.values.tobytes() == truth.values.tobytes()
+        assert found.started == graph.nodes - 1
+
+
+def test_an_array_of_ranks_starts_the_same_graph(graph: cocite.Graph, tmp_path: Path) -> None:
+    first = pagerank(graph, tolerance=1e-10)
+    file = tmp_path / "old.npy"
+    first.write(file)
+    warm = pagerank(graph, tolerance=1e-9, start=file)
+    assert warm.convergence.sweeps <= 2
+    assert warm.values.tobytes() == pagerank(graph, tolerance=1e-9, start=first).values.tobytes()
+
+
+def test_whole_numbers_in_memory_are_matched_as_what_they_are() -> None:
+    old = pagerank([(7, 9), (9, 7), (8, 9)])
+    links = [(9, 7), (7, 9), (8, 9), (5, 8)]
+    assert pagerank(links, start=old).started == 3
+    assert pagerank(links, start={5: 0.5, 9: 0.5}).started == 2
+
+
+@pytest.mark.parametrize(
+    ("start", "error", "message"),
+    [
+        ({"nobody": 1.0}, UsageError, "start names no node of"),
+        ({"n1": -1.0}, UsageError, "start is a non-negative vector"),
+        ({"n1": float("nan")}, UsageError, "start has a value that is no number"),
+        ("old.jsonl", InputError, r"read from \.parquet, \.csv, \.tsv or \.npy"),
+        ("missing.npy", InputError, "missing.npy cannot be read"),
+    ],
+)
+def test_a_start_of_no_use_is_refused(
+    graph: cocite.Graph, start: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        pagerank(graph, start=start)
+
+
+def test_the_command_line_starts_from_a_file(
+    old: Ranks, graph: cocite.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "old.parquet", tmp_path / "new.npy"
+    old.write(file)
+    assert main(["rank", str(graph.path), "--start", str(file), "-o", str(out)]) == 0
+    said = capsys.readouterr().err
+    assert f"started from the ranks of {graph.nodes - 1:,} of {graph.nodes:,} nodes" in said
+    assert np.load(out).tobytes() == pagerank(graph, start=file).values.tobytes()
+    assert main(["rank", str(graph.path), "--score", "hubs", "--start", str(file)]) == 2
