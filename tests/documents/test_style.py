@@ -1,0 +1,90 @@
+"""The English of the documents: sentences that can be read at once, American spelling."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MEAN, LONGEST = 18, 40
+"""Words of a sentence: on average on a page, and at most."""
+BLOCKS = re.compile(r"^ *(`{3,}).*?^ *\1|<!--.*?-->", re.M | re.S)
+LINES = re.compile(r"^\s*(?:[|<#:]|---).*$|^    .*$", re.M)
+SENTENCE = re.compile(r"(?<=[.!?:;])[\")*]* +(?=[A-Z0-9*`\"(\[]|code|cocite)|(?<=;) ")
+WEEDED = re.compile(
+    r"\b(?:save that|so (?:do|does|did) (?:it|they|this|that)|whoever|whosoever|in the place of"
+    r"|hangs? on|by itself alone|which is said|in its turn|that which)\b",
+    re.I,
+)
+"""Constructions of old or translated English (see also tests/cli/test_voice.py)."""
+
+
+def pages() -> list[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("no checkout")
+    apart = ("tests/", "benchmarks/", "CHANGELOG.md", "docs/glossary.md", ".github/")
+    return [name for name in listed.stdout.split() if not name.startswith(apart)]
+
+
+def sentences(text: str) -> Iterator[str]:
+    text = LINES.sub("\n", BLOCKS.sub("\n\n", text))
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "code", text))
+    for block in re.split(r"\n\s*\n|\n\s*(?:[*+-]|\d+\.) ", text):
+        yield from SENTENCE.split(" ".join(block.replace("**", "").split()))
+
+
+def words(sentence: str) -> int:
+    return sum(bool(re.search(r"\w", word)) for word in sentence.split())
+
+
+def test_sentences_are_short() -> None:
+    """In all but the definition of the format, whose formulas count as words."""
+    long = list[str]()
+    for name in pages():
+        if name.endswith("FORMAT.md"):
+            continue
+        counts = {each: words(each) for each in sentences((ROOT / name).read_text("utf-8"))}
+        counts = {each: count for each, count in counts.items() if count}
+        long += [f"{name}: {each}" for each, count in counts.items() if count > LONGEST]
+        if len(counts) > 5 and sum(counts.values()) / len(counts) > MEAN:
+            long.append(f"{name}: {sum(counts.values()) / len(counts):.1f} words on average")
+    assert long == []
+
+
+def test_no_page_has_what_was_weeded_out() -> None:
+    found = [
+        f"{name}: {match[0]}: {each}"
+        for name in pages()
+        for each in sentences((ROOT / name).read_text("utf-8"))
+        for match in WEEDED.finditer(each)
+    ]
+    assert found == []
+
+
+def test_spelling_is_american() -> None:
+    pytest.importorskip("codespell_lib", reason="codespell is not installed")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "codespell_lib",
+            "--builtin=clear,en-GB_to_en-US",
+            "-L",
+            "edn,nd",
+            *pages(),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    quoted = [line for line in done.stdout.splitlines() if "normalised" not in line]
+    assert quoted == []  # a key of a stored table is spelled so
