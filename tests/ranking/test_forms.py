@@ -189,3 +189,15 @@ def test_a_value_is_sent_once_to_a_block_that_reads_it(
     assert found.sent == found.convergence.sweeps * 8 * len(pairs)
     assert RankDocument.of(blocked, found).facts()["bytes_of_values"] == found.sent
     assert "bytes_of_values" not in RankDocument.of(graph, pagerank(graph)).facts()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_start_alike_from_named_ranks(
+    make_graph: MakeGraph, tmp_path: Path, form: Form
+) -> None:
+    graph, start = tangled(make_graph), {"p1": 0.5, "a": 0.25, "gone": 0.25}
+    expected = pagerank(graph, dangling="remove", start=start)
+    other, options = form(graph, tmp_path)
+    found = pagerank(other, dangling="remove", start=start, **options)
+    assert same(found, expected)
+    assert found.started == expected.started == 2

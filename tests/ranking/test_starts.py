@@ -42,7 +42,7 @@ def test_ranks_of_an_older_graph_are_matched_by_name(old: Ranks, graph: cocite.G
     assert warm.started == graph.nodes - 1
     assert cold.started is None
     sources = graph.in_sources.tolist()
-    targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets.astype(np.int64)))
+    targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets).astype(np.int64))
     links = list(zip(sources, targets.tolist(), strict=True))
     truth = oracle.pagerank(graph.nodes, links, 0.85)
     assert np.abs(warm.values - truth).sum() <= warm.convergence.error_bound + 1e-13
