@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from itertools import combinations, pairwise
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
@@ -14,10 +15,12 @@ from markupsafe import escape
 
 pytest.importorskip("jinja2", reason="the extra serve is not installed")
 
-from cocite.search.explainer import Reason
+import cocite
+from cocite.search.explainer import Reason, links_between
 from cocite.search.hits import Hit
+from cocite.search.results import WhyDocument
 from cocite.server.pages import graph_map
-from cocite.server.pages.explore import percentages, said_of
+from cocite.server.pages.explore import percentages, reasons_of, said_of
 from cocite.server.pages.view import _TEMPLATES, PageState, _labels, outward, readable
 
 TEXTS = st.text(min_size=1, max_size=30)
@@ -206,3 +209,25 @@ def test_percentages_add_up_to_100(parts: list[float]) -> None:
         assert abs((0 if each == "under 1" else int(each)) - exact) < 1
     assert percentages([0.25, 0.25], 0.5) == ["25", "25"]
     assert percentages([0.0]) == ["0"]
+
+
+def test_reasons_of_lists_are_told_by_links(tmp_path: Path) -> None:
+    """The same nodes are near to both: which of them link to both is looked up in the graph."""
+    links = (
+        {(a, b) for a in "xyz" for b in "ab"} | {(a, b) for a in "ab" for b in "pq"} | {("a", "b")}
+    )
+    graph = cocite.ingest(sorted(links), tmp_path / "g")
+    index = cocite.build(graph, tmp_path / "i")
+    linked = links_between(index.stored, index.given)
+    found = reasons_of(WhyDocument.of(index, ("a",), "b", 20), PageState(("a",)), linked)
+    own, *rows = found["parts"][0]["rows"]
+    assert (own["own"], own["left"]) == ("Linked from it", 0)
+    assert all(row["own"] is None for row in rows)
+    said = {row["name"]: "".join(map(str, row["said"])) for row in rows}
+    assert {said[name] for name in "xyz" if name in said} == {"links to both"}
+    assert {said[name] for name in "pq" if name in said} == {"is linked to by both"}
+    shown = [row["percent"] for row in (own, *rows)]
+    assert sum(0 if each == "under 1" else int(each) for each in shown) == 100
+    graph.store.path.rename(tmp_path / "gone")
+    nothing = links_between(cocite.open(tmp_path / "i").stored, None)
+    assert nothing("a", "b") == (False, False)

@@ -12,18 +12,20 @@ Cost: a question for the pair, and paths for the reasons shown; for several node
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import added
+from cocite.errors import StoreError, UsageError
 from cocite.index import StoredIndex
 from cocite.measures import WholeSettings
 from cocite.options import EITHER
 from cocite.resources import Resources
 from cocite.search.scorer import Nodes, Scorer
-from cocite.search.source import GivenGraph, find_graphs
+from cocite.search.source import GivenGraph, find_graph, find_graphs
 
 LISTS = ("nearest", "rows")
 """The layouts that hold lists of what is near."""
@@ -126,6 +128,26 @@ class Explainer:
                 for node, own, share in zip(nodes, scores, shares, strict=True)
             ],
         )
+
+
+def links_between(
+    stored: StoredIndex, graph: GivenGraph
+) -> Callable[[str, str], tuple[bool, bool]]:
+    """Return what says of two pages whether the first links to the second, and the second to the
+    first; of pages that the graph lacks, or without a graph, neither.
+    """
+    try:
+        found = find_graph(stored, graph)
+    except (StoreError, UsageError):
+        return lambda one, other: (False, False)
+
+    def linked(one: str, other: str) -> tuple[bool, bool]:
+        a, b = found.names.find(one), found.names.find(other)
+        if a is None or b is None:
+            return False, False
+        return bool(a in found.in_neighbors(b)), bool(b in found.in_neighbors(a))
+
+    return linked
 
 
 class Reason(NamedTuple):

@@ -25,7 +25,7 @@ from cocite.cli.output import (
     width_of,
     writes_unicode,
 )
-from cocite.errors import StoreError, UsageError
+from cocite.errors import UsageError
 from cocite.options import EITHER, NO_LINKS
 from cocite.options.query import DEFAULT_REASONS, QueryOptions, UnseenOptions
 
@@ -256,19 +256,13 @@ def _arrows(asked: _Request) -> Callable[[str, str], str]:
     """Which way the links of two pages go: the sign from one to the other; a line where the graph
     of the index is not there, or not the page, or not the link.
     """
-    from cocite.search.source import find_graph
+    from cocite.search.explainer import links_between
 
-    try:
-        graph = find_graph(asked.opened.stored, asked.graphs or None)
-    except (StoreError, UsageError):
-        return lambda one, other: "line"
+    linked = links_between(asked.opened.stored, asked.graphs or None)
     signs = {(True, True): "both", (True, False): "to", (False, True): "from"}
 
     def arrow(one: str, other: str) -> str:
-        a, b = graph.names.find(one), graph.names.find(other)
-        if a is None or b is None:
-            return "line"
-        return signs.get((a in graph.in_neighbors(b), b in graph.in_neighbors(a)), "line")
+        return signs.get(linked(one, other), "line")
 
     return arrow
 

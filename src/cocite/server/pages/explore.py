@@ -17,7 +17,7 @@ import io
 import json
 import math
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ from cocite.options import NO_LINKS
 from cocite.options.query import DEFAULT_K, FilterOptions
 from cocite.results import Document, write_csv
 from cocite.search.batch.folder import script
-from cocite.search.explainer import PageWhy, Reason
+from cocite.search.explainer import PageWhy, Reason, links_between
 from cocite.search.resolver import prominent
 from cocite.search.results import RelatedDocument, WhyDocument
 from cocite.server.openapi import DESCRIPTION, PROBES, SUMMARY, example_nodes
@@ -73,9 +73,21 @@ _EITHER = "is linked with both", "leads to both in {} links, taken either way"
 """By the links looked at: what a page is that is one link away, or so many."""
 Said = list[str | dict[str, Any]]
 """A sentence: texts, and pages by their names."""
+_NEAR: Said = ["is near to both"]
 
 
-def reasons_of(document: WhyDocument, state: PageState) -> dict[str, Any]:
+Linked = Callable[[str, str], tuple[bool, bool]]
+"""Whether a page links to another one, and is linked from it."""
+_OWN = {
+    (True, True): "Linked both ways",
+    (True, False): "Linked from it",
+    (False, True): "Links to it",
+    (False, False): "Near each other",
+}
+"""What a page is to a hit, by whether it links to the hit, and the hit to it."""
+
+
+def reasons_of(document: WhyDocument, state: PageState, linked: Linked) -> dict[str, Any]:
     """Why a hit is there: for each page that was asked the pages that make them similar."""
     titles = document.titles or {}
 
@@ -89,20 +101,23 @@ def reasons_of(document: WhyDocument, state: PageState) -> dict[str, Any]:
         shares = percentages([*values, *[why.remaining] * several], why.unattributed)
         rows, left = [], 0.0
         for reason, share in zip(why.reasons, shares, strict=False):
-            linked = reason.links != NO_LINKS
+            page_of = reason.links != NO_LINKS
             own = reason.node in (page.node, document.b) and not reason.path_a and not reason.steps
             wide = percent(reason.contribution / (why.score or 1.0))
+            said = said_of(reason, *pair, document.measure)
+            if said == _NEAR and not own:
+                said = [_near(linked(reason.node, page.node), linked(reason.node, document.b))]
             rows.append(
                 {
-                    **(called(reason.node) if linked else {"name": reason.node, "title": None}),
-                    "href": state.for_nodes(reason.node).href() if linked else None,
+                    **(called(reason.node) if page_of else {"name": reason.node, "title": None}),
+                    "href": state.for_nodes(reason.node).href() if page_of else None,
                     "contribution": f"{reason.contribution:.{digits}f}",
                     "percent": share,
                     "bar": wide,
                     "left": round(left, 1),
-                    "own": own,
+                    "own": _OWN[linked(page.node, document.b)] if own else None,
                     "samples": reason.samples,
-                    "said": said_of(reason, *pair, document.measure),
+                    "said": said,
                     "path": _path(reason, called, state),
                 }
             )
@@ -142,7 +157,18 @@ def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) 
         return ["leads to both" if links == "in" else "is led to by both"]
     if measure == "companion" and links == "in":
         return ["is near to ", a, ", and links to ", b]
-    return ["is near to both"]
+    return list(_NEAR)
+
+
+def _near(a: tuple[bool, bool], b: tuple[bool, bool]) -> str:
+    """What a page that is near to two is to them, in the plainest words that its links allow: for
+    each of the two, whether it links there, and is linked from there.
+    """
+    if a[0] and b[0]:
+        return "links to both"
+    if a[1] and b[1]:
+        return "is linked to by both"
+    return "is linked with both" if any(a) and any(b) else str(_NEAR[0])
 
 
 def percentages(parts: Sequence[float], beside: float = 0.0) -> list[str]:
@@ -295,7 +321,8 @@ async def _reasons(
 
     def reasons_in(document: Document) -> dict[str, Any]:
         assert isinstance(document, WhyDocument)
-        return reasons_of(document, state.onward())
+        linked = links_between(asking.index.stored, asking.index.given)
+        return reasons_of(document, state.onward(), linked)
 
     try:
         return await service.ask("why", asked, whole, reasons_in)
