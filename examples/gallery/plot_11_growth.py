@@ -13,7 +13,7 @@ import numpy as np
 
 import cocite
 
-sizes = [5_000, 10_000, 20_000, 40_000]
+sizes = [4_000, 8_000, 16_000]
 seconds, megabytes = [], []
 with tempfile.TemporaryDirectory() as folder:
     warm = cocite.generate_web(Path(folder, "warm.graph"), nodes=100, links=800)
