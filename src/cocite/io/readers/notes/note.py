@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
     from markdown_it.rules_core import StateCore
     from markdown_it.rules_inline import StateInline
 
@@ -43,6 +44,7 @@ _SIGNS = re.compile(r"[*_`\\!\[\]<&#{\n]")
 _MAY_LINK = re.compile(r"[\[<#{]")
 _BEGINS = re.compile(r"[\\`!\[\]<#{]")
 """What the other rules begin with: text goes on to the next of these."""
+_PLAIN_LINK = re.compile(r"\[[^\\`!\[\]<#{\n]*\]\(([^\s\x00-\x1f\x7f()<>\\&]+)\)")
 _TAG = re.compile(r"#([\w/-]+)")
 _SHORTCODE = re.compile(
     r"""\{\{[<%]\s*(?:rel)?ref\s+["'`]?([^\s"'`]+)["'`]?\s*[>%]\}\}"""
@@ -199,8 +201,10 @@ def _parser(plain: bool = False) -> MarkdownIt:
         parser.use(front_matter_plugin)
         parser.core.ruler.after("normalize", "comments", _without_comments)
         parser.core.ruler.at("inline", _inline)
+        parser.block.ruler.before("front_matter", "prose", _prose)
+        parser.inline.ruler.at("text", _text_between)
+        parser.inline.ruler.before("wiki_link", "plain_link", _plain_link)
         parser.disable(_NO_LINKS)
-        parser.inline.terminator_re = _BEGINS
     return parser
 
 
@@ -210,6 +214,34 @@ def _inline(state: StateCore) -> None:
         if token.type == "inline" and _MAY_LINK.search(token.content):
             token.children = token.children or []
             state.md.inline.parse(token.content, state.md, state.env, token.children)
+
+
+def _prose(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
+    """Take a paragraph whose lines all begin with a letter, where no other rule can begin, nor end
+    it: most of a note, by one look a line.
+    """
+    line, indent, src = begin, state.blkIndent, state.src
+    if silent or state.sCount[begin] - indent > 3:  # code
+        return False
+    while line < state.lineMax:
+        first = state.bMarks[line] + state.tShift[line]
+        if first >= state.eMarks[line]:  # an empty line
+            break
+        if state.sCount[line] < indent or not ("a" <= src[first].lower() <= "z"):
+            return False
+        line += 1
+    state.line = line
+    token = state.push("inline", "", 0)
+    token.content, token.children = state.getLines(begin, line, indent, False).strip(), []
+    return True
+
+
+def _text_between(state: StateInline, silent: bool) -> bool:
+    """Go on to the next sign: the text itself is not needed."""
+    found = _BEGINS.search(state.src, state.pos)
+    end = found.start() if found else state.posMax
+    moved, state.pos = end != state.pos, end
+    return moved
 
 
 def _plain(heading: str) -> str:
@@ -236,6 +268,17 @@ def _wiki_link(state: StateInline, silent: bool) -> bool:
         token = state.push("wiki_link", "", 0)
         token.content, token.info, token.markup = target.strip(), text or target, "!" * embed
     state.pos = end + 2
+    return True
+
+
+def _plain_link(state: StateInline, silent: bool) -> bool:
+    """``[text](path)`` without a sign that another rule could begin with, or that is decoded."""
+    found = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
+    if not found:
+        return False
+    if not silent:
+        state.push("link_open", "a", 0).attrs = {"href": found[1]}
+    state.pos = found.end()
     return True
 
 
