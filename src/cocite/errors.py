@@ -128,8 +128,8 @@ class NotAStore(StoreError):
     """The path holds no graph or index, or one of the other kind."""
 
     @classmethod
-    def kept(cls, place: object, kind: str) -> Self:
-        """What is said of an output that is in the place of no ``kind`` of store."""
+    def in_the_way(cls, place: object, kind: str) -> Self:
+        """Return the error for an output path that holds something other than a ``kind``."""
         return cls(
             f"{place} exists and is no {kind}: it will not be overwritten. Choose another output"
         )

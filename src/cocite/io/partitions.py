@@ -92,7 +92,7 @@ def check_output(output: str | os.PathLike[str], overwrite: bool) -> Path:
     if not overwrite:
         raise OutputExists.already(path)
     if path.is_symlink() or not is_blocked(path):
-        raise NotAStore.kept(path, "graph stored in blocks")
+        raise NotAStore.in_the_way(path, "graph stored in blocks")
     strange = {
         entry.name
         for entry in path.iterdir()

@@ -442,7 +442,7 @@ class Sending:
                 raise OutputExists.already(url)
             kind, files = _stated(stated)
             if kind != self._kind:
-                raise NotAStore.kept(url, f"stored {self._kind}")
+                raise NotAStore.in_the_way(url, f"stored {self._kind}")
             found |= files
         elif mark is None and names:
             raise OutputExists(

@@ -36,7 +36,7 @@ from cocite.kernels.runs import (
     size_of,
     starts_at,
 )
-from cocite.kernels.trees import limit_of, worth
+from cocite.kernels.trees import limit_of, meeting_weight
 
 SOUND = DAMAGED = -1
 AT_ONCE = 64
@@ -81,7 +81,7 @@ def _right(
         largest = inner_of(rest)
         if largest >= limit:
             return np.int64(1)
-        value, square = worth(weights, limit, largest)
+        value, square = meeting_weight(weights, limit, largest)
         _change(changes, node + _ONE64, end, value, square, marks)
     at, stop = (here + _ONE64) * size, row[3] * size
     while at < stop:
@@ -95,13 +95,13 @@ def _right(
             return np.int64(DAMAGED)
         if label > largest:
             largest = label
-            value, square = worth(weights, limit, label)
+            value, square = meeting_weight(weights, limit, label)
         if inner_of(rest) > largest:
             _change(changes, first, first + _ONE64, value, square, marks)
             first, largest = first + _ONE64, inner_of(rest)
             if largest >= limit:
                 break
-            value, square = worth(weights, limit, largest)
+            value, square = meeting_weight(weights, limit, largest)
         _change(changes, first, end, value, square, marks)
         at += size
     return np.int64(at // size - here)
@@ -121,7 +121,7 @@ def _left(
         largest = inner_of(rest)
         if largest >= limit:
             return np.int64(1)
-        value, square = worth(weights, limit, largest)
+        value, square = meeting_weight(weights, limit, largest)
         _change(changes, first, node, value, square, marks)
     at = here * size
     while label != _ZERO64 and label < limit:
@@ -135,13 +135,13 @@ def _left(
             return np.int64(DAMAGED)
         if label > largest:
             largest = label
-            value, square = worth(weights, limit, label)
+            value, square = meeting_weight(weights, limit, label)
         if inner_of(rest) > largest:
             _change(changes, end - _ONE64, end, value, square, marks)
             end, largest = end - _ONE64, inner_of(rest)
             if largest >= limit:
                 break
-            value, square = worth(weights, limit, largest)
+            value, square = meeting_weight(weights, limit, largest)
         _change(changes, first, end, value, square, marks)
         label = label_of(rest)
     return np.int64(here - at // size)

@@ -317,7 +317,7 @@ def limit_of(carried: Any, sample: Any) -> Any:
 
 
 @helper
-def worth(weights: Any, limit: Any, label: Any) -> Any:
+def meeting_weight(weights: Any, limit: Any, label: Any) -> Any:
     """The weight of a meeting time and of its square; by ``limit`` where weights are carried."""
     if weights.ndim == 2:
         return weights[label, 0], weights[label, 1]
@@ -367,7 +367,7 @@ def outwards(
                     return np.int64(sample)
                 if label > largest:
                     largest = label
-                    value, square = worth(weights, limit, label)
+                    value, square = meeting_weight(weights, limit, label)
                 at = np.uint32(at - _ONE32)
                 member = word_at(members, np.uint64(at))
                 if member >= nodes:
@@ -381,7 +381,7 @@ def outwards(
                     break
                 if label > largest:
                     largest = label
-                    value, square = worth(weights, limit, label)
+                    value, square = meeting_weight(weights, limit, label)
                 member = word_at(members, np.uint64(at))
                 if member >= nodes:
                     return np.int64(sample)

@@ -366,7 +366,7 @@ class Staging(Building):
     def _check_replaceable(self) -> None:
         """See that the output is such a store and that nothing of anybody else is in it."""
         if kind_of(self.output) != self._kind:
-            raise NotAStore.kept(self.output, f"stored {self._kind}")
+            raise NotAStore.in_the_way(self.output, f"stored {self._kind}")
         strange = [] if self.output.is_symlink() else _strangers(self.output)
         if strange:
             more = f" and {len(strange) - _NAMED} more" if len(strange) > _NAMED else ""

@@ -166,7 +166,7 @@ def arrange(near: Floats, radii: Floats, turns: Floats, inner: float, room: floa
         starts = places, outer * _scaled(ranks)
         found = [_majorized(start, ranks, radii, inner, outer) for start in starts]
         places = _upright(min(found, key=lambda each: each[1])[0])
-    return _apart(places, room)
+    return _without_overlap(places, room)
 
 
 def _scaled(ranks: Floats) -> Floats:
@@ -230,7 +230,7 @@ def _upright(places: Floats) -> Floats:
     return found
 
 
-def _apart(places: Floats, room: float) -> Floats:
+def _without_overlap(places: Floats, room: float) -> Floats:
     """Turn those that touch about the center until none do, with room for labels where there is
     some; as a last resort, all are equally far apart on the way round.
     """
