@@ -106,6 +106,7 @@ def test_watch_takes_the_options_of_a_question(
     [
         (["nowhere"], "nowhere is no folder or file of links"),
         (["--no-cache", "VAULT"], "leave --no-cache out"),
+        (["VAULT", "--format", "csv"], "lines of text or of JSON"),
     ],
 )
 def test_watch_refuses_what_it_cannot_watch(

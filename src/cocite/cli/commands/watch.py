@@ -17,8 +17,8 @@ from cocite.cli import CACHED
 from cocite.cli.console import say
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import IndexSource, asks, is_links, opened
-from cocite.cli.options import resource_options
-from cocite.cli.output import counted
+from cocite.cli.options import format_option, is_set, resource_options
+from cocite.cli.output import Show, counted, show_json
 from cocite.errors import InputError, UsageError
 from cocite.extras import need
 from cocite.graph import Graph
@@ -30,18 +30,11 @@ _SHOWN = 3
 
 @click.command(cls=SectionedCommand)
 @click.argument("watched", metavar="LINKS")
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print each update: a line for people, or an object of JSON.",
-)
 @asks
 @resource_options
+@format_option
 def watch(
-    watched: str, kind: str, source: IndexSource, memory: int | None, threads: int | None
+    watched: str, source: IndexSource, memory: int | None, threads: int | None, show: Show
 ) -> None:
     """Keep answers about LINKS fresh: a folder of notes, pages or code, or a file of links.
 
@@ -52,9 +45,11 @@ def watch(
     cocite watch vault/                      in one terminal, or started by an editor
     cocite related vault/ "Some note"        in another one, answered at once
 
-    Print a line for each update. Input that cannot be read is reported, and the last answers stay
-    until it is mended. Ctrl-C ends the watch.
+    Print a line for each update, or an object of JSON. Input that cannot be read is reported, and
+    the last answers stay until it can be read again. Ctrl-C ends the watch.
     """  # noqa: D301 - click wants the backspace itself
+    if is_set("show") and show is not show_json:
+        raise UsageError("updates are lines of text or of JSON: leave other formats out")
     if source.where.no_cache:
         raise UsageError("cocite watch keeps the cache fresh: leave --no-cache out")
     if not os.path.exists(watched) or not is_links(watched):
@@ -71,12 +66,12 @@ def watch(
             try:
                 opened(watched, source, memory=memory, threads=threads)
             except InputError as error:
-                _show(kind, changed, {"error": str(error)})
+                _print(show, changed, {"error": str(error)})
                 continue
             folder, _ = click.get_current_context().meta[CACHED]
             graph = Graph.open(folder / "graph")
             facts: dict[str, object] = {"nodes": graph.nodes, "links": graph.edges}
-            _show(kind, changed, facts | {"seconds": round(time.monotonic() - start, 2)})
+            _print(show, changed, facts | {"seconds": round(time.monotonic() - start, 2)})
     say(f"no longer watching {shlex.quote(watched)}")
 
 
@@ -107,9 +102,9 @@ def changes(place: Path) -> Iterator[list[str]]:
             yield [os.path.relpath(path, folder) for path in paths]
 
 
-def _show(kind: str, changed: list[str], facts: dict[str, object]) -> None:
+def _print(show: Show, changed: list[str], facts: dict[str, object]) -> None:
     """Print an update."""
-    if kind == "json":
+    if show is show_json:
         click.echo(json.dumps({"changed": changed, **facts}, ensure_ascii=False))
         return
     names = ", ".join(changed[:_SHOWN]) + ", ..." * (len(changed) > _SHOWN)
