@@ -552,7 +552,7 @@ sys.exit(main(sys.argv[2:]))
 @pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGKILL])
 def test_an_interruption_leaves_nothing_half_written(here: Path, ended_by: int) -> None:
     """In several stages; what comes after makes what it would have made."""
-    rows = "".join(f"n{i % 30_011}\tn{i * i % 9_973}\n" for i in range(200_000))
+    rows = "".join(f"n{i % 3_001}\tn{i * i % 997}\n" for i in range(20_000))
     (here / "links.tsv").write_text(rows)
     command = [sys.executable, "-m", "cocite", "related", "links.tsv", "n1", "--format", "csv"]
     whole = run(*command[3:], "--no-cache").stdout
@@ -575,7 +575,7 @@ def test_an_interruption_leaves_nothing_half_written(here: Path, ended_by: int) 
     assert done.stdout == whole
     folder = entry()
     assert sorted(path.name for path in folder.iterdir()) == ["entry.json", "graph", "index"]
-    assert len(links(cocite.Graph.open(folder / "graph"))) > 100_000
+    assert len(links(cocite.Graph.open(folder / "graph"))) > 10_000
 
 
 @pytest.mark.process

@@ -74,7 +74,7 @@ def test_sampled_and_exact_components_converge_to_the_exact_twins(
     allowed = 0.5 * bernstein(p, samples, decay, 2 * p.size)
     allowed += 0.3 * bernstein(s, samples, decay, 2 * s.size)
     np.fill_diagonal(allowed, 1e-9)
-    found = scores(index, decay=decay)
+    found = scores(index, decay=decay, interval="bernstein")
     assert (np.abs(found - truth[np.ix_(order, order)]) <= allowed[np.ix_(order, order)]).all()
     assert allowed.max() < 0.03
 

@@ -106,11 +106,12 @@ def test_slices_do_not_change_a_bit(
     rng = np.random.default_rng(5)
     graph = make_graph(rng.integers(0, 300, (2000, 2)).tolist())
     index = cocite.build(graph, tmp_path / "i", measure="ppr")
-    whole = [index.related(node, 400) for node in index.nodes]
+    asked = list(index.nodes)[::6]
+    whole = [index.related(node, 400) for node in asked]
     assert max(map(len, whole)) > 200
     for links in (1, 50, 5000):
         monkeypatch.setattr(push, "_SLICE", links)
-        assert [index.related(node, 400) for node in index.nodes] == whole
+        assert [index.related(node, 400) for node in asked] == whole
 
 
 def test_an_interrupted_push_leaves_nothing_behind(

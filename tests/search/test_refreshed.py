@@ -467,15 +467,16 @@ def test_a_refresh_without_a_change_keeps_estimates_unbiased_and_covered(
     from tests.oracles.bounds import bernstein
 
     graph = make_graph(sorted(links(1, OLD, 110)), OLD)
-    truth = cocite.build(graph, tmp_path / "truth", samples=8_000, seed=99, measure="psimrank")
-    cocite.build(graph, tmp_path / "x", samples=10, seed=1, measure="psimrank")
+    chosen: dict[str, Any] = {"measure": "psimrank", "threads": 1}
+    truth = cocite.build(graph, tmp_path / "truth", samples=8_000, seed=99, **chosen)
+    cocite.build(graph, tmp_path / "x", samples=10, seed=1, **chosen)
     pairs = [(a, b) for a, b in itertools.combinations(OLD, 2)]
     turns, sums = 30, np.zeros(len(pairs))
     for _ in range(turns):
         index = cocite.refresh(tmp_path / "x", graph, fraction=1, force=True)
         index = cocite.refresh(tmp_path / "x", graph, fraction=0.3, force=True)
-        sums += [index.similarity(*pair).score for pair in pairs]
-    scores = np.array([truth.similarity(*pair).score for pair in pairs])
+        sums += [index.similarity(*pair, interval="bernstein").score for pair in pairs]
+    scores = np.array([truth.similarity(*pair, interval="bernstein").score for pair in pairs])
     # Seven samples of ten are of this turn alone, three of this one: all are independent.
     allowed = bernstein(scores, 10 * turns, 0.6, 2 * len(pairs))
     allowed += bernstein(scores, 8_000, 0.6, 2 * len(pairs))
