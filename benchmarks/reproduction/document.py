@@ -93,7 +93,9 @@ a part of the second. If queries without a pair count as 0:
 
 
 def _bullet(text: str) -> str:
-    return textwrap.fill(text, 100, initial_indent="* ", subsequent_indent="  ")
+    return textwrap.fill(
+        text, 100, break_on_hyphens=False, initial_indent="* ", subsequent_indent="  "
+    )
 
 
 def _sentence(differences: Mapping[str, Sequence[float]]) -> str:
@@ -103,7 +105,12 @@ def _sentence(differences: Mapping[str, Sequence[float]]) -> str:
 
 
 def _paper(paper: Paper, found: Mapping[str, Any]) -> str:
-    lines = [f"## {paper.number}: {paper.title}", "", textwrap.fill(paper.about, 100), ""]
+    lines = [
+        f"## {paper.number}: {paper.title}",
+        "",
+        textwrap.fill(paper.about, 100, break_on_hyphens=False),
+        "",
+    ]
     lines += ["| figure | printed | ours | holds? | command |", "| --- | --- | --- | --- | --- |"]
     lines += [_row(row, found) for row in paper.rows]
     return "\n".join(lines) + "\n"

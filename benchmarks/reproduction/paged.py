@@ -84,10 +84,10 @@ PAPER_002 = Paper(
     "002",
     "PageSim: a novel link-based similarity measure for the World Wide Web",
     "Δ(A, T): how alike the words of a page and of its best T are, by TF-IDF. The paper's 20,000 "
-    "pages of one department are not to be had: here the articles of wikispeedia, and the 250 "
-    "linked pages of git's manual in HTML, where r = n − 1 can be had (paths that carry less than "
-    "a hundred-thousandth of an average page's PageRank are cut). SimRank of 1,000 samples a seed; "
-    "400 pages a seed are queries, or all that there are.",
+    "pages of one department are not available. Here they are the articles of wikispeedia, and "
+    "the 250 linked pages of git's manual in HTML, where r = n − 1 is feasible. Paths that carry "
+    "less than a hundred-thousandth of an average page's PageRank are cut. SimRank of 1,000 "
+    "samples a seed; 400 pages a seed are queries, or all that there are.",
     (
         Row(
             "002.figure1",

@@ -231,7 +231,7 @@ def _table7(measured: Measured) -> tuple[str, str]:
 def _wikipedia(measured: Measured) -> tuple[str, str]:
     rows = [r for r in measured["exact table7"] if r["graph"].startswith("generated")]
     lines = {r["method"]: f"{r['sweeps to 0.1']} sweeps to 0.1" for r in rows}
-    return each(lines), "**no**: SOR takes more sweeps here. Hours: its graphs are not to be had"
+    return each(lines), "**no**: SOR takes more sweeps here. Hours: its graphs are not available"
 
 
 def _order(measured: Measured) -> tuple[str, str]:
@@ -243,7 +243,7 @@ PAPER_003 = Paper(
     "003",
     "A space and time efficient algorithm for SimRank computation",
     "c = 0.8, ε = 0.05 unless said otherwise. DBLP's and Wikipedia's graphs of that time are not "
-    "to be had: generated ones of the same sizes and shapes stand for them.",
+    "available: generated ones of the same sizes and shapes stand for them.",
     (
         picture(
             "003.figure1",
@@ -264,7 +264,7 @@ PAPER_003 = Paper(
             "003.table3",
             "Tables 3, 4, 5",
             "sizes of DBLP and Wikipedia's categories; default settings",
-            "not to be had as they were; the settings are taken over",
+            "not available in their original form; the settings are taken over",
         ),
         Row(
             "003.figure6a",

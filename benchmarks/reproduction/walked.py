@@ -25,7 +25,7 @@ from cocite.resources import format_time
 GAMMA_000 = ("wikispeedia", "web", "hollins")
 GAMMA_001 = ("wikispeedia", "web", "hollins", "cora", "polblogs", "cit-HepPh")
 _PAPERS = "`python -m benchmarks.papers FOLDER`"
-_CRAWL = "the crawl and the directory's topics are not to be had"
+_CRAWL = "the crawl and the directory's topics are not available"
 
 
 def _of(measured: Measured, kind: str) -> dict[str, Any]:

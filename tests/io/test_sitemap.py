@@ -222,9 +222,12 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
                 for name, value in ({"Content-Length": str(len(body))} | header).items():
                     self.send_header(name, value)
                 self.send_header("Connection", "close")
+                if body:
+                    self.end_headers()
+                    self.wfile.write(body[:-1])
+            if not body:  # the end of the headers is the end of the answer
                 self.end_headers()
-                self.wfile.write(body[:-1])
-            self.wfile.write(body[-1:])  # who waits for its end asks for no other meanwhile
+            self.wfile.write(body[-1:])  # a client may ask again as soon as it has the last byte
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
