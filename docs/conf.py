@@ -11,6 +11,8 @@ from __future__ import annotations
 import importlib.metadata
 import logging
 import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "sphinx_llms_txt",
     "cocite.integrations.sphinx",
 ]
 exclude_patterns = ["_build"]
@@ -57,7 +60,7 @@ sphinx_gallery_conf = {
 
 html_theme = "furo"
 html_title = f"cocite {release}"
-html_copy_source = False
+html_copy_source = True  # which llms.txt links to
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_theme_options = {
@@ -65,6 +68,10 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#5BD0BA", "color-brand-content": "#5BD0BA"},
 }
 html_show_copyright = False
+
+# A list of the pages for language models, which read their sources.
+llms_txt_full_file = False
+llms_txt_exclude = ["genindex", "search", "gallery/*", "reference/api/*"]
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["attrs_inline"]
@@ -105,6 +112,32 @@ def of_pages_included(app: Sphinx, path: Path, name: str, source: list[str]) -> 
         source[0] = source[0].replace(f"]({there})", f"](docs/{page})")
 
 
+_WEIGHTS = {"measures": 2, "reference/changes": 0.3, "glossary": 0.3, "gallery/": 0.7}
+_WEIGHTS |= {"reproduction": 0.5, "decisions": 0.5, "performance": 0.7, "reference/api/": 0.5}
+"""What a word counts on a page: less where most words occur without being explained."""
+
+
+_SECTION = re.compile(r'<section id="([^"]+)">\s*((?:<span id="[^"]+"></span>)*)<h([2-4])>')
+"""Sphinx names sections; Pagefind leads to headings that have names."""
+
+
+def for_search(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Mark what Pagefind indexes: the text of a page, without its menus."""
+    if tree is None:  # a page without a source, such as the index of names
+        return
+    weight = next((w for prefix, w in _WEIGHTS.items() if page.startswith(prefix)), 1)
+    body = context["body"].replace('class="headerlink"', 'class="headerlink" data-pagefind-ignore')
+    body = _SECTION.sub(r'<section>\2<h\3 id="\1">', body)
+    context["body"] = f'<div data-pagefind-body data-pagefind-weight="{weight}">{body}</div>'
+
+
+def index_for_search(app: Sphinx, exception: Exception | None) -> None:
+    """Have Pagefind index the finished pages for the ranked search of ``search.html``."""
+    if exception is None and app.builder.format == "html":
+        command = [sys.executable, "-m", "pagefind", "--site", str(app.outdir), "--quiet"]
+        subprocess.run(command, check=True)
+
+
 def by_keys(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Have what may be wider than the screen, blocks of text and tables, be scrolled by keys."""
     for wide in ("<pre", '<div class="table-wrapper'):
@@ -123,5 +156,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", of_pages)
     app.connect("include-read", of_pages_included)
     app.connect("html-page-context", by_keys)
+    app.connect("html-page-context", for_search)
+    app.connect("build-finished", index_for_search)
     app.connect("builder-inited", write_commands)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,6 +4,7 @@ pages and places that there are; it has all pages, verbs and public names. Nothi
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -126,6 +127,19 @@ def test_what_may_be_wider_than_the_screen_is_scrolled_by_keys(site: Path) -> No
     wide = re.findall(r'<pre\b[^>]*>|<div\b[^>]*"table-wrapper[^>]*>', text)
     assert {"<pre", "<div"} == {start[:4] for start in wide}
     assert [start for start in wide if 'tabindex="0"' not in start] == []
+
+
+@pytest.mark.process
+def test_search_is_ranked_and_models_have_a_list_of_pages(site: Path) -> None:
+    """What Pagefind indexed are pages with text; the list names all documents but those."""
+    entry = json.loads((site / "pagefind" / "pagefind-entry.json").read_text("utf-8"))
+    (language,) = entry["languages"].values()
+    sources = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
+    assert language["page_count"] >= len(sources)
+    assert "PagefindUI" in (site / "search.html").read_text("utf-8")
+    listed = re.findall(r"\(/_sources/(.*?)\.md\.txt\)", (site / "llms.txt").read_text("utf-8"))
+    assert {str(name.with_suffix("")) for name in sources} <= set(listed)
+    assert [name for name in listed if not (site / "_sources" / f"{name}.md.txt").exists()] == []
 
 
 def test_only_pages_of_contents_have_directives() -> None:
