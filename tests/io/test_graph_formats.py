@@ -5,13 +5,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
-import time
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import networkx as nx
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,8 +16,6 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite.errors import InputError, MalformedRow, UsageError
-from cocite.io.readers import Job, ReadOptions, Source, reader_of
-from cocite.io.readers.contract import no_progress
 from tests.io.plain import links, nothing_left, read
 
 
@@ -315,63 +310,13 @@ def test_a_weight_that_no_link_has_is_named(tmp_path: Path, content: str, has: s
         read(tmp_path, content, weight_column="mass")
 
 
-@pytest.mark.parametrize("form", WRITERS)
-def test_memory_does_not_grow_with_the_graph(tmp_path: Path, form: str) -> None:
-    """Python keeps none of its nodes: 30,000 ids and labels would be 8 MB."""
-    read(tmp_path, next(content for kind, content, *_ in CASES if kind == form), "small")
-    path = tmp_path / "large"
-    label, count = "name ", 30_000
-    begin, node, middle, link, end = {
-        "graphml": (
-            '<graphml><key id="d" for="node" attr.name="label"/><graph>',
-            '<node id="{0}"><data key="d">{1}</data></node>',
-            "",
-            '<edge source="{0}" target="{2}"/>',
-            "</graph></graphml>",
-        ),
-        "gexf": (
-            '<gexf><graph defaultedgetype="directed"><nodes>',
-            '<node id="{0}" label="{1}"/>',
-            "</nodes><edges>",
-            '<edge source="{0}" target="{2}"/>',
-            "</edges></graph></gexf>",
-        ),
-        "gml": (
-            "graph [ directed 1 ",
-            'node [ id {0} label "{1}" ] ',
-            "",
-            "edge [ source {0} target {2} ] ",
-            "]",
-        ),
-        "node-link": (
-            '{"nodes": [0',
-            ', {{"id": {0}, "label": "{1}"}}',
-            '], "links": [[1, 2]',
-            ', {{"source": {0}, "target": {2}}}',
-            "]}",
-        ),
-    }[form]
-    with path.open("w") as out:
-        out.write(begin)
-        for i in range(1, count + 1):
-            out.write(node.format(i, label + str(i)))
-        out.write(middle)
-        for i in range(1, count):
-            out.write(link.format(i, label, i + 1))
-        out.write(end)
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with duckdb.connect() as database:
-        database.execute("CREATE SCHEMA reading")
-        source, options = Source(path), ReadOptions()
-        job = Job(source, 2, options, scratch, database, no_progress)
-        reader = reader_of(source, options)
-        tracemalloc.start()
-        found = reader.read(job)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert found.found.rows >= count - 1
-    assert peak < 6 << 20
+@pytest.mark.parametrize("form", ["graphml", "gexf", "gml"])
+def test_a_graph_that_memory_does_not_hold_is_refused(tmp_path: Path, form: str) -> None:
+    content = next(content for kind, content, *_ in CASES if kind == form)
+    large = content + " " * (18 << 20)
+    with pytest.raises(InputError, match=r"x has more than 17.5 MB, and such a graph is read whole"):
+        read(tmp_path, large, "x", memory="350MB")
+    assert nothing_left(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -391,50 +336,22 @@ def test_a_graph_without_nodes_holds_no_link(tmp_path: Path, kind: str, content:
     assert not (tmp_path / "g").exists()
 
 
-MARKUP = "a tag, a comment or another part of markup of more than 1,048,576 bytes"
-LABELED = b"<graphml><key id='k' for='node' attr.name='label'/><graph><node id='1'><data key='k'>"
 LARGE = b"x" * (1 << 24)
 
 
 @pytest.mark.parametrize(
-    ("begin", "block", "told"),
-    [
-        (b"<graphml><!--", LARGE, MARKUP),
-        (b"<graphml><?x ", LARGE, MARKUP),
-        (b"<graphml><a b='", LARGE, MARKUP),
-        (b"<graphml><", LARGE, MARKUP),
-        (b"<!DOCTYPE graphml [ <!-- ", LARGE, MARKUP),
-        (b"<!DOCTYPE graphml SYSTEM '", LARGE, MARKUP),
-        (b"<!DOCTYPE graphml [ <!ENTITY a '", LARGE, MARKUP),
-        (LABELED, LARGE, "a text of more than 131,072 characters"),
-        (b"<graphml>", b"<a>" * (1 << 22), "elements in elements, more than 200 deep"),
-        (b"<graphml><![CDATA[", LARGE, r"unpacks to more than 4\d\d MB"),
-    ],
-    ids=["comment", "pi", "attribute", "name", "dtd", "id", "entity", "text", "deep", "cdata"],
+    ("begin", "block"),
+    [(b"<graphml><!--", LARGE), (b"<graphml>", b"<a>" * (1 << 22)), (b"<graphml><a b='", LARGE)],
+    ids=["comment", "deep", "attribute"],
 )
-@pytest.mark.parametrize("form", ["graphml", "gexf"])
 def test_two_gigabytes_in_two_megabytes_end_at_once(
-    tmp_path: Path, form: str, begin: bytes, block: bytes, told: str
+    tmp_path: Path, begin: bytes, block: bytes
 ) -> None:
-    """By processor time: linear time would be 10 s, and what grew with the square did not end."""
-    if form == "gexf" and begin == LABELED:
-        begin = b"<gexf><graph><attributes class='edge'><attribute id='a'><default>"
+    """Before they are parsed."""
     one = gzip.compress(block, 6)
     (tmp_path / "x.gz").write_bytes(gzip.compress(begin) + one * 128)
-    begun = time.process_time()
-    with pytest.raises(InputError, match=told):
-        cocite.ingest(tmp_path / "x.gz", tmp_path / "g", input_format=form)
-    assert time.process_time() - begun < 30
-
-
-def test_a_comment_of_a_megabyte_is_read(tmp_path: Path) -> None:
-    """As are a hundred of them, in any piece of the document."""
-    inside = '<node id="a"/><node id="b"/><edge source="a" target="b"/>'
-    comment = f"<!--{'x' * 1_000_000}-->"
-    text = f"<graphml><graph>{comment * 30}{inside}{comment * 30}</graph></graphml>"
-    (tmp_path / "x.graphml").write_text(text)
-    graph = cocite.ingest(tmp_path / "x.graphml", tmp_path / "g", input_format="graphml")
-    assert graph.edges == 1
+    with pytest.raises(InputError, match="has more than 25"):
+        cocite.ingest(tmp_path / "x.gz", tmp_path / "g", input_format="graphml", memory="500MB")
 
 
 @pytest.mark.parametrize("encoding", ["hex", "idna", "utf-7", "none-such", "undefined", "big5"])
@@ -447,11 +364,9 @@ def test_an_encoding_that_xml_cannot_be_read_in_is_named(tmp_path: Path, encodin
         cocite.ingest(tmp_path / "x.graphml", tmp_path / "g")
 
 
-def test_defaults_of_attributes_and_names_without_end_are_refused(tmp_path: Path) -> None:
-    """A default of a megabyte, and elements of four bytes that each have it."""
-    declared = f"<!DOCTYPE g [<!ATTLIST a b CDATA '{'x' * 1000}'>]><graphml>{'<a/>' * 10}</graphml>"
-    names = "".join(f"<a{i}/>" for i in range(110_000))
-    for text, told in ((declared, "a default of the attribute 'b'"), (names, "100,000 names")):
-        (tmp_path / "x").write_text(text if text == declared else f"<graphml>{text}</graphml>")
-        with pytest.raises(InputError, match=told):
-            cocite.ingest(tmp_path / "x", tmp_path / "g", input_format="graphml")
+def test_defaults_of_attributes_are_refused(tmp_path: Path) -> None:
+    """Of a megabyte, say, and elements of four bytes that each have it."""
+    declared = "<!DOCTYPE g [<!ATTLIST a b CDATA 'xx'>]><graphml><a/></graphml>"
+    (tmp_path / "x").write_text(declared)
+    with pytest.raises(InputError, match="x:1: the document declares or uses entities, or def"):
+        cocite.ingest(tmp_path / "x", tmp_path / "g", input_format="graphml")

@@ -147,23 +147,24 @@ class RowWriter(Cleaner):
         )
         self._stand_at.append(place)
         if len(self._lines) == _ROWS:
-            self._flush()
+            self.flush()
 
     def leave_out(self, kind: str, place: int, what: str, content: str) -> None:
         """A row that cannot even be added: an error, or counted as of this ``kind``."""
-        self._flush()
+        self.flush()
         self._example(place, what, content)
         self._other[kind] = self._other.get(kind, 0) + 1
 
     def finish(self) -> TextInput:
         """Write what is left; what there was."""
-        self._flush()
+        self.flush()
         found = self._report()
         for kind, count in self._other.items():
             found.bad_rows[kind] = found.bad_rows.get(kind, 0) + count
         return found
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Clean and write what was added."""
         piece = "".join(self._lines).encode("utf-8", "surrogatepass")
         if self._room.size < len(piece) + 2:
             self._room = np.empty(len(piece) + 2, np.uint8)

@@ -12,17 +12,18 @@ Cost: a microsecond a URL; memory for those that are named, each once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
 from cocite.errors import InputError, MalformedRow
-from cocite.io.readers.graphs.xml import parse_stream
+from cocite.io.readers.graphs.xml import line_of, parse_xml
 from cocite.io.readers.html.page import joined
 from cocite.io.readers.sources import Beginning, Source
 
 _LONGEST = 65_535
+_LARGEST = 50 << 20
+"""Bytes of a sitemap at most, by sitemaps.org."""
 
 
 class Listed:
@@ -35,27 +36,6 @@ class Listed:
         self.sitemaps: dict[str, None] = {}
         self.bad = 0
         self.examples: list[str] = []
-
-
-class _Locs:
-    """What expat tells of a sitemap."""
-
-    def __init__(self, add: Callable[[str, bool, int], None]) -> None:
-        self.wants_text = False
-        self._add, self._path, self._line = add, list[str](), 0
-
-    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
-        """An element begins."""
-        self._path.append(name)
-        self._line = line
-        self.wants_text = name == "loc" and self._path[-2:-1] in (["url"], ["sitemap"])
-
-    def end(self, name: str, text: str) -> None:
-        """An element ends."""
-        if self.wants_text and name == "loc":
-            self._add(text, self._path[-2] == "sitemap", self._line)
-        self._path.pop()
-        self.wants_text = False
 
 
 def is_list(beginning: Beginning) -> bool:
@@ -92,7 +72,12 @@ def listed_in(
         (listed.sitemaps if of_sitemap else listed.pages).setdefault(url)
 
     if xml:
-        parse_stream(stream, label, _Locs(add))
+        text = stream.read(_LARGEST + 1)
+        if len(text) > _LARGEST:
+            raise InputError(f"{label} is a sitemap of more than 50 MB, which none may be")
+        for item in parse_xml(text, label):
+            if item.tag in ("url", "sitemap") and (loc := item.find("loc")) is not None:
+                add(loc.text or "", item.tag == "sitemap", line_of(loc))
         return
     for number, row in enumerate(stream, 1):
         line = row.decode("utf-8-sig" if number == 1 else "utf-8", "replace").strip()

@@ -27,7 +27,7 @@ from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.readers.contract import FormatReader, Job, Read, text_lines
 from cocite.io.readers.dialect import answer_in, ends_of
 from cocite.io.readers.graphs import works
-from cocite.io.readers.graphs.document import GraphWriter
+from cocite.io.readers.graphs.document import GraphDocument
 from cocite.io.readers.rows import NODES, RowsFound, RowWriter
 from cocite.io.readers.signs import wrapped
 from cocite.io.readers.text import clean_relation, new_clean_file, relation_of
@@ -159,7 +159,8 @@ _LABELS = ("label", "name", "title")
 def _read_node_link(job: Job) -> Read:
     """All links, and all nodes."""
     directed, number = True, 0
-    with GraphWriter(job, NODE_LINK_READER.title) as out, JSONText(job) as text:
+    out = GraphDocument(job, NODE_LINK_READER.title)
+    with JSONText(job) as text:
         for key, value, line in text.members():
             if key == "directed":
                 directed = value is not False
@@ -188,7 +189,7 @@ def name_of(value: Any) -> str | None:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _node(out: GraphWriter, value: Any, number: int, line: int) -> None:
+def _node(out: GraphDocument, value: Any, number: int, line: int) -> None:
     given = value if isinstance(value, dict) else {"id": value}
     name = name_of(given.get("id", number))
     if name is None:
@@ -198,7 +199,7 @@ def _node(out: GraphWriter, value: Any, number: int, line: int) -> None:
     out.node(name, next(filter(None, labels), None), line)
 
 
-def _link(out: GraphWriter, value: Any, weight: str, line: int) -> None:
+def _link(out: GraphDocument, value: Any, weight: str, line: int) -> None:
     ends: list[Any] = []
     if isinstance(value, dict):
         ends = [value.get("source"), value.get("target"), value.get(weight, "")]

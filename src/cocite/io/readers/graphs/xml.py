@@ -1,8 +1,4 @@
-"""Graphs in XML, GraphML and GEXF: XML as events, and one walker over the elements of both.
-
-A document that declares entities, or defaults of attributes, is refused, and nothing is fetched.
-Texts, markup, depth and names are bounded: expat before 2.6 reads a part of markup again for every
-piece of it (CVE-2023-52425); later ones wait for twice as much, which hides how much is read.
+"""Graphs in XML: GraphML and GEXF.
 
 GraphML: a node's label is its ``label``, ``name`` or ``title``, the first that is declared, or what
 yEd draws; ``--weight-column`` is the ``attr.name`` or id of a key of links. Hyperedges are refused.
@@ -13,61 +9,54 @@ http://graphml.graphdrawing.org/specification.html, https://gexf.net/schema.html
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
-from typing import IO, Any, Protocol
+from collections.abc import Iterable
+from typing import Any
+from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from cocite.errors import CociteError, InputError, UsageError
+from cocite.errors import InputError, UsageError
 from cocite.io.readers.contract import FormatReader, Job, Read
-from cocite.io.readers.graphs.document import GraphWriter
+from cocite.io.readers.graphs.document import GraphDocument, whole_text
 
-_PIECE = 1 << 18
-_LONGEST_TEXT = 1 << 17
-_LONGEST_MARKUP = 1 << 20
-_DEEPEST = 200
-_MOST_NAMES = 100_000
+_LABELS = ("label", "name", "title")
+_WEIGHT = "weight"
+"""What Gephi draws links by, without a declaration."""
 
 
-class Handler(Protocol):
-    """Takes elements. ``wants_text`` is looked at for every text."""
-
-    wants_text: bool
-
-    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
-        """An element begins."""
-
-    def end(self, name: str, text: str) -> None:
-        """An element ends; ``text`` is what was wanted since the last begin or end."""
+LINE = "-line"
+"""The attribute of an element that says where it begins."""
 
 
-def parse_stream(
-    stream: IO[bytes], label: str, handler: Handler, read: Callable[[], None] = lambda: None
-) -> None:
-    """Report all elements of a stream, which messages call ``label``, to ``handler``; ``read`` is
-    called now and then. Raises :class:`InputError` with the line.
+def parse_xml(text: bytes, label: str) -> Element:
+    """Return the root of a document, whose names have no namespaces.
+
+    Raise :class:`InputError` with the line for what is not well-formed, and for a document that
+    declares entities or defaults of attributes: these let it grow, and nothing is fetched.
     """
     names: dict[str, str] = {}
-    parser = expat.ParserCreate(intern=names)
-    if hasattr(parser, "SetReparseDeferralEnabled"):
-        parser.SetReparseDeferralEnabled(False)
-    events, size = _Events(parser, handler, label), 0
+    parser, builder = expat.ParserCreate(intern=names), TreeBuilder()
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        plain = {key.rpartition(":")[2]: value for key, value in attributes.items()}
+        plain[LINE] = str(parser.CurrentLineNumber)
+        builder.start(tag.rpartition(":")[2], plain)
+
+    def refuse(*what: Any) -> int:
+        raise InputError(
+            f"{label}:{parser.CurrentLineNumber}: the document declares or uses entities, or "
+            "defaults of attributes, which cocite does not read. Write it without"
+        )
+
+    parser.buffer_text = True
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda tag: builder.end(tag.rpartition(":")[2])
+    parser.CharacterDataHandler = builder.data
+    parser.EntityDeclHandler = parser.SkippedEntityHandler = refuse
+    parser.ExternalEntityRefHandler = refuse
+    parser.AttlistDeclHandler = lambda *declared: declared[3] is not None and refuse()
     try:
-        while piece := stream.read(_PIECE):
-            parser.Parse(piece, False)
-            size += len(piece)
-            if size - parser.CurrentByteIndex > _LONGEST_MARKUP:
-                raise events.wrong(
-                    f"a tag, a comment or another part of markup of more than {_LONGEST_MARKUP:,} "
-                    "bytes"
-                )
-            if len(names) > _MOST_NAMES:
-                raise events.wrong(f"more than {_MOST_NAMES:,} names of elements and attributes")
-            read()
-        parser.Parse(b"", True)
-    except CociteError:
-        raise
+        parser.Parse(text, True)
+        return builder.close()
     except expat.ExpatError as error:
         what = expat.errors.messages.get(error.code, str(error))
         raise InputError(
@@ -80,226 +69,95 @@ def parse_stream(
         ) from error
 
 
-class _Events:
-    """Expat's events, as :class:`Handler` has them."""
+def line_of(element: Element) -> int:
+    """Return the line at which an element begins."""
+    return int(element.attrib[LINE])
 
-    def __init__(self, parser: Any, handler: Handler, label: str) -> None:
-        self._parser, self._handler, self._label = parser, handler, label
-        self._text: list[str] = []
-        self._length, self._depth = 0, 0
-        parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.EntityDeclHandler = self._refuse
-        parser.SkippedEntityHandler = self._refuse
-        parser.ExternalEntityRefHandler = self._refuse
-        parser.AttlistDeclHandler = self._declare
 
-    def wrong(self, what: str) -> InputError:
-        """The error to raise."""
-        return InputError(f"{self._label}:{self._parser.CurrentLineNumber}: {what}")
+class _Weights:
+    """The attributes of links: which of them are asked for, and their defaults."""
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._text, self._length = [], 0
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self.wrong(f"elements in elements, more than {_DEEPEST} deep")
-        plain = {key.rpartition(":")[2]: value for key, value in attributes.items()}
-        line = self._parser.CurrentLineNumber
-        self._handler.start(name.rpartition(":")[2], plain, line)
+    def __init__(self, job: Job, named: Iterable[tuple[str, str, Element]], *usual: str) -> None:
+        each, asked = list(named), job.options.weight
+        self._label, self.asked, self.drawn = job.source.label, asked, asked in usual
+        self._names = list(dict.fromkeys([*usual, *(name for _, name, _ in each)]))
+        chosen = [key for key in each if asked in key[:2] and not self.drawn]
+        self.defaults = {key: (of.findtext("default") or "").strip() for key, _, of in chosen}
 
-    def _end(self, name: str) -> None:
-        self._depth -= 1
-        self._handler.end(name.rpartition(":")[2], "".join(self._text))
-        self._text, self._length = [], 0
-
-    def _characters(self, text: str) -> None:
-        if self._handler.wants_text:
-            self._text.append(text)
-            self._length += len(text)
-            if self._length > _LONGEST_TEXT:
-                raise self.wrong(
-                    f"a text of more than {_LONGEST_TEXT:,} characters; labels and weights are "
-                    "short"
-                )
-
-    def _refuse(self, *what: object) -> int:
-        raise self.wrong(
-            "the document declares or uses entities of its own, which cocite does not read. Write "
-            "it without"
-        )
-
-    def _declare(
-        self, element: str, attribute: str, kind: str, default: str | None, needed: bool
-    ) -> None:
-        if default is not None:
-            raise self.wrong(
-                f"the document declares a default of the attribute {attribute[:60]!r}, which "
-                "cocite does not read. Write it without"
+    def check(self) -> None:
+        """See that there is one."""
+        if self.asked and not self.drawn and not self.defaults:
+            names = ", ".join(map(repr, self._names)) or "none"
+            raise UsageError(
+                f"{self._label} has no attribute {self.asked!r} of links; it has {names}"
             )
 
-
-# -- graphs ------------------------------------------------------------------------------
-
-
-_LABELS = ("label", "name", "title")
-_WEIGHT = "weight"
-"""What Gephi draws links by, without a declaration."""
+    def of(self, values: Iterable[tuple[str, str]]) -> str:
+        """The weight of a link with these values, by key."""
+        found = next((text for key, text in values if key in self.defaults), None)
+        return next(iter(self.defaults.values()), "") if found is None else found.strip()
 
 
-def _read(job: Job, title: str, *, gephi: bool) -> Read:
-    """All links, and all nodes."""
-    source = job.source
-    with GraphWriter(job, title) as out, source.reading() as (stream, raw):
-        parse_stream(
-            stream,
-            source.label,
-            _Graph(job, out, gephi),
-            lambda: job.progress("reading " + source.short, raw.tell(), source.nbytes),
+def _read_graphml(job: Job) -> Read:
+    out, root = GraphDocument(job, READER.title), parse_xml(whole_text(job), job.source.label)
+    named, links = dict[str, str](), []
+    for key in root.iter("key"):
+        name = key.get("attr.name", key.get("id", ""))
+        if key.get("for", "all") in ("node", "all") and name.lower() in _LABELS:
+            named[key.get("id", "")] = name.lower()
+        if key.get("for", "all") in ("edge", "all"):
+            links.append((key.get("id", ""), name, key))
+    weights = _Weights(job, links)
+    for hyperedge in root.iter("hyperedge"):
+        raise InputError(
+            f"{job.source.label}:{line_of(hyperedge)}: a hyperedge, which links more than two "
+            "nodes; cocite reads links of two"
         )
-        return out.finish()
+    for node in root.iter("node"):
+        of_node = [(named.get(data.get("key", "")), data.text) for data in node.iterfind("data")]
+        of_node += [("drawn", label.text) for label in node.iterfind("data//NodeLabel")]
+        found = {key: text for key, text in reversed(of_node) if key and (text or "").strip()}
+        label = next((found[key] for key in (*_LABELS, "drawn") if key in found), None)
+        out.node(node.get("id", ""), label, line_of(node))
+    for graph in root.iter("graph"):
+        undirected = graph.get("edgedefault") == "undirected"
+        for edge in graph.iterfind("edge"):
+            weights.check()
+            said = edge.get("directed")
+            both = undirected if said is None else said in ("false", "0")
+            values = ((data.get("key", ""), data.text or "") for data in edge.iterfind("data"))
+            ends = edge.get("source", ""), edge.get("target", "")
+            out.link(*ends, weights.of(values), both, line_of(edge))
+    return out.finish()
+
+
+def _read_gexf(job: Job) -> Read:
+    out, root = GraphDocument(job, GEXF_READER.title), parse_xml(whole_text(job), job.source.label)
+    declared = root.iterfind(".//attributes[@class='edge']/attribute")
+    links = [(each.get("id", ""), each.get("title", ""), each) for each in declared]
+    weights = _Weights(job, links, _WEIGHT)
+    default = next((g.get("defaultedgetype", "") for g in root.iter("graph")), "")
+    for node in root.iter("node"):
+        out.node(node.get("id", ""), node.get("label"), line_of(node))
+    for edge in root.iter("edge"):
+        weights.check()
+        weight = edge.get(_WEIGHT, "1")
+        if not weights.drawn:
+            values = edge.iter("attvalue")
+            weight = weights.of((v.get("for", v.get("id", "")), v.get("value", "")) for v in values)
+        both = edge.get("type", default) != "directed"
+        out.link(edge.get("source", ""), edge.get("target", ""), weight, both, line_of(edge))
+    return out.finish()
 
 
 READER = FormatReader(
     "GraphML",
     "GraphML; nodes are named by their labels (label, name or title) if all have one of their "
     "own, else by their ids",
-    partial(_read, title="GraphML", gephi=False),
+    _read_graphml,
 )
 GEXF_READER = FormatReader(
     "GEXF",
     "GEXF (Gephi); nodes are named by their labels if all have one of their own, else by their ids",
-    partial(_read, title="GEXF", gephi=True),
+    _read_gexf,
 )
-
-
-@dataclass
-class _Part:
-    """A node or a link that is open."""
-
-    kind: str
-    line: int
-    attributes: dict[str, str]
-    both: bool = False
-    weight: str = ""
-    labels: dict[str, str] = field(default_factory=dict)
-
-
-class _Graph:
-    """The elements of GraphML, or of GEXF (``gephi``)."""
-
-    def __init__(self, job: Job, out: GraphWriter, gephi: bool) -> None:
-        self.wants_text = False
-        self._label, self._requested, self._out = job.source.label, job.options.weight, out
-        self._gephi = gephi
-        self._drawn = gephi and self._requested in ("", _WEIGHT)
-        self._of_links = False
-        self._key = ""
-        self._names: dict[str, None] = {_WEIGHT: None} if gephi else {}
-        self._weights: dict[str, str] = {}
-        """Attributes that are the weight of a link, and their defaults."""
-        self._label_keys: dict[str, str] = {}
-        self._both = [gephi]
-        self._open: list[_Part] = []
-
-    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
-        """An element begins."""
-        match name:
-            case "graph":
-                self._begin_graph(attributes)
-            case "node" | "edge":
-                self._begin_part(_Part(name, line, attributes))
-            case "key" if not self._gephi:
-                self._declare_key(attributes)
-            case "data" if not self._gephi:
-                self._key = attributes.get("key", "")
-                self.wants_text = self._key in self._label_keys or self._key in self._weights
-            case "NodeLabel" if not self._gephi:
-                self.wants_text = True
-            case "hyperedge" if not self._gephi:
-                raise InputError(
-                    f"{self._label}:{line}: a hyperedge, which links more than two nodes; cocite "
-                    "reads links of two"
-                )
-            case "attributes":
-                self._of_links = attributes.get("class") == "edge"
-            case "attribute" if self._of_links:
-                self._declare(attributes.get("id", ""), attributes.get("title", ""))
-            case "attvalue" if self._open:
-                if attributes.get("for", attributes.get("id", "")) in self._weights:
-                    self._open[-1].weight = attributes.get("value", "")
-            case "default":
-                self.wants_text = self._of_links or self._key in self._weights
-
-    def end(self, name: str, text: str) -> None:
-        """An element ends."""
-        part = self._open[-1] if self._open else None
-        match name:
-            case "attributes" | "key":
-                self._of_links, self._key = False, ""
-            case "default" if self._key in self._weights:
-                self._weights[self._key] = text
-            case "graph" if not self._gephi:
-                self._both.pop()
-            case "data" if self.wants_text and part is not None:
-                if part.kind == "edge" and self._key in self._weights:
-                    part.weight = text
-                elif part.kind == "node" and self._key in self._label_keys:
-                    part.labels.setdefault(self._label_keys[self._key], text)
-            case "NodeLabel" if part is not None:
-                part.labels.setdefault("drawn", text)
-            case "node" | "edge" if part is not None and part.kind == name:
-                self._end_part(self._open.pop())
-        self.wants_text = False
-
-    def _begin_graph(self, attributes: dict[str, str]) -> None:
-        if not self._gephi:
-            self._both.append(attributes.get("edgedefault", "directed") == "undirected")
-        elif "defaultedgetype" in attributes:
-            self._both = [attributes["defaultedgetype"] != "directed"]
-
-    def _declare_key(self, attributes: dict[str, str]) -> None:
-        key = attributes.get("id", "")
-        name, of = attributes.get("attr.name", key), attributes.get("for", "all")
-        if of in ("node", "all") and name.lower() in _LABELS:
-            self._label_keys[key] = name.lower()
-        self._key = key
-        if of in ("edge", "all"):
-            self._declare(key, name)
-
-    def _declare(self, key: str, name: str) -> None:
-        """An attribute of links."""
-        self._key = key
-        self._names.setdefault(name)
-        if self._requested and not self._drawn and self._requested in (key, name):
-            self._weights[key] = ""
-
-    def _begin_part(self, part: _Part) -> None:
-        attributes = part.attributes
-        if part.kind == "node" and self._gephi:  # all that is said of it is here
-            self._out.node(attributes.get("id", ""), attributes.get("label"), part.line)
-            return
-        if part.kind == "edge":
-            if self._out.weighted and not self._drawn and not self._weights:
-                names = ", ".join(map(repr, self._names)) or "none"
-                raise UsageError(
-                    f"{self._label} has no attribute {self._requested!r} of links; it has {names}"
-                )
-            said = attributes.get("type" if self._gephi else "directed")
-            part.both = self._both[-1]
-            if said is not None:
-                part.both = said != "directed" if self._gephi else said in ("false", "0")
-            part.weight = next(iter(self._weights.values()), "")
-            if self._drawn:
-                part.weight = attributes.get(_WEIGHT, "1")
-        self._open.append(part)
-
-    def _end_part(self, part: _Part) -> None:
-        of = part.attributes
-        if part.kind == "edge":
-            ends = of.get("source", ""), of.get("target", "")
-            self._out.link(*ends, part.weight.strip(), part.both, part.line)
-            return
-        found = [part.labels[key] for key in (*_LABELS, "drawn") if part.labels.get(key)]
-        self._out.node(of.get("id", ""), found[0] if found else None, part.line)
