@@ -78,7 +78,7 @@ class GraphDocument:
             why = _no_names(labels)
             by_label = not why and any(labels.values())
             for name, label, line in self._nodes:
-                out.nodes.add((label if by_label else name,), line)
+                out.nodes.add((label if by_label and name else name,), line)
                 if why and job.wanted == 2 and 0 < len(label.encode()) <= _LONGEST:
                     job.titles.add(name, label)
             out.nodes.flush()  # of what is wrong the first is told, and nodes come first
