@@ -1,7 +1,6 @@
 """The drawings of the documents are what their command draws today."""
 
 import pytest
-
 from benchmarks.drawings import PICTURES, drawings
 
 
