@@ -13,11 +13,10 @@ import sysconfig
 import tempfile
 import time
 import tomllib
-from datetime import date
 from pathlib import Path
 from typing import Any
 
-from benchmarks.block import add_write, edit
+from benchmarks.block import add_write, edit, run_today
 from benchmarks.report import DOCUMENTS, RESULTS, figures, newest, table, with_figures
 from cocite.resources import format_size
 
@@ -105,7 +104,7 @@ def main() -> None:
         return
     suite = tomllib.loads((Path(__file__).parent / "suite.toml").read_text("utf-8"))
     results: dict[str, Any] = {
-        "date": date.today().isoformat(),
+        **run_today(),
         "machine": f"{os.cpu_count()} shared cores, {memory()}, Python {platform.python_version()}",
         "build": suite["build"],
         "query": suite["query"],

@@ -10,6 +10,9 @@ import argparse
 import json
 import os
 import platform
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -32,10 +35,16 @@ def edit(path: Path, text: str, *, write: bool) -> None:
         path.write_text(text, "utf-8")
 
 
-def run_today() -> dict[str, Any]:
-    """When and where results were measured."""
-    machine = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
-    return {"date": date.today().isoformat(), "machine": machine}
+def run_today() -> dict[str, str]:
+    """When and where results are measured, of which code, and by which command."""
+    commit = ["git", "describe", "--always", "--dirty"]
+    module = Path(sys.argv[0]).relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+    return {
+        "date": date.today().isoformat(),
+        "machine": f"{os.cpu_count()} shared cores, Python {platform.python_version()}",
+        "commit": subprocess.check_output(commit, cwd=ROOT, text=True).strip(),
+        "command": shlex.join(["python", "-m", module.removesuffix(".__main__"), *sys.argv[1:]]),
+    }
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ def main() -> None:
     chosen = parser.parse_args()
     busy = others()
     with Cluster.connect(f"local:{chosen.nodes}") as cluster:
-        found = {
+        found: dict[str, Any] = {
             **run_today(),
             "plan": {"nodes": chosen.nodes, "shards": chosen.shards},
             "coverage": coverage(cluster, chosen.shards),

@@ -16,9 +16,6 @@ Source: Qiu et al. 2018 (NetMF); Zhang et al. 2019 (ProNE); Adamic, Adar 2003; P
 from __future__ import annotations
 
 import json
-import shlex
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -379,15 +376,9 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="+", default=GRAPHS, choices=(*GRAPHS, "social"))
     parser.add_argument("--queries", type=int, default=1200, help="half choose, half judge")
     chosen = parser.parse_args()
-    commit = ["git", "describe", "--always", "--dirty"]
-    about = {
-        **run_today(),
-        "commit": subprocess.check_output(commit, cwd=ROOT, text=True).strip(),
-        "command": shlex.join(["python", "-m", "benchmarks.embeddings", *sys.argv[1:]]),
-    }
     kept = json.loads(BLOCK.results.read_text()) if BLOCK.results.exists() else {}
     for name in chosen.graphs:
-        kept[name] = about | measured(name, chosen.queries)
+        kept[name] = run_today() | measured(name, chosen.queries)
         print(json.dumps({name: kept[name]}), flush=True)
         edit(BLOCK.results, json.dumps(kept, indent=1) + "\n", write=chosen.write)
     print(table(kept))

@@ -23,7 +23,6 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau, spearmanr
 
 import cocite
-from benchmarks.block import DATA, ROOT, Block
+from benchmarks.block import DATA, ROOT, Block, run_today
 from benchmarks.studies.checks import graph_of
 from benchmarks.studies.suite import load_suite
 from cocite import Graph
@@ -188,7 +187,7 @@ def main() -> None:
             found[name] = measure(name, Path(place))
         print(json.dumps(found[name]["chosen"]), flush=True)
         ordered = [found[suite] for suite in SUITES if suite in found]
-        results = {"date": date.today().isoformat(), "suites": ordered}
+        results = {**run_today(), "suites": ordered}
         BLOCK.keep(results, asked)
     print(figures(results))
 

@@ -20,7 +20,10 @@ from typing import Any
 from sphinx.application import Sphinx
 
 sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(1, os.path.dirname(os.path.dirname(__file__)))
 import commands  # beside this file, which Sphinx runs from elsewhere
+
+from benchmarks import origins
 
 logging.getLogger("cocite").setLevel(logging.WARNING)  # examples of the gallery build indexes
 
@@ -146,9 +149,10 @@ def by_keys(app: Sphinx, page: str, template: str, context: dict[str, Any], tree
         )
 
 
-def write_commands(app: Sphinx) -> None:
-    """Write the pages of commands before Sphinx looks for its sources."""
+def write_pages(app: Sphinx) -> None:
+    """Write the pages that are made before Sphinx looks for its sources."""
     commands.write_pages(Path(app.srcdir) / "reference" / "commands")
+    origins.write_page(Path(app.srcdir) / "reference" / "results.md")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -158,5 +162,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", by_keys)
     app.connect("html-page-context", for_search)
     app.connect("build-finished", index_for_search)
-    app.connect("builder-inited", write_commands)
+    app.connect("builder-inited", write_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

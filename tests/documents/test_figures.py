@@ -1,0 +1,66 @@
+"""Figures of the documents: from blocks that commands write, or with a command beside them."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+from benchmarks.origins import MARK, MEASURED, origins, write_page
+
+ROOT = Path(__file__).parents[2]
+
+BLOCK = re.compile(r"<!-- (?!end).*?<!-- end.*?-->|^ *(`{3,}).*?^ *\1", re.M | re.S)
+FIGURE = re.compile(
+    r"(?<![-\w.`/])\d[\d.,]*\s(?:µs|ms|s|minutes|hours)\b"
+    r"|\d[\d.,]* ?(?:as fast|times faster|times slower)"
+    r"|precision@\d+\D{0,20}0?\.\d|0?\.\d{2,3} ±"
+    r"|\d[\d.,]* (?:pages|questions|requests|answers|nodes|links|lists) a second"
+)
+"""Figures that somebody has measured: times, speeds and qualities. Limits have other forms."""
+SAYS = re.compile(
+    r"`python -m benchmarks|`make (?:bench|torture|reproduce)|`cocite (?:evaluate|tune|all-pairs)"
+    r"|\]\((?:\.\./)?(?:performance|evaluation|related-all|reproduction|measures|figures)\.md"
+)
+"""What names a measurement, or leads to one."""
+MADE = {"reproduction.md"}
+"""Pages that a command writes as a whole."""
+
+
+def test_figures_in_prose_say_what_measured_them() -> None:
+    found = []
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        if path.name in MADE:
+            continue
+        for section in re.split(r"(?m)^(?=#+ )", path.read_text("utf-8")):
+            figures = FIGURE.findall(BLOCK.sub("", section))
+            if figures and not (SAYS.search(section) or MARK.search(section)):
+                found.append((path.name, section.partition("\n")[0], figures[:3]))
+    assert found == []
+
+
+def test_results_have_a_date_and_a_machine() -> None:
+    listed = origins()
+    assert len(listed) > 15
+    for origin in listed:
+        if origin.results is not None:
+            assert date.fromisoformat(origin.about["date"]) <= date.today(), origin
+            assert "Python 3." in origin.about["machine"], origin
+
+
+def test_page_of_results_marks_what_is_older_than_its_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {"log": "abc1234", "rev-list": "3"}
+    monkeypatch.setattr("benchmarks.origins._git", lambda command, *rest: answers[command])
+    write_page(tmp_path / "results.md")
+    text = (tmp_path / "results.md").read_text("utf-8")
+    kept = [origin for origin in origins() if origin.results is not None]
+    assert text.count("**older**: 3") == len(kept)
+    assert all(f"`{origin.command}`" in text for origin in origins())
+
+
+@pytest.mark.parametrize("module", sorted(MEASURED))
+def test_measured_source_is_there(module: str) -> None:
+    assert all((ROOT / "src/cocite" / name).exists() for name in MEASURED[module])
