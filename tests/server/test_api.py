@@ -76,6 +76,38 @@ def test_a_batch_is_its_questions(server: Server) -> None:
     assert [json.loads(line) for line in lines.body.splitlines()] == found.json["answers"]
 
 
+def test_draft_answers_as_the_command_line_does(
+    server: Server, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draft = tmp_path / "draft"
+    draft.write_text("red\n<- hub1\n<- hub2\n")
+    for name in ("web", "near"):
+        expected = told(capsys, "related", str(folder / f"{name}.index"), "--draft", str(draft))
+        body = {"index": name, "out": ["red"], "into": ["hub1"], "text": "<- hub2"}
+        found = server.post("/v1/related", body)
+        assert found.status == 200, found.body
+        assert found.json == expected | {"unknown": []}
+    assert expected["hits"]
+
+
+def test_draft_lists_unknown_names_or_refuses_them(server: Server) -> None:
+    body = {"index": "near", "out": ["red", "nobody"], "k": 1}
+    assert server.post("/v1/related", body).json["detail"].startswith("no node is named 'nobody'")
+    found = server.post("/v1/related", body | {"skip_unknown": True}).json
+    assert (found["unknown"], len(found["hits"])) == (["nobody"], 1)
+    note = {"index": "near", "text": "See [[red]] and [[nobody]].", "format": "note"}
+    found = server.post("/v1/related", note | {"skip_unknown": True, "k": 1}).json
+    assert (found["unknown"], len(found["hits"])) == (["nobody"], 1)
+    for wrong, says in (
+        ({"out": ["nobody"], "skip_unknown": True}, "the draft has no link"),
+        ({"text": "red\t0"}, "is no link of a draft"),
+        ({"out": "red"}, "it is a list of texts"),
+        ({"out": ["red"], "name": "blue"}, "a node is named 'blue'"),
+    ):
+        refused = server.post("/v1/related", {"index": "near", **wrong})
+        assert (refused.status, says in refused.json["detail"]) == (422, True), refused.body
+
+
 def test_names_are_completed_by_beginning_and_by_part(server: Server) -> None:
     first = server.ask("complete", text="leaf1", k=2).json
     assert [each["node"] for each in first["nodes"]] == ["leaf1", "leaf10"]
@@ -207,7 +239,7 @@ def test_the_reference_is_true(server: Server, tmp_path: Path) -> None:
     command += ["--phases", "examples,coverage,fuzzing", "--no-color"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, "\n".join(line[:300] for line in done.stdout.splitlines()[-80:])
-    assert "Tested: 8" in done.stdout
+    assert "Tested: 9" in done.stdout
 
 
 def test_repeated_question_has_same_answer_in_every_coding(server: Server) -> None:

@@ -89,7 +89,7 @@ def test_all_operations_of_a_generated_client_answer(
     operations = {
         each["operationId"] for ways in document["paths"].values() for each in ways.values()
     }
-    assert operations == {*arguments, "batch"}
+    assert operations == {*arguments, "batch", "draft"}
     models = importlib.import_module("cocite_client.models")
     for name, given in arguments.items():
         call = importlib.import_module(f"cocite_client.api.default.{name}")
@@ -104,6 +104,10 @@ def test_all_operations_of_a_generated_client_answer(
     body = {"nodes": ["red", "nobody"], "k": 2}
     answers = batch(client=client, body=models.BatchBody.from_dict(body))
     assert answers.to_dict() == server.post("/v1/batch", body).json
+    draft = importlib.import_module("cocite_client.api.default.draft").sync
+    links = {"out": ["red"], "into": ["hub1"], "k": 3}
+    answer = draft(client=client, body=models.DraftBody.from_dict(links))
+    assert answer.to_dict() == server.post("/v1/related", links).json
     unknown = importlib.import_module("cocite_client.api.default.related").sync(
         client=client, node=["rad"]
     )

@@ -292,3 +292,22 @@ def test_a_list_for_frames(server: Server) -> None:
             assert urlsplit(href(link)).path == "/"
     script = server.get("/embed.js")
     assert script.headers["content-type"] == "text/javascript; charset=utf-8"
+
+
+def test_page_of_ones_own_shows_where_it_would_stand(server: Server) -> None:
+    form = parsed(server.get("/draft?index=near"))
+    assert one(form, "textarea").text() == ""
+    assert one(form, "select option[selected]").attributes["value"] == "near"
+    links = "red\n<- hub1\nnobody <x>"
+    query = urlencode({"index": "near", "links": links})
+    tree = parsed(server.get(f"/draft?{query}"))
+    assert one(tree, "textarea").text() == links
+    assert "1 of the links leads to no page here: nobody <x>" in one(tree, ".note").text()
+    body = {"index": "near", "text": links, "skip_unknown": True}
+    hits = server.post("/v1/related", body).json["hits"]
+    assert [node.text() for node in tree.css(".hits th a")] == [hit["node"] for hit in hits]
+    assert parsed(server.get(href(tree.css(".hits th a")[0]))).css("tr[data-rank]")
+    wrong = parsed(server.get("/draft?index=near&links=nobody"))
+    assert "the draft has no link" in one(wrong, ".note").text()
+    note = urlencode({"index": "near", "format": "note", "links": "See [[red]]."})
+    assert parsed(server.get(f"/draft?{note}")).css(".hits th a")

@@ -271,6 +271,7 @@ def make_app(service: Service) -> ASGIApp:
     routes: list[BaseRoute] = [
         *(Route(path, endpoint, methods=["GET"]) for path, endpoint in straight.items()),
         Route("/v1/batch", guarded(service, "batch", _batch), methods=["POST"]),
+        Route("/v1/related", guarded(service, "draft", _draft), methods=["POST"]),
         *(
             [Route("/v1/links", guarded(service, "links", _links), methods=["POST"])]
             if service.config.options.accept_links
@@ -360,14 +361,27 @@ async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[s
     return kind, await body_of(service, request.headers, request.receive)
 
 
-async def _batch(service: Service, request: Request) -> Response:
+async def _posted(service: Service, request: Request) -> Values:
+    """The question in a body of JSON; raises :class:`UsageError`, :class:`RequestRefused`."""
     _, body = await _json_body(service, request, JSON)
     try:
         told = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise RequestRefused(Problem("bad-json", f"the body is no JSON: {error}")) from None
-    request.scope["state"]["said"] = texts_in(told)
-    values = service.operations["batch"].from_body(told)
+    state = request.scope["state"]
+    state["said"] = texts_in(told)
+    return service.operations[state["operation"]].from_body(told)
+
+
+async def _draft(service: Service, request: Request) -> Response:
+    values = await _posted(service, request)
+    with service.serving("draft", values) as asking:
+        body = await service.ask("draft", values, asking, encoded)
+        return reply(service, request, body, headers={"Cocite-Index": asking.name})
+
+
+async def _batch(service: Service, request: Request) -> Response:
+    values = await _posted(service, request)
     with service.serving("batch", values) as asking:
         if NDJSON in request.headers.get("accept", ""):
             return await _streamed(service, values, asking)

@@ -203,7 +203,7 @@ class FreshLinks:
         """The answer to a question about a node that has changed, and the index that gave it; None
         if the index itself is to answer.
         """
-        if operation == "complete" or heavy(values) or not self.look():
+        if operation in ("complete", "draft") or heavy(values) or not self.look():
             return None
         asked = values["node"] if operation == "related" else (values["a"], values["b"])
         names = [n for each in asked for n in ([each] if isinstance(each, str) else each)]

@@ -19,6 +19,7 @@ _RESULTS = {
     "why": either("WhyResult", "WhyAggregateResult"),
     "complete": ref("CompleteResult"),
     "batch": ref("BatchResult"),
+    "draft": ref("DraftResult"),
     "indexes": ref("IndexesResult"),
 }
 _HEADERS = {
@@ -43,10 +44,9 @@ PROBES = {"/healthz": "Whether the server lives", "/readyz": "Whether it answers
 def described(service: Service) -> dict[str, Any]:
     """The document of a server."""
     keyed, names = service.keys is not None, example_nodes(service)
-    paths = {
-        f"/v1/{operation.name}": _path(operation, keyed, names)
-        for operation in service.operations.values()
-    }
+    paths: dict[str, Any] = {}
+    for operation in service.operations.values():
+        paths.setdefault(operation.path, {}).update(_path(operation, keyed, names))
     if service.config.options.accept_links:
         paths["/v1/links"] = {"post": _links(service)}
     for path, text in PROBES.items():
@@ -91,16 +91,17 @@ def _path(operation: Operation, keyed: bool, names: list[str]) -> dict[str, Any]
     }
     good: dict[str, Any] = {"application/json": {"schema": _RESULTS[operation.name]}}
     statuses: tuple[int, ...] = _QUESTION
-    if operation.name == "batch":
+    if operation.posted:
         body: dict[str, Any] = {"type": "object", "additionalProperties": False}
         body["properties"] = {
             each.name: {**each.schema, "description": each.option.text} for each in operation.takes
         }
         if names:
-            body["examples"] = [{"nodes": names}]
+            body["examples"] = [{"nodes": names} if operation.name == "batch" else {"out": names}]
         body["required"] = [each.name for each in operation.takes if each.required]
         found["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
-        good["application/x-ndjson"] = {"schema": TEXT}
+        if operation.name == "batch":
+            good["application/x-ndjson"] = {"schema": TEXT}
         statuses = (*statuses, *_BODY)
     else:
         found["parameters"] = [_parameter(each, names) for each in operation.takes]
@@ -109,13 +110,13 @@ def _path(operation: Operation, keyed: bool, names: list[str]) -> dict[str, Any]
     responses: dict[str, Any] = {
         "200": {"description": "The answer.", "content": good, "headers": _HEADERS}
     }
-    if operation.name not in ("batch", "indexes"):
+    if not operation.posted and operation.name != "indexes":
         responses["304"] = {"description": "The client has the answer (If-None-Match)."}
     for status in sorted({*statuses, *([401] if keyed else [])}):
         responses[str(status)] = _problem(status)
     responses["431"] = {"description": "The head of the request is too large; without a body."}
     found["responses"] = responses
-    return {"post" if operation.name == "batch" else "get": found}
+    return {"post" if operation.posted else "get": found}
 
 
 def _links(service: Service) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
 
-from cocite.errors import UsageError
+from cocite.errors import InputError, UsageError
 from cocite.graph.names import Resolver
 from cocite.measures import MEASURES, MEETING_WEIGHT
 from cocite.options import NodeNames, Option, Options, shown, spelled
@@ -29,8 +29,19 @@ from cocite.search.results import (
     SimilarityDocument,
     WhyDocument,
 )
-from cocite.server.results import DEFAULT_NAMES, SEARCHED, CompleteDocument, Limits
+from cocite.search.unseen import DRAFT, UnseenNode
+from cocite.server.results import (
+    DEFAULT_NAMES,
+    SEARCHED,
+    CompleteDocument,
+    DraftDocument,
+    Limits,
+)
 
+_DRAFT_TEXT = (
+    "Links, one a line: a name that the page links to, or `<- ` and a name that links to it; "
+    "behind a tab the weight, if the index goes by weights. Or a note in Markdown"
+)
 _YES, _NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 
 
@@ -139,6 +150,13 @@ class Operation:
     summary: str
     text: str
     takes: tuple[Parameter, ...]
+    posted: str = ""
+    """Where its body is posted to; where this is empty, it is a query of ``/v1/NAME``."""
+
+    @property
+    def path(self) -> str:
+        """Where it is asked."""
+        return self.posted or f"/v1/{self.name}"
 
     def from_query(self, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
         """Return the question in a query; raises :class:`UsageError`."""
@@ -320,6 +338,28 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
             "A list for each node; a list of nodes in the place of one is asked together. What is "
             "no node has an `error`, which is a problem, in its place.",
             (index, nodes, side, *hits),
+            posted="/v1/batch",
+        ),
+        Operation(
+            "draft",
+            "The nodes most related to a page that is not stored yet",
+            "By its links: give `out`, `into`, a `text`, or several of them. The answer lists the "
+            "names that no node has as `unknown`. It reads the graph of the index.",
+            (
+                index,
+                text("out", "Nodes that the page links to", most=limits.links),
+                text("into", "Nodes that link to the page", most=limits.links),
+                Parameter(Option("text", None, _DRAFT_TEXT, kind=str), limits.body),
+                Parameter(
+                    Option("format", "names", "What the text is", choices=("names", "note")), 0
+                ),
+                text("name", "What to call the page", DRAFT),
+                Parameter(
+                    Option("skip_unknown", False, "Leave out links with names that no node has"), 0
+                ),
+                *hits,
+            ),
+            posted="/v1/related",
         ),
         Operation("indexes", "The indexes that are served", "With what they are made of.", ()),
     )
@@ -341,7 +381,8 @@ def csv_of(related: Operation) -> Operation:
 Values = Mapping[str, Any]
 """What a question gives, by name."""
 _ADDRESS = frozenset({"index", "side", "node", "a", "b", "aggregate"})
-"""What says which nodes are asked, and not how."""
+_LINKS = frozenset({"out", "into", "text", "format", "name", "skip_unknown"})
+"""What says which nodes are asked, or by which links, and not how."""
 
 
 def sampled(operation: str) -> bool:
@@ -390,7 +431,7 @@ def checked_settings(index: Index, asked: Values) -> None:
 
 
 def _options(asked: Values) -> dict[str, Any]:
-    return {name: value for name, value in asked.items() if name not in _ADDRESS}
+    return {name: value for name, value in asked.items() if name not in _ADDRESS | _LINKS}
 
 
 def _related(index: Index, asked: Values) -> Document:
@@ -415,10 +456,47 @@ def _complete(index: Index, asked: Values) -> Document:
     return CompleteDocument.of(index, asked["text"], **chosen)
 
 
+def _draft(index: Index, asked: Values) -> Document:
+    """Answer for a page that is not stored; raise :class:`UnknownNode` for the first name that no
+    node has, unless such links are to be left out.
+    """
+    unseen, lost = UnseenNode.of(asked.get("out", ()), asked.get("into", ())), list[str]()
+    if asked.get("format") == "note":
+        if len(index.nodes) > SEARCHED:
+            raise UsageError(
+                f"the index has {len(index.nodes):,} names; links of notes are found among "
+                f"{SEARCHED:,} at most: give their names as out"
+            )
+        from cocite.io.readers.notes.draft import draft_links
+
+        content, at = asked.get("text", "").encode(), asked.get("name", DRAFT)
+        named, lost = draft_links(content, index.nodes.stored, at)
+        unseen.out.extend((name, None) for name in named)
+    else:
+        try:
+            read = UnseenNode.read(asked.get("text", "").encode(), "text")
+        except InputError as error:
+            raise UsageError(str(error)) from error
+        unseen = UnseenNode(unseen.out + read.out, unseen.into + read.into)
+    names = list(dict.fromkeys(name for side in unseen for name, _ in side))
+    known = dict(zip(names, stored(index, {}, names), strict=True))
+    lost += [name for name in names if index.nodes.find(known[name]) is None]
+    if lost and not asked.get("skip_unknown"):
+        raise index.nodes.unknown(lost[0], lost[0], passes=len(index.nodes) <= SEARCHED)
+    gone = set(lost)
+    links = UnseenNode(
+        *([(known[name], weight) for name, weight in side if name not in gone] for side in unseen)
+    )
+    drafted = index.with_unseen(links, name=asked.get("name"), skip_unknown=True)
+    called = drafted.nodes.name(len(drafted.nodes) - 1)
+    return DraftDocument(RelatedDocument.of(drafted, called, **_options(asked)), lost)
+
+
 ANSWERS: dict[str, Callable[[Index, Values], Document]] = {
     "related": _related,
     "similarity": _similarity,
     "why": _why,
     "complete": _complete,
+    "draft": _draft,
 }
 """What answers an operation; raises what the index raises (:class:`CociteError`)."""

@@ -20,6 +20,7 @@ from cocite.resources import cores
 from cocite.results import Document, ResultRows
 from cocite.search import Index
 from cocite.search.remote.index import ShardStatus
+from cocite.search.results import RelatedDocument
 
 DEFAULT_NAMES = 10
 """How many names are listed."""
@@ -80,6 +81,24 @@ class CompleteDocument(Document):
         if self.titles is None:
             return ResultRows(("node",), [(node,) for node in self.nodes])
         return ResultRows(("node", "title"), list(zip(self.nodes, self.titles, strict=True)))
+
+
+@dataclass(frozen=True)
+class DraftDocument(Document):
+    """What is ``related`` to a page that is not stored, and the names among its links that no node
+    has.
+    """
+
+    related: RelatedDocument
+    unknown: Sequence[str]
+
+    def facts(self) -> dict[str, Any]:
+        """Return those of the list, and the unknown names."""
+        return self.related.facts() | {"unknown": self.unknown}
+
+    def rows(self) -> ResultRows:
+        """Return a row a hit."""
+        return self.related.rows()
 
 
 @dataclass(frozen=True)

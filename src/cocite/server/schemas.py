@@ -93,6 +93,7 @@ _KEYS: dict[str, Schema] = {
     "sides": {"type": ["array", "null"], "items": TEXT},
     "snapshots": list_of(ref("Snapshot")),
     "titles": list_of({"type": ["string", "null"]}),
+    "unknown": list_of(TEXT) | {"description": "Names among the links that no node has."},
 }
 _HOW = "measure direction settings "
 _LEVEL = _HOW + "confidence interval refined "
@@ -103,6 +104,10 @@ _ANSWERS: dict[str, tuple[str, str]] = {
     "RelatedResult": (
         _LEVEL + "certain_ranks complete hits",
         "node title nodes titles aggregate order" + _LOSS,
+    ),
+    "DraftResult": (
+        _LEVEL + "certain_ranks complete hits node unknown",
+        "title order" + _LOSS,
     ),
     "SimilarityResult": ("a b score stderr low high " + _LEVEL, "a_title b_title" + _LOSS),
     "Reason": ("node contribution links samples steps path_a path_b", "title"),

@@ -56,7 +56,7 @@ from cocite.server.pages.view import (
 )
 from cocite.server.replies import Handler, coding, guarded, packed, reply_packed
 from cocite.server.requests import SETTINGS, Operation, csv_of, pairs_of, stored
-from cocite.server.results import SEARCHED
+from cocite.server.results import SEARCHED, DraftDocument
 from cocite.server.service import KINDS, Problem, problem_of
 
 if TYPE_CHECKING:
@@ -226,6 +226,7 @@ def explore(service: Service) -> list[Route]:
         for path, operation, handler in (
             ("/", "page", _page),
             ("/surprise", "surprise", _surprise),
+            ("/draft", "draft", _draft),
             ("/related.csv", "csv", _csv),
             ("/embed", "embed", _embed),
             ("/docs", "docs", _docs_of(service)),
@@ -462,6 +463,31 @@ async def _surprise(service: Service, request: Request) -> Response:
     return RedirectResponse(there, 303, {"Cache-Control": "no-store"})
 
 
+async def _draft(service: Service, request: Request) -> Response:
+    """A page that is not stored yet: its links, and where it would stand."""
+    state = PageState.of(pairs_of(request.scope["query_string"]))
+    text, index = state.get("links"), state.get("index")
+    named = {} if index is None else {"index": index}
+    values = frame(service, PageState(others=tuple(named.items())), "A page of your own")
+    values |= {"text": text or "", "note": state.get("format") == "note", "found": None}
+    with service.serving("draft", named) as asking:
+        if text is not None:
+            body = named | {"text": text, "format": state.get("format") or "names"}
+            question = service.operations["draft"].from_body(body | {"skip_unknown": True})
+            try:
+                found = await service.ask("draft", question, asking, lambda document: document)
+            except CociteError as error:
+                values["wrong"] = problem_of(error, service.scrub, [text]).detail
+            else:
+                assert isinstance(found, DraftDocument)
+                onward = PageState(others=tuple(named.items()))
+                rows = rows_of(found.related, onward, service.config.limits.together)
+                values |= {"found": rows, "unknown": found.unknown}
+        names = [(name, each.now.index.measure) for name, each in service.holders.items()]
+        body = filled("draft.html", values | {"indexes": names, "asked": text is not None})
+        return sent(service, request, body, asking)
+
+
 _KNOWN: dict[str, list[tuple[str, str | None]]] = {}
 """Pages to begin with, by the generation of an index."""
 
@@ -529,7 +555,7 @@ async def _script(request: Request) -> Response:
 def _docs_of(service: Service) -> Handler:
     """The reference of the API as a page to read, made once."""
     nodes = example_nodes(service)
-    operations = [(each, f"/v1/{each.name}") for each in service.operations.values()]
+    operations = [(each, each.path) for each in service.operations.values()]
     operations += [(Operation(path[1:], text, "", ()), path) for path, text in PROBES.items()]
     values = {
         "about": f"{SUMMARY} {DESCRIPTION}",
@@ -547,11 +573,12 @@ def _docs_of(service: Service) -> Handler:
 def _example(operation: Operation, path: str, nodes: list[str]) -> str | None:
     """An address to try, or what to send."""
     needed = [each.name for each in operation.takes if each.required]
-    if not needed:
+    if not (needed or operation.posted):
         return path
     if not nodes:
         return None
-    if operation.name == "batch":
-        return json.dumps({"nodes": nodes}, ensure_ascii=False)
+    if operation.posted:
+        example = {"nodes": nodes} if operation.name == "batch" else {"out": nodes}
+        return json.dumps(example, ensure_ascii=False)
     pairs = [(name, nodes[name == "b"]) for name in needed]
     return f"{path}?{urlencode(pairs, quote_via=quote)}"
