@@ -472,8 +472,8 @@ async def _draft(service: Service, request: Request) -> Response:
     values |= {"text": text or "", "note": state.get("format") == "note", "found": None}
     with service.serving("draft", named) as asking:
         if text is not None:
-            body = named | {"text": text, "format": state.get("format") or "names"}
-            question = service.operations["draft"].from_body(body | {"skip_unknown": True})
+            asked = named | {"text": text, "format": state.get("format") or "names"}
+            question = service.operations["draft"].from_body(asked | {"skip_unknown": True})
             try:
                 found = await service.ask("draft", question, asking, lambda document: document)
             except CociteError as error:
