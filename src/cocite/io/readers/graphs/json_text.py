@@ -1,4 +1,4 @@
-"""JSON: a graph as nodes and links, or a link a line; read value by value, whatever its size.
+"""JSON: a graph as nodes and links, or a link a line.
 
     {"directed": true, "nodes": [{"id": "a"}, ...], "links": [{"source": "a", "target": "b"}, ...]}
     {"source": "a", "target": "b"}      ["a", "b"]      [{"source": "a", "target": "b"}, ...]
@@ -11,12 +11,12 @@ from 0. ``--weight-column`` is a key of links. The ends of a link a line are the
 A second end that is a list makes a link of each element, and a node of the first; those of works
 are known by their keys (``io/readers/graphs/works.py``).
 
-Cost: some microseconds a value; memory for the largest one.
+Lines are read one by one, whatever their number. A document of one value is read whole, and its
+links are counted from 1 on in messages. Cost: some microseconds a value.
 """
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -27,127 +27,25 @@ from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.readers.contract import FormatReader, Job, Read, text_lines
 from cocite.io.readers.dialect import answer_in, ends_of
 from cocite.io.readers.graphs import works
-from cocite.io.readers.graphs.document import GraphDocument
+from cocite.io.readers.graphs.document import GraphDocument, whole_text
 from cocite.io.readers.rows import NODES, RowsFound, RowWriter
 from cocite.io.readers.signs import wrapped
 from cocite.io.readers.text import clean_relation, new_clean_file, relation_of
 
-_PIECE = 1 << 18
 _LONGEST = 1 << 24
-_BLANK = re.compile(r"[ \t\r\n]*")
 
 
-class JSONText:
-    """The text of one input, read from its front; a context."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._reading = job.source.reading()
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-        self._json = json.JSONDecoder()
-        self._text, self._at, self._last = "", 0, False
-        self._line = 1
-
-    def __enter__(self) -> JSONText:
-        self._stream, self._raw = self._reading.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._reading.__exit__(*error)
-
-    def wrong(self, what: str, line: int | None = None) -> InputError:
-        """The error to raise."""
-        return InputError(f"{self._job.source.label}:{line or self._line}: {what}")
-
-    def peek(self) -> str:
-        """The next character that is no blank; "" at the end."""
-        while True:
-            end = _BLANK.match(self._text, self._at).end()  # type: ignore[union-attr]
-            self._go(end)
-            if end < len(self._text):
-                return self._text[end]
-            if not self._more():
-                return ""
-
-    def take(self, wanted: str) -> bool:
-        """Pass over the next character if it is this one."""
-        if self.peek() != wanted:
-            return False
-        self._at += 1
-        return True
-
-    def expect(self, wanted: str) -> None:
-        """Pass over the next character, which is this one."""
-        if not self.take(wanted):
-            found = self.peek()
-            raise self.wrong(
-                f"{wanted!r} is missing, where {found!r} stands" if found else "it ends too early"
-            )
-
-    def value(self) -> tuple[Any, int]:
-        """The next value, whole, and its line."""
-        if not self.peek():
-            raise self.wrong("it ends too early")
-        line = self._line
-        while True:
-            try:
-                value, end = self._json.raw_decode(self._text, self._at)
-            except RecursionError:
-                raise self.wrong("lists in lists without end") from None
-            except ValueError as error:
-                if len(self._text) - self._at < _LONGEST and self._more():
-                    continue
-                raise self.wrong(f"no value of JSON ({error.args[0].split(':')[0]})") from None
-            if end < len(self._text) or not self._more():
-                self._go(end)
-                return value, line
-
-    def elements(self) -> Iterator[tuple[Any, int]]:
-        """(value, line) of those of the list that begins here."""
-        self.expect("[")
-        if self.take("]"):
-            return
-        while True:
-            yield self.value()
-            if self.take("]"):
-                return
-            self.expect(",")
-
-    def members(self) -> Iterator[tuple[str, Any, int]]:
-        """(key, value, line) of those of the object that begins here; of lists, of each element."""
-        self.expect("{")
-        if self.take("}"):
-            return
-        while True:
-            key, line = self.value()
-            if not isinstance(key, str):
-                raise self.wrong("a key that is no text", line)
-            self.expect(":")
-            if self.peek() == "[":
-                for value, place in self.elements():
-                    yield key, value, place
-            else:
-                yield key, *self.value()
-            if self.take("}"):
-                return
-            self.expect(",")
-
-    def _go(self, end: int) -> None:
-        self._line += self._text.count("\n", self._at, end)
-        self._at = end
-
-    def _more(self) -> bool:
-        """Have more text; whether there is."""
-        if self._last:
-            return False
-        piece = self._stream.read(max(_PIECE, len(self._text) - self._at))
-        self._last = not piece
-        more = self._decoder.decode(piece, self._last)
-        self._text, self._at = self._text[self._at :] + more, 0
-        self._job.progress(
-            "reading " + self._job.source.short, self._raw.tell(), self._job.source.nbytes
-        )
-        return bool(more) or not self._last
+def _whole(job: Job) -> Any:
+    """Return the one value of a document; raise :class:`InputError` for what is no JSON."""
+    try:
+        return json.loads(whole_text(job).decode("utf-8-sig", "surrogateescape"))
+    except RecursionError:
+        raise InputError(f"{job.source.label}: lists in lists without end") from None
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{job.source.label}:{error.lineno}: {error.msg}, at column {error.colno}: this is "
+            "not JSON"
+        ) from None
 
 
 # -- nodes and links ---------------------------------------------------------------------
@@ -158,20 +56,19 @@ _LABELS = ("label", "name", "title")
 
 def _read_node_link(job: Job) -> Read:
     """All links, and all nodes."""
-    directed, number = True, 0
+    graph = _whole(job)
+    if not isinstance(graph, dict):
+        raise InputError(f"{job.source.label} is no object with nodes and links")
     out = GraphDocument(job, NODE_LINK_READER.title)
-    with JSONText(job) as text:
-        for key, value, line in text.members():
-            if key == "directed":
-                directed = value is not False
-            elif key == "nodes":
-                _node(out, value, number, line)
-                number += 1
-            elif key in ("links", "edges"):
-                _link(out, value, job.options.weight, line)
-        if text.peek():
-            raise text.wrong("more than one value of JSON")
-        return out.finish(all_both=not directed)
+    for number, node in enumerate(_listed(graph.get("nodes"))):
+        _node(out, node, number, number + 1)
+    for number, link in enumerate(_listed(graph.get("links", graph.get("edges"))), 1):
+        _link(out, link, job.options.weight, number)
+    return out.finish(all_both=graph.get("directed") is False)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 NODE_LINK_READER = FormatReader(
@@ -381,12 +278,11 @@ class _Values:
         self.decode: Callable[[str], Any] = json.loads
 
     def __iter__(self) -> Iterator[tuple[Any, int]]:
-        text = self._job.source.beginning().text.lstrip()
-        if wrapped(self._job.source.beginning()) or re.match(r"\[\s*[{\[]", text):
-            with JSONText(self._job) as whole:
-                yield from self._within(whole) if text[:1] == "{" else whole.elements()
-                if whole.peek():
-                    raise whole.wrong("more than one list")
+        beginning = self._job.source.beginning()
+        if wrapped(beginning) or re.match(r"\[\s*[{\[]", beginning.text.lstrip()):
+            whole = _whole(self._job)
+            for number, value in enumerate(whole if isinstance(whole, list) else _within(whole), 1):
+                yield value, number
             return
         for line, content in text_lines(self._job, _LONGEST, "line"):
             try:
@@ -394,10 +290,12 @@ class _Values:
             except (ValueError, RecursionError):
                 self._writer.leave_out("JSON", line, "no value of JSON", content[:100])
 
-    @staticmethod
-    def _within(whole: JSONText) -> Iterator[tuple[Any, int]]:
-        for key, value, line in whole.members():
-            if key in works.WRAPPED:
-                yield value, line
-            elif key == "message" and isinstance(value, dict):  # an answer of Crossref
-                yield from ((each, line) for each in value.get("items", ()))
+
+def _within(answer: dict[str, Any]) -> list[Any]:
+    """Return the works in a file or an answer of a service."""
+    message = answer.get("message")  # of Crossref
+    for key in works.WRAPPED:
+        for each in (answer, message if isinstance(message, dict) else {}):
+            if isinstance(each.get(key), list):
+                return list(each[key])
+    return []
