@@ -43,7 +43,7 @@ def watched(
                 step()
                 yield ["changed"]
 
-        monkeypatch.setattr("cocite.cli.commands.watch.changes", changes)
+        monkeypatch.setattr("cocite.cli.commands.site.changes", changes)
         code, out, err = ask("watch", vault, "--format", "json", *options)
         assert code == 0, err
         return [json.loads(line) for line in out.splitlines()]

@@ -28,9 +28,9 @@ from cocite.graph.names import Resolver
 from cocite.graph.spelling import SCAN_LIMIT
 from cocite.measures import DEFAULT, MEASURES, Measure, find_measure
 from cocite.options.build import MeasureOptions
+from cocite.options.common import QuerySource, SourceOptions
 from cocite.options.ingest import ReadingOptions
 from cocite.options.query import UnseenOptions
-from cocite.options.source import QuerySource, SourceOptions
 from cocite.resources import Resources, format_size
 from cocite.storage import kind_of
 

@@ -54,7 +54,7 @@ class FingerprintGraph:
     spare: tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 
-class Draws(NamedTuple):
+class StepDraws(NamedTuple):
     """What the steps of one sample draw: a key each, and an order each for the argmin step."""
 
     sample: int
@@ -92,7 +92,7 @@ class Mover:
         self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]
         self._step, self._seed, self._turn = step, np.uint64(seed), np.uint64(turn)
         self._bits = np.uint64(random.order_bits(links.nodes))
-        self._drawn: Draws | None = None
+        self._drawn: StepDraws | None = None
         self._in_share = in_share
 
     def __call__(
@@ -107,14 +107,14 @@ class Mover:
                 if self._weights is not None:
                     evict(self._weights.values)
 
-    def _draws(self, sample: int) -> Draws:
+    def _draws(self, sample: int) -> StepDraws:
         """What all steps of a sample draw, in one call: on small graphs a step costs less than a
         call. The last sample's is cached.
         """
         found = self._drawn
         if found is None or found.sample != sample:
             ordered = MAX_LENGTH if self._step is Step.ARGMIN else 0
-            found = Draws(
+            found = StepDraws(
                 sample,
                 np.empty(MAX_LENGTH, np.uint64),
                 np.empty((ordered, self._random.ORDER_WORDS), np.uint32),

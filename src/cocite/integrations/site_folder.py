@@ -19,9 +19,9 @@ import json
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -41,12 +41,12 @@ from cocite.integrations.html_places import (
     selector_of,
     without_list,
 )
-from cocite.integrations.results import SiteDocument
 from cocite.integrations.sites import everywhere, related_pages
 from cocite.io.ingest import ingest
 from cocite.io.readers.html.page import joined
 from cocite.io.readers.html.site import HERE, LARGEST, Site
 from cocite.options.site import SiteOptions
+from cocite.results import Document
 from cocite.storage import disk, staged_file, staged_folder
 from cocite.storage.atomic import sweep_staged
 
@@ -359,3 +359,30 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
         raise OutputExists(f"{folder} holds other things than such lists. Choose another output")
     if names and not overwrite:
         raise OutputExists(f"{folder} exists. Choose another output, or pass --overwrite")
+
+
+@dataclass(frozen=True)
+class SiteDocument(Document):
+    """What :mod:`cocite.integrations.site_folder` did, or would do in a ``dry_run``.
+
+    ``listed`` pages have a list now, with ``links_listed`` links in all, at these ``places``;
+    ``written`` pages changed. ``hubs`` are linked with too many pages to be related to any.
+    ``left_alone`` says of pages why they were not touched. ``restored`` pages lost their lists and
+    are what they were before the first one; ``edited`` ones lost them and have changed since.
+    ``shown`` is the change of ``shown_page``, and ``output`` a folder of JSON.
+    """
+
+    folder: str
+    dry_run: bool
+    pages: int
+    listed: int
+    links_listed: int
+    written: int = 0
+    places: Mapping[str, int] = field(default_factory=dict)
+    hubs: Sequence[str] = ()
+    left_alone: Mapping[str, str] = field(default_factory=dict)
+    restored: int = 0
+    edited: Sequence[str] = ()
+    shown_page: str | None = None
+    shown: str | None = None
+    output: str | None = None

@@ -59,10 +59,6 @@ class ObjectInput:
 # -- tables ------------------------------------------------------------------------------
 
 
-def _frame_links(table: Any, what: str, options: IngestOptions) -> ObjectInput:
-    return _table_links(what, *columns_of(table), options)
-
-
 def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
     """The titles of the columns of a table of pandas, polars or Arrow, and what gives a column."""
     if hasattr(table, "iloc"):  # pandas, whose titles may be there twice
@@ -225,7 +221,7 @@ def scipy_links(
 
 def networkx_links(graph: Any, *, weight: str | None = "weight") -> ObjectInput:
     """Links of a graph of NetworkX, directed or not, with links there once or several times."""
-    rows = list(graph.edges(data=weight, default=None) if weight else graph.edges())
+    rows = list(graph.edges(data=weight or False, default=None))
     a, b = (objects(row[side] for row in rows) for side in (0, 1))
     weights = _attribute([row[2] for row in rows], _NETWORKX, weight) if weight else None
     nodes, both = objects(graph.nodes), not graph.is_directed()
@@ -239,8 +235,7 @@ def igraph_links(graph: Any, *, weight: str | None = "weight") -> ObjectInput:
     is one, else their numbers.
     """
     pairs = np.array(graph.get_edgelist(), np.uint64).reshape(-1, 2)
-    a, b = pairs[:, 0], pairs[:, 1]
-    nodes: Any = np.arange(graph.vcount(), dtype=np.uint64)
+    (a, b), nodes = pairs.T, np.arange(graph.vcount(), dtype=np.uint64)
     if "name" in graph.vs.attributes():
         nodes = _named(graph.vs["name"], graph.vcount(), _IGRAPH)
         a, b = nodes[a], nodes[b]
@@ -272,6 +267,10 @@ def _named(names: Sequence[object], count: int, what: str) -> NDArray[Any]:
 
 
 # -- kinds -------------------------------------------------------------------------------
+
+
+def _frame_links(table: Any, what: str, options: IngestOptions) -> ObjectInput:
+    return _table_links(what, *columns_of(table), options)
 
 
 class Kind(NamedTuple):
@@ -526,8 +525,7 @@ class ObjectSource(Source):
 
     def __init__(self, given: ObjectInput, table: Any, what: str) -> None:
         super().__init__(None, what)
-        self.given, self.table = given, table
-        self.reader = READER
+        self.given, self.table, self.reader = given, table, READER
         self.is_pipe = self.is_directory = False
         rows = len(table["a"]) if isinstance(table, dict) else int(table.num_rows)
         self.most_stored = _ROW_BYTES * rows

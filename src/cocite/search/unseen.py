@@ -93,7 +93,7 @@ class UnseenNode(NamedTuple):
         """The draft that is a Markdown note at a path, without suffix, in the folder of notes that
         have these names; links that lead to none are left out, and the log says so.
         """
-        from cocite.io.readers.notes.draft import draft_links
+        from cocite.io.readers.notes.reader import draft_links
 
         out, lost = draft_links(content, names.stored, at)
         if lost:

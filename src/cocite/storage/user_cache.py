@@ -28,7 +28,7 @@ _log = logging.getLogger("cocite")
 
 
 @dataclass(frozen=True)
-class Place:
+class CachePlace:
     """The ``folder``, None if there is none that is safe. ``because`` says how it was chosen;
     ``note`` is what users are to know, and ``grave`` says whether their choice was not taken.
     """
@@ -40,7 +40,7 @@ class Place:
 
 
 @cache
-def place() -> Place:
+def place() -> CachePlace:
     """Return the place of this process; log its note the first time."""
     found = find_place(os.environ)
     if found.note:
@@ -48,7 +48,7 @@ def place() -> Place:
     return found
 
 
-def find_place(environ: Mapping[str, str]) -> Place:
+def find_place(environ: Mapping[str, str]) -> CachePlace:
     """Return the place by these variables of the environment; make the directory if need be."""
     chosen, because = _enabled(environ)
     if chosen is None:
@@ -59,7 +59,7 @@ def find_place(environ: Mapping[str, str]) -> Place:
     # The user's own is nobody else's business; one that was chosen may be for several.
     _make(chosen, 0o755 if environ.get(VARIABLE) else 0o700)
     if os.access(chosen, os.R_OK | os.W_OK | os.X_OK):
-        return Place(chosen, because)
+        return CachePlace(chosen, because)
     return _private(f"{chosen} cannot be written to", grave=False)
 
 
@@ -89,7 +89,7 @@ def private_folder() -> Path:
     return Path(tempfile.gettempdir(), f"cocite-{os.geteuid()}")
 
 
-def _private(because: str, *, grave: bool) -> Place:
+def _private(because: str, *, grave: bool) -> CachePlace:
     """Return a directory of our own in the temporary one, or none if there is something else."""
     folder = private_folder()
     _make(folder, 0o700)
@@ -98,8 +98,8 @@ def _private(because: str, *, grave: bool) -> Place:
         fault = "it cannot be written to"
     advice = f"{VARIABLE} names another place"
     if fault:
-        return Place(None, because, f"{because}, nor {folder}: {fault}. {advice}", grave=True)
-    return Place(folder, because, f"{because}; the cache is in {folder}. {advice}", grave)
+        return CachePlace(None, because, f"{because}, nor {folder}: {fault}. {advice}", grave=True)
+    return CachePlace(folder, because, f"{because}; the cache is in {folder}. {advice}", grave)
 
 
 def fault_of(path: Path) -> str:

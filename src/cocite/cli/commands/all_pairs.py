@@ -21,8 +21,7 @@ from cocite.cli.output import Reply, Show, facts_text, or_of
 from cocite.io.writers import ARRAYS, TABLES, kinds_of
 from cocite.options import DIRECTIONS
 from cocite.options.all_pairs import AllPairsOptions
-from cocite.options.common import OutputOptions
-from cocite.options.source import SourceOptions
+from cocite.options.common import OutputOptions, SourceOptions
 
 if TYPE_CHECKING:
     from cocite.allpairs.run import ExactDocument

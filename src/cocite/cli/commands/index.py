@@ -39,7 +39,7 @@ from cocite.measures import DECAY, Measure
 from cocite.measures.evidence import FLOOR_WORDS, FLOORS
 from cocite.measures.results import MeasuresDocument
 from cocite.options.build import IndexOptions
-from cocite.options.source import SourceOptions
+from cocite.options.common import SourceOptions
 from cocite.resources import Resources, format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:

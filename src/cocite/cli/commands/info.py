@@ -31,7 +31,7 @@ from cocite.graph.partitions import BlockedGraph, GraphDocument, is_blocked
 from cocite.io.remote import Copy, clear_remote_cache, list_remote_cache
 from cocite.measures import find_measure
 from cocite.measures.measure import PREFIX
-from cocite.options.source import SourceOptions
+from cocite.options.common import SourceOptions
 from cocite.resources import format_size
 from cocite.results import Document
 from cocite.storage import kind_of

@@ -11,7 +11,7 @@ from cocite.cli.inputs import graph_of
 from cocite.cli.options import format_option, takes
 from cocite.cli.output import Reply, Show, names_text
 from cocite.errors import UsageError
-from cocite.options.source import QuerySource
+from cocite.options.common import QuerySource
 
 if TYPE_CHECKING:
     from cocite.search.resolver import FoundNode, NodesDocument

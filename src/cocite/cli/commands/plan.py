@@ -14,7 +14,7 @@ from cocite.cli.options import ASKED, EVERY, format_option, is_set, resource_opt
 from cocite.cli.output import Reply, Show, facts_text, settings_text, table_text
 from cocite.errors import UsageError
 from cocite.options.build import PlanOptions
-from cocite.options.source import SourceOptions
+from cocite.options.common import SourceOptions
 from cocite.resources import format_size, format_time
 from cocite.storage import kind_of
 

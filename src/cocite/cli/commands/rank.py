@@ -25,9 +25,8 @@ from cocite.cli.options import (
 from cocite.cli.output import Reply, Show, names_text, or_of
 from cocite.errors import UsageError
 from cocite.io.writers import ARRAYS, TABLES, kinds_of
-from cocite.options.common import OutputOptions
+from cocite.options.common import OutputOptions, SourceOptions
 from cocite.options.rank import RankOptions
-from cocite.options.source import SourceOptions
 
 if TYPE_CHECKING:
     from cocite.graph import Graph

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from cocite.graph.blocks import Links
 from cocite.graph.graph import UnseenPage, with_page
+from cocite.index.layouts.links.build import link_degrees, link_norms
 from cocite.index.layouts.links.common import DEGREES, NORMS
-from cocite.index.layouts.links.norms import link_degrees, link_norms
 from cocite.index.layouts.part import StoredPart
 from cocite.options import opposite
 from cocite.resources import Resources

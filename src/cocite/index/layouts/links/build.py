@@ -9,11 +9,15 @@ Making it is a copy of the in-links and a transposition, in memory or through a 
 (``graph/links.py``), both written as streams. Size: 16 bytes a node and 8 a link (16 with weights),
 and 16 a node for norms; taken either way 8 bytes a node and 8 a link, and 8 a node for degrees.
 Time: some passes over the links, one of them with a random write a link.
+
+Norms are sums over the links of a node, plain and by idf for ``cocitation`` and ``coupling``, or of
+their weights for ``ppr-symmetric`` (``kernels/neighbors.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +26,11 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.deadline import clock
+from cocite.errors import Damaged
 from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.links import links_of
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder, pieces_of
 from cocite.index.layouts.links.common import DEGREES, NORMS, LinksFormat, has_degrees, has_norms
-from cocite.index.layouts.links.norms import link_degrees, link_norms
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.options import opposite
 from cocite.storage import Entry
@@ -124,3 +128,36 @@ def _pilot(links: Links, norms: bool) -> float:
             np.log(np.log(ids + 2.0))
         seconds = clock() - begin
     return seconds / (offsets.nbytes + 2 * ids.nbytes)
+
+
+_LINK_BYTES = 8 << 20
+"""Bytes of links that are read at a time."""
+
+
+def link_norms(
+    rows: Links, columns: Links, progress: Progress = lambda done, total: None
+) -> Iterator[NDArray[np.float64]]:
+    """``norms`` for the nodes of one block after another: float64[n, 2] each."""
+    from cocite.kernels import neighbors
+
+    for first, last in pairwise((0, *cut_blocks(rows, _LINK_BYTES), rows.nodes)):
+        out = np.empty((last - first, 2))
+        if not neighbors.norms(rows.offsets, rows.neighbors, columns.offsets, np.int64(first), out):
+            raise Damaged("the graph is damaged: its links point outside of it; make it again")
+        yield out
+        rows.evict()
+        progress(last, rows.nodes)
+
+
+def link_degrees(links: Links) -> Iterator[NDArray[np.float64]]:
+    """How many links each node of one block after another has, or what they weigh: float64[n]."""
+    from cocite.kernels.links import sum_runs
+
+    for first, last in pairwise((0, *cut_blocks(links, _LINK_BYTES), links.nodes)):
+        offsets = links.offsets[first : last + 1].astype(np.int64)
+        out = np.diff(offsets).astype(np.float64)
+        if links.weights is not None:
+            weights = links.weights[offsets[0] : offsets[-1]]
+            sum_runs(offsets[:-1] - offsets[0], weights.astype(np.float64), out)
+        yield out
+        links.evict()

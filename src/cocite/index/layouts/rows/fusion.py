@@ -35,7 +35,7 @@ from cocite.errors import ResourceError
 from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.links import links_of, transpose
 from cocite.index.layouts.batch_maker import WholeBuilder
-from cocite.index.layouts.links.norms import link_degrees
+from cocite.index.layouts.links.build import link_degrees
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.fusion_reader import RowsFormat
 from cocite.index.layouts.rows.local import (

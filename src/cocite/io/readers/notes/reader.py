@@ -13,10 +13,11 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cocite.errors import UnrecognizedInput
+from cocite.extras import need
 from cocite.graph.spelling import refused_in
 from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.crawl.captures import PagesFound
@@ -184,3 +185,23 @@ class _Links:
         for tag in in_note["tags"] if self._job.options.tags else ():
             if not refused_in(tag):
                 yield len(note.KINDS), f"#{tag}"
+
+
+def draft_links(content: bytes, names: Iterable[str], at: str) -> tuple[list[str], list[str]]:
+    """Return the nodes of these ``names`` that a note at the path ``at`` links to, without itself,
+    and what is written in links that lead to none. Aliases of notes are not known.
+    """
+    for library in LIBRARIES:
+        need(library, "reading a Markdown draft", EXTRA)
+    known = list(names)
+    nodes, in_note = frozenset(known), note.links_of(content)
+    places = vault.Vault([*known, *([] if at in nodes else [at])])
+    found, lost = list[str](), list[str]()
+    for kind, written in in_note["links"]:
+        where, name = places.find(kind, written, at)
+        if where == vault.BROKEN:
+            lost.append(written)
+        elif name in nodes and name != at:
+            found.append(name)
+    found += [f"#{tag}" for tag in in_note["tags"] if f"#{tag}" in nodes]
+    return list(dict.fromkeys(found)), lost
