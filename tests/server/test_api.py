@@ -182,6 +182,20 @@ def test_a_large_answer_is_whole(server: Server) -> None:
     assert len(found.json["answers"]) == 200
 
 
+def test_link_leads_through_all_hits(server: Server) -> None:
+    whole = server.ask("related", node="red", k=1000)
+    assert "link" not in whole.headers
+    pages, path = list[Any](), "/v1/related?node=red&k=4"
+    while path:
+        found = server.get(path)
+        pages += found.json["hits"]
+        link = found.headers.get("link", "")
+        assert link == "" or link.endswith('>; rel="next"')
+        path = link[1:].partition(">")[0]
+    assert pages == whole.json["hits"]
+    assert [hit["rank"] for hit in pages] == [*range(1, len(pages) + 1)]
+
+
 def test_a_client_that_has_the_answer_is_told_so(server: Server) -> None:
     first = server.ask("related", node="red")
     tag = first.headers["etag"]

@@ -128,7 +128,8 @@ def test_a_changed_node_answers_as_a_draft_with_these_links(
         found = ask(f"/v1/related?node={name}&k=20").json
         assert found.pop("fresh") == name
         hits = RelatedDocument.of(draft, there, 30).to_json()["hits"]
-        assert found["hits"] == [hit for hit in hits if hit["node"] != name][:20]
+        others = [hit for hit in hits if hit["node"] != name][:20]
+        assert found["hits"] == [hit | {"rank": rank} for rank, hit in enumerate(others, 1)]
         assert (found["node"], found["title"]) == (name, TITLES.get(name))
         two = ask(f"/v1/similarity?a=p9&b={name}").json
         assert two.pop("fresh") == name

@@ -267,6 +267,15 @@ def test_a_first_view_is_small(server: Server) -> None:
         assert size < 30_000
 
 
+def test_page_that_the_browser_has_is_not_sent_again(server: Server) -> None:
+    for path in (address(node="red"), "/", "/docs", "/draft"):
+        first = server.get(path)
+        again = server.get(path, If_None_Match=first.headers["etag"])
+        assert (again.status, again.body) == (304, b""), path
+        assert again.headers["vary"] == first.headers["vary"]
+    assert server.get(address(node="blue"), If_None_Match=first.headers["etag"]).status == 200
+
+
 def test_files_of_pages_may_be_kept_for_ever(server: Server) -> None:
     tree = parsed(server.get("/"))
     for node in tree.css("link, script"):

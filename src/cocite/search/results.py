@@ -112,13 +112,14 @@ class RelatedDocument(Document):
         """
         inside = *INSIDE, "nodes", "aggregate", "order", "pageranks"
         facts = without(super().facts(), inside)
-        hits = [hit._asdict() for hit in self.hits]
+        ranked = enumerate(self.hits, self.offset + 1)
+        hits = [{"rank": rank, **hit._asdict()} for rank, hit in ranked]
         if self.titles is not None:
             hits = [each | {"title": hit.title} for each, hit in zip(hits, self.hits, strict=True)]
         if self.pageranks is not None:
             facts["order"] = self.order
-            ranked = zip(hits, self.pageranks, strict=True)
-            hits = [each | {"pagerank": rank} for each, rank in ranked]
+            pairs = zip(hits, self.pageranks, strict=True)
+            hits = [each | {"pagerank": pagerank} for each, pagerank in pairs]
         facts["hits"] = hits
         asked: dict[str, Any] = {"node": self.nodes[0]}
         if self.titles is not None:

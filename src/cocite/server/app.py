@@ -30,6 +30,7 @@ from functools import lru_cache, partial
 from ipaddress import ip_address
 from time import monotonic
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import msgspec
 import xxhash
@@ -47,8 +48,11 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cocite.errors import ResourceError, UsageError
+from cocite.options.query import DEFAULT_K
 from cocite.progress import turn
 from cocite.results import Document
+from cocite.search.results import RelatedDocument
+from cocite.server.cache import Packed
 from cocite.server.fresh import links_in
 from cocite.server.keys import shown_key
 from cocite.server.metrics import CONTENT_TYPE
@@ -294,7 +298,7 @@ def make_app(service: Service) -> ASGIApp:
             allow_origins=list(service.config.options.allow_origin),
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
-            expose_headers=["Cocite-Generation", "Cocite-Index", "Cocite-Samples", "ETag"],
+            expose_headers=["Cocite-Generation", "Cocite-Index", "Cocite-Samples", "ETag", "Link"],
         )
     return Front(app, service)
 
@@ -337,8 +341,9 @@ async def _answered(service: Service, request: Request) -> Response:
         if has_it(request, asking):
             return unchanged(service, asking)
 
-        def packed_answer(document: Document) -> tuple[bytes, str | None]:
-            return packed(encoded(document), how)
+        def packed_answer(document: Document) -> Packed:
+            more = isinstance(document, RelatedDocument) and not document.complete
+            return *packed(encoded(document), how), more
 
         fixed, query = asking.fixed, request.scope["query_string"]
         key = asking.key(operation, query, how)
@@ -349,7 +354,20 @@ async def _answered(service: Service, request: Request) -> Response:
                 service.cache.add(key, found)
         else:
             service.count_samples(operation, asking)
-        return reply_packed(service, *found, JSON, asking)
+        body, how, more = found
+        following = _next(service, query, values) if more else None
+        headers = {} if following is None else {"Link": following}
+        return reply_packed(service, body, how, JSON, asking, headers)
+
+
+def _next(service: Service, query: bytes, values: Values) -> str | None:
+    """The ``Link`` to the hits behind those of a list, as far as this server lists any."""
+    offset = values.get("offset", 0) + values.get("k", DEFAULT_K)
+    if offset > service.config.limits.offset:
+        return None
+    pairs = [(name, value) for name, value in pairs_of(query) if name != "offset"]
+    following = urlencode([*pairs, ("offset", offset)], quote_via=quote)
+    return f'</v1/related?{following}>; rel="next"'
 
 
 async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[str, bytes]:
@@ -484,7 +502,8 @@ async def _no_route(service: Service, request: Request, error: Exception) -> Res
             dict(error.headers or {}),
         )
         return problem_reply(problem)
-    problem = Problem("not-found", f"nothing is at {path!r}; /docs lists what there is")
+    vary = {"Vary": "Accept"}  # a page or a document
+    problem = Problem("not-found", f"nothing is at {path!r}; /docs lists what there is", {}, vary)
     if "text/html" in request.headers.get("accept", ""):  # a browser
         return refused_page(service, problem)
     return problem_reply(problem)

@@ -30,8 +30,8 @@ class AnswerKey(NamedTuple):
     coding: str | None
 
 
-Packed = tuple[bytes, str | None]
-"""A body, and the coding it is in."""
+Packed = tuple[bytes, str | None, bool]
+"""A body, the coding it is in, and whether it is a list that goes on."""
 
 
 class AnswerCache:

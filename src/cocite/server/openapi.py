@@ -110,6 +110,9 @@ def _path(operation: Operation, keyed: bool, names: list[str]) -> dict[str, Any]
     responses: dict[str, Any] = {
         "200": {"description": "The answer.", "content": good, "headers": _HEADERS}
     }
+    if operation.name == "related":
+        link = {"description": "The hits that follow, `rel=next`.", "schema": TEXT}
+        responses["200"]["headers"] = _HEADERS | {"Link": link}
     if not operation.posted and operation.name != "indexes":
         responses["304"] = {"description": "The client has the answer (If-None-Match)."}
     for status in sorted({*statuses, *([401] if keyed else [])}):

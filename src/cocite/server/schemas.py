@@ -44,7 +44,7 @@ _NUMBER_KEYS = (
 )
 _COUNT_KEYS = (
     "answered bytes edges excluded ignored new_nodes of opened others position refresh replica "
-    "restarts shard waiting"
+    "rank restarts shard waiting"
 )
 
 
@@ -100,7 +100,7 @@ _LEVEL = _HOW + "confidence interval refined "
 _LOSS = " fresh samples missing_samples excluded target_error error_bound shards"
 _REASONS = " reasons others remaining unattributed"
 _ANSWERS: dict[str, tuple[str, str]] = {
-    "Hit": ("node score stderr low high", "title pagerank"),
+    "Hit": ("rank node score stderr low high", "title pagerank"),
     "RelatedResult": (
         _LEVEL + "certain_ranks complete hits",
         "node title nodes titles aggregate order" + _LOSS,

@@ -23,6 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
+import xxhash
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -54,7 +55,7 @@ from cocite.server.pages.view import (
     policy,
     rows_of,
 )
-from cocite.server.replies import Handler, coding, guarded, packed, reply_packed
+from cocite.server.replies import Handler, caching, coding, guarded, packed, reply_packed
 from cocite.server.requests import SETTINGS, Operation, csv_of, pairs_of, stored
 from cocite.server.results import SEARCHED, DraftDocument
 from cocite.server.service import KINDS, Problem, problem_of
@@ -266,13 +267,13 @@ def sent(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A page as it goes out: without a tag, as it shows more than one answer."""
-    told = {"Content-Security-Policy": policy(service), **(headers or {})}
+    """A page as it goes out: its tag is of its text, as it shows more than one answer."""
+    tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
+    told = {"Content-Security-Policy": policy(service), "ETag": tag, **(headers or {})}
+    if status == 200 and tag in request.headers.get("if-none-match", ""):
+        return Response(b"", 304, caching(service, asking) | told)
     body, coded = packed(body, coding(request))
-    found = reply_packed(service, body, coded, HTML, asking, told, status)
-    if "etag" in found.headers:
-        del found.headers["etag"]
-    return found
+    return reply_packed(service, body, coded, HTML, asking, told, status)
 
 
 def refused_page(service: Service, problem: Problem) -> Response:
