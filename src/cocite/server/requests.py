@@ -467,7 +467,7 @@ def _draft(index: Index, asked: Values) -> Document:
                 f"the index has {len(index.nodes):,} names; links of notes are found among "
                 f"{SEARCHED:,} at most: give their names as out"
             )
-        from cocite.io.readers.notes.draft import draft_links
+        from cocite.io.readers.notes.reader import draft_links
 
         content, at = asked.get("text", "").encode(), asked.get("name", DRAFT)
         named, lost = draft_links(content, index.nodes.stored, at)
