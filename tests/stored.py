@@ -20,7 +20,8 @@ from cocite import Graph
 from cocite.io.readers import ReadOptions
 from cocite.io.readers.contract import no_progress
 from cocite.io.storing import store_links
-from cocite.storage import Manifest, Staging
+from cocite.storage import Manifest
+from cocite.storage.staging import Staging
 
 SIMPLE = re.compile(r"[A-Za-z0-9]+( [A-Za-z0-9]+)*")
 """Names that any reader takes as they are, and that are sorted as they are."""

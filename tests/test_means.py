@@ -16,7 +16,7 @@ from cocite.engine import diagonal as diagonals
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import links
 from cocite.resources import Resources
-from cocite.storage import Scratch
+from cocite.storage.spool import Scratch
 from tests.conftest import MakeGraph
 
 Readings = list[str]

@@ -18,7 +18,7 @@ from cocite.engine.weights import inverse_degrees, step_weights, telling_weights
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, out_links
-from cocite.storage import Scratch
+from cocite.storage.spool import Scratch
 from tests.conftest import MakeGraph
 from tests.engine.test_walk import assert_sample, cuts
 from tests.kernels.arrays import compressed as rows

@@ -17,7 +17,7 @@ from cocite import Graph
 from cocite.errors import UsageError
 from cocite.index.layouts.rows.fusion import RowsBuilder
 from cocite.index.layouts.snapshots import LocalRefresh
-from cocite.storage import Staging
+from cocite.storage.staging import Staging
 from tests.conftest import MakeGraph
 
 Edges = list[tuple[Any, ...]]

@@ -26,7 +26,8 @@ from cocite.index import StoredIndex
 from cocite.index.refresh import RefreshBuild
 from cocite.options.build import RefreshOptions
 from cocite.resources import Resources
-from cocite.storage import Staging, disk
+from cocite.storage import disk
+from cocite.storage.staging import Staging
 from tests.conftest import MakeGraph, by_walks
 from tests.storage.enemy import KILLED_AT, Killed, KilledAt
 

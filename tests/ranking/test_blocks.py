@@ -19,7 +19,7 @@ from cocite.errors import Damaged, NotConverged, ResourceError, UsageError
 from cocite.io.writers import check_output
 from cocite.ranking import pagerank, plan_ranks
 from cocite.resources import format_size, own_memory
-from cocite.storage import Scratch, Stream
+from cocite.storage.spool import Scratch, Stream
 from tests.conftest import MakeGraph
 
 

@@ -25,7 +25,7 @@ from cocite.graph.graph import UnseenPage, with_page
 from cocite.graph.links import links_of
 from cocite.measures import MEASURES
 from cocite.search.unseen import UnseenNode
-from cocite.storage import Scratch
+from cocite.storage.spool import Scratch
 from tests.conftest import MakeGraph
 from tests.measures.test_contract import BY_WEIGHT, CASES, SAMPLES, build, sampled
 from tests.oracles import simrank as exact

@@ -21,7 +21,7 @@ from cocite.index.layouts.rows import neighbors as nearest
 from cocite.index.layouts.rows.reader import NearestReader
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
-from cocite.storage import Scratch
+from cocite.storage.spool import Scratch
 from tests.conftest import MakeGraph
 from tests.oracles import nearest as exact
 from tests.oracles.fusion import order

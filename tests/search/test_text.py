@@ -30,7 +30,7 @@ from cocite.io.readers.tables import texts_of
 from cocite.measures import DEFAULT, find_measure
 from cocite.measures.tfidf import SHARE
 from cocite.resources import Resources
-from cocite.storage import Scratch
+from cocite.storage.spool import Scratch
 from tests.conftest import MakeGraph
 from tests.oracles import text as exact
 from tests.search.exact import assert_related_is_similarity_sorted, scores

@@ -15,8 +15,9 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import OutputExists, StoreError
-from cocite.storage import ArrayWriter, Journal, Staging, check_file, disk, staged_file
+from cocite.storage import ArrayWriter, Journal, check_file, disk, staged_file
 from cocite.storage.atomic import is_private
+from cocite.storage.staging import Staging
 from tests.conftest import MakeGraph
 from tests.storage.test_draft import Fault, names
 from tests.storage.test_round_trip import make

@@ -26,9 +26,10 @@ from cocite.errors import (
     StoreError,
     UsageError,
 )
-from cocite.storage import ArrayWriter, Manifest, Staging, Store, disk
+from cocite.storage import ArrayWriter, Manifest, Store, disk
 from cocite.storage import manifest as manifest_module
 from cocite.storage.arrays import Entry, map_array
+from cocite.storage.staging import Staging
 from tests.io.plain import links
 from tests.storage.test_round_trip import make
 

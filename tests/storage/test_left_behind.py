@@ -15,7 +15,8 @@ from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import ResourceError, UsageError
 from cocite.index.verify import VerifyDocument
-from cocite.storage import Manifest, Staging, check_file, disk, staged_file
+from cocite.storage import Manifest, check_file, disk, staged_file
+from cocite.storage.staging import Staging
 from tests.conftest import MakeGraph
 from tests.storage.test_draft import names
 from tests.storage.test_round_trip import make

@@ -14,7 +14,8 @@ import pytest
 
 import cocite
 from cocite.errors import ResourceError
-from cocite.storage import Manifest, Staging
+from cocite.storage import Manifest
+from cocite.storage.staging import Staging
 from tests.conftest import MakeGraph
 
 CHILD = """

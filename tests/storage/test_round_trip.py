@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, NotAStore, StoreError, WrongFormat
-from cocite.storage import ArrayWriter, Entry, Manifest, Staging, Store, kind_of
+from cocite.storage import ArrayWriter, Entry, Manifest, Store, kind_of
 from cocite.storage import manifest as module
+from cocite.storage.staging import Staging
 from tests.storage.enemy import rewrite
 
 ARRAYS: dict[str, NDArray[Any]] = {

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.errors import ResourceError
-from cocite.storage import Scratch, evict
+from cocite.storage import evict
+from cocite.storage.spool import Scratch
 
 
 def resident(array: np.ndarray) -> int:

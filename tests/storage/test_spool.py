@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.errors import ResourceError
-from cocite.storage import ScratchFile, Spool, Stream
+from cocite.storage.spool import ScratchFile, Spool, Stream
 
 BUCKETS = 4
 

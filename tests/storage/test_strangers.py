@@ -9,7 +9,8 @@ import pytest
 
 import cocite
 from cocite.errors import OutputExists, StoreError
-from cocite.storage import Manifest, Staging, Store, disk
+from cocite.storage import Manifest, Store, disk
+from cocite.storage.staging import Staging
 from tests.conftest import MakeGraph
 from tests.storage.enemy import rewrite
 from tests.storage.test_draft import names

@@ -40,7 +40,7 @@ from cocite.options.all_pairs import AllPairsOptions
 from cocite.progress import shows
 from cocite.resources import budget, checked_threads, format_size
 from cocite.results import Document
-from cocite.storage import Scratch
+from cocite.storage.spool import Scratch
 
 
 @shows("computing similarities of all pairs", "sweep {:,}, error {:.1e}")

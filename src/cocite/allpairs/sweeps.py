@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from cocite.allpairs.core import Core
 from cocite.allpairs.products import Products
 from cocite.allpairs.scores import ExactSweep
-from cocite.storage import Scratch, evict
+from cocite.storage import evict
+from cocite.storage.spool import Scratch
 
 Matrix = NDArray[Any]
 

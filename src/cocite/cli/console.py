@@ -21,7 +21,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Self
 
 from cocite.deadline import clock
@@ -174,12 +173,7 @@ class Stages:
                 whole = task.total or 1
                 self._bars.update(task.id, total=whole, completed=whole)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self._bars is not None:
             if kind is None:
                 self._finish_others()

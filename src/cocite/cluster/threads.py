@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import chain, islice, pairwise
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -40,12 +39,7 @@ class Team:
             self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="cocite")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True)
 

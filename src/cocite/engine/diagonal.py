@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links
 from cocite.resources import Resources, format_size
-from cocite.storage import Scratch
+from cocite.storage.spool import Scratch
 
 if TYPE_CHECKING:
     from cocite.kernels.linear import RunSpace

@@ -36,7 +36,8 @@ from cocite.engine.plan import ROW_BYTES, ScanPlan, Way, plan_scan
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
 from cocite.resources import Resources
-from cocite.storage import Scratch, evict
+from cocite.storage import evict
+from cocite.storage.spool import Scratch
 
 Values = NDArray[Any]
 

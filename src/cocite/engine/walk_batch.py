@@ -36,7 +36,8 @@ from cocite.engine import Step
 from cocite.engine.walk import FingerprintGraph, Move, Mover
 from cocite.engine.weights import StepWeights
 from cocite.graph.blocks import Links
-from cocite.storage import ScratchFile, evict
+from cocite.storage import evict
+from cocite.storage.spool import ScratchFile
 
 TOGETHER = 16
 """Samples that walk together at least, and that an estimate lets walk."""

@@ -32,7 +32,8 @@ from cocite.engine.walk import Move, Mover
 from cocite.engine.walk_batch import FEW
 from cocite.engine.weights import StepWeights
 from cocite.graph.blocks import Links
-from cocite.storage import Spool, evict
+from cocite.storage import evict
+from cocite.storage.spool import Spool
 
 BLOCK_NODE = 13
 """Bytes for each node of the largest block."""

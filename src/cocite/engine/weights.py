@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from cocite.engine import Step
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links, cut_blocks
-from cocite.storage import Scratch, evict
+from cocite.storage import evict
+from cocite.storage.spool import Scratch
 
 _PIECE = 1 << 20
 """Links multiplied at a time, and bytes of those whose shares are made at a time."""

@@ -41,7 +41,8 @@ from cocite.graph.blocks import Links
 from cocite.graph.exclude import write_rest
 from cocite.graph.links import in_links, out_links
 from cocite.graph.name_files import NAME_FILES
-from cocite.storage import Manifest, Staging, copy_array, evict
+from cocite.storage import Manifest, evict
+from cocite.storage.staging import Staging, copy_array
 
 _PIECE = 1 << 20
 _LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)

@@ -69,7 +69,8 @@ from cocite.options.evaluate import TuneOptions
 from cocite.progress import shows
 from cocite.resources import format_time
 from cocite.search.plan import parse_time
-from cocite.storage import Building, check_file, disk
+from cocite.storage import check_file, disk
+from cocite.storage.staging import Building
 
 if TYPE_CHECKING:
     from cocite.cluster.ray import Cluster

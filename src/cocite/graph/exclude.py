@@ -54,7 +54,8 @@ from cocite.graph.name_files import (
 from cocite.graph.names import Names
 from cocite.graph.sides import SIDES
 from cocite.io.readers.contract import Progress, no_progress
-from cocite.storage import ArrayWriter, Entry, Manifest, Staging, Store, evict
+from cocite.storage import ArrayWriter, Entry, Manifest, Store, evict
+from cocite.storage.staging import Staging
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 _NAMES_PIECE = 1 << 12

@@ -42,16 +42,9 @@ from cocite.graph.name_files import TextPiece, write_text_names
 from cocite.graph.names import MAX_NODES
 from cocite.io.readers.contract import Progress, no_progress
 from cocite.progress import shows
-from cocite.storage import (
-    ArrayWriter,
-    Entry,
-    Manifest,
-    Scratch,
-    Staging,
-    check_file,
-    disk,
-    staged_file,
-)
+from cocite.storage import ArrayWriter, Entry, Manifest, check_file, disk, staged_file
+from cocite.storage.spool import Scratch
+from cocite.storage.staging import Staging
 
 DEPTH = 3
 """Levels of the tree of topics below its root."""

@@ -51,7 +51,8 @@ from cocite.graph.name_files import (
 )
 from cocite.graph.names import MAX_NODES, Names, checked_id
 from cocite.options import shown
-from cocite.storage import Access, DeclaredFiles, Facts, Scratch, Store, evict
+from cocite.storage import Access, DeclaredFiles, Facts, Store, evict
+from cocite.storage.spool import Scratch
 
 if TYPE_CHECKING:
     from cocite.graph.sides import Sides

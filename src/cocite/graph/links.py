@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from cocite.errors import Damaged, ResourceError
 from cocite.graph.blocks import InBlocks, InLinks, Links, cut_blocks
 from cocite.resources import budget, format_least, format_size
-from cocite.storage import AROUND, Scratch, evict
+from cocite.storage import AROUND, evict
+from cocite.storage.spool import Scratch
 
 _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
 """Bytes of the smallest block of rows that is written at a time, and of those read at a time."""

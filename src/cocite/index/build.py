@@ -42,7 +42,8 @@ from cocite.io.remote import bare, origin
 from cocite.measures import MEETING_WEIGHT, SAMPLES
 from cocite.options import NO_LINKS, opposite
 from cocite.resources import Resources, format_size
-from cocite.storage import FORMAT_VERSION, Entry, Manifest, Staging, copy_array
+from cocite.storage import FORMAT_VERSION, Entry, Manifest
+from cocite.storage.staging import Staging, copy_array
 
 _BESIDE = 100
 """Bytes a node that builds take beside links, where these stay in memory: the most that any does,

@@ -38,7 +38,8 @@ from cocite.io.remote import is_url
 from cocite.measures import MEETING_WEIGHT, SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.resources import format_size
-from cocite.storage import Access, Entry, Manifest, Staging, copy_array
+from cocite.storage import Access, Entry, Manifest
+from cocite.storage.staging import Staging, copy_array
 
 
 class _Source(NamedTuple):

@@ -38,17 +38,8 @@ from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import sampled_builder, sampled_format, whole_builder
 from cocite.measures import SAMPLES
 from cocite.resources import Resources, Watch, own_memory
-from cocite.storage import (
-    Access,
-    ArrayWriter,
-    Entry,
-    advise,
-    checksum,
-    copy_array,
-    disk,
-    evict,
-    staged_file,
-)
+from cocite.storage import Access, ArrayWriter, Entry, advise, checksum, disk, evict, staged_file
+from cocite.storage.staging import copy_array
 
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
 MOST_SHARDS = 512

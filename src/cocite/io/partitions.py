@@ -25,18 +25,9 @@ from cocite.graph.partitions import (
     folder_of,
     is_blocked,
 )
-from cocite.storage import (
-    ArrayWriter,
-    Entry,
-    Manifest,
-    Staging,
-    Store,
-    copy_array,
-    disk,
-    evict,
-    kind_of,
-)
+from cocite.storage import ArrayWriter, Entry, Manifest, Store, disk, evict, kind_of
 from cocite.storage.atomic import staged_folder
+from cocite.storage.staging import Staging, copy_array
 
 _PIECE = 1 << 20
 

@@ -37,8 +37,9 @@ from cocite.io.storing import store_links
 from cocite.io.titling import Titling
 from cocite.options.ingest import IngestOptions
 from cocite.resources import OWN_MEMORY, Resources, database_memory, format_size
-from cocite.storage import Entry, Manifest, Staging, Store, disk
+from cocite.storage import Entry, Manifest, Store, disk
 from cocite.storage.spool import Temporary
+from cocite.storage.staging import Staging
 
 if TYPE_CHECKING:
     from cocite.io.tables import Tables

@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 from cocite.engine.arrangement import SourceWords, Strip, sorted_links, words_of
 from cocite.ranking.core import Lumped
 from cocite.ranking.vectors import Vector, pieces, scale, stretches
-from cocite.storage import Scratch, Stream, evict
+from cocite.storage import evict
+from cocite.storage.spool import Scratch, Stream
 
 _ZERO = np.uint64(0)
 

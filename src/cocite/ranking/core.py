@@ -19,7 +19,8 @@ from numpy.typing import DTypeLike, NDArray
 from cocite.errors import Damaged, UsageError
 from cocite.graph import Graph
 from cocite.ranking.vectors import RankRoom, Vector, pieces, stretches
-from cocite.storage import Scratch, evict
+from cocite.storage import evict
+from cocite.storage.spool import Scratch
 
 NO_WEIGHTS = np.empty(0, np.float32)
 _WHOLE = 1 << 40

@@ -22,8 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 import xxhash
 
@@ -83,12 +82,7 @@ class Journal:
         """The byte at which each piece begins."""
         return list(accumulate(self.sizes, initial=0))[:-1]
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._file.close()
         self._log.close()
 

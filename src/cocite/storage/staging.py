@@ -19,7 +19,6 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from cocite.errors import Busy, Damaged, NotAStore, OutputExists, StoreError, UsageError
@@ -172,12 +171,7 @@ class Building:
             if bare or _known(self.output) == _report(self.path / _PUBLISHED):
                 remove_building(self.path)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         try:
             if not self._published and is_still(self.path, self._lock):
                 found = {entry.name for entry in self.path.iterdir()}

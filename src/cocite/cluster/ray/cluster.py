@@ -25,7 +25,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from cocite import __version__
@@ -330,12 +329,7 @@ class Cluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.close()
 
     def close(self) -> None:

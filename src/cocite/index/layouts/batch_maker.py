@@ -33,7 +33,8 @@ from cocite.index.layouts.contract import PartPlan, SampledFormat, WholeFormat
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.measures import PartSettings
 from cocite.resources import Resources
-from cocite.storage import ArrayWriter, Entry, ScratchFile, evict, map_array
+from cocite.storage import ArrayWriter, Entry, evict, map_array
+from cocite.storage.spool import ScratchFile
 
 PIECE = 1 << 16
 """Words, or labels, of a scratch file that are in memory at a time."""

@@ -28,7 +28,7 @@ from cocite.graph.partitions import BlockedLinks
 from cocite.index.layouts.contract import PartPlan
 from cocite.measures.evidence import floor_text
 from cocite.resources import Resources, format_least, format_size, own_memory, short_of
-from cocite.storage import Scratch
+from cocite.storage.spool import Scratch
 
 _LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256

@@ -23,7 +23,7 @@ from cocite.index.layouts.links.common import DEGREES, NORMS
 from cocite.index.layouts.part import StoredPart
 from cocite.options import opposite
 from cocite.resources import Resources
-from cocite.storage import Scratch
+from cocite.storage.spool import Scratch
 
 LinksOf = Callable[[str, bool], Links]
 """The links of a direction; with their weights, if they count."""

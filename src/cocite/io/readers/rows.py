@@ -62,8 +62,8 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
 
 class LinkWriter:
     """Links, and the nodes that an input says there are, pushed one by one; a context.
-    ``units`` are what examples of bad links and nodes are numbered by; both have ``more`` columns
-    as they are, and links a weight if ``weighted``.
+    ``units`` are what examples of bad links and nodes are numbered by; links have a weight if
+    ``weighted``.
     """
 
     def __init__(
@@ -72,13 +72,12 @@ class LinkWriter:
         units: tuple[str, str] = ("line", "line"),
         *,
         weighted: bool = False,
-        more: int = 0,
     ) -> None:
         self._job, self._open = job, ExitStack()
         links = self._open.enter_context(new_clean_file(job))
         nodes = self._open.enter_context(new_clean_file(job, NODES))
-        self.links = RowWriter(job, links, 2, weighted=weighted, more=more, unit=units[0])
-        self.nodes = RowWriter(job, nodes, 1, more=more, unit=units[1])
+        self.links = RowWriter(job, links, 2, weighted=weighted, unit=units[0])
+        self.nodes = RowWriter(job, nodes, 1, unit=units[1])
 
     def __enter__(self) -> Self:
         return self
@@ -106,8 +105,8 @@ class LinkWriter:
 
 
 class RowWriter(Cleaner):
-    """Writes clean rows to ``out``: ``names`` of nodes, a weight if ``weighted``, and ``more``
-    columns as they are. Rows are pushed one by one, each with its place, a number of the ``unit``.
+    """Writes clean rows to ``out``: ``names`` of nodes, and a weight if ``weighted``. Rows are
+    pushed one by one, each with its place, a number of the ``unit``.
     """
 
     as_written = False
@@ -119,17 +118,15 @@ class RowWriter(Cleaner):
         names: int,
         *,
         weighted: bool = False,
-        more: int = 0,
         unit: str = "line",
     ) -> None:
         weight = job.options.weight if weighted else ""
         super().__init__(job.source, names, replace(job.options, comment="", weight=weight))
         self.unit = unit
         self.found.taken = tuple(range(1, names + 1))
-        self.found.columns = 1 + names + weighted + more
+        self.found.columns = 1 + names + weighted
         self.found.weight = names + 1 if weighted else None
         self._rules_now = self.rules()
-        self._rules_now[self._k.MORE] = more
         self._rules_now[self._k.EXACT] = 1  # blanks at the ends go where merges are counted
         self._shown = names + weighted
         self._out = out

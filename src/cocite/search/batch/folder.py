@@ -34,7 +34,8 @@ from urllib.parse import quote
 
 from cocite.errors import OutputExists, StoreError
 from cocite.search.batch.pages import Output, OutputPages, Pages, json_of
-from cocite.storage import disk, publishing, staged_file
+from cocite.storage import disk, staged_file
+from cocite.storage.staging import publishing
 
 MANIFEST, SCRIPT, _FILES, _PAGES = "manifest.json", "related.js", "files.csv", "pages"
 _KIND = "pages"

@@ -25,7 +25,8 @@ from cocite.io.writers.databases import DatabaseTarget, database_target
 from cocite.io.writers.graphs import GraphPiece, GraphShape
 from cocite.search.batch.folder import FolderOutput
 from cocite.search.batch.pages import Output, OutputPages, Pages, json_of
-from cocite.storage import check_file, disk, written_from
+from cocite.storage import check_file, disk
+from cocite.storage.staging import written_from
 
 _TABLES = ("parquet", "csv", "tsv", "arrow")
 _FOLDERS = ("folder", "site")

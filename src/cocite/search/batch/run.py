@@ -22,7 +22,6 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import xxhash
@@ -39,7 +38,7 @@ from cocite.search.batch.outputs import OUTPUTS, chosen_output, output_of
 from cocite.search.batch.pages import OutputPages
 from cocite.search.batch.pieces import Piece, PieceRecord, rows_of
 from cocite.search.searcher import Searcher, Searching
-from cocite.storage import Building
+from cocite.storage.staging import Building
 
 if TYPE_CHECKING:
     from cocite.cluster.ray import Cluster
@@ -243,12 +242,7 @@ class Batch:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.kept.__exit__(kind, error, trace)
         if isinstance(error, KeyboardInterrupt):
             error.add_note(

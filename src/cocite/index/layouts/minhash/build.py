@@ -38,7 +38,8 @@ from cocite.index.layouts.minhash.format import (
 from cocite.measures import LENGTH, SEED, PartSettings
 from cocite.measures.xjaccard import BITS
 from cocite.resources import Resources, format_size
-from cocite.storage import Scratch, evict
+from cocite.storage import evict
+from cocite.storage.spool import Scratch
 
 _LEAST_SCAN = 4 << 20
 _ALL = np.empty(0, np.uint32)

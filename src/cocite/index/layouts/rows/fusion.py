@@ -53,7 +53,8 @@ from cocite.measures.evidence import floor_text
 from cocite.measures.fusion import OWN, SIZE, SIZES
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS, SNN
 from cocite.resources import format_least, resident, short_of
-from cocite.storage import ArrayWriter, Entry, Scratch, disk, evict, map_array, staged_file
+from cocite.storage import ArrayWriter, Entry, disk, evict, map_array, staged_file
+from cocite.storage.spool import Scratch
 
 RESTART = 0.15
 STAGES = 1e-3, 3e-4, 1e-4, 3e-5

@@ -45,7 +45,8 @@ from cocite.index.layouts.rows.reader import NearestFormat
 from cocite.measures.evidence import floor_text
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS
 from cocite.resources import format_least, resident, short_of
-from cocite.storage import ArrayWriter, Entry, Scratch, evict
+from cocite.storage import ArrayWriter, Entry, evict
+from cocite.storage.spool import Scratch
 
 Ids = NDArray[np.uint32]
 Bools = NDArray[np.bool_]

@@ -43,7 +43,8 @@ from cocite.io.readers.tables import texts_of
 from cocite.measures.evidence import floor_text
 from cocite.measures.tfidf import MAX_DF, MIN_DF, WORDS
 from cocite.resources import format_least, short_of
-from cocite.storage import Entry, Scratch, ScratchFile, evict
+from cocite.storage import Entry, evict
+from cocite.storage.spool import Scratch, ScratchFile
 
 _log = logging.getLogger("cocite")
 BATCH = 1 << 20

@@ -61,7 +61,7 @@ from cocite.index.layouts.memory_plan import MemoryPlan, fit_partitions
 from cocite.index.layouts.trees.format import tree_words
 from cocite.measures import LENGTH, SEED
 from cocite.resources import Resources
-from cocite.storage import ScratchFile, Spool
+from cocite.storage.spool import ScratchFile, Spool
 
 EIGHT = 8
 """Labels to a word: ranges of positions begin at whole words of labels."""

@@ -55,7 +55,7 @@ from cocite.index.layouts.trees.format import (
 )
 from cocite.measures import HUBS, LENGTH, SAMPLES, SEED, PartSettings
 from cocite.resources import Resources, available
-from cocite.storage import Scratch
+from cocite.storage.spool import Scratch
 
 _ID, _VALUE = 4, 4
 """Bytes of a neighbor, and of a share, a weight or a product."""

@@ -29,7 +29,8 @@ from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.trees.build import part_weights, step_bytes
 from cocite.measures import LENGTH, SEED
 from cocite.resources import Resources
-from cocite.storage import Access, Scratch
+from cocite.storage import Access
+from cocite.storage.spool import Scratch
 
 Points = NDArray[np.uint32]
 
