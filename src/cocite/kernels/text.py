@@ -143,13 +143,12 @@ MAX_NAME = 65_535
 """Bytes of the longest name."""
 
 WHITESPACE = 32
-DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, WEIGHT, MORE, UNFINISHED, EXACT = range(10)
-RULES = 10
+DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, WEIGHT, UNFINISHED, EXACT = range(9)
+RULES = 9
 """int64 words of the rules: delimiter byte (32: runs of blanks), whether double quotes
 quote, fields a row, index of the first and of the second field taken (-1: only one), comment
-byte (-1: none), index of the weight's field (-1: none), how many of the last fields are
-copied as they are, whether text follows behind this piece (1), whether blanks around
-fields belong to them (1)."""
+byte (-1: none), index of the weight's field (-1: none), whether text follows behind this
+piece (1), whether blanks around fields belong to them (1)."""
 
 T_ROWS, T_BLANK, T_COMMENT, T_LINES, T_INTEGER, T_BYTES, T_SKIP, T_REST, T_BAD = range(9)
 TALLY = 17
@@ -381,8 +380,7 @@ def normalize(text: U8s, rules: I64s, out: OutU8s, bad: OutI64s2, tally: OutI64s
     on counting over pieces, but for T_BYTES, which is this piece's. Returns the number of
     bad rows in this piece.
     """
-    more = max(rules[MORE], 0)
-    most = rules[EXPECTED] if more else max(rules[FIRST], rules[SECOND], rules[WEIGHT]) + 1
+    most = max(rules[FIRST], rules[SECOND], rules[WEIGHT]) + 1
     fields = np.empty((most, 3), np.int64)
     tally[T_REST] = -1
     at, wrong, low = 0, 0, 0
@@ -427,8 +425,6 @@ def normalize(text: U8s, rules: I64s, out: OutU8s, bad: OutI64s2, tally: OutI64s
             at = _copy(text, fields[which], out, at)
         if rules[WEIGHT] >= 0:
             at = _copy(text, fields[rules[WEIGHT]], out, at)
-        for which in range(rules[EXPECTED] - more, rules[EXPECTED] if more else 0):
-            at = _copy(text, fields[which], out, at)
         out[at - 1] = _LF
         tally[T_ROWS] += 1
     tally[T_BYTES] = at
