@@ -90,8 +90,8 @@ def worlds(browser: Browser, tmp_path_factory: pytest.TempPathFactory, start: St
 class Visit:
     """A page in the browser, and what it did that it may not."""
 
-    def __init__(self, page: Page, base: str) -> None:
-        self.page, self.base = page, base
+    def __init__(self, page: Page, base: str, scripts: bool = True) -> None:
+        self.page, self.base, self.scripts = page, base, scripts
         self.wrong: list[str] = []
         page.on("dialog", self._opened)
         page.on("pageerror", self._failed)
@@ -115,12 +115,20 @@ class Visit:
 
     def goto(self, path: str = "/", **query: Any) -> Page:
         self.page.goto(f"{self.base}{path}{'?' * bool(query)}{urlencode(query, doseq=True)}")
+        self.mapped()
         return self.page
+
+    def mapped(self) -> None:
+        """Wait until a list has its map."""
+        if self.scripts:
+            there = "document.querySelector('.around:not(:has(.live))')"
+            self.page.wait_for_function(f"() => !{there}")
 
     def until(self, name: str) -> None:
         """Wait until the page of that name is there."""
         there = "name => document.querySelector('h1 bdi')?.innerText === name"
         self.page.wait_for_function(there, arg=name)
+        self.mapped()
 
     @property
     def asked(self) -> str:
@@ -138,7 +146,9 @@ def visit(browser: Browser, worlds: Server) -> Iterator[Open]:
     def opening(**options: Any) -> Visit:
         context = browser.new_context(**options)
         context.set_default_timeout(60_000)
-        made.append((context, Visit(context.new_page(), f"http://127.0.0.1:{worlds.port}")))
+        scripts = options.get("java_script_enabled", True)
+        base = f"http://127.0.0.1:{worlds.port}"
+        made.append((context, Visit(context.new_page(), base, scripts)))
         return made[-1][1]
 
     yield opening

@@ -120,7 +120,10 @@ def test_a_page_shows_what_the_api_says(server: Server, index: str, node: str) -
             before = before.prev
         assert before is not None
         assert before.attributes["data-rank"] == str(told["certain_ranks"])
-    spots = tree.css("svg.map a")
+    around = one(tree, ".around").attributes["data-map"]
+    assert around is not None
+    assert href(one(LexborHTMLParser(one(tree, ".around noscript").html or ""), "a")) == around
+    spots = parsed(server.get(around)).css("svg.map a")
     assert [spot.attributes["data-rank"] for spot in spots] == [
         row.attributes["data-rank"] for row in rows
     ]

@@ -20,7 +20,7 @@ from cocite.search.explainer import Reason, links_between
 from cocite.search.hits import Hit
 from cocite.search.results import WhyDocument
 from cocite.server.pages import graph_map
-from cocite.server.pages.explore import percentages, reasons_of, said_of
+from cocite.server.pages.reasons import percentages, reasons_of, said_of
 from cocite.server.pages.view import _TEMPLATES, PageState, _labels, outward, readable
 
 TEXTS = st.text(min_size=1, max_size=30)

@@ -1,23 +1,21 @@
 """Pages for people: related pages at ``/``, reasons in sentences, ``/embed`` and ``/docs``.
 
 A page asks as the API does, with the same values and bounds. The list is a question like others,
-whose time counts for the load; lines of the map are a question for each page on it, left out when
-answers are of fewer samples already. What is said of a reason follows from the links that were
-looked at and the paths that are known (``search/explainer.py``).
+whose time counts for the load. The map is a request of its own, so that the list need not wait: a
+question for each page on it, left out when answers are of fewer samples already.
 
     <iframe src="https://SERVER/embed?node=NAME"></iframe>             needs --frame-ancestors
     <script src="https://SERVER/embed.js" data-node="NAME"></script>   needs --allow-origin
 
-Cost: that of the answer and of the map, and some 3 ms for the page.
+Cost: that of the answer, or of the map, and some 3 ms for the page.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import math
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,28 +28,26 @@ from starlette.routing import Route
 
 from cocite.errors import CociteError, UnknownNode
 from cocite.graph.sides import Sides
-from cocite.options import NO_LINKS
 from cocite.options.query import DEFAULT_K, FilterOptions
 from cocite.results import Document, write_csv
 from cocite.search.batch.folder import script
-from cocite.search.explainer import PageWhy, Reason, links_between
+from cocite.search.explainer import links_between
 from cocite.search.resolver import prominent
 from cocite.search.results import RelatedDocument, WhyDocument
 from cocite.server.openapi import DESCRIPTION, PROBES, SUMMARY, example_nodes
+from cocite.server.pages.reasons import reasons_of
 from cocite.server.pages.view import (
     HTML,
     PageState,
     about_of,
     assets,
     calls_of,
-    digits_of,
     fields_of,
     filled,
     foreign,
     how,
     map_of,
     outward,
-    percent,
     policy,
     rows_of,
 )
@@ -62,149 +58,6 @@ from cocite.server.service import KINDS, Problem, problem_of
 
 if TYPE_CHECKING:
     from cocite.server.service import ServedQuery, Service
-
-
-_LEADING = ("xjaccard", "pagesim")
-"""Measures whose reasons lead to both, or are led to by both, on ways that are not known."""
-_HOW = {
-    "in": ("links to both", "leads to both in {} links"),
-    "out": ("is linked to by both", "is led to by both in {} links"),
-}
-_EITHER = "is linked with both", "leads to both in {} links, taken either way"
-"""By the links looked at: what a page is that is one link away, or so many."""
-Said = list[str | dict[str, Any]]
-"""A sentence: texts, and pages by their names."""
-_NEAR: Said = ["is near to both"]
-
-
-Linked = Callable[[str, str], tuple[bool, bool]]
-"""Whether a page links to another one, and is linked from it."""
-_OWN = {
-    (True, True): "Linked both ways",
-    (True, False): "Linked from it",
-    (False, True): "Links to it",
-    (False, False): "Near each other",
-}
-"""What a page is to a hit, by whether it links to the hit, and the hit to it."""
-
-
-def reasons_of(document: WhyDocument, state: PageState, linked: Linked) -> dict[str, Any]:
-    """Why a hit is there: for each page that was asked the pages that make them similar."""
-    titles = document.titles or {}
-
-    def called(name: str) -> dict[str, Any]:
-        return {"name": name, "title": titles.get(name)}
-
-    def part(page: PageWhy) -> dict[str, Any]:
-        why, pair = page.why, (called(page.node), called(document.b))
-        digits, several = digits_of(why.score), why.others > 0
-        values = [reason.contribution for reason in why.reasons]
-        shares = percentages([*values, *[why.remaining] * several], why.unattributed)
-        rows, left = [], 0.0
-        for reason, share in zip(why.reasons, shares, strict=False):
-            page_of = reason.links != NO_LINKS
-            own = reason.node in (page.node, document.b) and not reason.path_a and not reason.steps
-            wide = percent(reason.contribution / (why.score or 1.0))
-            said = said_of(reason, *pair, document.measure)
-            if said == _NEAR and not own:
-                said = [_near(linked(reason.node, page.node), linked(reason.node, document.b))]
-            rows.append(
-                {
-                    **(called(reason.node) if page_of else {"name": reason.node, "title": None}),
-                    "href": state.for_nodes(reason.node).href() if page_of else None,
-                    "contribution": f"{reason.contribution:.{digits}f}",
-                    "percent": share,
-                    "bar": wide,
-                    "left": round(left, 1),
-                    "own": _OWN[linked(page.node, document.b)] if own else None,
-                    "samples": reason.samples,
-                    "said": said,
-                    "path": _path(reason, called, state),
-                }
-            )
-            left += wide
-        return {
-            "asked": pair[0],
-            "score": f"{why.score:.{digits}f}",
-            "contribution": f"{page.contribution:.{digits}f}" if document.aggregate else None,
-            "rows": rows,
-            "others": why.others,
-            "others_percent": shares[-1] if several else None,
-            "remaining": f"{why.remaining:.{digits}f}",
-            "unattributed": f"{why.unattributed:.{digits}f}" if why.unattributed > 0 else None,
-        }
-
-    parts = [part(page) for page in document.pages]
-    return {"other": called(document.b), "parts": parts, "several": len(parts) > 1}
-
-
-def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) -> Said:
-    """What the page is to the two, behind its name."""
-    links, steps = reason.links, reason.steps
-    forth, back = reason.path_a, reason.path_b
-    if links == NO_LINKS:
-        return ["a word of both"]
-    if steps:
-        return [_HOW.get(links, _EITHER)[steps > 1].format(steps)]
-    if len(back) == 2:  # the last step of a walk from a
-        last: Said = ["is linked with ", b]
-        if links in _HOW:
-            last = ["links to " if links == "out" else "is linked to by ", b]
-        return last if forth else ["is near to ", a, ", and ", *last]
-    if measure in _LEADING and links in _HOW:
-        if forth or back:
-            other = b if forth else a
-            return ["leads to ", other] if links == "in" else ["is led to by ", other]
-        return ["leads to both" if links == "in" else "is led to by both"]
-    if measure == "companion" and links == "in":
-        return ["is near to ", a, ", and links to ", b]
-    return list(_NEAR)
-
-
-def _near(a: tuple[bool, bool], b: tuple[bool, bool]) -> str:
-    """What a page that is near to two is to them, in the plainest words that its links allow: for
-    each of the two, whether it links there, and is linked from there.
-    """
-    if a[0] and b[0]:
-        return "links to both"
-    if a[1] and b[1]:
-        return "is linked to by both"
-    return "is linked with both" if any(a) and any(b) else str(_NEAR[0])
-
-
-def percentages(parts: Sequence[float], beside: float = 0.0) -> list[str]:
-    """Return parts in whole per cent, which add up to 100 with ``beside``: those with the largest
-    remainders are rounded up. A part that is rounded to 0 is "under 1".
-    """
-    every = [*parts, beside]
-    whole = sum(every) or 1.0
-    exact = [100 * part / whole for part in every]
-    found = [math.floor(each) for each in exact]
-    order = sorted(range(len(every)), key=lambda place: (found[place] - exact[place], place))
-    for place in order[: round(100 - sum(found)) if sum(every) > 0 else 0]:
-        found[place] += 1
-    shown = zip(found, parts, strict=False)
-    return ["under 1" if value == 0 and part > 0 else f"{value}" for value, part in shown]
-
-
-def _path(reason: Reason, called: Any, state: PageState) -> list[dict[str, Any]]:
-    """The way from a over the page to b, if it is more than one link to each: names with the arrows
-    of the links between them.
-    """
-    from_a, from_b = reason.path_a, reason.path_b
-    if not reason.steps or reason.steps < 2:
-        return []
-    steps, turn = [*from_a, *reversed(from_b[:-1])], len(from_a) - 1
-    forth, back = {"in": ("←", "→"), "out": ("→", "←")}.get(reason.links, ("–", "–"))
-    return [
-        {
-            **called(name),
-            "arrow": "" if place == 0 else forth if place <= turn else back,
-            "href": state.for_nodes(name).href(),
-            "middle": place == turn,
-        }
-        for place, name in enumerate(steps)
-    ]
 
 
 # -- explore -----------------------------------------------------------------------------
@@ -226,6 +79,7 @@ def explore(service: Service) -> list[Route]:
         Route(path, guarded(service, operation, handler, refuse), methods=["GET"])
         for path, operation, handler in (
             ("/", "page", _page),
+            ("/map", "map", _map),
             ("/surprise", "surprise", _surprise),
             ("/draft", "draft", _draft),
             ("/related.csv", "csv", _csv),
@@ -345,7 +199,6 @@ def _render(
     index, limits = asking.index, service.config.limits
     index_name = state.get("index") or next(iter(service.holders))
     titles = document.titles or [""] * len(document.nodes)
-    settings = {name: values[name] for name in SETTINGS if name in values}
     named = [
         {
             "name": node,
@@ -359,10 +212,7 @@ def _render(
     k, first = values.get("k", DEFAULT_K), document.offset
     following = first + k <= limits.offset and len(document.hits) == k
     fields = fields_of(index, service.operations["related"].takes, state)
-    drawn = map_of(index, document, state.onward(), settings, asking.full, limits.map_time)
-    groups = [] if drawn is None else [each["spot"].group for each in drawn["spots"]]
-    focus = next((hit for hit in document.hits if str(hit.node) == state.why), None)
-    about = document.nodes[0] if focus is None else str(focus.node)
+    about = reasons["other"]["name"] if reasons and "other" in reasons else document.nodes[0]
     inside = {field["name"] for field in fields} | {"index", "offset", "side"}
     return filled(
         "page.html",
@@ -375,7 +225,7 @@ def _render(
             "named": named,
             "how": how(document, asking.samples),
             "fewer": not asking.full,
-            "rows": rows_of(document, state, limits.together, groups),
+            "rows": rows_of(document, state, limits.together),
             "about": about_of(index, about),
             "trail": [(name, state.back(place).href()) for place, name in enumerate(state.trail)],
             "calls": calls_of(index_name, document, state),
@@ -383,7 +233,7 @@ def _render(
             "complete": document.complete and len(document.hits) < k,
             "surely": document.surely,
             "confidence": f"{100 * document.confidence:g} %",
-            "map": drawn,
+            "map_href": state.reasons(None).href("/map"),
             "reasons": reasons,
             "left": left,
             "fields": fields,
@@ -397,6 +247,44 @@ def _render(
             "filtered": any(state.get(name) for name in FilterOptions.declared()),
         },
     )
+
+
+async def _map(service: Service, request: Request) -> Response:
+    """The map of a list, which the page puts beside it, as a page of its own."""
+    query = request.scope["query_string"]
+    state, how = PageState.of(pairs_of(query)), coding(request)
+    with service.serving("related", dict(state.others)) as asking:
+        state = state.without(*foreign(asking.index, state))
+        values = service.operations["related"].from_query(state.question)
+        key = asking.key("map", query, how)
+        found = service.cache.find(key) if asking.fixed else None
+        if found is None:
+            document = await service.ask("related", values, asking, lambda document: document)
+            assert isinstance(document, RelatedDocument)
+            made = partial(_draw, service, state, values, asking, document)
+            body = await service.done(made, pushing=False, told=False)
+            found = *packed(body, how), False
+            if asking.fixed:
+                service.cache.add(key, found)
+        headers = {"Content-Security-Policy": policy(service)}
+        return reply_packed(service, *found[:2], HTML, asking, headers)
+
+
+def _draw(
+    service: Service,
+    state: PageState,
+    values: dict[str, Any],
+    asking: ServedQuery,
+    document: RelatedDocument,
+) -> bytes:
+    """The map as a page; a thread makes it."""
+    settings = {name: values[name] for name in SETTINGS if name in values}
+    most, lines = service.config.limits.map_time, asking.full
+    drawn = map_of(asking.index, document, state.onward(), settings, lines, most)
+    titles = document.titles or [""] * len(document.nodes)
+    called = " + ".join(title or node for node, title in zip(document.nodes, titles, strict=True))
+    more = {"map": drawn, "called": called, "list": state.href()}
+    return filled("around.html", frame(service, state, f"Map of {called}") | more)
 
 
 async def _like(

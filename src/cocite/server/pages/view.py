@@ -209,19 +209,14 @@ def foreign(index: Index, state: PageState) -> list[str]:
     return [name for name, _ in state.others if name in SETTINGS and name not in own]
 
 
-def rows_of(
-    document: RelatedDocument, state: PageState, most: int, groups: Sequence[int] = ()
-) -> list[dict[str, Any]]:
-    """A row a hit, its bars in per cent; ``most`` nodes are asked together at most, and ``groups``
-    are those of the first hits on the map.
-    """
+def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict[str, Any]]:
+    """A row a hit, its bars in per cent; ``most`` nodes are asked together at most."""
     ends = [max(hit.score, hit.high) for hit in document.hits if math.isfinite(hit.high)]
     best = max([*ends, *(hit.score for hit in document.hits)], default=0.0) or 1.0
     digits = digits_of(best)
     found = []
     for rank, hit in enumerate(document.hits, document.offset + 1):
-        node, place = str(hit.node), rank - document.offset - 1
-        group = groups[place] if place < len(groups) else -1
+        node = str(hit.node)
         known = math.isfinite(hit.low) and math.isfinite(hit.high)
         low, high = (hit.low, hit.high) if known else (hit.score, hit.score)
         found.append(
@@ -229,7 +224,6 @@ def rows_of(
                 "rank": rank,
                 "node": node,
                 "title": hit.title,
-                "group": group if group >= 0 else None,
                 "score": f"{hit.score:.{digits}f}",
                 "low": f"{low:.{digits}f}" if known else "?",
                 "high": f"{high:.{digits}f}" if known else "?",

@@ -417,9 +417,47 @@
     settle();
   }
 
+  /* The list comes first, and its map when it is made; groups on the map are those of the list. */
+  async function fill(section) {
+    let chart;
+    try {
+      const answer = await fetch(section.dataset.map, { headers: { Accept: "text/html" } });
+      if (!answer.ok) throw new Error(answer.statusText);
+      chart = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".chart");
+    } catch {
+      const link = document.createElement("a");
+      link.href = section.dataset.map;
+      link.textContent = "The map did not come. Try again";
+      section.append(link);
+    }
+    if (!chart || !section.isConnected) return;
+    section.append(chart);
+    live(chart.querySelector("svg"));
+    color();
+  }
+
+  function color() {
+    for (const a of main.querySelectorAll(".around svg.map a[data-group]:not(.more)"))
+      main.querySelector(`tr[data-rank="${a.dataset.rank}"]`)?.setAttribute("data-group", a.dataset.group);
+    main.querySelector(".chips")?.replaceChildren(...[...main.querySelectorAll(".around .groups [data-group]")].map((group) => {
+      const chip = document.createElement("li"), button = document.createElement("button"), dot = document.createElement("span");
+      [chip.dataset.group, dot.className, button.type] = [group.dataset.group, "dot", "button"];
+      button.setAttribute("aria-pressed", "true");
+      const count = document.createElement("span");
+      [count.className, count.textContent] = ["count", group.dataset.size];
+      button.append(dot, group.querySelector("bdi").cloneNode(true), " ", count);
+      chip.append(button);
+      return chip;
+    }));
+  }
+
+  let asked = null;
+
   function look() {
-    const svg = main.querySelector("svg.map:not(.live)");
-    if (svg) live(svg);
+    const section = main.querySelector(".around"), svg = main.querySelector("svg.map");
+    if (svg && !svg.classList.contains("live")) return live(svg);
+    if (svg) return color();
+    if (section && section !== asked) fill((asked = section));
   }
   new MutationObserver(look).observe(main, { childList: true });
   look();

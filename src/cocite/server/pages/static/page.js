@@ -38,7 +38,10 @@
     }
     document.title = found.title;
     const open = main.querySelector(".controls[open]") !== null;
+    const around = main.querySelector(".around:has(.live)");
     main.replaceChildren(...found.getElementById("main").childNodes);
+    const empty = main.querySelector(".around");
+    if (around && empty?.dataset.map === around.dataset.map) empty.replaceWith(around); // the same
     dress();
     main.removeAttribute("aria-busy");
     if (open && url.pathname === location.pathname) main.querySelector(".controls")?.setAttribute("open", "");
@@ -128,13 +131,6 @@
   const narrow = matchMedia("(max-width: 40rem)");
 
   function dress() {
-    for (const chip of main.querySelectorAll(".chips li")) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.setAttribute("aria-pressed", "true");
-      button.append(...chip.childNodes);
-      chip.append(button);
-    }
     const why = document.getElementById("why");
     const row = why && main.querySelector("tr.seen");
     if (row && narrow.matches) {

@@ -1,0 +1,156 @@
+"""Why a hit is there, in sentences: what is said of a page follows from the links that were looked
+at, and from the paths that are known (``search/explainer.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cocite.options import NO_LINKS
+from cocite.search.explainer import PageWhy, Reason
+from cocite.search.results import WhyDocument
+from cocite.server.pages.view import PageState, digits_of, percent
+
+_LEADING = ("xjaccard", "pagesim")
+"""Measures whose reasons lead to both, or are led to by both, on ways that are not known."""
+_HOW = {
+    "in": ("links to both", "leads to both in {} links"),
+    "out": ("is linked to by both", "is led to by both in {} links"),
+}
+_EITHER = "is linked with both", "leads to both in {} links, taken either way"
+"""By the links looked at: what a page is that is one link away, or so many."""
+Said = list[str | dict[str, Any]]
+"""A sentence: texts, and pages by their names."""
+_NEAR: Said = ["is near to both"]
+
+
+Linked = Callable[[str, str], tuple[bool, bool]]
+"""Whether a page links to another one, and is linked from it."""
+_OWN = {
+    (True, True): "Linked both ways",
+    (True, False): "Linked from it",
+    (False, True): "Links to it",
+    (False, False): "Near each other",
+}
+"""What a page is to a hit, by whether it links to the hit, and the hit to it."""
+
+
+def reasons_of(document: WhyDocument, state: PageState, linked: Linked) -> dict[str, Any]:
+    """Why a hit is there: for each page that was asked the pages that make them similar."""
+    titles = document.titles or {}
+
+    def called(name: str) -> dict[str, Any]:
+        return {"name": name, "title": titles.get(name)}
+
+    def part(page: PageWhy) -> dict[str, Any]:
+        why, pair = page.why, (called(page.node), called(document.b))
+        digits, several = digits_of(why.score), why.others > 0
+        values = [reason.contribution for reason in why.reasons]
+        shares = percentages([*values, *[why.remaining] * several], why.unattributed)
+        rows, left = [], 0.0
+        for reason, share in zip(why.reasons, shares, strict=False):
+            page_of = reason.links != NO_LINKS
+            own = reason.node in (page.node, document.b) and not reason.path_a and not reason.steps
+            wide = percent(reason.contribution / (why.score or 1.0))
+            said = said_of(reason, *pair, document.measure)
+            if said == _NEAR and not own:
+                said = [_near(linked(reason.node, page.node), linked(reason.node, document.b))]
+            rows.append(
+                {
+                    **(called(reason.node) if page_of else {"name": reason.node, "title": None}),
+                    "href": state.for_nodes(reason.node).href() if page_of else None,
+                    "contribution": f"{reason.contribution:.{digits}f}",
+                    "percent": share,
+                    "bar": wide,
+                    "left": round(left, 1),
+                    "own": _OWN[linked(page.node, document.b)] if own else None,
+                    "samples": reason.samples,
+                    "said": said,
+                    "path": _path(reason, called, state),
+                }
+            )
+            left += wide
+        return {
+            "asked": pair[0],
+            "score": f"{why.score:.{digits}f}",
+            "contribution": f"{page.contribution:.{digits}f}" if document.aggregate else None,
+            "rows": rows,
+            "others": why.others,
+            "others_percent": shares[-1] if several else None,
+            "remaining": f"{why.remaining:.{digits}f}",
+            "unattributed": f"{why.unattributed:.{digits}f}" if why.unattributed > 0 else None,
+        }
+
+    parts = [part(page) for page in document.pages]
+    return {"other": called(document.b), "parts": parts, "several": len(parts) > 1}
+
+
+def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) -> Said:
+    """What the page is to the two, behind its name."""
+    links, steps = reason.links, reason.steps
+    forth, back = reason.path_a, reason.path_b
+    if links == NO_LINKS:
+        return ["a word of both"]
+    if steps:
+        return [_HOW.get(links, _EITHER)[steps > 1].format(steps)]
+    if len(back) == 2:  # the last step of a walk from a
+        last: Said = ["is linked with ", b]
+        if links in _HOW:
+            last = ["links to " if links == "out" else "is linked to by ", b]
+        return last if forth else ["is near to ", a, ", and ", *last]
+    if measure in _LEADING and links in _HOW:
+        if forth or back:
+            other = b if forth else a
+            return ["leads to ", other] if links == "in" else ["is led to by ", other]
+        return ["leads to both" if links == "in" else "is led to by both"]
+    if measure == "companion" and links == "in":
+        return ["is near to ", a, ", and links to ", b]
+    return list(_NEAR)
+
+
+def _near(a: tuple[bool, bool], b: tuple[bool, bool]) -> str:
+    """What a page that is near to two is to them, in the plainest words that its links allow: for
+    each of the two, whether it links there, and is linked from there.
+    """
+    if a[0] and b[0]:
+        return "links to both"
+    if a[1] and b[1]:
+        return "is linked to by both"
+    return "is linked with both" if any(a) and any(b) else str(_NEAR[0])
+
+
+def percentages(parts: Sequence[float], beside: float = 0.0) -> list[str]:
+    """Return parts in whole per cent, which add up to 100 with ``beside``: those with the largest
+    remainders are rounded up. A part that is rounded to 0 is "under 1".
+    """
+    every = [*parts, beside]
+    whole = sum(every) or 1.0
+    exact = [100 * part / whole for part in every]
+    found = [math.floor(each) for each in exact]
+    order = sorted(range(len(every)), key=lambda place: (found[place] - exact[place], place))
+    for place in order[: round(100 - sum(found)) if sum(every) > 0 else 0]:
+        found[place] += 1
+    shown = zip(found, parts, strict=False)
+    return ["under 1" if value == 0 and part > 0 else f"{value}" for value, part in shown]
+
+
+def _path(reason: Reason, called: Any, state: PageState) -> list[dict[str, Any]]:
+    """The way from a over the page to b, if it is more than one link to each: names with the arrows
+    of the links between them.
+    """
+    from_a, from_b = reason.path_a, reason.path_b
+    if not reason.steps or reason.steps < 2:
+        return []
+    steps, turn = [*from_a, *reversed(from_b[:-1])], len(from_a) - 1
+    forth, back = {"in": ("←", "→"), "out": ("→", "←")}.get(reason.links, ("–", "–"))
+    return [
+        {
+            **called(name),
+            "arrow": "" if place == 0 else forth if place <= turn else back,
+            "href": state.for_nodes(name).href(),
+            "middle": place == turn,
+        }
+        for place, name in enumerate(steps)
+    ]
