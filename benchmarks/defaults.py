@@ -40,6 +40,7 @@ from cocite.evaluation import Bootstrap, IndexRanker, Judgment, Ranker
 from cocite.evaluation.rankers import Related
 from cocite.evaluation.truth import read_truth
 from cocite.graph.links import either_way
+from cocite.kernels.listing import order
 
 SUITES = {"wikispeedia": "wikispeedia", "cora": "cora-linqs", "polblogs": "polblogs", "web": None}
 OTHERS = {
@@ -100,8 +101,8 @@ class Reordered:
         known, scores = self._order.related(node, self.nodes)
         row = np.full(self.nodes, UNKNOWN)
         row[known] = scores
-        order = np.lexsort((ids, -row[ids]))[:k]
-        return Related(ids[order], row[ids[order]])
+        best = ids[order(ids, row[ids])[:k]]
+        return Related(best, row[best])
 
 
 def asked(graph: Graph, folder: Path) -> Row:

@@ -38,6 +38,7 @@ from cocite.evaluation import IndexRanker
 from cocite.evaluation.points import JudgePlan
 from cocite.evaluation.rankers import Related
 from cocite.evaluation.truth import Truth, read_truth
+from cocite.kernels.listing import order
 
 EMBEDDING = "embedding"
 NEAREST = ("usearch", "hnswlib")
@@ -85,8 +86,8 @@ class Vectors:
         if self._among is not None:
             fine &= self._among[ids]
         found = ids[fine][:k].astype(np.uint32), 1 - distances[fine][:k].astype(float)
-        order = np.lexsort((found[0], -found[1]))
-        return Related(found[0][order], found[1][order])
+        places = order(*found)
+        return Related(found[0][places], found[1][places])
 
 
 def _usearch(vectors: NDArray[np.float32], file: Path) -> Callable[..., Any]:

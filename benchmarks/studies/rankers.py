@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.evaluation.rankers import Ids, Ranker, Related
+from cocite.kernels.listing import order
 
 Row = Callable[[int], NDArray[Any]]
 
@@ -28,8 +29,8 @@ def best_of(row: NDArray[Any], node: int, k: int, candidates: Ids | None = None)
         least = np.partition(row[ids], ids.size - k)[ids.size - k]
         ids = ids[row[ids] >= least]
     scores = row[ids].astype(np.float64)
-    order = np.argsort(-scores, kind="stable")[:k]
-    return Related(ids[order].astype(np.uint32), scores[order])
+    best = order(ids, scores)[:k]
+    return Related(ids[best].astype(np.uint32), scores[best])
 
 
 class RowRanker:

@@ -16,6 +16,7 @@ from cocite import Graph
 from cocite.errors import UsageError
 from cocite.evaluation import IndexRanker, Judge, Labels, Ranker
 from cocite.measures import MEASURES
+from tests.oracles.fusion import order
 
 SAMPLED = [name for name, m in MEASURES.items() if "samples" in {s.name for s in m.build}]
 TREES = [name for name, m in MEASURES.items() if "trees" in m.layouts]
@@ -53,8 +54,8 @@ def test_the_contract(rankers: dict[str, Ranker], name: str) -> None:
         assert ids.dtype == np.uint32
         assert node not in ids
         assert (scores > 0).all()
-        order = list(zip(-scores, ids.tolist(), strict=True))
-        assert order == sorted(order)
+        keys = list(zip(-scores, map(order, ids.tolist()), strict=True))
+        assert keys == sorted(keys)
         assert len(set(ids.tolist())) == ids.size
         if name in ("some", "vectors"):
             assert (ids % 2 == 0).all()

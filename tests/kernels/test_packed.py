@@ -14,6 +14,7 @@ from cocite.index.layouts.trees.build import packed_blob
 from cocite.index.layouts.trees.format import PackedFormat, bits_of, parts_of
 from cocite.kernels import runs, runs_lookup, trees_batch
 from cocite.measures import PartSettings
+from tests.oracles.fusion import order
 from tests.torture.fuzz import TARGETS
 
 SETTINGS = PartSettings()
@@ -182,7 +183,7 @@ def test_carried_answers_are_those_of_the_labels_between(trees: Trees, seed: int
         assert not any(array.any() for array in (sums, changes, marks))
         for node, own, (hits, _) in zip(asked[:done].tolist(), ids, counts.tolist(), strict=False):
             mine = total[node]
-            ranked = sorted(np.flatnonzero(mine).tolist(), key=lambda v: (-mine[v], v))[:k]
+            ranked = sorted(np.flatnonzero(mine).tolist(), key=lambda v: (-mine[v], order(v)))[:k]
             assert own[:hits].tolist() == ranked
         asked = asked[done:]
     del words  # which the kernel read

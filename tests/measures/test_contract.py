@@ -25,6 +25,7 @@ from cocite.measures import HUBS, MEASURES, MEETING_WEIGHT, Measure, find_measur
 from cocite.options.query import INTERVALS
 from tests.batches import all_rows
 from tests.conftest import MakeGraph, of_texts
+from tests.oracles.fusion import order
 from tests.oracles.graphs import Edges, graphs
 
 BLENDS = (
@@ -181,7 +182,7 @@ def scores_of(index: Index, node: str, **chosen: Any) -> list[float]:
 def by_similarity(index: Index, node: str, row: Row) -> list[Hit]:
     """What ``related`` must return, from ``similarity`` with every node."""
     everyone = [Hit(name, *score) for name, score in zip(index.nodes, row, strict=True)]
-    ranked = sorted(enumerate(everyone), key=lambda pair: (-pair[1].score, pair[0]))
+    ranked = sorted(enumerate(everyone), key=lambda pair: (-pair[1].score, order(pair[0])))
     return [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
 
 
@@ -297,9 +298,8 @@ def check_together(
     hits = index.related(nodes, 10**6, aggregate=aggregate)
     assert {hit.node for hit in hits} == set(expected)
     ids = index.nodes.ids([hit.node for hit in hits]).tolist()
-    assert sorted(zip((-hit.score for hit in hits), ids, strict=True)) == [
-        (-hit.score, i) for hit, i in zip(hits, ids, strict=True)
-    ]
+    keys = [(-hit.score, order(i)) for hit, i in zip(hits, ids, strict=True)]
+    assert keys == sorted(keys)
     for hit in hits:
         assert hit.score == pytest.approx(expected[hit.node], abs=2e-12)
         assert 0 <= hit.low <= hit.score <= hit.high

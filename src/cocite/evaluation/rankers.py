@@ -5,9 +5,9 @@ best first. All that is judged here is judged through it, so what is new is trie
 
     ranker.related(node, k) -> (ids uint32[h], scores float64[h]),  h <= k
 
-Contract: scores fall or stay equal, equal ones ascend by id; the node itself is never in it, nor a
-node that scores 0 or less; only *candidates* are, if some were named; and it may be asked from
-several threads at once.
+Contract: scores fall or stay equal, equal ones go by hash (``kernels/listing.py``); the node itself
+is never in it, nor a node that scores 0 or less; only *candidates* are, if some were named; and it
+may be asked from several threads at once.
 
 On a cluster nodes draw what is made of samples (``index/cluster.py``), over one connection for all
 of the indexes; measures that are built in one go are built here. Bytes are the same, and so are all

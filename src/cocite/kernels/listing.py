@@ -12,10 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocite.constants import GRAINS, NEVER
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
+from cocite.kernels.random import scramble
 from cocite.kernels.totals import estimate, ordered_ends
 
 _FEW = 4
@@ -24,12 +26,17 @@ _DECIMALS = 1e12
 _ZERO64 = np.uint64(0)
 
 
+def order(ids: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]:
+    """The places of hits, best first; of equal scores those of the smaller hash come first."""
+    return np.lexsort((scramble.__wrapped__(ids.astype(np.uint64)), -scores))
+
+
 @helper
 def _worse(grains: Any, ids: Any, first: Any, second: Any) -> Any:
-    """Whether the hit at a place comes after another: lower score, or equal and higher id."""
+    """Whether the hit at a place comes after another: lower score, or equal and larger hash."""
     if grains[first] != grains[second]:
         return grains[first] < grains[second]
-    return ids[first] > ids[second]
+    return scramble(np.uint64(ids[first])) > scramble(np.uint64(ids[second]))
 
 
 @helper
@@ -64,7 +71,9 @@ def offer(grains: Any, ids: Any, size: Any, node: Any, score: Any) -> Any:
         while at > 0 and _worse(grains, ids, at, (at - 1) // 2):
             _swap(grains, ids, at, (at - 1) // 2)
             at = (at - 1) // 2
-    elif score > grains[0] or (score == grains[0] and node < ids[0]):
+    elif score > grains[0] or (
+        score == grains[0] and scramble(np.uint64(node)) < scramble(np.uint64(ids[0]))
+    ):
         ids[0], grains[0] = node, score
         _sink(grains, ids, size)
     return size

@@ -7,7 +7,6 @@ not have it: with 1 rows are *closed*, on the way, in ascending order; with 0 th
 ``closest`` makes lists. Common neighbors are added up as in ``kernels/neighbors.py``, for each
 side in ascending order, so that near(u, v) is near(v, u) to the bit. What is stored is float32, and
 is what lists are chosen by; of equal values, those of nodes with the smaller hash are listed.
-2**54 of it makes numbers for ``totals.top``, with the hash behind their 24 bits.
 
 ``reaching`` and ``fallen`` tell whose lists a page may come into, or drop out of.
 
@@ -23,13 +22,11 @@ import numpy as np
 
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
-from cocite.kernels.random import scramble
-from cocite.kernels.totals import top
+from cocite.kernels.links import sort_ids
+from cocite.kernels.listing import offer
 
 _ONE32 = np.float32(1)
-_WHOLE = float(1 << 54)
-_HALF, _LOWER, _S6 = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(6)
-_TIE = 2.0**-26 / (1 << 26)
+_HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 _IN, _OUT = 1, 2
 
 
@@ -176,55 +173,11 @@ def _add_side(
         common[other] = 0.0
         if first + other == node:
             continue
-        if near[other, 0] == 0.0:
+        if near[other] == 0.0:
             touched[have] = np.uint32(other)
             have += 1
-        near[other, 0] += share * (shared / (whole[node] + whole[first + other] - shared))
+        near[other] += share * (shared / (whole[node] + whole[first + other] - shared))
     return have
-
-
-@helper
-def _later(node: Any) -> Any:
-    """26 bits, the larger the sooner a node is listed of equally near ones."""
-    return (_LOWER - scramble(np.uint64(node))) >> _S6
-
-
-@helper
-def _ascend(names: Any, size: Any) -> None:
-    """Sort the first ``size`` names: a heap, largest on top. ``sort`` takes 2 s to compile."""
-    left = size
-    for root in range(size // 2 - 1, -size, -1):
-        at = root
-        if root < 0:  # the heap is whole: its top goes to its end
-            left -= 1
-            names[0], names[left] = names[left], names[0]
-            at = 0
-        while 2 * at + 1 < left:
-            child = 2 * at + 1
-            if child + 1 < left and names[child] < names[child + 1]:
-                child += 1
-            if names[child] <= names[at]:
-                break
-            names[at], names[child] = names[child], names[at]
-            at = child
-
-
-@helper
-def _keep(kept: Any, size: Any, first: Any, names: Any, best: Any, count: Any) -> None:
-    """Merge the ``count`` best of the strip that begins at ``first`` into the ``size`` best of the
-    strips before it. Of equals, hashes among them, those of earlier strips come first, as their
-    ids are smaller.
-    """
-    ids, values = kept
-    for at in range(size + count - 1, -1, -1):
-        if count == 0:
-            break
-        if size > 0 and values[size - 1] < best[count - 1, 0]:
-            size -= 1
-            ids[at], values[at] = ids[size], values[size]
-        else:
-            count -= 1
-            ids[at], values[at] = np.uint64(first + names[count]), best[count, 0]
 
 
 @helper
@@ -245,32 +198,31 @@ def _list_of(
     ins: Any, outs: Any, by_in: Any, by_out: Any, how: Any, node: Any, room: Any, out: Any
 ) -> Any:
     """The list of a page, from place ``used`` on; returns how many entries it has."""
-    near, touched, names, best, ids, found = room[1], room[3], room[4], room[5], room[6], room[7]
-    pages, width, k = np.int64(ins[0].size - 1), np.int64(near.shape[0]), np.int64(names.size)
+    near, touched, names, best, keys = room[1], room[3], room[4], room[5], room[6]
+    pages, width = np.int64(ins[0].size - 1), np.int64(near.size)
     nodes, values, used = out
     size = 0
     for low in range(0, pages, width):
         strip = (low, min(low + width, pages))
         have = _near_of(ins, outs, by_in, by_out, how, node, strip, room)
         for j in range(have):
-            other = touched[j]
-            value = np.float64(np.float32(near[other, 0])) * _WHOLE
-            near[other, 0] = value + value * (_TIE * np.float64(_later(low + np.int64(other))))
-        count = top(near, touched, have, 1.0, names, best)
-        _keep((ids, found), size, low, names, best, count)
-        size = min(size + count, k)
+            other = np.int64(touched[j])
+            value = np.float64(np.float32(near[other]))
+            near[other] = 0.0
+            if value > 0.0:
+                size = offer(best, names, size, np.uint32(low + other), value)
     for j in range(size):
-        ids[j] = ids[j] << _HALF | np.uint64(j)
-    _ascend(ids, size)
+        keys[j] = np.uint64(names[j]) << _HALF | np.uint64(j)
+    sort_ids(keys[:size])
     own = True
     for j in range(size):
-        other = np.uint32(ids[j] >> _HALF)
+        other = np.uint32(keys[j] >> _HALF)
         if own and other > node:
             nodes[used], values[used] = np.uint32(node), _ONE32
             used += 1
             own = False
         nodes[used] = other
-        values[used] = np.float32(found[ids[j] & _LOWER] / _WHOLE)
+        values[used] = np.float32(best[keys[j] & _LOWER])
         used += 1
     if own:
         nodes[used], values[used] = np.uint32(node), _ONE32
@@ -285,16 +237,16 @@ def closest(
     by_out: tuple[F64s, F64s],
     how: tuple[I64, F64],
     first: I64,
-    room: tuple[OutF64s, OutF64s2, OutU32s, OutU32s, OutU32s, OutF64s2, OutU64s, OutF64s],
+    room: tuple[OutF64s, OutF64s, OutU32s, OutU32s, OutU32s, OutF64s, OutU64s],
     out: tuple[OutU64s, OutU32s, OutF32s],
 ) -> I64:
     """The lists of pages ``first``, ``first + 1``, ...; returns how many entries they have.
 
     ``ins`` and ``outs`` are (offsets, neighbors); ``by_in`` and ``by_out`` (worths, norms) of
     comparing in-neighbors and out-neighbors; ``how`` is (1, 2 or 3, for in, out or both; what a
-    page counts among its own neighbors). ``room`` is (common float64[width], near float64[width,
-    2], both all 0, used and touched uint32[width + 1], names uint32[k], best float64[k, 2], ids
-    uint64[2 k], values float64[2 k]): others are looked for in strips of ``width`` ids, one after
+    page counts among its own neighbors). ``room`` is (common and near float64[width],
+    both all 0, used and touched uint32[width + 1], names uint32[k], best float64[k], keys
+    uint64[k]): others are looked for in strips of ``width`` ids, one after
     the other. ``out`` is (counts uint64[pages], nodes uint32, values float32), with room for k + 1
     entries a page.
     """
@@ -315,7 +267,7 @@ def closest_of(
     by_out: tuple[F64s, F64s],
     how: tuple[I64, F64],
     pages: U32s,
-    room: tuple[OutF64s, OutF64s2, OutU32s, OutU32s, OutU32s, OutF64s2, OutU64s, OutF64s],
+    room: tuple[OutF64s, OutF64s, OutU32s, OutU32s, OutU32s, OutF64s, OutU64s],
     out: tuple[OutU64s, OutU32s, OutF32s],
 ) -> I64:
     """As ``closest``, of the ``pages`` (uint32) that are named, in their order."""
@@ -337,7 +289,7 @@ def reaching(
     by_out: tuple[F64s, F64s],
     how: tuple[I64, F64],
     pages: U32s,
-    room: tuple[OutF64s, OutF64s2, OutU32s, OutU32s, U32s, F64s2, U64s, F64s],
+    room: tuple[OutF64s, OutF64s, OutU32s, OutU32s, U32s, F64s, U64s],
     out: tuple[F32s, OutBools, OutU32s],
 ) -> I64:
     """Find who is near enough to some ``pages`` (uint32): those v with near(v, page) of
@@ -354,8 +306,8 @@ def reaching(
         have = _near_of(ins, outs, by_in, by_out, how, np.int64(pages[i]), everybody, room)
         for j in range(have):
             other = touched[j]
-            value = np.float32(near[other, 0])
-            near[other, 0] = 0.0
+            value = np.float32(near[other])
+            near[other] = 0.0
             if not marks[other] and value >= floors[other]:
                 marks[other] = True
                 found[count] = other
@@ -371,7 +323,7 @@ def fallen(
     by_out: tuple[F64s, F64s],
     how: tuple[I64, F64],
     pages: U32s,
-    room: tuple[OutF64s, OutF64s2, OutU32s, OutU32s, U32s, F64s2, U64s, F64s],
+    room: tuple[OutF64s, OutF64s, OutU32s, OutU32s, U32s, F64s, U64s],
     out: tuple[F32s, U64s, U32s, OutBools],
 ) -> Bool:
     """Mark who has some of the ``pages`` (uint32) in its list that is not near enough any more: v
@@ -394,8 +346,8 @@ def fallen(
             holder = np.int64(holders[place])
             if holder >= marks.size:
                 return False
-            if np.float32(near[holder, 0]) < floors[holder]:
+            if np.float32(near[holder]) < floors[holder]:
                 marks[holder] = True
         for j in range(have):
-            near[touched[j], 0] = 0.0
+            near[touched[j]] = 0.0
     return True

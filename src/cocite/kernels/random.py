@@ -33,10 +33,8 @@ _MIX_A = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_B = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 _LOW32 = np.uint64(0xFFFFFFFF)
-_S13, _S16, _S26 = np.uint64(13), np.uint64(16), np.uint64(26)
+_S13, _S16 = np.uint64(13), np.uint64(16)
 _SCRAMBLE_A, _SCRAMBLE_B = np.uint64(0x85EBCA6B), np.uint64(0xC2B2AE35)
-_BACK_A, _BACK_B = np.uint64(0xA5CB9243), np.uint64(0x7ED1B41D)
-"""The inverses of these, modulo 2**32."""
 _ONE = np.uint64(1)
 
 _ROUNDS = 4
@@ -63,14 +61,6 @@ def scramble(node: U64) -> U64:
     """
     word = ((node ^ (node >> _S16)) * _SCRAMBLE_A) & _LOW32
     word = ((word ^ (word >> _S13)) * _SCRAMBLE_B) & _LOW32
-    return word ^ (word >> _S16)
-
-
-@helper
-def unscramble(word: Any) -> Any:
-    """The node of a scrambled word."""
-    word = ((word ^ (word >> _S16)) * _BACK_B) & _LOW32
-    word = ((word ^ (word >> _S13) ^ (word >> _S26)) * _BACK_A) & _LOW32
     return word ^ (word >> _S16)
 
 

@@ -21,7 +21,7 @@ Sums are whole numbers, so they do not depend on an order. A pair and a list div
 the same order: they agree to the bit.
 
 Of equal values, those of nodes with the smaller hash are kept: ids often follow what a graph is
-about, and would favor some nodes. Heaps hold hashes, which lead back to the nodes.
+about, and would favor some nodes.
 
 The rows of family f are behind those of family f - 1, and so are its columns, as many for each
 family. Ids and offsets are checked on the way, as files are not verified when they
@@ -43,7 +43,6 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 from cocite.kernels.links import sort_ids
 from cocite.kernels.listing import offer, sort
-from cocite.kernels.random import scramble, unscramble
 from cocite.kernels.totals import top
 
 DAMAGED = -1
@@ -58,10 +57,10 @@ _REACHED = 1e-300
 
 
 @helper
-def _by_id(values: Any, hashes: Any, size: Any, keys: Any, ids: Any, out: Any, used: Any) -> None:
+def _by_id(values: Any, nodes: Any, size: Any, keys: Any, ids: Any, out: Any, used: Any) -> None:
     """Write ``size`` entries to ``out`` from place ``used`` on, by ascending id."""
     for i in range(size):
-        keys[i] = unscramble(np.uint64(hashes[i])) << _HALF | np.uint64(i)
+        keys[i] = np.uint64(nodes[i]) << _HALF | np.uint64(i)
     sort_ids(keys[:size])
     for i in range(size):
         ids[used + i] = np.uint32(keys[i] >> _HALF)
@@ -130,10 +129,10 @@ def push(
     below the number of nodes; ``stages`` are thresholds, and ``numbers`` the volume and the share
     of walks that end at a node. ``room`` is (state float64[nodes, 2]: residuals, all 0, and
     degrees; settled float64[nodes], all 0; queue and found uint32[nodes + 1]; best float64[keep],
-    hashes uint32[keep], keys uint64[keep]). ``out`` is (counts uint64[rows], ids, values), with
+    kept uint32[keep], keys uint64[keep]). ``out`` is (counts uint64[rows], ids, values), with
     room for ``keep`` entries a row. The row of a node without links is empty.
     """
-    state, settled, queue, found, best, hashes, keys = room
+    state, settled, queue, found, best, kept, keys = room
     counts, nodes, values = out
     volume, restart = numbers
     keep, used = best.size, 0
@@ -155,10 +154,10 @@ def push(
             ratio = settled[node] / state[node, 1] * volume
             state[node, 0] = settled[node] = 0.0
             if ratio > 1.0:
-                size = offer(best, hashes, size, np.uint32(scramble(np.uint64(node))), ratio)
+                size = offer(best, kept, size, node, ratio)
         for i in range(size):
             best[i] = np.log(best[i])
-        _by_id(best, hashes, size, keys, nodes, values, used)
+        _by_id(best, kept, size, keys, nodes, values, used)
         counts[row] = np.uint64(size)
         used += size
     return used
@@ -189,12 +188,12 @@ def expand(
 
     ``near`` are the lists of nearest nodes, each with its own node, and ``rows`` what is expanded,
     both (offsets, ids, values); ``scale`` is the value of the code 255. ``room`` is (sums
-    float64[columns], all 0, found uint32[columns + 1], best float64[keep], hashes uint32[keep],
-    keys uint64[keep], nearest float64[others], their hashes uint32[others]): so many entries and so
+    float64[columns], all 0, found uint32[columns + 1], best float64[keep], kept uint32[keep],
+    keys uint64[keep], nearest float64[others], their ids uint32[others]): so many entries and so
     many others. ``out`` is (counts uint64[pages], ids, codes, norms uint32[pages]).
     """
     offsets, listed, nearness = near
-    sums, found, best, hashes, keys, nearest, others = room
+    sums, found, best, kept, keys, nearest, others = room
     counts, out_ids, codes, norms = out
     used = 0
     for i in range(pages.size):
@@ -204,25 +203,22 @@ def expand(
             for at in range(np.int64(offsets[page]), np.int64(offsets[page + 1])):
                 if np.int64(listed[at]) != page:
                     value = np.float64(nearness[at])
-                    other = np.uint32(scramble(np.uint64(listed[at])))
-                    many = offer(nearest, others, many, other, value)
+                    many = offer(nearest, others, many, listed[at], value)
             sort(nearest, others, many)
         for j in range(many):
             total += nearest[j]
         count = _add_row(rows, page, 0.5 if many > 0 else 1.0, sums, found, 0)
         for j in range(many):
             weight = 0.5 * nearest[j] / total
-            count = _add_row(
-                rows, np.int64(unscramble(np.uint64(others[j]))), weight, sums, found, count
-            )
+            count = _add_row(rows, np.int64(others[j]), weight, sums, found, count)
         size = 0
         for j in range(count):
             node = found[j]
-            size = offer(best, hashes, size, np.uint32(scramble(np.uint64(node))), sums[node])
+            size = offer(best, kept, size, node, sums[node])
             sums[node] = 0.0
         for j in range(size):
             best[j] = np.rint(_CODES * np.sqrt(min(1.0, best[j] / scale)))
-        _by_id(best, hashes, size, keys, out_ids, codes, used)
+        _by_id(best, kept, size, keys, out_ids, codes, used)
         end, norm = used, np.uint32(0)
         for j in range(used, used + size):
             code = codes[j]

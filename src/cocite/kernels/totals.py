@@ -42,7 +42,7 @@ being equal, and its variance, and adds both to the query's totals with the part
 
 ``settle_scaled`` does so with a factor for each node, the grains rounded again. ``settle_exact``
 does so for parts that are not sampled: their scores are in grains already.
-``top`` picks the best by grains, ties by ascending node, with a heap of k.
+``top`` picks the best by grains, ties by the hash of the node (``scramble``), with a heap of k.
 
 Cost: O(nodes touched), and O(touched log k) at worst for the heap, near O(touched) mostly.
 """
@@ -56,6 +56,7 @@ import numpy as np
 from cocite.constants import GRAINS, ONE
 from cocite.kernels._kernel import helper, kernel, shared
 from cocite.kernels._types import *
+from cocite.kernels.random import scramble
 
 _TOTALS_ROUNDING = 2.0**-45
 """A variance below this is the rounding of the weights."""
@@ -164,10 +165,10 @@ def settle_exact(
 
 @helper
 def _below(totals: Any, first: Any, second: Any) -> Any:
-    """Whether node ``first`` comes after node ``second``: lower score, or equal and higher id."""
+    """Whether node ``first`` comes after node ``second``: lower score, or equal and larger hash."""
     if totals[first, 0] != totals[second, 0]:
         return totals[first, 0] < totals[second, 0]
-    return first > second
+    return scramble(np.uint64(first)) > scramble(np.uint64(second))
 
 
 @helper

@@ -137,8 +137,8 @@ class Filter:
     def best(self, scratch: QueryScratch, k: int) -> tuple[Ids, NDArray[np.float64]]:
         """The best ``k`` of the nodes touched that pass; the scratch is zero again.
 
-        Returns uint32[h] and float64[h, 2], grains and variances: by grains descending, then by id
-        ascending.
+        Returns uint32[h] and float64[h, 2], grains and variances: by grains descending, then by
+        hash.
         """
         from cocite.kernels import totals
 

@@ -133,7 +133,7 @@ class Refiner(ABC):
 
     @abstractmethod
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """The best k; equal scores by ascending node."""
+        """The best k; equal scores by hash."""
 
     @abstractmethod
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
@@ -188,13 +188,15 @@ class CandidateRefiner(Refiner):
         """Candidates, those at least that may be among the best ``k``; None for all."""
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """The best k of the candidates; equal scores by ascending node."""
+        """The best k of the candidates; equal scores by hash."""
+        from cocite.kernels.listing import order
+
         k, chosen = query.k, query.chosen
         wide = query._replace(k=max(_FEWEST, 4 * k), chosen=chosen.of_any_score())
         ids, _ = self._scorer.top(node, wide)
         found = self._settled(node, ids, k, query.settings, level)
-        order = np.lexsort((found.ids, -found.scores))
-        return found.taken(order[chosen.passing(found.scores[order])][:k])
+        places = order(found.ids, found.scores)
+        return found.taken(places[chosen.passing(found.scores[places])][:k])
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
         """The score of two nodes, which are no candidates of many."""

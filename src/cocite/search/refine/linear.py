@@ -195,7 +195,7 @@ class LinearRefiner(Refiner):
         most_of(self._stored, settings)
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """The best k, by what is found; equal scores by ascending node."""
+        """The best k, by what is found; equal scores by hash."""
         with borrowed(self._stored.nodes) as scratch:
             error = self._add_rows(node, query.settings, level.target, scratch)
             ids, best = query.chosen.best(scratch, query.k)
@@ -255,7 +255,7 @@ class SelectedRefiner(LinearRefiner):
         self._requested = stored.in_graph(everybody)
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """The best k that are kept; equal scores by ascending node."""
+        """The best k that are kept; equal scores by hash."""
         chosen = query.chosen
         only = (self._requested, *(self._requested[ids] for ids in chosen.only))
         if chosen.within is not None:

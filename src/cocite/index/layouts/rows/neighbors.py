@@ -11,12 +11,12 @@ transpose, by the same counting pass that turns links round; then one pass over 
 sees which entries are mutual.
 
 Size: 16 bytes an entry and 48 a node, at most nearest + 1 entries a node.
-Memory: the links twice, and the more of two: 40 bytes a node and 32 a thread while lists are made,
+Memory: the links twice, and the more of two: 40 bytes a node and 24 a thread while lists are made,
 with their entries once; 48 a node and the entries twice while they are turned round. Lists that do
 not fit lie in scratch files, and links do; they are given back as they were read, and turned round
 in files, too, where there is no room for both. With little memory there is one thread. With less
 still, the 40 bytes a node lie in scratch files, too, and others are looked for strip by strip of
-their ids, so that the 32 are of a strip; what is left are 12 bytes a node, to turn the lists round.
+their ids, so that the 24 are of a strip; what is left are 12 bytes a node, to turn the lists round.
 Source: ``measures/snn.py``.
 
 Where the kernels of lists of nearest pages add up.
@@ -56,17 +56,16 @@ Rows = tuple[NDArray[np.uint64], Ids, NDArray[np.float32]]
 
 def room(width: int, k: int) -> tuple[NDArray[Any], ...]:
     """The scratch memory of ``kernels/near.py``, all 0, for lists of ``k`` others, looked for in
-    strips of ``width`` ids: 32 bytes an id.
+    strips of ``width`` ids: 24 bytes an id.
     """
     return (
         np.zeros(width),
-        np.zeros((width, 2)),
+        np.zeros(width),
         np.zeros(width + 1, np.uint32),
         np.zeros(width + 1, np.uint32),
         np.zeros(k, np.uint32),
-        np.zeros((k, 2)),
-        np.zeros(2 * k, np.uint64),
-        np.zeros(2 * k),
+        np.zeros(k),
+        np.zeros(k, np.uint64),
     )
 
 
@@ -100,7 +99,7 @@ def lists_of(
 # -- build -------------------------------------------------------------------------------
 
 
-_NODE, _THREAD, _LEAN = 56, 32, 12
+_NODE, _THREAD, _LEAN = 56, 24, 12
 """Bytes a node: of the build, of each of its threads, and of the build with the least memory."""
 _MAKING, _TURNING = 40, 48
 """Of a node, while lists are made and when they are turned round: what is told for a build."""
