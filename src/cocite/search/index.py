@@ -234,7 +234,7 @@ class Index:
     ) -> Hits:
         """Return the nodes most related to ``node``, itself left out; or to several together.
 
-        The answer is a list of :class:`Hit`, by score descending, then by node id ascending, or in
+        The answer is a list of :class:`Hit`, by score descending, equal ones by hash, or in
         the ``order`` given; and a table: ``to_pandas()``, ``to_polars()``, ``to_arrow()``. Raises
         :class:`UnknownNode`, and :class:`UsageError` for a value that is not allowed.
 

@@ -97,6 +97,11 @@ def own_path(nodes: Ids, first: int, second: int) -> Callable[[int], Paths]:
     return path
 
 
+def _room(scratch: QueryScratch) -> tuple[NDArray[np.uint64], Ids]:
+    """What kernels add up in, a number a node."""
+    return scratch.sums.reshape(-1)[: len(scratch.sums)], scratch.used
+
+
 class RowsReader(Reader):
     """The layout ``rows``."""
 
@@ -160,16 +165,12 @@ class RowsReader(Reader):
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Follow each entry of the node's rows to all who have it."""
-        from cocite.kernels import rows, totals
+        from cocite.kernels import rows
 
         check()
-        sums, used = scratch.scores, scratch.used
         stored = self._rows, self._columns, self._norms, self._weights
-        count = rows.gather(*stored, node, sums, scratch.marks, used)
-        self._check(count)
-        weight, have = self.part.weight, scratch.have
-        own = scratch.totals, scratch.touched
-        scratch.have = totals.settle_exact(sums, used, count, weight, *own, have)
+        own = self.part.weight, scratch.totals, scratch.touched, scratch.have
+        scratch.have = self._sound(rows.gather(*stored, node, _room(scratch), *own))
 
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
@@ -189,21 +190,18 @@ class RowsReader(Reader):
             return None
         nodes, k = nodes[:_AT_ONCE], min(k, self.part.nodes)
         counts, ids = np.zeros(nodes.size, np.uint32), np.empty((nodes.size, k), np.uint32)
-        best = np.empty((nodes.size, k, 2))
+        hits = np.empty((nodes.size, k, 4))
         stored = self._rows, self._columns, self._norms, self._weights
         with borrowed(self.part.nodes) as scratch:
-            room = scratch.scores, scratch.marks, scratch.used
-            touched = rows.answer(*stored, nodes, floor, room, (counts, ids, best))
-            self._check(touched)
-            scratch.wear += touched
-        scores = np.zeros((nodes.size, k, 4))
-        scores[:, :, (0, 2, 3)] = best[:, :, :1] / GRAINS
+            out = counts, ids, hits
+            scratch.wear += self._sound(rows.answer(*stored, nodes, floor, _room(scratch), out))
         sizes = counts.tolist()
-        return [ListedHits(ids[i, :size], scores[i, :size], None) for i, size in enumerate(sizes)]
+        return [ListedHits(ids[i, :size], hits[i, :size], None) for i, size in enumerate(sizes)]
 
-    def _check(self, count: int) -> None:
+    def _sound(self, count: int) -> int:
         if count < 0:
             raise self.part.damaged_file("columns.offsets")
+        return count
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """The nodes in both rows of a family, each with its parts of all families."""

@@ -224,10 +224,10 @@ def staleness(
         """The lists of the nodes that are checked, by their rows and the stored ones of others."""
         norms = stored.norms.copy()
         norms[own] = mine.norms[own]
-        room = np.zeros((nodes, 2)), np.zeros(nodes, np.uint32), np.empty(2 * nodes + 1, np.uint32)
+        room = np.zeros(nodes, np.uint64), np.empty(2 * nodes + 1, np.uint32)
         k = min(LISTED, nodes)
         counts, ids = np.zeros(checked.size, np.uint32), np.empty((checked.size, k), np.uint32)
-        out, pages = (counts, ids, np.empty((checked.size, k, 2))), checked.astype(np.uint32)
+        out, pages = (counts, ids, np.empty((checked.size, k, 4))), checked.astype(np.uint32)
         rows.answer(mine.arrays, columns, norms, weights, pages, 1.0, room, out)
         return [ids[i, :size] for i, size in enumerate(counts.tolist())]
 
