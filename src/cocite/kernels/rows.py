@@ -331,23 +331,23 @@ def _score(shared: Any, norms: Any, weights: Any, nodes: Any, node: Any, other: 
 def gather(
     rows: tuple[U64s, U32s, U8s],
     columns: tuple[U64s, U32s, U8s],
-    norms: U32s,
-    weights: F64s,
+    counted: tuple[U32s, F64s],
     node: I64,
     room: tuple[OutU64s, OutU32s],
     weight: F64,
-    totals: OutF64s2,
-    touched: OutU32s,
+    out: tuple[OutF64s2, OutU32s],
     have: I64,
 ) -> I64:
-    """Add ``weight`` times the scores of all others with ``node`` to the totals, as
+    """Add ``weight`` times the scores of all others with ``node`` to ``out``, (totals, touched), as
     ``totals.settle_exact``; returns the new ``have``, or DAMAGED.
 
-    ``rows`` and ``columns`` are (offsets, ids, codes), ``norms`` uint32[rows] the sums of each
-    row, ``weights`` float64[families] what each family counts, one or two. ``room`` is (common
-    uint64[nodes], all 0; used uint32[2 nodes + 1]).
+    ``rows`` and ``columns`` are (offsets, ids, codes), ``counted`` is (norms uint32[rows], the sums
+    of each row; weights float64[families], what each family counts, one or two). ``room`` is
+    (common uint64[nodes], all 0; used uint32[2 nodes + 1]).
     """
     common, used = room
+    totals, touched = out
+    norms, weights = counted
     nodes = np.int64(common.size)
     count = _share(rows, columns, weights.size, node, common, used)
     for i in range(count):

@@ -168,8 +168,8 @@ class RowsReader(Reader):
         from cocite.kernels import rows
 
         check()
-        stored = self._rows, self._columns, self._norms, self._weights
-        own = self.part.weight, scratch.totals, scratch.touched, scratch.have
+        stored = self._rows, self._columns, (self._norms, self._weights)
+        own = self.part.weight, (scratch.totals, scratch.touched), scratch.have
         scratch.have = self._sound(rows.gather(*stored, node, _room(scratch), *own))
 
     def at_once(
