@@ -1,6 +1,6 @@
 """Where the figures of the documents come from: a page with a row for each block of figures.
 
-``docs/conf.py`` writes it to the page ``reference/results`` before Sphinx reads its sources. A block
+``docs/conf.py`` writes the page ``reference/results`` before Sphinx reads its sources. A block
 stands between two marks, the first of which names the command that writes it; results are files of
 ``benchmarks/results``. Results are *older* where the code that they measure has changed since.
 Git ignores the page.
