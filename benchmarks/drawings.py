@@ -191,7 +191,7 @@ def intervals(folder: Path) -> str:
     """Draw the first hits of a node with intervals and true scores, for two numbers of samples."""
     rng = np.random.default_rng(4)
     links = [(a, (a + b) % 80) for a in range(80) for b in rng.geometric(0.25, size=7)]
-    web = cocite.Graph.from_edges(links, folder / "ring.graph")
+    web = cocite.ingest(links, folder / "ring.graph")
     asked, left, wide, most = 40, 50, 240, 0.4
     truth = cocite.build(web, measure="psimrank", samples=20_000, seed=2)
 
@@ -286,7 +286,7 @@ def which() -> str:
 def drawings() -> dict[str, str]:
     """Return all pictures by their names."""
     with tempfile.TemporaryDirectory() as folder:
-        web = cocite.Graph.from_edges(list(LINKS), Path(folder, "six.graph"))
+        web = cocite.ingest(list(LINKS), Path(folder, "six.graph"))
         return {
             "intervals": intervals(Path(folder)),
             "measures": measures(web),

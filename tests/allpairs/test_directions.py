@@ -30,7 +30,7 @@ def _links(seed: int, nodes: int, count: int) -> list[tuple[int, int]]:
 def _graph(folder: Path, links: list[tuple[int, int]], nodes: int) -> Graph:
     names = [f"{i:02}" for i in range(nodes)]
     named = [(names[a], names[b]) for a, b in links]
-    return Graph.from_edges(named, folder / "g", nodes=names)
+    return cocite.ingest(named, folder / "g", nodes=names)
 
 
 def _walked(rows: Matrix, decay: float) -> Matrix:
@@ -78,7 +78,7 @@ def test_psimrank_along_any_links_is_of_sets(tmp_path: Path, direction: str) -> 
 def test_weights_go_along(tmp_path: Path) -> None:
     links = _links(7, 12, 40)
     weighted = [(f"{a:02}", f"{b:02}", 1.0 + (a + b) % 3) for a, b in links]
-    graph = Graph.from_edges(weighted, tmp_path / "g", nodes=[f"{i:02}" for i in range(12)])
+    graph = cocite.ingest(weighted, tmp_path / "g", nodes=[f"{i:02}" for i in range(12)])
     rows = np.zeros((12, 12))
     for a, b in links:
         rows[a, b] += 1 + (a + b) % 3
@@ -99,7 +99,7 @@ def _table() -> list[tuple[int, int]]:
 @pytest.mark.parametrize(("side", "own"), [(None, slice(USERS, None)), ("user", slice(0, USERS))])
 def test_bipartite_simrank_of_each_side(tmp_path: Path, side: str | None, own: slice) -> None:
     """Jeh and Widom's: users are similar as their items are, and items as their users are."""
-    graph = Graph.from_edges(_table(), tmp_path / "g", bipartite=True)
+    graph = cocite.ingest(_table(), tmp_path / "g", bipartite=True)
     links = np.zeros((USERS, ITEMS))
     links[tuple(np.array(_table()).T)] = 1
     users, items = np.eye(USERS), np.eye(ITEMS)
@@ -132,7 +132,7 @@ def test_bipartite_simrank_of_each_side(tmp_path: Path, side: str | None, own: s
 def test_teleporting_compares_no_user_with_an_item(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    graph = str(Graph.from_edges(_table(), tmp_path / "g", bipartite=True).path)
+    graph = str(cocite.ingest(_table(), tmp_path / "g", bipartite=True).path)
     out = str(tmp_path / "o.jsonl")
     way = ["all-pairs", graph, "-o", out, "--teleport", "0.8", "--min-score", "0", "--overwrite"]
     assert main(way) == 0
@@ -154,6 +154,6 @@ def test_teleporting_compares_no_user_with_an_item(
     found = cocite.exact_simrank(Graph.open(graph))
     with pytest.raises(UsageError, match="only nodes of one side are compared"):
         found.similarity("user:1", 1)
-    plain = Graph.from_edges(_table(), tmp_path / "plain")
+    plain = cocite.ingest(_table(), tmp_path / "plain")
     with pytest.raises(UsageError, match="is not bipartite: leave side out"):
         cocite.exact_simrank(plain, side="item")

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 import cocite
-from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.search import open_index
@@ -110,7 +109,7 @@ def _table(seed: int) -> list[tuple[int, int]]:
 
 
 def test_tuning_is_for_one_side(tmp_path: Path) -> None:
-    graph = Graph.from_edges(_table(1), tmp_path / "g", bipartite=True)
+    graph = cocite.ingest(_table(1), tmp_path / "g", bipartite=True)
     few: dict[str, Any] = {"measures": ["cocitation", "coupling"], "seed": 3, "queries": 0}
     few["fraction"] = 0.5
     items, users = cocite.tune(graph, **few), cocite.tune(graph, side="user", **few)
@@ -126,7 +125,7 @@ def test_tuning_is_for_one_side(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="side is 'book'; it is user or item"):
         cocite.tune(graph, side="book")
     with pytest.raises(UsageError, match="is not bipartite: leave side out"):
-        cocite.tune(Graph.from_edges(_table(1), tmp_path / "plain"), side="user")
+        cocite.tune(cocite.ingest(_table(1), tmp_path / "plain"), side="user")
     labels = tmp_path / "labels.tsv"
     labels.write_text("".join(f"user:{i}\tg{i % 4}\n" for i in range(80)))
     with pytest.raises(UsageError, match="labels nodes of the side user: name that with --side"):
@@ -137,7 +136,7 @@ def test_tuning_is_for_one_side(tmp_path: Path) -> None:
 def test_answers_of_one_side_are_judged(tmp_path: Path) -> None:
     from cocite.evaluation import evaluate
 
-    graph = Graph.from_edges(_table(2), tmp_path / "g", bipartite=True)
+    graph = cocite.ingest(_table(2), tmp_path / "g", bipartite=True)
     index = cocite.build(graph, tmp_path / "i")
     labels = tmp_path / "labels.tsv"
     labels.write_text("".join(f"{i}\tg{i // 10}\n" for i in range(40)))

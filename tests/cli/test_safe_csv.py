@@ -32,7 +32,7 @@ VERBS = [
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("safe")
     rows = [(hub, name) for hub in ("=h", "k") for name in (*EVIL, *PLAIN)]
-    graph = cocite.Graph.from_edges(rows, titles={"a": TITLE, "+1": TITLE}, output=folder / "g")
+    graph = cocite.ingest(rows, titles={"a": TITLE, "+1": TITLE}, output=folder / "g")
     cocite.build(graph, folder / "i", samples=20, measure="psimrank")
     return folder
 

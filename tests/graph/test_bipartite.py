@@ -80,9 +80,9 @@ def test_objects_in_memory_give_the_same_graph(tmp_path: Path) -> None:
     made = [
         cocite.ingest(tmp_path / "t.csv", tmp_path / "a", bipartite=True),
         cocite.ingest(tmp_path / "t.parquet", tmp_path / "b", bipartite=True),
-        Graph.from_edges(frame, tmp_path / "c", bipartite=True),
+        cocite.ingest(frame, tmp_path / "c", bipartite=True),
         cocite.ingest(frame, tmp_path / "d", bipartite=True),
-        Graph.from_edges(np.array(table), tmp_path / "e", bipartite=True),
+        cocite.ingest(np.array(table), tmp_path / "e", bipartite=True),
         cocite.ingest(
             sql=f"select 0, * from '{tmp_path / 't.parquet'}'",
             columns="user,item",
@@ -97,7 +97,7 @@ def test_objects_in_memory_give_the_same_graph(tmp_path: Path) -> None:
 
 
 def test_sides_are_called_as_one_likes(tmp_path: Path) -> None:
-    graph = Graph.from_edges([("ann", "dune")], sides=("reader", "book"), bipartite=True)
+    graph = cocite.ingest([("ann", "dune")], sides=("reader", "book"), bipartite=True)
     assert list(graph.names) == ["reader:ann", "dune"]
     assert graph.store.facts["sides"] == {
         "titles": ["reader", "book"],
@@ -107,9 +107,9 @@ def test_sides_are_called_as_one_likes(tmp_path: Path) -> None:
     }
     for sides in ("user", "a,b,c", "x,x", "user:,item", "a b,c"):
         with pytest.raises(UsageError, match="two different words"):
-            Graph.from_edges([("ann", "dune")], sides=sides, bipartite=True)
+            cocite.ingest([("ann", "dune")], sides=sides, bipartite=True)
     with pytest.raises(UsageError, match="add --bipartite"):
-        Graph.from_edges([("ann", "dune")], sides="user,item")
+        cocite.ingest([("ann", "dune")], sides="user,item")
 
 
 def test_nodes_and_titles_name_both_sides(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_table_says_which_of_its_columns_is_which() -> None:
 def test_links_without_direction_and_declared_nodes_are_refused(tmp_path: Path) -> None:
     networkx = pytest.importorskip("networkx")
     with pytest.raises(UsageError, match="which ends are on which side"):
-        Graph.from_networkx(networkx.path_graph(3), bipartite=True)
+        cocite.ingest(networkx.path_graph(3), bipartite=True)
     networkx.write_graphml(networkx.path_graph(3, networkx.DiGraph), tmp_path / "g.graphml")
     with pytest.raises(InputError, match="not on which side"):
         cocite.ingest(tmp_path / "g.graphml", tmp_path / "g", bipartite=True)
@@ -161,7 +161,7 @@ def test_links_without_direction_and_declared_nodes_are_refused(tmp_path: Path) 
 def test_facts_that_are_not_of_their_kind_are_damage(
     tmp_path: Path, name: str, value: object
 ) -> None:
-    path = Graph.from_edges([("ann", "dune")], tmp_path / "g", bipartite=True).path
+    path = cocite.ingest([("ann", "dune")], tmp_path / "g", bipartite=True).path
     manifest = Store.open(path, "graph").manifest
     facts = json.loads(json.dumps(manifest.facts))
     facts["sides"][name] = value

@@ -32,7 +32,7 @@ PAIRS = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("c", "y"), ("c", "z"),
 def test_all_that_holds_links_gives_the_same_answer(tmp_path: Path) -> None:
     file = tmp_path / "links.tsv"
     file.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
-    graph = Graph.from_edges(PAIRS)
+    graph = cocite.ingest(PAIRS)
     index = cocite.build(graph, tmp_path / "index")
     expected = index.related("x", 3)
     assert len(expected) == 3
@@ -47,7 +47,7 @@ def test_all_that_holds_links_gives_the_same_answer(tmp_path: Path) -> None:
         file,
         str(file),
         tmp_path / "index",
-        Graph.from_edges(PAIRS, tmp_path / "graph").path,
+        cocite.ingest(PAIRS, tmp_path / "graph").path,
     ]
     for links in given:
         assert cocite.related(links, "x", 3) == expected
@@ -64,7 +64,7 @@ def test_every_function_takes_all_that_holds_links(tmp_path: Path) -> None:
     """They raised AttributeError and TypeError where ``related`` took it."""
     file = tmp_path / "links.tsv"
     file.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
-    graph = Graph.from_edges(PAIRS, tmp_path / "g")
+    graph = cocite.ingest(PAIRS, tmp_path / "g")
     labels = tmp_path / "labels.tsv"
     labels.write_text("a\tone\nb\tone\nc\ttwo\nz\ttwo\nx\ttwo\ny\tone\n")
     ranks, scores = cocite.pagerank(graph), cocite.exact_simrank(graph)
@@ -96,16 +96,16 @@ def test_every_function_takes_all_that_holds_links(tmp_path: Path) -> None:
 
 def test_a_column_of_weights_that_is_ignored_is_said(caplog: pytest.LogCaptureFixture) -> None:
     frame = pandas.DataFrame(PAIRS, columns=["from", "to"]).assign(weight=2.5)
-    assert Graph.from_edges(frame).in_weights is None
+    assert cocite.ingest(frame).in_weights is None
     assert "column 'weight' is ignored, and links have no weights; to take it" in caplog.text
     caplog.clear()
-    assert Graph.from_edges(frame, weight_column="weight").in_weights is not None
+    assert cocite.ingest(frame, weight_column="weight").in_weights is not None
     assert "ignored" not in caplog.text
 
 
 def test_options_of_the_answer_and_of_the_links() -> None:
     frame = pandas.DataFrame(PAIRS, columns=["from", "to"]).assign(w=range(1, 8))
-    weighted = Graph.from_edges(frame, weight_column="w", undirected=True)
+    weighted = cocite.ingest(frame, weight_column="w", undirected=True)
     expected = cocite.build(weighted, measure="psimrank").related("x", 5, prefix="y")
     options: dict[str, Any] = {"measure": "psimrank", "weight_column": "w", "undirected": True}
     assert cocite.related(frame, "x", 5, prefix="y", **options) == expected
@@ -135,7 +135,7 @@ import sys
 for name in ("pandas", "polars", "pyarrow", "networkx", "igraph", "scipy", "sklearn"):
     sys.modules[name] = None
 import cocite
-graph = cocite.Graph.from_edges([(1, 2), (3, 2)])
+graph = cocite.ingest([(1, 2), (3, 2)])
 hits = cocite.related(graph, 1)
 for call in (graph.to_pandas, graph.to_polars, graph.to_arrow, graph.to_scipy, graph.to_networkx,
              graph.to_igraph, hits.to_pandas, hits.to_polars, hits.to_arrow):

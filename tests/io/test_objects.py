@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
-from cocite.errors import InputError, OutputExists, UnrecognizedInput, UsageError
+from cocite.errors import InputError, OutputExists, UsageError
 from cocite.io.objects import columns_of
 
 TEXTS = st.text("ab é/", min_size=1, max_size=3).map(lambda text: text.strip(" ")).filter(bool)
@@ -66,7 +66,7 @@ def links_in(graph: Graph) -> dict[tuple[Any, Any], float]:
 def test_pairs_come_back_as_they_went_in(data: st.DataObject) -> None:
     names = data.draw(KINDS)
     links = data.draw(edges_of(names).filter(distinct_as_text))
-    graph = Graph.from_edges(links, keep_self_loops=True)
+    graph = cocite.ingest(links, keep_self_loops=True)
     assert set(links_in(graph)) == set(links)
     assert graph.nodes == len({name for link in links for name in link})
     assert {type(name) for name in graph.names} == {type(n) for link in links for n in link}
@@ -99,7 +99,7 @@ def test_tables_come_back(kind: str, data: st.DataObject) -> None:
     table = TABLES[kind]({"w": weights, "from": sources, "to": targets})
     chosen: dict[str, Any] = {"columns": "from,to", "keep_self_loops": True}
     undirected = data.draw(st.booleans())
-    graph = Graph.from_edges(table, weight_column="w", undirected=undirected, **chosen)
+    graph = cocite.ingest(table, weight_column="w", undirected=undirected, **chosen)
     total: dict[tuple[Any, Any], float] = defaultdict(float)
     for link, weight in zip(links, weights, strict=True):
         total[tuple(sorted(link)) if undirected else link] += weight
@@ -111,7 +111,7 @@ def test_tables_come_back(kind: str, data: st.DataObject) -> None:
     if undirected:
         found = {tuple(sorted(link)): weight for link, weight in found.items()}
     assert found == total
-    plain = Graph.from_edges(table, **chosen)
+    plain = cocite.ingest(table, **chosen)
     assert plain.in_weights is None
     assert list(BACK[kind](plain)) == ["source", "target"]
     assert set(links_in(plain)) == set(links)
@@ -128,7 +128,7 @@ def test_sparse_matrices_come_back(nodes: int, data: st.DataObject) -> None:
         dense[cell] = weight
     kind = data.draw(st.sampled_from(["csr_array", "csc_matrix", "coo_array", "lil_matrix"]))
     matrix = getattr(scipy.sparse, kind)(dense)
-    graph = Graph.from_scipy(matrix, keep_self_loops=True)
+    graph = cocite.ingest(matrix, keep_self_loops=True)
     assert graph.nodes == nodes
     assert (graph.in_weights is not None) == any(value != 1 for value in there.values())
     back = graph.to_scipy()
@@ -136,7 +136,7 @@ def test_sparse_matrices_come_back(nodes: int, data: st.DataObject) -> None:
     assert back.has_sorted_indices
     np.testing.assert_array_equal(back.toarray(), dense)
     names = [(node, "page") for node in range(nodes)]
-    named = Graph.from_scipy(matrix, names=names, keep_self_loops=True)
+    named = cocite.ingest(matrix, nodes=names, keep_self_loops=True)
     assert links_in(named) == {(names[a], names[b]): w for (a, b), w in there.items()}
 
 
@@ -150,7 +150,7 @@ def test_graphs_of_networkx_come_back(data: st.DataObject) -> None:
     links = data.draw(edges_of(names).filter(distinct_as_text))
     for a, b in links:
         there.add_edge(a, b, color="red", **({"weight": data.draw(WEIGHTS)} if weighted else {}))
-    graph = Graph.from_networkx(there, keep_self_loops=True)
+    graph = cocite.ingest(there, keep_self_loops=True)
     back = graph.to_networkx()
     assert back.is_directed() == directed
     assert set(back.nodes) == set(there.nodes)
@@ -163,7 +163,7 @@ def test_graphs_of_networkx_come_back(data: st.DataObject) -> None:
     }
     assert found == (total if weighted else dict.fromkeys(total, 1))
     assert "color" not in next(iter(back.edges(data=True)))[2]
-    counted = Graph.from_networkx(there, weight=None, count_duplicates=True, keep_self_loops=True)
+    counted = cocite.ingest(there, count_duplicates=True, keep_self_loops=True)
     loops = sum(a == b for a, b in there.edges())
     both = 1 if directed else 2
     assert counted.in_weights is not None
@@ -186,7 +186,7 @@ def test_graphs_of_igraph_come_back(data: st.DataObject) -> None:
         there.vs["name"] = [f"page {node}" for node in range(nodes)]
     if weighted and links:
         there.es["weight"] = data.draw(st.lists(WEIGHTS, min_size=len(links), max_size=len(links)))
-    back = Graph.from_igraph(there, keep_self_loops=True).to_igraph()
+    back = cocite.ingest(there, keep_self_loops=True).to_igraph()
     assert back.vcount() == nodes
     assert back.is_directed() == directed
     assert ("name" in back.vs.attributes()) == named
@@ -210,7 +210,7 @@ def test_columns_of_all_types_are_names() -> None:
         pyarrow.array(["a", "b"], pyarrow.large_string()),
     ):
         library = type(column).__module__.split(".")[0].replace("pyarrow", "arrow")
-        graph = Graph.from_edges(TABLES[library]({"x": column, "y": column}), keep_self_loops=True)
+        graph = cocite.ingest(TABLES[library]({"x": column, "y": column}), keep_self_loops=True)
         assert named(graph) == ["a", "b"]
     for column in (
         pandas.Series([3, 5], dtype="Int64"),
@@ -220,15 +220,15 @@ def test_columns_of_all_types_are_names() -> None:
         pyarrow.array([3, 5], pyarrow.int8()),
     ):
         library = type(column).__module__.split(".")[0].replace("pyarrow", "arrow")
-        graph = Graph.from_edges(TABLES[library]({"x": column, "y": column}), keep_self_loops=True)
+        graph = cocite.ingest(TABLES[library]({"x": column, "y": column}), keep_self_loops=True)
         assert named(graph) == [3, 5]
     fields = np.array([(1, 2, 0.5)], [("a", "u4"), ("b", "u4"), ("w", "f4")])
-    assert links_in(Graph.from_edges(fields, weight_column="w")) == {(1, 2): 0.5}
-    assert links_in(Graph.from_edges(np.array([[1, 2, 0.5]]))) == {(1, 2): 0.5}
-    assert links_in(Graph.from_edges([("a", "b", 2)])) == {("a", "b"): 2.0}
-    assert links_in(Graph.from_edges(np.array([["a", "b"]]))) == {("a", "b"): 1.0}
+    assert links_in(cocite.ingest(fields, weight_column="w")) == {(1, 2): 0.5}
+    assert links_in(cocite.ingest(np.array([[1, 2, 0.5]]))) == {(1, 2): 0.5}
+    assert links_in(cocite.ingest([("a", "b", 2)])) == {("a", "b"): 2.0}
+    assert links_in(cocite.ingest(np.array([["a", "b"]]))) == {("a", "b"): 1.0}
     batches = pyarrow.table({"x": ["a"], "y": ["b"]}).to_reader()
-    assert links_in(Graph.from_edges(batches)) == {("a", "b"): 1.0}
+    assert links_in(cocite.ingest(batches)) == {("a", "b"): 1.0}
     assert links_in(cocite.ingest(iter([("a", "b")]))) == {("a", "b"): 1.0}
 
 
@@ -260,11 +260,11 @@ def test_columns_are_found_by_their_titles_as_in_a_file(
 
 def test_nodes_without_links_exist_too() -> None:
     for nodes in (["z", "a"], np.array(["z"]), pandas.Series(["z"]), pyarrow.array(["z"])):
-        graph = Graph.from_edges([("a", "b")], nodes=nodes)
+        graph = cocite.ingest([("a", "b")], nodes=nodes)
         assert named(graph) == ["a", "b", "z"]
-    assert named(Graph.from_edges([(1, 2)], nodes=[(0, 0)])) == [(0, 0), 1, 2]
+    assert named(cocite.ingest([(1, 2)], nodes=[(0, 0)])) == [(0, 0), 1, 2]
     with pytest.raises(UsageError, match="nodes is 'z'; it is a list"):
-        Graph.from_edges([("a", "b")], nodes="z")
+        cocite.ingest([("a", "b")], nodes="z")
 
 
 def test_equal_names_are_one_node_as_in_python() -> None:
@@ -273,13 +273,12 @@ def test_equal_names_are_one_node_as_in_python() -> None:
         ((1, 2), Fraction(1, 2)),
         ((1.0, 2), datetime.date(2026, 1, 1)),
     ]
-    graph = Graph.from_edges(links)
+    graph = cocite.ingest(links)
     assert graph.nodes == 4
     assert graph.names.id((1, 2)) == graph.names.id((1.0, 2.0)) == graph.names.id("(1, 2)")
 
 
 NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "text": (lambda: "a b", UsageError, "str holds no links"),
     "mapping": (lambda: {"a": ["b"]}, UsageError, "dict holds no links"),
     "shape": (lambda: np.zeros((2, 5)), UsageError, r"Turn it round: array.T"),
     "one dimension": (lambda: np.zeros(5), UsageError, r"shape \(5,\)"),
@@ -298,8 +297,7 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "days": (lambda: np.array([["2020-01-01"] * 2], "M8[D]"), UsageError, "datetime64"),
     "half nodes": (lambda: np.array([[0.5, 1, 1]]), UsageError, "names a node 0.5"),
     "lazy": (lambda: polars.LazyFrame({"a": [1], "b": [2]}), UsageError, r"collect\(\) it"),
-    "a graph": (lambda: networkx.Graph([(1, 2)]), UsageError, "from_networkx"),
-    "nothing": (list, UnrecognizedInput, "the list of links is empty"),
+    "nothing": (list, UsageError, "no input: name files of links"),
     "missing": (lambda: [("a", "b"), (None, "b")], InputError, "row 1 .*source is missing"),
     "missing number": (
         lambda: pandas.DataFrame({"a": pandas.array([1, None], dtype="Int64"), "b": [1, 2]}),
@@ -336,59 +334,61 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 def test_what_holds_no_links_is_refused_in_words(what: str) -> None:
     make, error, message = NOT_LINKS[what]
     with pytest.raises(error, match=message):
-        Graph.from_edges(make())
+        cocite.ingest(make())
 
 
 def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
     frame = pandas.DataFrame({"a": ["x"], "b": ["y"], "c": ["z"]})
     with pytest.raises(UsageError, match="has no column 'd'; it has 'a', 'b', 'c'"):
-        Graph.from_edges(frame, columns="a,d")
+        cocite.ingest(frame, columns="a,d")
     with pytest.raises(UsageError, match="it takes two"):
-        Graph.from_edges(frame, columns=["a"])
+        cocite.ingest(frame, columns=["a"])
     with pytest.raises(UsageError, match="named twice"):
-        Graph.from_edges(frame, columns=["a", "a"])
+        cocite.ingest(frame, columns=["a", "a"])
     with pytest.raises(UsageError, match="column 'c' holds text"):
-        Graph.from_edges(frame, weight_column="c")
+        cocite.ingest(frame, weight_column="c")
     with pytest.raises(UsageError, match="delimiter is for files"):
         cocite.ingest(frame, delimiter="tab")
     with pytest.raises(UsageError, match="int holds no links"):
         cocite.ingest(5)
-    with pytest.raises(UsageError, match="int is not a sparse matrix"):
-        Graph.from_scipy(5)
+    with pytest.raises(UsageError, match="weights are its values: leave columns and weight_c"):
+        cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), weight_column="w")
+    with pytest.raises(UsageError, match="igraph has no attribute 'cost' of its links"):
+        cocite.ingest(igraph.Graph(2, [(0, 1)]), weight_column="cost")
     with pytest.raises(UsageError, match=r"shape \(2, 3\)"):
-        Graph.from_scipy(scipy.sparse.csr_array(np.ones((2, 3))))
+        cocite.ingest(scipy.sparse.csr_array(np.ones((2, 3))))
     with pytest.raises(UsageError, match="2 nodes, and there are 1 names"):
-        Graph.from_scipy(scipy.sparse.csr_array(np.ones((2, 2))), names=["a"])
+        cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), nodes=["a"])
     with pytest.raises(UsageError, match="two nodes have the same name"):
-        Graph.from_scipy(scipy.sparse.csr_array(np.ones((2, 2))), names=["a", "a"])
+        cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), nodes=["a", "a"])
     with pytest.raises(InputError, match="its weight is no number"):
-        Graph.from_scipy(scipy.sparse.csr_array(-np.ones((2, 2))))
+        cocite.ingest(scipy.sparse.csr_array(-np.ones((2, 2))))
     with pytest.raises(UsageError, match="count_duplicates makes some"):
-        Graph.from_edges([("a", "b", 1.5)], count_duplicates=True)
+        cocite.ingest([("a", "b", 1.5)], count_duplicates=True)
     with pytest.raises(UsageError, match="its nodes are its own"):
         cocite.ingest(networkx.Graph([(1, 2)]), nodes=[1])
     (tmp_path / "there").mkdir()
     with pytest.raises(OutputExists):
-        Graph.from_edges([("a", "b")], tmp_path / "there")
+        cocite.ingest([("a", "b")], tmp_path / "there")
 
 
 def test_bad_rows_are_left_out_where_one_says_so() -> None:
     rows: list[tuple[Any, ...]] = [("a", "b", 1.0), ("b", "c", 2.0), (None, "c", 1.0)]
-    graph = Graph.from_edges(rows, bad_rows="few")
+    graph = cocite.ingest(rows, bad_rows="few")
     assert links_in(graph) == {("a", "b"): 1.0, ("b", "c"): 2.0}
     info = graph.info()
     assert (info.rows, info.bad_rows) == (2, 1)
     mostly = [rows[2], ("a", "", 1.0), rows[0]]
     with pytest.raises(InputError, match="bad_rows='all'"):
-        Graph.from_edges(mostly, bad_rows="few")
-    assert links_in(Graph.from_edges(mostly, bad_rows="all")) == {("a", "b"): 1.0}
+        cocite.ingest(mostly, bad_rows="few")
+    assert links_in(cocite.ingest(mostly, bad_rows="all")) == {("a", "b"): 1.0}
 
 
 def test_a_stored_graph_keeps_text_and_whole_numbers(tmp_path: Path) -> None:
-    graph = Graph.from_edges([((1, 2), (3, 4))], tmp_path / "g")
+    graph = cocite.ingest([((1, 2), (3, 4))], tmp_path / "g")
     assert named(graph) == [(1, 2), (3, 4)]
     assert named(Graph.open(tmp_path / "g")) == ["(1, 2)", "(3, 4)"]
-    numbers = Graph.from_edges([(1, 7)], tmp_path / "n")
+    numbers = cocite.ingest([(1, 7)], tmp_path / "n")
     assert named(numbers) == [1, 7]
     opened = Graph.open(tmp_path / "n")
     assert named(opened) == ["1", "7"]
@@ -401,7 +401,7 @@ def test_objects_are_stored_as_files_with_the_same_links_are(tmp_path: Path) -> 
     links.write_text("http://b.org/x\thttp://a.org/\t2\nhttp://a.org/\thttp://b.org/x\t0.5\n")
     file = cocite.ingest(links, weight_column=3)
     rows = [("http://b.org/x", "http://a.org/", 2), ("http://a.org/", "http://b.org/x", 0.5)]
-    assert Graph.from_edges(rows).digest == file.digest
+    assert cocite.ingest(rows).digest == file.digest
 
 
 def address_of(values: Any) -> int:

@@ -54,7 +54,7 @@ def test_titles_of_a_table(here: Path, named: str) -> None:
     )
     assert (source["without"], facts["unknown"], facts["strangers"]) == (2, 1, ["d"])
     assert str(here) not in json.dumps(facts)
-    in_memory = Graph.from_edges([("a", "b"), ("c", "b"), ("a", "c")], titles=named)
+    in_memory = cocite.ingest([("a", "b"), ("c", "b"), ("a", "c")], titles=named)
     assert titles_of(in_memory) == WANTED
 
 

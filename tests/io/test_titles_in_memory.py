@@ -48,7 +48,7 @@ def titles_of(graph: cocite.Graph) -> dict[str, str]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_titles(tmp_path: Path, form: str) -> None:
-    assert titles_of(cocite.Graph.from_edges(LINKS, titles=FORMS[form]())) == MEANT
+    assert titles_of(cocite.ingest(LINKS, titles=FORMS[form]())) == MEANT
     file = tmp_path / "links.tsv"
     file.write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
     graph = cocite.ingest(file, titles=FORMS[form]())
@@ -69,18 +69,18 @@ def test_hits_have_them() -> None:
 def test_files_of_titles_and_names_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "titles.tsv").write_text("1\tOne\n2\tTwo\n")
     links = [(1, 2), (3, 2), (1, 4)]
-    graph = cocite.Graph.from_edges(links, titles=tmp_path / "titles.tsv")
+    graph = cocite.ingest(links, titles=tmp_path / "titles.tsv")
     assert graph.titles is not None
     assert graph.titles[graph.names.id(2)] == "Two"
-    graph = cocite.Graph.from_edges(links, titles={1: "One", 4: "Four"})
+    graph = cocite.ingest(links, titles={1: "One", 4: "Four"})
     assert graph.titles is not None
     assert graph.titles[graph.names.id(4)] == "Four"
-    graph = cocite.Graph.from_edges([((0, 1), (1, 1))], titles={(0, 1): "A corner"})
+    graph = cocite.ingest([((0, 1), (1, 1))], titles={(0, 1): "A corner"})
     assert graph.titles is not None
     assert graph.titles[graph.names.id((0, 1))] == "A corner"
     networkx = pytest.importorskip("networkx")
     made = networkx.DiGraph(LINKS)
-    assert titles_of(cocite.Graph.from_networkx(made, titles=TITLES)) == MEANT
+    assert titles_of(cocite.ingest(made, titles=TITLES)) == MEANT
 
 
 @pytest.mark.parametrize(
@@ -94,15 +94,15 @@ def test_files_of_titles_and_names_that_are_no_text(tmp_path: Path) -> None:
 )
 def test_what_holds_no_titles(titles: Any, more: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        cocite.Graph.from_edges(LINKS, titles=titles, **more)
+        cocite.ingest(LINKS, titles=titles, **more)
 
 
 def test_titles_of_other_nodes_and_of_what_is_stored(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="none of the 1 titles is of a node"):
-        cocite.Graph.from_edges(LINKS, titles={"nobody": "Nothing"})
-    graph = cocite.Graph.from_edges(LINKS)
+        cocite.ingest(LINKS, titles={"nobody": "Nothing"})
+    graph = cocite.ingest(LINKS)
     assert graph.titles is None
     with pytest.raises(UsageError, match="are for links that are not stored yet"):
         cocite.related(graph, "x", titles=TITLES)
     with pytest.raises((InputError, UnrecognizedInput)):
-        cocite.Graph.from_edges(LINKS, titles=tmp_path / "missing.tsv")
+        cocite.ingest(LINKS, titles=tmp_path / "missing.tsv")

@@ -24,7 +24,6 @@ def normalize(data: bytes, delimiter: str = "\t", **rules: int) -> tuple[bytes, 
         ord("#"),
     ]
     words[k.WEIGHT] = rules.get("weight", -1)
-    words[k.MORE] = rules.get("more", -1)
     words[k.UNFINISHED] = rules.get("unfinished", -1)
     out = np.empty(len(data) + 1, np.uint8)
     bad = np.zeros((100, k.BAD_FIELDS), np.int64)
@@ -182,12 +181,6 @@ def test_a_quote_is_closed_within_a_megabyte_or_never() -> None:
     found, wrong, tally = normalize(text, ",", unfinished=1)
     assert found == b"c\td\n"
     assert (tally[k.T_REST], wrong[0, [0, 3]].tolist()) == (-1, [1, 5])
-
-
-def test_more_fields_are_copied_as_they_are() -> None:
-    assert normalize(b"a\tb\t\x01c\t\n", expected=4, more=2)[0] == b"a\tb\t\x01c\t\n"
-    assert normalize(b"a\tb\t2\tc\n", expected=4, more=1, weight=2)[0] == b"a\tb\t2\tc\n"
-    assert normalize(b"a\tb\n", expected=2, more=1, second=-1)[0] == b"a\tb\n"
 
 
 @pytest.mark.parametrize("line", ["a b", " a  b ", "\ta \t b\t", "a\tb"])

@@ -25,7 +25,7 @@ NODES = 40
 @pytest.fixture(scope="module")
 def graph() -> Graph:
     rng = np.random.default_rng(5)
-    return Graph.from_edges(rng.integers(0, NODES, (300, 2)))
+    return cocite.ingest(rng.integers(0, NODES, (300, 2)))
 
 
 @pytest.fixture(scope="module")

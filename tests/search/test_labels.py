@@ -10,7 +10,7 @@ import networkx
 import pytest
 
 import cocite
-from cocite import Graph, Index
+from cocite import Index
 from cocite.errors import UnknownNode, UsageError
 
 PAIRS = [(0, 2), (0, 3), (1, 2), (1, 3), (1, 4), (5, 4), (2, 5), (3, 5)]
@@ -37,7 +37,7 @@ def both(label: Callable[[int], Any], tmp_path: Path, **options: Any) -> tuple[I
     file = tmp_path / "links.tsv"
     file.write_text("".join(f"{a}\t{b}\n" for a, b in links))
     plain = cocite.ingest(file, delimiter="tab", header="no")
-    return cocite.build(Graph.from_edges(links), **options), cocite.build(plain, **options)
+    return cocite.build(cocite.ingest(links), **options), cocite.build(plain, **options)
 
 
 @pytest.mark.parametrize("measure", ["neighborhood", "psimrank"])
@@ -74,7 +74,7 @@ def test_all_questions_take_the_names_given(label: Callable[[int], Any], tmp_pat
     index.related_all(tmp_path / "all.tsv", k=2)
     assert as_text(b) in (tmp_path / "all.tsv").read_text()
     kept = cocite.build(
-        Graph.from_edges([(label(x), label(y)) for x, y in PAIRS]),
+        cocite.ingest([(label(x), label(y)) for x, y in PAIRS]),
         measure="psimrank",
         only_nodes=[a, b],
     )
@@ -93,7 +93,7 @@ def test_a_tuple_that_is_no_name_asks_several(tmp_path: Path) -> None:
 
 
 def test_what_is_made_of_a_graph_in_memory_answers_with_the_names_given() -> None:
-    graph = Graph.from_networkx(networkx.karate_club_graph(), weight=None)
+    graph = cocite.ingest(networkx.Graph(networkx.karate_club_graph().edges()))
     index = cocite.build(graph, measure="psimrank", samples=20)
     assert all(type(hit.node) is int for hit in index.related(0))
     ranks = cocite.pagerank(graph)
@@ -103,11 +103,11 @@ def test_what_is_made_of_a_graph_in_memory_answers_with_the_names_given() -> Non
 
 def test_an_index_on_the_disk_has_the_text(tmp_path: Path) -> None:
     links = [((a, "x"), (b, "x")) for a, b in PAIRS]
-    graph = Graph.from_edges(links, tmp_path / "g")
+    graph = cocite.ingest(links, tmp_path / "g")
     index = cocite.build(graph, tmp_path / "i", measure="psimrank", samples=20)
     assert index.related((2, "x"))[0].node == (3, "x")
     assert cocite.open(tmp_path / "i").related("(2, 'x')")[0].node == "(3, 'x')"
-    newer = Graph.from_edges([*links, ((9, "x"), (2, "x"))])
+    newer = cocite.ingest([*links, ((9, "x"), (2, "x"))])
     refreshed = cocite.refresh(tmp_path / "i", newer, fraction=0.5, force=True)
     assert refreshed.related((2, "x"))[0].node == (3, "x")
     with pytest.raises(UsageError):

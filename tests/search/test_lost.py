@@ -404,7 +404,7 @@ def test_the_advice_on_a_refreshed_index_is_followed_word_by_word(
     path = tmp_path / "an index"
     cocite.build(graph, path, samples=SAMPLES, shard=SHARD, measure="simrank", length=4)
     links = [(f"n{a}", f"n{a * 7 % 60}") for a in range(60)] + [("new", "n3"), ("n4", "new")]
-    now = cocite.Graph.from_edges(links, tmp_path / "now")
+    now = cocite.ingest(links, tmp_path / "now")
     assert main(["refresh", str(path), str(now.path), "--fraction", share]) == 0
     name = sorted(file for file in path.glob("*samples-*"))[-1]
     if flipped:
@@ -433,7 +433,7 @@ def test_the_advice_on_a_refreshed_index_is_followed_word_by_word(
 def test_a_merge_of_a_refreshed_index_says_what_to_do(graph: Graph, tmp_path: Path) -> None:
     cocite.build(graph, tmp_path / "i", samples=20, measure="simrank")
     links = [(f"n{a}", f"n{a * 7 % 60}") for a in range(60)]
-    now = cocite.Graph.from_edges(links, tmp_path / "now")
+    now = cocite.ingest(links, tmp_path / "now")
     cocite.refresh(tmp_path / "i", now, fraction=0.5)
     cocite.build(now, tmp_path / "j", numbers=range(30, 40), measure="simrank")
     found = cocite.errors.UsageError

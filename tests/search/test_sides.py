@@ -34,7 +34,7 @@ def rows_of(pairs: list[tuple[int, int]]) -> np.ndarray[Any, np.dtype[np.float64
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    return Graph.from_edges(table(), tmp_path / "g", bipartite=True)
+    return cocite.ingest(table(), tmp_path / "g", bipartite=True)
 
 
 def scores(index: Index, node: object) -> dict[str, float]:
@@ -78,7 +78,7 @@ def test_psimrank_of_items_is_the_share_of_their_users(graph: Graph, tmp_path: P
 def test_by_default_lists_are_those_of_the_plain_graph_of_one_side(
     graph: Graph, tmp_path: Path
 ) -> None:
-    plain = Graph.from_edges([(f"user:{a}", str(b)) for a, b in table()], tmp_path / "plain")
+    plain = cocite.ingest([(f"user:{a}", str(b)) for a, b in table()], tmp_path / "plain")
     one, other = cocite.build(graph, tmp_path / "i"), cocite.build(plain, tmp_path / "j")
     assert [hit for hit in other.related("3", 99) if hit.node.startswith("user:")]
     for node in map(str, range(ITEMS)):
@@ -142,11 +142,11 @@ def test_an_index_of_some_nodes_and_joined_and_refreshed_ones(graph: Graph, tmp_
     manifests = [json.loads((tmp_path / i / "manifest.json").read_text()) for i in ("w", "m")]
     assert manifests[0]["facts"]["sides"] == manifests[1]["facts"]["sides"]
 
-    newer = Graph.from_edges([*table(4), (50, 50)], tmp_path / "n", bipartite=True)
+    newer = cocite.ingest([*table(4), (50, 50)], tmp_path / "n", bipartite=True)
     again = cocite.refresh(tmp_path / "w", newer, fraction=0.5, force=True)
     assert again.nodes.sides == newer.sides
     assert {str(h.node) for h in again.related(1, 99)} <= {str(i) for i in range(51)}
-    plain = Graph.from_edges([(f"user:{a}", b) for a, b in table()], tmp_path / "plain")
+    plain = cocite.ingest([(f"user:{a}", b) for a, b in table()], tmp_path / "plain")
     for other, said in ((plain, "is not bipartite"), (_called(tmp_path), "reader:NAME")):
         with pytest.raises(UsageError, match=said):
             cocite.refresh(tmp_path / "w", other, force=True)
@@ -154,7 +154,7 @@ def test_an_index_of_some_nodes_and_joined_and_refreshed_ones(graph: Graph, tmp_
 
 
 def _called(folder: Path) -> Graph:
-    return Graph.from_edges(table(), folder / "r", bipartite=True, sides="reader,book")
+    return cocite.ingest(table(), folder / "r", bipartite=True, sides="reader,book")
 
 
 def test_in_one_call_of_what_is_in_memory() -> None:
@@ -205,7 +205,7 @@ def test_what_to_do_is_said_of_a_user(
         index.related("11")
     with pytest.raises(UnknownNode, match="the nearest names are 'user:11'"):
         index.related("11")
-    plain = Graph.from_edges(table(), tmp_path / "plain")
+    plain = cocite.ingest(table(), tmp_path / "plain")
     for verb in (["related", "1"], ["nodes"], ["rank"]):
         verb[1:1] = [str(plain.path)]
         assert main([*verb, "--side", "user"]) == 2

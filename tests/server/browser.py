@@ -78,7 +78,7 @@ def worlds(browser: Browser, tmp_path_factory: pytest.TempPathFactory, start: St
     cocite.build(graph, place / "walks.index", measure="psimrank", samples=60)
     cocite.open(place / "near.index").related_all(place / "site", 5, kind="site")
     bought = [(str(n), f"{n + m}") for n in range(10) for m in (1, 2, 3)]
-    shop = cocite.Graph.from_edges(bought, place / "shop", bipartite=True)
+    shop = cocite.ingest(bought, place / "shop", bipartite=True)
     cocite.build(shop, place / "shop.index")
     indexes = [str(place / f"{name}.index") for name in ("walks", "near", "shop")]
     open_to = ("--allow-origin", "*", "--frame-ancestors", "http://127.0.0.1:*")

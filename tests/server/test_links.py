@@ -51,7 +51,7 @@ def body(links: Any) -> dict[str, Any]:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A graph, its index, and a file of two keys, of which ``writer`` may write."""
-    graph = cocite.Graph.from_edges(LINKS, tmp_path / "web.graph", titles=TITLES)
+    graph = cocite.ingest(LINKS, tmp_path / "web.graph", titles=TITLES)
     cocite.build(graph, tmp_path / "web.index", measure="fusion")
     return tmp_path
 
@@ -218,7 +218,7 @@ def test_what_a_new_node_cannot_be_asked_is_told(serving: Serving) -> None:
 
 def test_weights_of_links_count_where_those_of_the_graph_do(tmp_path: Path) -> None:
     links = [(a, b, 1.0 + i % 3) for i, (a, b) in enumerate(LINKS)]
-    graph = cocite.Graph.from_edges(links, tmp_path / "web.graph", undirected=True)
+    graph = cocite.ingest(links, tmp_path / "web.graph", undirected=True)
     cocite.build(graph, tmp_path / "web.index", measure="ppr-symmetric")
     ask = Asked(tmp_path)
     new = [("p1", "zebra", 7.5), ("zebra", "p9", 2.0)]
@@ -363,12 +363,12 @@ def test_what_has_no_drafts_takes_no_links(
     shutil.rmtree(place / "web.graph")
     assert main([*serve, "--api-keys", str(keys)]) == 1
     assert "is not at" in capsys.readouterr().err
-    sides = cocite.Graph.from_edges([("a", "x"), ("b", "x")], bipartite=True)
+    sides = cocite.ingest([("a", "x"), ("b", "x")], bipartite=True)
     table = cocite.build(sides, tmp_path / "sides.index", measure="snn")
     with pytest.raises(UsageError, match="bipartite"):
         FreshLinks(table, index)
     journal_of(index).write_text("something else\n")
-    graph = cocite.Graph.from_edges(LINKS)
+    graph = cocite.ingest(LINKS)
     with pytest.raises(CociteError, match="no log of records"):
         FreshLinks(cocite.build(graph), index)
 

@@ -330,7 +330,7 @@ def test_links_of_other_names_keep_their_slashes(
     visit: Open, worlds: Server, elsewhere: tuple[str, Path]
 ) -> None:
     base, root = elsewhere
-    graph = cocite.Graph.from_edges([("x", "a/b c"), ("x", "a"), ("y", "a/b c"), ("y", "a")])
+    graph = cocite.ingest([("x", "a/b c"), ("x", "a"), ("y", "a/b c"), ("y", "a")])
     cocite.build(graph, root / "slash.index").related_all(root / "slash", 5, kind="site")
     tag = '<script src="/slash/related.js" data-node="a" data-link="/wiki/{}"></script>'
     (root / "slash.html").write_text(f"<!doctype html><body>{tag}")

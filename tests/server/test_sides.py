@@ -29,7 +29,7 @@ LINKS = [
 
 @pytest.fixture(scope="module")
 def shop(folder: Path) -> Path:
-    graph = cocite.Graph.from_edges(LINKS, folder / "shop.graph", bipartite=True)
+    graph = cocite.ingest(LINKS, folder / "shop.graph", bipartite=True)
     cocite.build(graph, folder / "shop.index", measure="neighborhood")
     return folder / "shop.index"
 

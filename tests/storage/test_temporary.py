@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 
 import cocite
-from cocite import Graph
 from cocite.errors import ResourceError
 from cocite.storage import spool
 from cocite.storage.spool import Temporary
 
 MAKE = """
 import os, sys, cocite
-graph = cocite.Graph.from_edges([("a", "b"), ("c", "b")])
+graph = cocite.ingest([("a", "b"), ("c", "b")])
 index = cocite.build(graph)
 print(graph.path.parent, index.stored.store.path.parent, flush=True)
 """
@@ -77,9 +76,9 @@ def test_files_are_ingested_without_an_output(place: Path) -> None:
 
 def test_nothing_is_left_of_what_fails(place: Path) -> None:
     with pytest.raises(cocite.CociteError):
-        Graph.from_edges([("a", None)])
+        cocite.ingest([("a", None)])
     with pytest.raises(cocite.CociteError):
-        cocite.build(Graph.from_edges([("a", "b")]), measure="none")
+        cocite.build(cocite.ingest([("a", "b")]), measure="none")
     gc.collect()
     assert list(place.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""Graphs from objects of other libraries, and back: the methods that ``Graph`` has for it.
+"""Graphs as objects of other libraries: the methods that ``Graph`` has for it.
 
 What a stored graph keeps is links, their weights, and names: text, or whole numbers. Other names
 come back as they went in from the object that was made of them, and from indexes built from it;
@@ -13,7 +13,7 @@ have it once. Memory: the links in the form asked for, with 16 bytes a link mean
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -27,8 +27,6 @@ from cocite.graph.names import Names
 from cocite.progress import showing, shows
 
 if TYPE_CHECKING:
-    from cocite.io.objects import ObjectInput
-    from cocite.options.ingest import IngestOptions
     from cocite.storage import Store
 
 
@@ -49,139 +47,6 @@ class Exchanged:
     def __init__(self, store: Store) -> None:
         raise NotImplementedError
 
-    @classmethod
-    def _ingested(cls, read: Callable[..., ObjectInput], value: Any, given: dict[str, Any]) -> Self:
-        """Store the links that ``read`` finds in an object, as those of files are."""
-        from cocite.io.pipeline import store
-        from cocite.options.ingest import IngestOptions
-        from cocite.resources import Resources
-
-        output = given.pop("output")
-        resources = Resources.checked(given.pop("threads", None), given.pop("memory", None))
-        with showing("storing links") as report:
-            progress = given.pop("progress", report)
-            options = IngestOptions.of(given.pop("options", None), given)
-            return cls(store(read(value, options), output, options, resources, progress))
-
-    @classmethod
-    def from_edges(
-        cls,
-        links: Any,
-        output: str | os.PathLike[str] | None = None,
-        *,
-        columns: str | Iterable[str | int] = (),
-        weight_column: str | int | None = None,
-        nodes: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Store links that are in memory.
-
-        Parameters
-        ----------
-        links
-            Pairs of source and target, or triples with a weight; a NumPy array (links, 2), or
-            (links, 3) with weights; a data frame of pandas or polars, or an Arrow table, of which
-            those columns are source and target whose titles say so, such as ``from`` and ``to``,
-            else the first two.
-        output
-            The directory to make. By default a temporary one, which goes with the last object that
-            was made of it.
-        columns
-            The two columns of a link in a table, as titles or numbers from 1.
-        weight_column
-            The column of the weights in a table; without it its links have none.
-        nodes
-            Names of nodes, so that some without any link exist too.
-        options
-            ``undirected``, ``keep_self_loops``, ``count_duplicates``, ``bad_rows``,
-            ``exclude_nodes``, ``titles``, ``title_columns``, ``bipartite``, ``sides``, ``memory``,
-            ``threads``, ``overwrite``, ``progress``, as for :func:`cocite.ingest`.
-
-        Returns
-        -------
-        Graph
-            With the names as they were given: text, whole numbers from 0 on, or any other value
-            that can be the key of a dictionary, such as tuples. No two may be the same as text.
-
-        Raises
-        ------
-        UsageError
-            For what holds no links, or columns that hold no names or no weights.
-        InputError
-            For a row with a name or a weight that is missing or not allowed.
-        OutputExists, Busy, ResourceError
-        """
-        from cocite.io.objects import links_of
-
-        def read(value: Any, chosen: IngestOptions) -> ObjectInput:
-            return links_of(value, chosen, tables=True)
-
-        chosen = {"columns": columns, "weight_column": weight_column, "nodes": nodes}
-        return cls._ingested(read, links, {"output": output} | options | chosen)
-
-    @classmethod
-    def from_scipy(
-        cls,
-        matrix: Any,
-        output: str | os.PathLike[str] | None = None,
-        *,
-        names: Sequence[object] | None = None,
-        weighted: bool | None = None,
-        **options: Any,
-    ) -> Self:
-        """Store the links of a square sparse matrix of SciPy: from its rows to its columns, each
-        called by its number, or by ``names``. Values are weights if ``weighted``, by default if any
-        is not 1; zeros are no links, stored or not, and values that are there twice are added up.
-        All else is as for :meth:`from_edges`.
-        """
-        from cocite.io.objects import of_library, scipy_links
-
-        def read(value: Any, chosen: object) -> ObjectInput:
-            return scipy_links(of_library(value, "scipy"), names=names, weighted=weighted)
-
-        return cls._ingested(read, matrix, {"output": output} | options)
-
-    @classmethod
-    def from_networkx(
-        cls,
-        graph: Any,
-        output: str | os.PathLike[str] | None = None,
-        *,
-        weight: str | None = "weight",
-        **options: Any,
-    ) -> Self:
-        """Store a graph of NetworkX, directed or not, of any of its classes; nodes may be anything
-        that it takes. The attribute ``weight`` is the weight, where some link has it; 1 on links
-        without. Of a multigraph the weights of links between the same nodes are added up; without
-        weights (``weight=None``) they count once, or as often as they are there with
-        ``count_duplicates=True``. All else is as for :meth:`from_edges`.
-        """
-        from cocite.io.objects import networkx_links, of_library
-
-        def read(value: Any, chosen: object) -> ObjectInput:
-            return networkx_links(of_library(value, "networkx"), weight=weight)
-
-        return cls._ingested(read, graph, {"output": output} | options)
-
-    @classmethod
-    def from_igraph(
-        cls,
-        graph: Any,
-        output: str | os.PathLike[str] | None = None,
-        *,
-        weight: str | None = "weight",
-        **options: Any,
-    ) -> Self:
-        """Store a graph of igraph, directed or not; nodes are named by the attribute ``name``, if
-        there is one, else by their numbers. All else is as for :meth:`from_networkx`.
-        """
-        from cocite.io.objects import igraph_links, of_library
-
-        def read(value: Any, chosen: object) -> ObjectInput:
-            return igraph_links(of_library(value, "igraph"), weight=weight)
-
-        return cls._ingested(read, graph, {"output": output} | options)
-
     def with_links(
         self,
         links: Iterable[tuple[str, str, float]],
@@ -196,6 +61,9 @@ class Exchanged:
         ``progress`` are as for :func:`cocite.ingest`. All links are in memory meanwhile.
         """
         from cocite.io.objects import object_input, objects
+        from cocite.io.pipeline import store
+        from cocite.options.ingest import IngestOptions
+        from cocite.resources import Resources
 
         graph: _Stored = self  # type: ignore[assignment]
         facts, rows, plain = graph.store.facts, _rows(graph), graph.names.stored
@@ -217,20 +85,22 @@ class Exchanged:
                 name: title for name, title in zip(called.tolist(), texts, strict=True) if title
             }
 
-        def read(value: object, chosen: IngestOptions) -> ObjectInput:
-            return object_input(
-                str(graph.store.path),
-                np.concatenate([called[rows.sources], ends[0::2]]),
-                np.concatenate([called[rows.targets], ends[1::2]]),
-                weights,
-                nodes=called,
-                undirected=facts["undirected"],
-                titles=("its sources", "its targets"),
-            )
-
+        given = object_input(
+            str(graph.store.path),
+            np.concatenate([called[rows.sources], ends[0::2]]),
+            np.concatenate([called[rows.targets], ends[1::2]]),
+            weights,
+            nodes=called,
+            undirected=facts["undirected"],
+            titles=("its sources", "its targets"),
+        )
         kept = {"keep_self_loops": facts["self_loops_kept"], "titles": titles}
         kept["normalize_urls"] = "normalized_urls" in facts
-        return self._ingested(read, None, {"output": output} | options | kept)
+        resources = Resources.checked(options.pop("threads", None), options.pop("memory", None))
+        with showing("storing links") as report:
+            progress = options.pop("progress", report)
+            chosen = IngestOptions.of(None, options | kept)
+            return type(self)(store(given, output, chosen, resources, progress))
 
     @shows("making a sparse matrix")
     def to_scipy(self: _Stored) -> Any:

@@ -90,9 +90,8 @@ class GraphInfo:
 
 
 class Graph(Exchanged):
-    """A graph on disk. Open one with :meth:`open`, make one with :func:`cocite.ingest`, or of what
-    is in memory (:meth:`from_edges`, :meth:`from_scipy`, :meth:`from_networkx`,
-    :meth:`from_igraph`), and turn it back into such (:meth:`to_networkx`, ...).
+    """A graph on disk. Open one with :meth:`open`, make one with :func:`cocite.ingest`, of files or
+    of what is in memory, and turn it into such (:meth:`to_networkx`, ...).
     """
 
     def __init__(self, store: Store) -> None:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from cocite.cluster import in_order
 from cocite.errors import UsageError
 from cocite.extras import need
-from cocite.graph import Graph
+from cocite.io.ingest import ingest
 from cocite.search import Index, build
 from cocite.search.batch.question import Question
 
@@ -220,7 +220,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return found
 
     def _built(self) -> Index:
-        graph = Graph.from_scipy(self._fit_X, threads=self.n_jobs)
+        graph = ingest(self._fit_X, threads=self.n_jobs)
         chosen = {"measure": self.measure, "direction": self.direction, "threads": self.n_jobs}
         options: dict[str, Any] = chosen | dict(self.settings or {})
         return build(graph, **options)

@@ -70,8 +70,10 @@ def ingest(
         told apart by what they hold and are called; or a folder of HTML pages (or a tar or zip
         archive of one), of notes, of source code, or of parts of a table. Or, together with
         ``exclude_nodes`` or ``partitions``, a stored graph, as the only one. Or what is in memory:
-        pairs, an array, a table of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse
-        matrix, a graph of NetworkX or igraph. Or a database, named as for ``database``. Not needed
+        pairs, or triples with a weight, an array of two or three columns, a table of pandas, polars
+        or Arrow, a sparse matrix (``nodes`` names its rows), a graph of NetworkX or igraph
+        (``weight_column`` is the attribute of its weights). Names may be anything that can be the
+        key of a dictionary. Or a database, named as for ``database``. Not needed
         with ``sql`` or ``database``.
     output
         The directory to make, or a URL that fsspec writes, where the graph comes when it is whole

@@ -37,7 +37,6 @@ from cocite.options.ingest import IngestOptions
 _log = logging.getLogger("cocite")
 _LARGEST = 2**64
 _FORM = "links are rows of a source and a target, or of these and a weight"
-_NETWORKX, _IGRAPH = "the graph of NetworkX", "the graph of igraph"
 _ENDS = ("the sources of its links", "the targets of its links")
 
 
@@ -194,11 +193,10 @@ def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
 # -- graphs ------------------------------------------------------------------------------
 
 
-def scipy_links(
-    matrix: Any, *, names: Sequence[object] | None = None, weighted: bool | None = None
-) -> ObjectInput:
-    """Links of a sparse matrix, float64 or whole numbers or truth, [nodes, nodes]."""
-    what = "the sparse matrix"
+def _scipy_links(matrix: Any, what: str, options: IngestOptions) -> ObjectInput:
+    """Links of a sparse matrix, float64 or whole numbers or truth, [nodes, nodes], from rows to
+    columns, which are called by their numbers, or by the ``nodes`` that are named.
+    """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise UsageError(
             f"{what} has the shape {matrix.shape}; it has a row and a column a node, as many of "
@@ -211,48 +209,57 @@ def scipy_links(
     values = coordinates.data[there].astype(np.float64)
     a, b = (side[there].astype(np.uint64) for side in (coordinates.row, coordinates.col))
     nodes: Any = np.arange(matrix.shape[0], dtype=np.uint64)
-    if names is not None:
-        nodes = _named(names, matrix.shape[0], what)
+    if options.nodes is not None:
+        nodes = _named(options.nodes, matrix.shape[0], what)
         a, b = nodes[a], nodes[b]
-    if weighted is None:
-        weighted = bool((values != 1).any())
-    return object_input(what, a, b, values if weighted else None, nodes=nodes, titles=_ENDS)
+    weights = values if bool((values != 1).any()) else None
+    return object_input(what, a, b, weights, nodes=nodes, titles=_ENDS)
 
 
-def networkx_links(graph: Any, *, weight: str | None = "weight") -> ObjectInput:
+def _weight_of(options: IngestOptions) -> str | None:
+    """Return the attribute of links that is their weight; None if they are counted instead."""
+    if options.count_duplicates and options.weight_column is None:
+        return None
+    return "weight" if options.weight_column is None else str(options.weight_column)
+
+
+def _networkx_links(graph: Any, what: str, options: IngestOptions) -> ObjectInput:
     """Links of a graph of NetworkX, directed or not, with links there once or several times."""
+    weight = _weight_of(options)
     rows = list(graph.edges(data=weight or False, default=None))
-    a, b = (objects(row[side] for row in rows) for side in (0, 1))
-    weights = _attribute([row[2] for row in rows], _NETWORKX, weight) if weight else None
-    nodes, both = objects(graph.nodes), not graph.is_directed()
-    return object_input(
-        _NETWORKX, a, b, weights, nodes=nodes, undirected=both, below_zero=True, titles=_ENDS
-    )
+    ends = [objects(row[side] for row in rows) for side in (0, 1)]
+    values = [row[2] for row in rows] if weight else []
+    return _graph_links(what, ends, values, objects(graph.nodes), not graph.is_directed(), options)
 
 
-def igraph_links(graph: Any, *, weight: str | None = "weight") -> ObjectInput:
+def _igraph_links(graph: Any, what: str, options: IngestOptions) -> ObjectInput:
     """Links of a graph of igraph; nodes have the names that the attribute ``name`` says, if there
     is one, else their numbers.
     """
-    pairs = np.array(graph.get_edgelist(), np.uint64).reshape(-1, 2)
-    (a, b), nodes = pairs.T, np.arange(graph.vcount(), dtype=np.uint64)
+    weight, ends = _weight_of(options), np.array(graph.get_edgelist(), np.uint64).reshape(-1, 2).T
+    nodes: Any = np.arange(graph.vcount(), dtype=np.uint64)
     if "name" in graph.vs.attributes():
-        nodes = _named(graph.vs["name"], graph.vcount(), _IGRAPH)
-        a, b = nodes[a], nodes[b]
-    weights = None
-    if weight and weight in graph.es.attributes():
-        weights = _attribute(graph.es[weight], _IGRAPH, weight)
-    both = not graph.is_directed()
+        nodes = _named(graph.vs["name"], graph.vcount(), what)
+        ends = nodes[ends]
+    values = graph.es[weight] if weight in graph.es.attributes() else []
+    return _graph_links(what, ends, values, nodes, not graph.is_directed(), options)
+
+
+def _graph_links(
+    what: str, ends: Any, values: list[Any], nodes: Any, both: bool, options: IngestOptions
+) -> ObjectInput:
+    """Links of a graph, with the values of the attribute that is their weight, 1 where one has
+    none; without weights if none has any.
+    """
+    weights, title = None, f"the attribute {_weight_of(options)!r} of its links"
+    if values.count(None) < len(values):
+        weights = numbers(objects(1.0 if v is None else v for v in values), what, title)
+    elif options.weight_column is not None:
+        raise UsageError(f"{what} has no attribute {options.weight_column!r} of its links")
+    a, b = ends
     return object_input(
-        _IGRAPH, a, b, weights, nodes=nodes, undirected=both, below_zero=True, titles=_ENDS
+        what, a, b, weights, nodes=nodes, undirected=both, below_zero=True, titles=_ENDS
     )
-
-
-def _attribute(values: list[Any], what: str, weight: str) -> NDArray[np.float64] | None:
-    """The weights of links, 1 where one has none; None if none has any."""
-    filled = objects(1.0 if value is None else value for value in values)
-    title = f"the attribute {weight!r} of its links"
-    return None if values.count(None) == len(values) else numbers(filled, what, title)
 
 
 def _named(names: Sequence[object], count: int, what: str) -> NDArray[Any]:
@@ -292,9 +299,9 @@ KINDS: tuple[Kind, ...] = (
     Kind("the data frame of polars", "polars", "DataFrame", _frame_links),
     *(_ARROW._replace(class_name=name) for name in ("Table", "RecordBatch", "RecordBatchReader")),
     Kind("the array", "numpy", "ndarray", _array_links),
-    Kind("the sparse matrix", "scipy", "_spbase", lambda m, *_: scipy_links(m), table=False),
-    Kind(_NETWORKX, "networkx", "Graph", lambda graph, *_: networkx_links(graph), table=False),
-    Kind(_IGRAPH, "igraph", "Graph", lambda graph, *_: igraph_links(graph), table=False),
+    Kind("the sparse matrix", "scipy", "_spbase", _scipy_links, table=False),
+    Kind("the graph of NetworkX", "networkx", "Graph", _networkx_links, table=False),
+    Kind("the graph of igraph", "igraph", "Graph", _igraph_links, table=False),
 )
 
 
@@ -308,17 +315,8 @@ def kind_of_object(value: object) -> Kind | None:
     return _ARROW if hasattr(value, "__arrow_c_stream__") else None
 
 
-def of_library(value: Any, library: str) -> Any:
-    """Return an object that is no table, of a library; raise :class:`UsageError` for another."""
-    kind = kind_of_object(value)
-    if kind is None or kind.library != library:
-        (name,) = (each.name for each in KINDS if each.library == library and not each.table)
-        raise UsageError(f"{type(value).__name__} is not {name.replace('the', 'a', 1)}")
-    return value
-
-
-def links_of(value: Any, options: IngestOptions, *, tables: bool = False) -> ObjectInput:
-    """The links in an object; only ``tables``, and rows, where it is said so.
+def links_of(value: Any, options: IngestOptions) -> ObjectInput:
+    """The links in an object.
 
     Raises :class:`UsageError`, :class:`~cocite.errors.InputError`.
     """
@@ -333,14 +331,13 @@ def links_of(value: Any, options: IngestOptions, *, tables: bool = False) -> Obj
                 "igraph"
             )
         kind = _ROWS
-    if tables and not kind.table:
-        call = "from_" + kind.library
-        raise UsageError(f"{kind.name} is no table of links: Graph.{call} reads it")
-    chosen = options.columns or options.weight_column is not None or options.nodes is not None
-    if not kind.table and chosen:
+    matrix = kind.library == "scipy"  # whose nodes may be named, and values are weights
+    other = options.weight_column if matrix else options.nodes
+    if not kind.table and (options.columns or other is not None):
+        own = "weights are its values" if matrix else "nodes are its own"
         raise UsageError(
-            f"{kind.name} has no columns, and its nodes are its own: leave columns, weight_column "
-            "and nodes out"
+            f"{kind.name} has no columns, and its {own}: leave columns and "
+            f"{'weight_column' if matrix else 'nodes'} out"
         )
     return kind.read(value, kind.name, options)
 
@@ -351,7 +348,7 @@ def split_objects(value: Any) -> tuple[bool, Any]:
     """
     if isinstance(value, str | bytes | os.PathLike):
         return False, value
-    if kind_of_object(value) is not None or not isinstance(value, Iterable):
+    if kind_of_object(value) or isinstance(value, dict) or not isinstance(value, Iterable):
         return True, value
     if isinstance(value, Iterator):
         value = list(value)

@@ -42,7 +42,7 @@ def whole_text(job: Job) -> bytes:
     return found
 
 
-class GraphDocument:
+class LabeledGraph:
     """What a reader pushes nodes and links to, in any order, each with its line or number."""
 
     def __init__(self, job: Job, title: str) -> None:

@@ -16,7 +16,7 @@ from html import unescape
 
 from cocite.errors import InputError
 from cocite.io.readers.contract import FormatReader, Job, Read
-from cocite.io.readers.graphs.document import GraphDocument, whole_text
+from cocite.io.readers.graphs.document import LabeledGraph, whole_text
 
 _WORD = re.compile(
     r'\s+|#[^\n]*|"(?P<text>[^"]*)"|(?P<mark>[\[\]])|(?P<key>[^\s\[\]"#]+)|(?P<open>")'
@@ -25,7 +25,7 @@ _WORD = re.compile(
 
 def _read_gml(job: Job) -> Read:
     """Read all links, and all nodes."""
-    out, text = GraphDocument(job, READER.title), whole_text(job)
+    out, text = LabeledGraph(job, READER.title), whole_text(job)
     directed, key, line = False, "", 1
     nesting: list[str] = []
     values: dict[str, str] = {}

@@ -27,7 +27,7 @@ from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.readers.contract import FormatReader, Job, Read, text_lines
 from cocite.io.readers.dialect import answer_in, ends_of
 from cocite.io.readers.graphs import works
-from cocite.io.readers.graphs.document import GraphDocument, whole_text
+from cocite.io.readers.graphs.document import LabeledGraph, whole_text
 from cocite.io.readers.rows import NODES, RowsFound, RowWriter
 from cocite.io.readers.signs import wrapped
 from cocite.io.readers.text import clean_relation, new_clean_file, relation_of
@@ -59,7 +59,7 @@ def _read_node_link(job: Job) -> Read:
     graph = _whole(job)
     if not isinstance(graph, dict):
         raise InputError(f"{job.source.label} is no object with nodes and links")
-    out = GraphDocument(job, NODE_LINK_READER.title)
+    out = LabeledGraph(job, NODE_LINK_READER.title)
     for number, node in enumerate(_listed(graph.get("nodes"))):
         _node(out, node, number, number + 1)
     for number, link in enumerate(_listed(graph.get("links", graph.get("edges"))), 1):
@@ -86,7 +86,7 @@ def name_of(value: Any) -> str | None:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _node(out: GraphDocument, value: Any, number: int, line: int) -> None:
+def _node(out: LabeledGraph, value: Any, number: int, line: int) -> None:
     given = value if isinstance(value, dict) else {"id": value}
     name = name_of(given.get("id", number))
     if name is None:
@@ -96,7 +96,7 @@ def _node(out: GraphDocument, value: Any, number: int, line: int) -> None:
     out.node(name, next(filter(None, labels), None), line)
 
 
-def _link(out: GraphDocument, value: Any, weight: str, line: int) -> None:
+def _link(out: LabeledGraph, value: Any, weight: str, line: int) -> None:
     ends: list[Any] = []
     if isinstance(value, dict):
         ends = [value.get("source"), value.get("target"), value.get(weight, "")]

@@ -16,7 +16,7 @@ from xml.parsers import expat
 
 from cocite.errors import InputError, UsageError
 from cocite.io.readers.contract import FormatReader, Job, Read
-from cocite.io.readers.graphs.document import GraphDocument, whole_text
+from cocite.io.readers.graphs.document import LabeledGraph, whole_text
 
 _LABELS = ("label", "name", "title")
 _WEIGHT = "weight"
@@ -99,7 +99,7 @@ class _Weights:
 
 
 def _read_graphml(job: Job) -> Read:
-    out, root = GraphDocument(job, READER.title), parse_xml(whole_text(job), job.source.label)
+    out, root = LabeledGraph(job, READER.title), parse_xml(whole_text(job), job.source.label)
     named, links = dict[str, str](), []
     for key in root.iter("key"):
         name = key.get("attr.name", key.get("id", ""))
@@ -132,7 +132,7 @@ def _read_graphml(job: Job) -> Read:
 
 
 def _read_gexf(job: Job) -> Read:
-    out, root = GraphDocument(job, GEXF_READER.title), parse_xml(whole_text(job), job.source.label)
+    out, root = LabeledGraph(job, GEXF_READER.title), parse_xml(whole_text(job), job.source.label)
     declared = root.iterfind(".//attributes[@class='edge']/attribute")
     links = [(each.get("id", ""), each.get("title", ""), each) for each in declared]
     weights = _Weights(job, links, _WEIGHT)
