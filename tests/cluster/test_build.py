@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from cocite import Graph
 from cocite.cluster.ray import Cluster
 from cocite.errors import ClusterError, UsageError
 from cocite.index.build import IndexBuild
-from cocite.index.cluster import ClusterBuild, of_nodes
+from cocite.index.cluster import ClusterBuild, SampleWork, of_nodes
 from cocite.index.plan import BuildOptions
 from cocite.options.build import RefreshOptions
 from cocite.resources import Resources
@@ -98,6 +99,35 @@ def test_a_graph_that_a_node_does_not_see_is_told(
     copy.rename(tmp_path / "elsewhere")
     with work, pytest.raises(ClusterError, match=r"does not see .*web.graph.*--staging-url"):
         work.run()
+
+
+class Counting(ClusterBuild):
+    """Notes which pieces nodes are asked for."""
+
+    def pieces(self, work: SampleWork, asked: Iterable[Any]) -> Iterator[Any]:
+        self.asked = [*getattr(self, "asked", ()), *(found := list(asked))]
+        return super().pieces(work, found)
+
+
+@pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
+@pytest.mark.parametrize("copied", [False, True])
+def test_rows_are_those_of_one_machine(
+    cluster: Cluster, graph: Graph, tmp_path: Path, measure: str, copied: bool
+) -> None:
+    cocite.build(graph, tmp_path / "a.index", measure=measure)
+    url = None
+    if copied:
+        shutil.copytree(graph.path, tmp_path / "bucket" / "web.graph")
+        url = f"file://{tmp_path}/bucket/web.graph"
+    spread = Counting(cluster, url, None)
+    means = of_nodes(spread, Resources.checked(), None, None)
+    options = BuildOptions.checked(measure)
+    with IndexBuild(graph, tmp_path / "b.index", options, means, spread=spread) as work:
+        work.run()
+    assert content(tmp_path / "b.index") == content(tmp_path / "a.index")
+    kinds = ["lists", "pushed"] if measure == "fusion" else ["pushed"]
+    assert [kind for kind, nodes in spread.asked if nodes.start == 0] == kinds
+    assert sum(len(nodes) for _, nodes in spread.asked) == len(kinds) * graph.nodes
 
 
 def test_a_measure_in_one_go_is_refused(cluster: Cluster, graph: Graph, tmp_path: Path) -> None:

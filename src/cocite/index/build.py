@@ -31,7 +31,7 @@ from cocite.graph.sides import Sides
 from cocite.index.cluster import ClusterBuild, SampleWork
 from cocite.index.layouts.contract import WANTED, PartPlan, PartRequest
 from cocite.index.layouts.memory_plan import MemoryPlan, Progress
-from cocite.index.layouts.reader import is_sampled
+from cocite.index.layouts.reader import is_sampled, whole_builder
 from cocite.index.layouts.rows.texts import TextFiles, Texts
 from cocite.index.manifest import EXCLUDED, diagonal_bytes, index_facts, write_diagonal
 from cocite.index.parts import CarriedShards, PartBuild, ShardedPart, WholePart, shard_samples
@@ -51,6 +51,11 @@ but for those that grow with a setting.
 """
 
 
+def _spreads(plan: PartPlan) -> bool:
+    """Whether nodes of a cluster make a part; a local refresh makes too little."""
+    return is_sampled(plan.layout) or (whole_builder(plan.layout).spreads and plan.old is None)
+
+
 class IndexBuild:
     """One build: ``with IndexBuild(...) as build: build.estimate(); build.run(progress)``."""
 
@@ -67,9 +72,9 @@ class IndexBuild:
         elsewhere: bool = False,
     ) -> None:
         """``overwrite`` replaces ``output`` if it is an index; ``restart`` throws away what an
-        unfinished build with other settings has left. With ``spread`` samples are drawn by the
-        nodes of a cluster; the means are those of a piece of work there. ``elsewhere``: it will not
-        stay at ``output``, so that where the graph is seen from there is not told.
+        unfinished build with other settings has left. With ``spread`` samples or rows are made by
+        the nodes of a cluster; the means are those of a piece of work there. ``elsewhere``: it will
+        not stay at ``output``, so that where the graph is seen from there is not told.
         """
         self._elsewhere = elsewhere
         self._spread = spread
@@ -97,7 +102,7 @@ class IndexBuild:
                 f"{options.measure.name} is built in one go: it takes no shard, no blocks, and is "
                 "not external"
             )
-        if spread is not None and not self._sampled:
+        if spread is not None and not any(map(_spreads, options.parts)):
             raise UsageError(
                 f"{options.measure.name} is built in one go, on one machine: leave --cluster "
                 "(cluster=...) out"
@@ -117,7 +122,7 @@ class IndexBuild:
     def _part(self, plan: PartPlan) -> PartBuild:
         links, directory = partial(self._links, plan), self._draft.path
         if not is_sampled(plan.layout):
-            return WholePart(plan, self.graph, links, directory, self._means)
+            return WholePart(plan, self.graph, links, directory, self._means, self._spread)
         samples = shard_samples(plan, self.nodes, self._means.shard)
         self._shards.append(samples)
         numbers, kept = self._numbers(plan, samples)

@@ -34,10 +34,10 @@ from cocite.errors import ClusterError, Damaged, StoreError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
-from cocite.index.layouts.batch_maker import Blob, Maker
+from cocite.index.layouts.batch_maker import Blob, Maker, WholeBuilder
 from cocite.index.layouts.contract import PartPlan, shard_file
 from cocite.index.layouts.memory_plan import MemoryPlan
-from cocite.index.layouts.reader import sampled_builder
+from cocite.index.layouts.reader import sampled_builder, whole_builder
 from cocite.io.remote import Remote, copied
 from cocite.resources import Resources
 from cocite.storage import MANIFEST, ArrayWriter, Entry, checksum, disk, staged_file
@@ -89,6 +89,14 @@ class SampleWork:
         if plan.wanted is not None:
             plan.wanted.check()
         return links_of(found, plan.direction, self.means.memory, weighted=plan.weighted)
+
+    def builder(self) -> WholeBuilder:
+        """What makes pieces of a part without samples, from the graph, checked as for links."""
+        found = _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
+        plan, memory = self.plan, self.means.memory
+        way = "out" if plan.direction == "both" else plan.direction
+        links = links_of(found, way, memory, weighted=plan.weighted)
+        return whole_builder(plan.layout)(found, links, plan, self.means)
 
     def fit(self, links: Links) -> MemoryPlan:
         """How the work fits its memory; raises :class:`ResourceError` if it does not."""
@@ -216,14 +224,14 @@ class ShardWork:
     def __call__(self, numbers: range) -> BuiltShard:
         """Make the shard, or find that it was made by a worker that was lost behind it."""
         if self.staging_url is None:
-            return _write(replace(self._here(), folder=self._folder()), numbers)
+            return _write(replace(self.here(), folder=self._folder()), numbers)
         remote = Remote(self.staging_url)
         name = self.work.of(numbers).shard.name
         stated = remote.read(f"{name}.json", _NOTE_BYTES)
         if stated is not None:
             return BuiltShard(numbers.start, json.loads(stated), 0)
         with TemporaryDirectory(prefix="cocite-") as folder:
-            found = _write(replace(self._here(), folder=Path(folder)), numbers)
+            found = _write(replace(self.here(), folder=Path(folder)), numbers)
             remote.put(Path(folder, name), name)
         remote.write(f"{name}.json", json.dumps(found.note).encode())
         return found
@@ -234,7 +242,7 @@ class ShardWork:
             raise ClusterError(f"node {_called()} does not see {folder}. {_SHARE}")
         return folder
 
-    def _here(self) -> SampleWork:
+    def here(self) -> SampleWork:
         """The work, with the graph where this node has it."""
         if self.graph is not None:
             url, digest = self.graph
@@ -256,6 +264,22 @@ def _write(work: SampleWork, numbers: range) -> BuiltShard:
     return work.of(numbers).write(_opened[key])
 
 
+@dataclass(frozen=True)
+class PieceWork:
+    """What a node does of a part without samples: any of its pieces."""
+
+    work: ShardWork
+
+    def __call__(self, asked: Any) -> Any:
+        """Make a piece, by the builder that this process keeps for the next one."""
+        if not _kept or _kept[0][0] != self.work:
+            _kept[:] = [(self.work, self.work.here().builder())]
+        return _kept[0][1].piece(asked)
+
+
+_kept: list[tuple[ShardWork, WholeBuilder]] = []
+
+
 def _called() -> str:
     return f"{socket.gethostname()} (process {os.getpid()})"
 
@@ -275,6 +299,17 @@ class ClusterBuild:
         cpus = sum(node.cpus for node in nodes)
         return f"{len(nodes):,} nodes of the cluster at {self.cluster.address}, {cpus:,} cores"
 
+    def pieces(self, work: SampleWork, asked: Iterable[Any]) -> Iterator[Any]:
+        """Make pieces of a part without samples; they come by the cluster, in their order."""
+        sent, means = PieceWork(ShardWork(work, self._copied(work), None, None)), work.means
+        return self.cluster.in_order(sent, asked, threads=means.threads, memory=means.memory)
+
+    def _copied(self, work: SampleWork) -> tuple[str, str] | None:
+        """The URL of the graph, if it has one, with the digest of its manifest."""
+        if self._graph is None:
+            return None
+        return self._graph, Graph.open(work.graph).store.manifest.digest()
+
     def shards(self, work: SampleWork, shards: Sequence[range]) -> Iterator[BuiltShard]:
         """Make shards of a work; each is in its folder, with its note, when it is yielded."""
         if self._staging_url is not None and work.plan.wanted is not None:
@@ -282,9 +317,7 @@ class ClusterBuild:
                 "the pages that are kept are known to nodes that see the output only: leave "
                 "--staging-url (staging_url=...) out, or --only-nodes (only_nodes=...)"
             )
-        graph = None
-        if self._graph is not None:
-            graph = self._graph, Graph.open(work.graph).store.manifest.digest()
+        graph = self._copied(work)
         remote = None if self._staging_url is None else Remote(self._staging_url) / self._key(work)
         seen = None if remote is not None else self._seen
         sent = ShardWork(work, graph, seen, None if remote is None else remote.url)

@@ -17,6 +17,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -341,7 +342,9 @@ def write_counts(
 
 
 class WholePart:
-    """A part that is made in one go, node by node. ``links`` gives those of its direction."""
+    """A part that is made in one go, node by node. ``links`` gives those of its direction; with
+    ``spread`` the nodes of a cluster make pieces of it, if its layout has such.
+    """
 
     fit: MemoryPlan | None = None
     live_steps = 0
@@ -354,10 +357,11 @@ class WholePart:
         links: Callable[[], Links],
         directory: Path,
         means: Resources,
+        spread: ClusterBuild | None = None,
     ) -> None:
         self.plan, self.units = plan, graph.nodes
         self._graph, self._links, self._directory = graph, links, directory
-        self._means = means
+        self._means, self._spread = means, spread
         self._files: dict[str, Entry] = {}
         self._built: WholeBuilder | None = None
 
@@ -397,7 +401,13 @@ class WholePart:
         """Write the arrays, then the note."""
         if self._files:
             return
-        self._files = self._layout().write(self._directory, progress)
+        layout = self._layout()
+        if self._spread is not None and layout.spreads:
+            graph, means = self._graph, self._means
+            named = graph.path.absolute(), graph.digest, self.plan, range(0), means
+            work = SampleWork(*named, self._directory, verify=graph.store.verifying)
+            layout.elsewhere = partial(self._spread.pieces, work)
+        self._files = layout.write(self._directory, progress)
         note = {name: entry.to_json() for name, entry in self._files.items()}
         with staged_file(self._note) as file:
             disk.write(file, json.dumps(note).encode())

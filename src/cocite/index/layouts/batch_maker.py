@@ -345,9 +345,16 @@ def pieces_of(array: NDArray[Any], nbytes: int) -> Iterator[NDArray[Any]]:
 class WholeBuilder(WholeFormat):
     """Computes and writes the arrays of a part."""
 
+    elsewhere: Callable[[Iterable[Any]], Iterator[Any]] | None = None
+    """Has :meth:`piece` called on other machines, with each of some arguments, in their order."""
+
     def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Resources) -> None:
         """``links`` are those of the part's direction: in-links, or out-links for ``out``."""
         self.graph, self.links, self.plan, self.means = graph, links, plan, means
+
+    def piece(self, asked: Any) -> Any:
+        """What another machine makes, if the layout ``spreads``."""
+        raise NotImplementedError
 
     @abstractmethod
     def estimate(self) -> PartEstimate:

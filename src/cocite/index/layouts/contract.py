@@ -247,6 +247,9 @@ class SampledFormat(PartFormat):
 class WholeFormat(PartFormat):
     """How the arrays of a part that is made in one go lie on disk."""
 
+    spreads: ClassVar[bool] = False
+    """Whether a cluster can make pieces of it."""
+
     @classmethod
     def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
         """Sizes in :attr:`files` beside n and m, of an index of so many nodes of its graph."""

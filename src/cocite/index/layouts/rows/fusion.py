@@ -6,7 +6,8 @@
     columns     the transpose of each family's rows
 
 A row is a function of the graph and the settings, made node by node on all threads and kept in
-order, so threads, memory and interruptions never change a byte.
+order, so threads, memory, machines and interruptions never change a byte. On a cluster, nodes make
+lists and pushes of ranges of nodes, and the rest is made here.
 
 Size: 10 bytes an entry, 20 a node and family.
 Memory: the links twice, 56 bytes a node and 32 a thread, and lists and pushed rows, 8 bytes an
@@ -47,7 +48,13 @@ from cocite.index.layouts.rows.local import (
     report_file,
     staleness,
 )
-from cocite.index.layouts.rows.neighbors import NearestBuilder, Rows, collected
+from cocite.index.layouts.rows.neighbors import (
+    Making,
+    NearestBuilder,
+    Rows,
+    collected,
+    making,
+)
 from cocite.measures import PartSettings
 from cocite.measures.evidence import floor_text
 from cocite.measures.fusion import OWN, SIZE, SIZES
@@ -75,6 +82,8 @@ that is read brings a piece of its file along.
 """
 _READ = 2 << 20
 """Entries that are read or written at a time."""
+_AWAY = 16
+"""Such steps in a row another machine makes at a time."""
 _PILOTS = 200
 _SHARES = (0.3, 0.5, 0.1, 0.1)
 """What each stage takes of the time, about."""
@@ -291,7 +300,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         stages, old = self._stages(progress), self._old
         families = self._families(directory, stages, None if old is None else old.made)
         if old is None:
-            del self._walked
+            self.__dict__.pop("_walked", None)
         files = _Files(directory, self.plan.prefix)
         self._write_rows(files, families, next(stages))
         weights = np.array([each.weight for each in families])
@@ -319,7 +328,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
                 first = nearest.lists(directory, _silent, only)
                 only = only.copy()
                 only[first_others(first)] = True
-            lists = nearest.lists(directory, next(stages), only)
+            away = self._away("lists", nearest.pages) if only is None else None
+            lists = nearest.lists(directory, next(stages), only, away)
         pushed = self._pushed(directory, next(stages), only)
         listed, reached = self._sizes
         if lists is None:
@@ -341,10 +351,32 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         self, directory: Path, progress: Progress, only: NDArray[np.bool_] | None = None
     ) -> Links:
         scratch = Scratch.near(directory) if self.streaming else Scratch(None)
-        pushers = self._pushers(self.fit.threads)
         offsets = np.zeros(self.links.nodes + 1, np.uint64)
-        most = self.pushed_entries
-        return collected(pushers, self.step, most, offsets, scratch, progress, only)
+        away = self._away("pushed", self.step) if only is None else None
+        make, step = away or (making(self._pushers(self.fit.threads), only), self.step)
+        return collected(make, step, self.pushed_entries, offsets, scratch, progress)
+
+    def _away(self, kind: str, step: int) -> tuple[Making, int] | None:
+        """What has rows of a ``kind`` made on other machines, for so many nodes at a time."""
+        if (elsewhere := self.elsewhere) is None:
+            return None
+        return lambda ranges: elsewhere((kind, nodes) for nodes in ranges), _AWAY * step
+
+    def piece(self, asked: tuple[str, range]) -> Rows:
+        """Lists, or pushed rows, of a range of nodes."""
+        kind, nodes = asked
+        makers, step = self._making[kind]
+        made = in_order(makers, [nodes[at : at + step] for at in range(0, len(nodes), step)])
+        counts, ids, values = (np.concatenate(each) for each in zip(*made, strict=True))
+        return counts, ids, values
+
+    @cached_property
+    def _making(self) -> dict[str, tuple[list[Any], int]]:
+        found = {"pushed": (list[Any](self._pushers(self.fit.threads)), self.step)}
+        if self._listed:
+            nearest = self._nearest
+            found["lists"] = list[Any](nearest.listers()), nearest.pages
+        return found
 
     def _pushers(self, count: int) -> list[Pusher]:
         links, degrees = self._walked

@@ -49,7 +49,7 @@ Row = tuple[Ids, NDArray[np.float64]]
 class RowsFormat(WholeFormat):
     """The layout ``rows``."""
 
-    selects = True
+    selects = spreads = True
 
     @classmethod
     def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:

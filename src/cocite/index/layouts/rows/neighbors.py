@@ -153,27 +153,34 @@ class _Lister:
         return counts, nodes[:used].copy(), values[:used].copy()
 
 
+Making = Callable[[Sequence[range]], Iterator[Rows]]
+"""Makes counts, ids and values of ranges of nodes, in their order."""
+
+
+def making(makers: Sequence[Callable[[range], Rows]], only: Bools | None = None) -> Making:
+    """What makes rows by ``makers``, one a thread; with ``only`` (bool[nodes]) those of other nodes
+    stay empty.
+    """
+    if only is not None:
+        makers = [partial(_rows_of_some, make, only) for make in makers]
+    return partial(in_order, makers)
+
+
 def collected(
-    makers: Sequence[Callable[[range], Rows]],
+    make: Making,
     step: int,
     most: int,
     offsets: NDArray[np.uint64],
     scratch: Scratch,
     progress: Progress,
-    only: Bools | None = None,
 ) -> Links:
-    """Rows of all nodes, ``most`` entries each at most, made for ``step`` nodes at a time; with
-    ``only`` (bool[nodes]) those of other nodes stay empty.
-
-    Each of ``makers`` gives counts, ids and values of a range of nodes; ``offsets`` is all 0 and is
-    filled.
+    """Rows of all nodes, ``most`` entries each at most, made for ``step`` nodes at a time;
+    ``offsets`` is all 0 and is filled.
     """
-    if only is not None:
-        makers = [partial(_rows_of_some, make, only) for make in makers]
     nodes, used = offsets.size - 1, 0
     ids, values = (scratch.zeros(nodes * most, dtype) for dtype in (np.uint32, np.float32))
     ranges = [range(low, min(low + step, nodes)) for low in range(0, nodes, step)]
-    rows = in_order(makers, ranges)
+    rows = make(ranges)
     try:
         for part, (counts, found, near) in zip(ranges, rows, strict=True):
             offsets[part.start + 1 : part.stop + 1] = counts
@@ -406,13 +413,25 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         most = self.links.nodes * (self.k + 1)
         return _ENTRY * most + self.fit.memory <= self.means.memory
 
-    def lists(self, directory: Path, progress: Progress, only: Bools | None = None) -> Links:
-        """Every page's list, in memory or in scratch files, or ``only`` those of some pages."""
+    def listers(self) -> list[Callable[[range], Rows]]:
+        """What makes lists of a range of pages, one a thread."""
+        return [_Lister(self) for _ in range(self.fit.threads)]
+
+    def lists(
+        self,
+        directory: Path,
+        progress: Progress,
+        only: Bools | None = None,
+        elsewhere: tuple[Making, int] | None = None,
+    ) -> Links:
+        """Every page's list, in memory or in scratch files, or ``only`` those of some pages; made
+        ``elsewhere``, if that is given, for so many pages at a time.
+        """
         nodes, most = self.links.nodes, self.k + 1
         scratch = Scratch(None) if self.fits else Scratch.near(directory)
         offsets = self._scratch(self.lean).zeros(nodes + 1, np.uint64)
-        listers = [_Lister(self) for _ in range(self.fit.threads)]
-        return collected(listers, self.pages, most, offsets, scratch, progress, only)
+        make, step = elsewhere or (making(self.listers(), only), self.pages)
+        return collected(make, step, most, offsets, scratch, progress)
 
     def _stream(
         self, directory: Path, name: str, dtype: DTypeLike, array: NDArray[Any]
