@@ -208,7 +208,8 @@ def test_the_form_asks_otherwise(visit: Open, scripts: bool) -> None:
     if not scripts:
         page.click(".controls summary")
     page.select_option("#f-index", "near")
-    page.click(".controls button")
+    if not scripts:
+        page.click(".controls button")
     page.wait_for_selector(".note")
     assert "decay was ignored" in page.inner_text(".note")
     with page.expect_download() as told:
@@ -303,6 +304,9 @@ def test_axe_finds_nothing(visit: Open, scheme: str) -> None:
         ("/", {"node": "x", "k": 0}),
         ("/embed", {"node": "topic 0 page 0"}),
         ("/docs", {}),
+        ("/draft", {"links": "topic 0 page 0\nnobody", "index": "near"}),
+        ("/compare", {"node": "topic 0 page 0", "index": "near"}),
+        ("/map", {"node": "topic 0 page 0"}),
         ("/", {}),
     ):
         page = there.goto(path, **query)
@@ -334,3 +338,26 @@ def test_the_address_remembers_the_walk(visit: Open) -> None:
     page.locator(".trail a").first.click()
     there.until("topic 3 page 3")
     assert page.locator(".trail a").count() == 0
+
+
+@pytest.mark.process
+def test_settings_apply_at_once_and_keep_what_is_typed(visit: Open) -> None:
+    there = visit()
+    page = there.goto(node="topic 3 page 3")
+    page.click(".controls summary")
+    page.fill("#f-decay", "0.7")
+    page.press("#f-decay", "Tab")
+    page.keyboard.type("t<=2")  # while the answer is on its way
+    page.wait_for_url("**decay=0.7*")
+    assert page.evaluate("document.activeElement.value") == "t<=2"
+    page.keyboard.press("Tab")  # the two are not taken together: the list stays
+    page.wait_for_selector(".fault")
+    assert "meeting_weight" in page.inner_text(".fault")
+    assert page.locator("tr[data-rank]").count() > 0
+    page.fill("#f-decay", "")
+    page.press("#f-decay", "Tab")
+    page.wait_for_url("**meeting_weight=t*")
+    assert page.locator(".fault").count() == 0
+    page.locator(".presets a").first.click()
+    page.wait_for_url(lambda url: "meeting" not in url)
+    assert page.input_value("#f-meeting_weight") == ""

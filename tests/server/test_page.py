@@ -205,6 +205,47 @@ def test_the_form_has_what_was_asked_and_what_the_index_takes(server: Server) ->
     assert "decay" not in href(other.css(".files a")[0])
 
 
+def test_every_setting_has_a_sentence_and_presets_are_links(server: Server) -> None:
+    tree = parsed(server.get(address(node="red", index="near", prefix="b")))
+    for field in tree.css(
+        ".controls form select:not(#f-index), .controls form input:not([type=hidden])"
+    ):
+        described = field.attributes["aria-describedby"]
+        assert one(tree, f"#{described}").text().strip()
+    first, *others = tree.css(".presets a")
+    assert dict(parse_qsl(urlsplit(href(first)).query)) == {"node": "red", "index": "near"}
+    for link in (first, *others):
+        there = parsed(server.get(href(link)))
+        (now,) = there.css(".presets [aria-current]")
+        assert href(now) == href(link)
+
+
+def test_two_answers_stand_side_by_side(server: Server) -> None:
+    page = parsed(server.get(address(node="red", index="near", k=5)))
+    tree = parsed(server.get(href(one(page, ".controls form .go a"))))
+    lists = [
+        [
+            (link.text(), "only here" in (row.text()))
+            for row in side.css("li")
+            for link in row.css("a")
+        ]
+        for side in tree.css(".compare section")
+    ]
+    hits = [
+        [hit["node"] for hit in server.ask("related", node="red", index=index, k=5).json["hits"]]
+        for index in ("near", "web")
+    ]
+    assert [[name for name, _ in side] for side in lists] == hits
+    shared = {*hits[0]} & {*hits[1]}
+    assert all(only == (name not in shared) for side in lists for name, only in side)
+    assert len(tree.css(".slopes path")) == len(shared)
+    assert f"{len(shared)} of 5" in one(tree, ".facts b").text()
+    query = {"node": "red", "index": "web", "with.index": "web", "with.decay": "0.9"}
+    same = parsed(server.get("/compare?" + urlencode(query)))
+    assert one(same, "input[name='with.decay']").attributes["value"] == "0.9"
+    assert server.get("/compare").status == 303
+
+
 def test_a_list_goes_on(server: Server) -> None:
     tree = parsed(server.get(address(node="red", index="near", k=4)))
     further = parsed(server.get(href(one(tree, 'a[rel="next"]'))))

@@ -57,7 +57,8 @@ from cocite.server.fresh import links_in
 from cocite.server.keys import shown_key
 from cocite.server.metrics import CONTENT_TYPE
 from cocite.server.openapi import described
-from cocite.server.pages.explore import explore, refused_page
+from cocite.server.pages.explore import explore
+from cocite.server.pages.page import refused_page
 from cocite.server.replies import (
     JSON,
     NDJSON,

@@ -15,19 +15,16 @@ from __future__ import annotations
 import io
 import json
 import secrets
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-import xxhash
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from cocite.errors import CociteError, UnknownNode
-from cocite.graph.sides import Sides
 from cocite.options.query import DEFAULT_K, FilterOptions
 from cocite.results import Document, write_csv
 from cocite.search.batch.folder import script
@@ -35,6 +32,8 @@ from cocite.search.explainer import links_between
 from cocite.search.resolver import prominent
 from cocite.search.results import RelatedDocument, WhyDocument
 from cocite.server.openapi import DESCRIPTION, PROBES, SUMMARY, example_nodes
+from cocite.server.pages.compare import compare
+from cocite.server.pages.page import frame, refused_page, sent
 from cocite.server.pages.reasons import reasons_of
 from cocite.server.pages.view import (
     HTML,
@@ -49,12 +48,13 @@ from cocite.server.pages.view import (
     map_of,
     outward,
     policy,
+    presets_of,
     rows_of,
 )
-from cocite.server.replies import Handler, caching, coding, guarded, packed, reply_packed
+from cocite.server.replies import Handler, coding, guarded, packed, reply_packed
 from cocite.server.requests import SETTINGS, Operation, csv_of, pairs_of, stored
 from cocite.server.results import SEARCHED, DraftDocument
-from cocite.server.service import KINDS, Problem, problem_of
+from cocite.server.service import KINDS, problem_of
 
 if TYPE_CHECKING:
     from cocite.server.service import ServedQuery, Service
@@ -86,57 +86,7 @@ def explore(service: Service) -> list[Route]:
             ("/embed", "embed", _embed),
             ("/docs", "docs", _docs_of(service)),
         )
-    ] + [Route("/embed.js", _script, methods=["GET"]), *assets()]
-
-
-def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
-    """What all pages show: the title, the field to search with, its side, and what it keeps."""
-    index = state.get("index") or next(iter(service.holders))
-    sides = service.sides(index)
-    sought = state.nodes[0] if len(state.nodes) == 1 else ""
-    return {
-        "title": title,
-        "state": state,
-        "sought": sought,
-        "sides": () if sides is None else sides.titles[::-1],
-        "side": None if sides is None else _side(sides, state, sought),
-        "kept": state.without("offset", "side").others,
-        "index": index,
-        "outward": outward,
-    }
-
-
-def _side(sides: Sides, state: PageState, sought: str) -> str:
-    """On which side is searched: the one that was, or that of the page that is shown."""
-    if sought.startswith(sides.mark):
-        return sides.titles[0]
-    return state.get("side") or sides.titles[1]
-
-
-def sent(
-    service: Service,
-    request: Request,
-    body: bytes,
-    asking: ServedQuery | None = None,
-    status: int = 200,
-    headers: Mapping[str, str] | None = None,
-) -> Response:
-    """A page as it goes out: its tag is of its text, as it shows more than one answer."""
-    tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
-    told = {"Content-Security-Policy": policy(service), "ETag": tag, **(headers or {})}
-    if status == 200 and tag in request.headers.get("if-none-match", ""):
-        return Response(b"", 304, caching(service, asking) | told)
-    body, coded = packed(body, coding(request))
-    return reply_packed(service, body, coded, HTML, asking, told, status)
-
-
-def refused_page(service: Service, problem: Problem) -> Response:
-    """What is wrong with a question, as a page."""
-    values = frame(service, PageState(), KINDS[problem.kind][1])
-    body = filled("wrong.html", values | {"problem": problem})
-    headers = {"Content-Type": HTML, "Cache-Control": "no-store", **problem.headers}
-    headers["Content-Security-Policy"] = policy(service)
-    return Response(body, problem.status, headers)
+    ] + [Route("/embed.js", _script, methods=["GET"]), *compare(service), *assets()]
 
 
 async def _page(service: Service, request: Request) -> Response:
@@ -242,6 +192,8 @@ def _render(
             "indexes": [(name, each.now.index.measure) for name, each in service.holders.items()],
             "json": state.href("/v1/related", reasons=False),
             "csv": state.safely().href("/related.csv", reasons=False),
+            "presets": presets_of(state, bool(about_of(index, document.nodes[0])["links"])),
+            "compare": state.reasons(None).href("/compare"),
             "next": state.at(first + k).href() if following else None,
             "previous": state.at(max(0, first - k)).href() if first else None,
             "filtered": any(state.get(name) for name in FilterOptions.declared()),

@@ -203,6 +203,31 @@ def fields_of(index: Index, takes: Sequence[Parameter], state: PageState) -> lis
     return found
 
 
+_PRESETS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("As served", "The settings of the index, and the first hits.", {}),
+    ("Long list", "The first 100 hits.", {"k": "100"}),
+    ("Important first", "The best by PageRank among the related.", {"order": "score*pagerank"}),
+)
+
+
+def presets_of(state: PageState, linked: bool) -> list[dict[str, Any]]:
+    """Settings to choose with a click: names, a sentence each, and whether they are chosen now. An
+    order by PageRank needs links, which not all indexes have at hand (``linked``).
+    """
+    mine = {name: value for name, value in state.others if name not in ("index", "side")}
+    kept = state.without(*mine).reasons(None)
+    return [
+        {
+            "name": name,
+            "text": text,
+            "href": replace(kept, others=(*kept.others, *chosen.items())).href(),
+            "on": mine == chosen,
+        }
+        for name, text, chosen in _PRESETS
+        if linked or "order" not in chosen
+    ]
+
+
 def foreign(index: Index, state: PageState) -> list[str]:
     """Settings in the address that are those of other measures."""
     own = own_settings(index)

@@ -26,6 +26,10 @@
         return;
       }
       found = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (!answer.ok && from && from !== "back") { // the setting is wrong, the rest is not
+        main.removeAttribute("aria-busy");
+        return fault(found.querySelector("main p").textContent);
+      }
       const there = new URL(answer.url);
       there.hash = url.hash;
       if (push) history.pushState(null, "", there);
@@ -33,18 +37,25 @@
     } catch (error) {
       if (mine !== asked) return; // another page is on its way
       main.removeAttribute("aria-busy");
-      if (!mine.signal.aborted) unreachable(() => show(url, { push, from }));
+      if (!mine.signal.aborted) fault("Not reachable. ", () => show(url, { push, from }));
       return;
     }
     document.title = found.title;
     const open = main.querySelector(".controls[open]") !== null;
+    const form = from === "index" || from === "back" ? null : from && main.querySelector("form[data-live]");
+    const at = document.activeElement?.id;
     const around = main.querySelector(".around:has(.live)");
     main.replaceChildren(...found.getElementById("main").childNodes);
     const empty = main.querySelector(".around");
+    if (form) { // somebody types in it
+      form.querySelector(".go a").href = main.querySelector(".controls .go a")?.href;
+      main.querySelector("form[data-live]")?.replaceWith(form);
+    }
     if (around && empty?.dataset.map === around.dataset.map) empty.replaceWith(around); // the same
     dress();
     main.removeAttribute("aria-busy");
     if (open && url.pathname === location.pathname) main.querySelector(".controls")?.setAttribute("open", "");
+    if (form) document.getElementById(at)?.focus({ preventScroll: true });
     const search = found.querySelector("form[role=search]");
     const kept = [...search.querySelectorAll("input[type=hidden]")];
     field.form.querySelectorAll("input[type=hidden]").forEach((each) => each.remove());
@@ -60,22 +71,25 @@
       said.textContent = why.querySelector("h2").innerText;
       return;
     }
-    if (push) scrollTo(0, 0);
-    if (from !== "back") main.focus({ preventScroll: true });
+    if (push && !from) scrollTo(0, 0);
+    if (!from) main.focus({ preventScroll: true });
     const hits = main.querySelectorAll("tr[data-rank]").length;
     said.textContent = `${main.querySelector("h1").innerText}: ${hits} related pages`;
   }
 
-  /* The page stays, with a way to ask again. */
-  function unreachable(again) {
+  /* The page stays, with what is wrong, and maybe a way to ask again. */
+  function fault(text, again = null) {
     main.querySelector(".fault")?.remove();
     const note = document.createElement("p");
     note.className = "note fault";
     note.setAttribute("role", "alert");
-    const button = document.createElement("button");
-    button.textContent = "Retry";
-    button.addEventListener("click", again);
-    note.append("Not reachable. ", button);
+    note.append(text);
+    if (again) {
+      const button = document.createElement("button");
+      button.textContent = "Retry";
+      button.addEventListener("click", again);
+      note.append(button);
+    }
     main.prepend(note);
   }
 
@@ -102,8 +116,17 @@
     const form = event.target;
     if (new URL(form.action).pathname !== "/") return;
     event.preventDefault();
+    show(asking(form));
+  });
+
+  function asking(form) {
     const given = [...new FormData(form)].filter(([, value]) => value !== "");
-    show(new URL(`/?${new URLSearchParams(given)}`, location));
+    return new URL(`/?${new URLSearchParams(given)}`, location);
+  }
+
+  document.addEventListener("change", (event) => {
+    const form = event.target.form;
+    if (form?.dataset.live !== undefined && form.checkValidity()) show(asking(form), { from: event.target.name });
   });
 
   addEventListener("popstate", () => {

@@ -1,0 +1,116 @@
+"""Two answers about the same pages side by side: by two indexes, or by two settings of one.
+
+The first question is that of ``/``; fields of the second begin with ``with.``, and it takes the
+filters of the first. Cost: that of both answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from cocite.search.results import RelatedDocument
+from cocite.server.pages.page import frame, refused_page, sent
+from cocite.server.pages.view import PageState, fields_of, filled, foreign, how, rows_of
+from cocite.server.replies import guarded
+from cocite.server.requests import SETTINGS, pairs_of
+
+if TYPE_CHECKING:
+    from cocite.server.service import ServedQuery, Service
+
+WITH = "with."
+ROW = 40
+"""Height of a row, as in page.css."""
+_BOLD = 8
+"""Ranks that a page has moved by, from which on its slope is bold."""
+_MOVES = 5
+"""The largest moves that are listed."""
+
+
+def compare(service: Service) -> list[Route]:
+    """Return the route of comparisons."""
+    handler = guarded(service, "compare", _compare, partial(refused_page, service))
+    return [Route("/compare", handler, methods=["GET"])]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two answers, and how it was asked for."""
+
+    state: PageState
+    asking: ServedQuery
+    document: RelatedDocument
+    fields: list[dict[str, Any]]
+
+
+async def _compare(service: Service, request: Request) -> Response:
+    pairs = pairs_of(request.scope["query_string"])
+    first = PageState.of(pair for pair in pairs if not pair[0].startswith(WITH))
+    if not first.nodes:
+        return RedirectResponse(first.href(), 303)
+    names, own = list(service.holders), first.get("index")
+    given = [(name.removeprefix(WITH), value) for name, value in pairs if name.startswith(WITH)]
+    index = dict(given).get("index") or next((n for n in names if n != (own or names[0])), names[0])
+    others = [pair for pair in first.others if pair[0] not in (*SETTINGS, "index")]
+    asked = [pair for pair in given if pair[0] in SETTINGS and pair[1]]
+    second = replace(first, why=None, others=(("index", index), *others, *asked))
+    left, right = await _side(service, first), await _side(service, second)
+    body = await service.done(partial(_render, service, left, right), pushing=False, told=False)
+    return sent(service, request, body, left.asking)
+
+
+async def _side(service: Service, state: PageState) -> Side:
+    index = state.get("index")
+    takes = service.operations["related"]
+    with service.serving("related", {} if index is None else {"index": index}) as asking:
+        state = state.without(*foreign(asking.index, state))
+        values = takes.from_query(state.question)
+        document = await service.ask("related", values, asking, lambda document: document)
+        assert isinstance(document, RelatedDocument)
+        fields = [f for f in fields_of(asking.index, takes.takes, state) if f["name"] in SETTINGS]
+        return Side(state, asking, document, fields)
+
+
+def _render(service: Service, left: Side, right: Side) -> bytes:
+    sides = [rows_of(each.document, each.state, 0) for each in (left, right)]
+    ranks = [{row["node"]: place for place, row in enumerate(rows)} for rows in sides]
+    for rows, other in zip(sides, ranks[::-1], strict=True):
+        for row in rows:
+            row["there"] = other.get(row["node"])
+    slopes = [
+        {"from": a, "to": row["there"], "bold": abs(a - row["there"]) >= _BOLD}
+        for a, row in enumerate(sides[0])
+        if row["there"] is not None
+    ]
+    shared = [row for row in sides[0] if row["there"] is not None]
+    moves = [
+        {"row": row, "from": row["rank"], "to": sides[1][row["there"]]["rank"]} for row in shared
+    ]
+    moves.sort(key=lambda move: -abs(move["from"] - move["to"]))
+    titles = left.document.titles or [""] * len(left.document.nodes)
+    called = " + ".join(t or n for n, t in zip(left.document.nodes, titles, strict=True))
+    kept = [*(("node", node) for node in left.state.nodes), *left.state.others]
+    values = {
+        "called": called,
+        "answers": [
+            {"rows": rows, "name": each.asking.name, "how": how(each.document, each.asking.samples)}
+            for rows, each in zip(sides, (left, right), strict=True)
+        ],
+        "slopes": slopes,
+        "shared": len(shared),
+        "moves": [move for move in moves if move["from"] != move["to"]][:_MOVES],
+        "height": ROW * max(1, *map(len, sides)),
+        "row": ROW,
+        "list": left.state.href(),
+        "kept_pairs": kept,
+        "with": WITH,
+        "indexes": [(name, each.now.index.measure) for name, each in service.holders.items()],
+        "chosen": right.asking.name,
+        "fields": right.fields,
+    }
+    return filled("compare.html", frame(service, left.state, f"Compare: {called}") | values)

@@ -1,0 +1,68 @@
+"""What all pages have: their frame, how they go out, and what is wrong as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import xxhash
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cocite.graph.sides import Sides
+from cocite.server.pages.view import HTML, PageState, filled, outward, policy
+from cocite.server.replies import caching, coding, packed, reply_packed
+from cocite.server.service import KINDS, Problem
+
+if TYPE_CHECKING:
+    from cocite.server.service import ServedQuery, Service
+
+
+def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
+    """What all pages show: the title, the field to search with, its side, and what it keeps."""
+    index = state.get("index") or next(iter(service.holders))
+    sides = service.sides(index)
+    sought = state.nodes[0] if len(state.nodes) == 1 else ""
+    return {
+        "title": title,
+        "state": state,
+        "sought": sought,
+        "sides": () if sides is None else sides.titles[::-1],
+        "side": None if sides is None else _side(sides, state, sought),
+        "kept": state.without("offset", "side").others,
+        "index": index,
+        "outward": outward,
+    }
+
+
+def _side(sides: Sides, state: PageState, sought: str) -> str:
+    """On which side is searched: the one that was, or that of the page that is shown."""
+    if sought.startswith(sides.mark):
+        return sides.titles[0]
+    return state.get("side") or sides.titles[1]
+
+
+def sent(
+    service: Service,
+    request: Request,
+    body: bytes,
+    asking: ServedQuery | None = None,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A page as it goes out: its tag is of its text, as it shows more than one answer."""
+    tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
+    told = {"Content-Security-Policy": policy(service), "ETag": tag, **(headers or {})}
+    if status == 200 and tag in request.headers.get("if-none-match", ""):
+        return Response(b"", 304, caching(service, asking) | told)
+    body, coded = packed(body, coding(request))
+    return reply_packed(service, body, coded, HTML, asking, told, status)
+
+
+def refused_page(service: Service, problem: Problem) -> Response:
+    """What is wrong with a question, as a page."""
+    values = frame(service, PageState(), KINDS[problem.kind][1])
+    body = filled("wrong.html", values | {"problem": problem})
+    headers = {"Content-Type": HTML, "Cache-Control": "no-store", **problem.headers}
+    headers["Content-Security-Policy"] = policy(service)
+    return Response(body, problem.status, headers)
