@@ -343,8 +343,14 @@ def test_a_list_for_frames(server: Server) -> None:
             assert link.attributes["rel"] == "noopener noreferrer"
         else:
             assert urlsplit(href(link)).path == "/"
-    script = server.get("/embed.js")
+    script = server.get("/embed.js", Accept_Encoding="gzip")
     assert script.headers["content-type"] == "text/javascript; charset=utf-8"
+    style = tree.css("link")[0]
+    frame = [
+        len(server.get(path, Accept_Encoding="gzip").body)
+        for path in ("/embed?node=blue", href(style))
+    ]
+    assert max(len(script.body), sum(frame)) < 4096
 
 
 def test_page_of_ones_own_shows_where_it_would_stand(server: Server) -> None:

@@ -224,6 +224,8 @@ def linked_with(graph: Graph, ids: NDArray[np.int64]) -> NDArray[np.int64]:
 
 _CANDIDATES, _NEAR = 400, 20
 """Pages that are looked at, and how far in the list of one before it a page may not be."""
+_HUBS = 1000
+"""Pages with most in-links that are passed over, at most: one in fifty of those beyond as many."""
 _LISTS, _LISTED = 40, 10
 """Lists that are made where no links are at hand, and how many pages of each are counted."""
 _RANK_PIECE = 1 << 20
@@ -268,16 +270,17 @@ def _candidates(index: Index) -> Iterator[str]:
 
 
 def _most_linked(offsets: NDArray[np.uint64], index: Index) -> NDArray[np.uint32]:
-    """The ids of the pages with most in-links, most first."""
+    """The ids of the pages with most in-links, most first, behind hubs: all is related to those."""
+    hubs = min(max(0, len(index.nodes) - _HUBS) // 50, _HUBS)
     best, ids = np.empty(0, np.int64), np.empty(0, np.int64)
     for begin in range(0, len(index.nodes), _RANK_PIECE):
         mine = np.arange(begin, min(begin + _RANK_PIECE, len(index.nodes)))
         there = index.stored.in_graph(mine.astype(np.uint32)).astype(np.int64)
         degrees = (offsets[there + 1] - offsets[there]).astype(np.int64)
         best, ids = np.append(best, degrees), np.append(ids, mine)
-        order = np.lexsort((ids, -best))[:_CANDIDATES]
+        order = np.lexsort((ids, -best))[: hubs + _CANDIDATES]
         best, ids = best[order], ids[order]
-    return ids[best > 0].astype(np.uint32)
+    return ids[best > 0][hubs:].astype(np.uint32)
 
 
 def _listed(index: Index) -> list[str]:

@@ -386,8 +386,12 @@ async def _script(request: Request) -> Response:
         "Content-Type": "text/javascript; charset=utf-8",
         "Cache-Control": "public, max-age=3600",
         "Cross-Origin-Resource-Policy": "cross-origin",
+        "Vary": "Accept-Encoding",
     }
-    return Response(script(), headers=headers)
+    body, coded = packed(script().encode(), coding(request))
+    if coded is not None:
+        headers["Content-Encoding"] = coded
+    return Response(body, headers=headers)
 
 
 # -- reference ---------------------------------------------------------------------------

@@ -412,6 +412,7 @@ HTML = "text/html; charset=utf-8"
 _FOLDER = files("cocite.server.pages") / "static"
 _KINDS = {
     "page.css": "text/css; charset=utf-8",
+    "embed.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
     "map.css": "text/css; charset=utf-8",
