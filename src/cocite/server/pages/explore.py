@@ -388,7 +388,7 @@ async def _script(request: Request) -> Response:
         "Cross-Origin-Resource-Policy": "cross-origin",
         "Vary": "Accept-Encoding",
     }
-    body, coded = packed(script().encode(), coding(request))
+    body, coded = packed(script(), coding(request))
     if coded is not None:
         headers["Content-Encoding"] = coded
     return Response(body, headers=headers)
