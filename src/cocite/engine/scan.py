@@ -308,7 +308,7 @@ class Ring:
 
         def work(part: slice) -> None:
             ring_rows.winners(self._orders, self.places[part], np.uint64(part.start), found)
-            evict(self.places[part])
+            evict(self.places[part], *found[:, part])
 
         for _ in in_order([work] * self._threads, _pieces(nodes)):
             pass

@@ -153,6 +153,7 @@ class Layer:
             winners, begin = request_of(all_winners, self._requested), at
             scratch = self._begins, cells, group, np.uint64(at)
             at = int(minhash.list_groups(winners, _ALL, ring, *scratch))
+            evict(all_winners)
             if self._requested is not None:
                 minhash.name_winners(group[begin:at], self._requested)
             check_words(sample, at)
@@ -182,14 +183,9 @@ class RingMaker(BatchMaker):
         for ring in self._rings(samples):
             found = self._winners[ring.step - 1, : len(samples)]
             ring.winners(found)
-            evict(found)
 
     def _lay_out(self, layer: Layer, sample: int) -> Blob:
-        rings = self._winners[:, sample - self._first]
-        blob = layer(sample, list(rings))
-        for ring in rings:
-            evict(ring)
-        return blob
+        return layer(sample, list(self._winners[:, sample - self._first]))
 
 
 # -- build -------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from cocite.errors import ResourceError
 from cocite.index.layouts.contract import PartPlan, SampledFormat, padded
 from cocite.measures import LENGTH, SEED, PartSettings
 from cocite.measures.xjaccard import BITS
+from cocite.storage import evict
 
 _MOST_WORDS = 2**32 - 1
 BLOCK, PLANE = 512, 16
@@ -86,4 +87,5 @@ def ring_planes(
         step = np.uint64(part.turn + ring + 1)
         key = random.draw_key(np.uint64(seed), np.uint64(sample), step)
         minhash_bits.sketch(winners, np.uint64(key), ring, planes)
+        evict(winners)
     return planes
