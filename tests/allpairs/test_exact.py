@@ -279,13 +279,17 @@ def test_threads_do_not_change_a_byte(web: Graph, way: dict[str, Any], precision
     assert found[0].convergence == found[2].convergence
 
 
-def test_panels_on_disk_do_not_change_a_byte(web: Graph) -> None:
-    whole = exact_simrank(web, method="plain", epsilon=1e-4)
-    usual = runs.AllPairs(web, AllPairsOptions(method="plain", epsilon=1e-4))
-    room = usual.bytes - 100_000
-    plan = runs.AllPairs(web, AllPairsOptions(method="plain", epsilon=1e-4), memory=room)
-    assert plan.panel_width == 64
-    assert "in panels of 64 columns" in plan.estimate()
+@pytest.mark.parametrize("method", ["plain", "gauss-seidel", "sor"])
+def test_panels_on_disk_do_not_change_a_byte(web: Graph, method: str) -> None:
+    options = AllPairsOptions(method=method, epsilon=1e-4)
+    usual = runs.AllPairs(web, options, threads=1)
+    whole = usual.run()
+    with pytest.raises(ResourceError, match=r"needs .* of memory") as refused:
+        runs.AllPairs(web, options, memory="1kB")
+    least = str(refused.value).split("needs ")[1].split(" of")[0]
+    plan = runs.AllPairs(web, options, memory=least)
+    assert 2 * plan.panel_width < usual.core.size
+    assert f"in panels of {plan.panel_width} columns" in plan.estimate()
     before = sorted(path.name for path in web.path.iterdir())
     cut = plan.run()
     assert cut.array().tobytes() == whole.array().tobytes()

@@ -10,6 +10,7 @@ Cost of a whole matrix: 1.5 n links fused multiply-adds (sparse), 3 n^3 (dense).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from cocite.allpairs.core import Core
 from cocite.cluster import Team
+from cocite.storage import evict
 
 Matrix = NDArray[Any]
 _WIDEST, _BLOCKS = 64, 64
@@ -65,7 +67,7 @@ class Products:
         if self._links is not None:
             panel = self._links[:end] @ (self._links[first:end] @ matrix).T
         else:
-            panel = self.times(self.gathered(first, end, matrix), end)
+            panel = self.times(self.gathered(first, end, [matrix]), end)
         self.add_shared(first, end, matrix.diagonal(), panel)
         return panel
 
@@ -92,20 +94,26 @@ class Products:
         """Scratch for ``width`` rows of W S as columns."""
         return self._turned[: width * self.core.size].reshape(self.core.size, width)
 
-    def gathered(self, first: int, end: int, matrix: Matrix) -> Matrix:
-        """The rows [first, end) of W S as columns; scratch."""
+    def gathered(self, first: int, end: int, panels: Iterable[Matrix]) -> Matrix:
+        """The rows [first, end) of W S as columns, from panels of S side by side; scratch."""
         from cocite.kernels import allpairs
 
-        links, size, width = self.core.links, self.core.size, end - first
-        rows = self._rows[: width * size].reshape(width, size)
-        turned = self.turned(width)
-        offsets = links.offsets[first : end + 1]
+        links, width, begin = self.core.links, end - first, 0
+        turned, offsets = self.turned(width), links.offsets[first : end + 1]
+        for panel in panels:
+            columns = min(panel.shape[1], self.core.size - begin)
+            rows = self._rows[: width * columns].reshape(width, columns)
+            out = turned[begin : begin + columns]
 
-        def part(low: int, high: int) -> None:
-            allpairs.multiply(offsets, links.columns, self.weights, matrix, low, high, rows)
-            allpairs.transpose(rows, low, high, turned)
+            def part(
+                low: int, high: int, panel: Matrix = panel, rows: Matrix = rows, out: Matrix = out
+            ) -> None:
+                allpairs.multiply(offsets, links.columns, self.weights, panel, low, high, rows)
+                allpairs.transpose(rows, low, high, out)
 
-        self.team.split(part, size)
+            self.team.split(part, columns)
+            evict(panel)
+            begin += columns
         return turned
 
     def times(self, turned: Matrix, end: int) -> Matrix:

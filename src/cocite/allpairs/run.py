@@ -38,7 +38,7 @@ from cocite.io.opening import open_graph
 from cocite.options import accepts
 from cocite.options.all_pairs import AllPairsOptions
 from cocite.progress import shows
-from cocite.resources import budget, checked_threads, format_size
+from cocite.resources import budget, checked_threads, format_least, format_size, own_memory
 from cocite.results import Document
 from cocite.storage.spool import Scratch
 
@@ -69,7 +69,7 @@ def exact_simrank(
         bits of dense products.
     memory
         For the data, beside some 170 MB for Python: bytes, or text such as ``"8GB"``; by default
-        half of what is available. With ``method="plain"`` a matrix that does not fit lies on disk.
+        half of what is available. A matrix that does not fit lies on disk.
     progress
         Called after every sweep with (sweeps, bound on the error still to be iterated away).
     options, given
@@ -179,14 +179,17 @@ class AllPairs:
             needed = matrices * size * size * item
         if fixed + needed <= self._budget:
             return fixed + needed
-        if options.method == "plain" and options.measure == "simrank" and not self._dense:
-            self.panel_width = panel_width(size, item, self._budget - fixed)
-            if self.panel_width:
-                return fixed + 3 * size * self.panel_width * item
+        if options.method != "svd" and options.measure == "simrank" and not self._dense:
+            width = panel_width(size, item, self._budget - fixed, self.width)
+            self.panel_width = max(width, 0)
+            needed = 3 * size * abs(width) * item
+            if fixed + needed <= self._budget:
+                return fixed + needed
+        sparse = ", take --products sparse, which go through panels on disk," * self._dense
         raise ResourceError(
-            f"the matrix of {size:,} rows needs {format_size(fixed + needed)} of memory; "
-            f"{format_size(self._budget)} may be used. Give more with --memory, take --method "
-            "plain, which can go through panels on disk, or keep few scores with --prune"
+            f"the matrix of {size:,} rows needs {format_least(fixed + needed)} of memory; "
+            f"{format_size(self._budget)} may be used. Give more with --memory{sparse} or keep few "
+            "scores with --prune"
         )
 
     @property
@@ -202,9 +205,10 @@ class AllPairs:
     def estimate(self) -> str:
         """What it will take, in a line."""
         size, options = self.core.size, self.options
-        where = f"{format_size(self.bytes)} of memory"
+        where = f"{format_size(self.bytes + own_memory())} of memory"
         if self.panel_width:
-            disk = 2 * -(-size // self.panel_width) * size * self.panel_width * self.dtype.itemsize
+            disk = -(-size // self.panel_width) * size * self.panel_width * self.dtype.itemsize
+            disk *= 2 if options.method == "plain" else 1
             where += f" and {format_size(disk)} on disk, in panels of {self.panel_width:,} columns"
         elif options.prune is not None:
             where += f" and {4 + self.dtype.itemsize} bytes a score kept, twice"
@@ -238,9 +242,10 @@ class AllPairs:
         products = Products(core, self.dtype, team, self.width, dense=self._dense)
         if options.measure == "psimrank":
             return CoupledSweeps(products, options.decay)
+        omega = None if plain else options.omega
         if self.panel_width:
-            return PanelSweeps(products, options.decay, self.panel_width, self._scratch())
-        return Sweeps(products, options.decay, None if plain else options.omega)
+            return PanelSweeps(products, options.decay, omega, self.panel_width, self._scratch())
+        return Sweeps(products, options.decay, omega)
 
     def _scratch(self) -> Scratch:
         path = Path(self.graph.path)

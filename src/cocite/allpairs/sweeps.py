@@ -5,7 +5,7 @@
     sor      block of columns after block, in place: T[:, block] <- (1 - omega) T[:, block] +
              omega (the same formula, with what this sweep has written already); Gauss-Seidel with
              omega = 1
-    panels   the plain iteration on a matrix on disk, to the bit
+    panels   either of them on a matrix on disk, to the bit
     coupled  PSimRank
 
 Each pair is computed once a sweep, with the block of its larger row, and written to both places.
@@ -92,24 +92,29 @@ class Sweeps:
 
 # -- panels ------------------------------------------------------------------------------
 
-# The plain iteration on a matrix that lies on disk. A panel is all rows of some columns. One sweep
-# goes over the file twice, in order:
+# Sweeps over a matrix that lies on disk. A panel is all rows of some columns. A plain sweep goes
+# over the file twice, in order:
 #
 #     W S    panel by panel: a panel of S gives the same panel of W S
 #     T      panel by panel: the rows of W S that a panel's columns stand for, turned, times W
 #
 # T is written over W S: the rows of W S that are still needed lie below those that are written, as
 # only pairs on and above the diagonal are computed, and mirrored. Three panels are in memory at a
-# time. Every value is added up as in memory: the bytes are the same. Over-relaxation reads every
-# row it links to for each block of columns, which would be the whole file each time: it stays in
-# memory. The panels are ours; Yu et al. 2011, 4.2 speaks of input and output but keeps S in memory.
+# time. Over-relaxation gathers the rows that a block links to from the one matrix that it writes,
+# block after block: sequential only where the order of nodes makes links short. Every value is
+# added up as in memory: the bytes are the same. The panels are ours; Yu et al. 2011, 4.2 speaks of
+# input and output but keeps S in memory.
 
 _LEAST = 64
 
 
-def panel_width(size: int, itemsize: int, room: int) -> int:
-    """Columns of a panel, a multiple of 64, so that three take at most ``room``; 0 if none do."""
-    return min(room // (3 * size * itemsize) // _LEAST * _LEAST, -(-size // _LEAST) * _LEAST)
+def panel_width(size: int, itemsize: int, room: int, block: int) -> int:
+    """Columns of a panel, whole blocks and 64 at least, so that three take at most ``room``; if
+    none do, the least as a negative number.
+    """
+    least = -(-_LEAST // block) * block
+    fitting = min(room // (3 * size * itemsize) // least, -(-size // least)) * least
+    return fitting if fitting > 0 else -least
 
 
 class PanelMatrix:
@@ -128,34 +133,50 @@ class PanelMatrix:
 
     def diagonal(self) -> Matrix:
         """The diagonal."""
-        at = np.arange(self.size)
-        return np.asarray(self.panels[at // self.width, at, at % self.width])
+        found = [panel.diagonal(-self.width * i).copy() for i, panel in enumerate(self.panels)]
+        evict(self.panels)
+        return np.concatenate(found)
 
 
 class PanelSweeps:
-    """Plain sweeps; ``matrix`` holds the scores."""
+    """As :class:`Sweeps`, over panels of ``width`` columns, whole blocks of ``products``."""
 
-    def __init__(self, products: Products, decay: float, width: int, scratch: Scratch) -> None:
+    def __init__(
+        self,
+        products: Products,
+        decay: float,
+        omega: float | None,
+        width: int,
+        scratch: Scratch,
+    ) -> None:
         self.products, self._width = products, width
-        size = products.core.size
-        self.matrix = PanelMatrix(size, width, products.dtype, scratch)
-        self._next = PanelMatrix(size, width, products.dtype, scratch)
+        how = products.core.size, width, products.dtype, scratch
+        self.matrix = PanelMatrix(*how)
+        self._next = PanelMatrix(*how) if omega is None else self.matrix
         self._single = _single(products.core)
-        self._factors = np.array([decay, 1.0, 1.0], products.dtype)
+        self._factors = np.array([decay, 1.0 if omega is None else omega, 1.0], products.dtype)
         at = np.flatnonzero(self._single)
         self.matrix.panels[at // width, at, at % width] = 1
 
     def __call__(self) -> ExactSweep:
-        """One sweep: two passes over the file."""
-        self._multiply()
-        change, diagonal = 0.0, self.matrix.diagonal()
+        """One sweep; the plain one is two passes over the file."""
+        change, diagonal, in_place = 0.0, self.matrix.diagonal(), self._next is self.matrix
+        if not in_place:
+            self._multiply()
         for number in range(self.matrix.panels.shape[0]):
             low = number * self._width
             for first in range(low, min(low + self._width, self.matrix.size), self.products.width):
                 end = min(first + self.products.width, low + self._width, self.matrix.size)
-                panel = self.products.times(self._turned(first, end), end)
+                turned = (
+                    self.products.gathered(first, end, self.matrix.panels)
+                    if in_place
+                    else self._turned(first, end)
+                )
+                panel = self.products.times(turned, end)
                 self.products.add_shared(first, end, diagonal, panel)
                 change = max(change, self._settle(first, panel))
+                if in_place:
+                    diagonal[first:end] = panel.diagonal(-first)
             evict(self.matrix.panels, self._next.panels)
         self.matrix, self._next = self._next, self.matrix
         return ExactSweep(change)
@@ -259,7 +280,7 @@ class CoupledSweeps:
         from cocite.kernels import allpairs
 
         core, size = self.products.core, self.products.core.size
-        turned = self.products.gathered(first, end, self.matrix)
+        turned = self.products.gathered(first, end, [self.matrix])
         panel = self.products.times(turned, size)
         allpairs.subtract_shared(
             core.shared.offsets[first : end + 1],
