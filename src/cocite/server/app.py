@@ -30,7 +30,6 @@ from functools import lru_cache, partial
 from ipaddress import ip_address
 from time import monotonic
 from typing import Any
-from urllib.parse import quote, urlencode
 
 import msgspec
 import xxhash
@@ -366,8 +365,8 @@ def _next(service: Service, query: bytes, values: Values) -> str | None:
     offset = values.get("offset", 0) + values.get("k", DEFAULT_K)
     if offset > service.config.limits.offset:
         return None
-    pairs = [(name, value) for name, value in pairs_of(query) if name != "offset"]
-    following = urlencode([*pairs, ("offset", offset)], quote_via=quote)
+    fields = [each for each in query.decode("latin-1").split("&") if not each.startswith("offset=")]
+    following = "&".join([*fields, f"offset={offset}"]).replace(">", "%3E")
     return f'</v1/related?{following}>; rel="next"'
 
 
