@@ -15,7 +15,7 @@ import re
 from collections import Counter
 
 from cocite.errors import InputError
-from cocite.graph.spelling import REFUSED, trimmed
+from cocite.graph.spelling import REFUSED
 from cocite.io.readers.contract import Job, Read
 from cocite.io.readers.rows import NODES, LinkWriter, RowsFound
 from cocite.io.readers.text import clean_relation, relation_of
@@ -54,12 +54,12 @@ class LabeledGraph:
 
     def node(self, name: str, label: str | None, line: int) -> None:
         """Take a node by its id, and its label if it has one."""
-        self._nodes.append((trimmed(name), _one_line(label), line))
+        self._nodes.append((name, _one_line(label), line))
 
     def link(self, source: str, target: str, weight: str, both: bool, line: int) -> None:
         """Take a link between ids, with its weight if those are asked for; ``both`` ways or not."""
         if self._job.wanted == 2:
-            self._links.append((trimmed(source), trimmed(target), weight, both, line))
+            self._links.append((source, target, weight, both, line))
 
     def bad(self, kind: str, line: int, what: str, content: str) -> None:
         """Take what should be a node or a link, and is none."""
