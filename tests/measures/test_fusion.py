@@ -15,6 +15,7 @@ from tests.conftest import MakeGraph
 from tests.oracles import fusion as oracle
 from tests.oracles import nearest
 from tests.oracles.graphs import Edges, graphs
+from tests.search.exact import assert_related_is_similarity_sorted
 
 Matrix = NDArray[np.float64]
 
@@ -77,6 +78,20 @@ def test_fusion_sizes_keep_so_many_values(make_graph: MakeGraph, measure: str, s
     longest = np.diff(part.array("rows.offsets").astype(np.int64))
     families = longest.reshape(-1, 2500).max(axis=1).tolist()
     assert families == list(sizes if measure == "fusion" else sizes[1:])
+
+
+@pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
+def test_lists_of_sites_whose_pages_link_alike_are_scores_of_pairs(
+    make_graph: MakeGraph, measure: str
+) -> None:
+    """Pages with neighboring ids hold the same, all of them, or all but some."""
+    rng = np.random.default_rng(5)
+    links = [(page, 60 + page // 40 + hub) for page in range(60) for hub in range(0, 9, 2)]
+    links += [(page, page + 1) for page in range(60) if page % 23]
+    links += rng.integers(0, 70, (40, 2)).tolist()
+    graph = make_graph(links, range(70))
+    index = cocite.build(graph, graph.path.with_suffix(".index"), measure=measure)
+    assert_related_is_similarity_sorted(index, scores(index, 70))
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
