@@ -2,10 +2,11 @@
 
     python -m benchmarks.memory GRAPH... [--budgets 5MB,50MB,500MB] [--measures psimrank,...]
 
-Every command is one of its own, as from a shell: ``cocite index`` of each measure, and ``cocite
-rank``, with each budget. What it tells is read from its notes (``--log-json``), the peak from the
-kernel (VmHWM) when it is done. Budgets that are refused are left out. The memory of mapped files is
-counted, as far as they are in memory, as the kernel does.
+Every command is one of its own, as from a shell: ``cocite index`` of each measure, ``rank``,
+``all-pairs``, and ``related-all`` of the last index, with each budget. What it tells is read from
+its notes (``--log-json``), the peak from the kernel (VmHWM) when it is done. Budgets that are
+refused are left out. The memory of mapped files is counted, as far as they are in memory, as the
+kernel does.
 """
 
 from __future__ import annotations
@@ -26,21 +27,29 @@ _CHILD = """
 import re, sys
 from pathlib import Path
 from cocite.cli.main import main
+from cocite.resources import own_memory
 code = main(sys.argv[1:])
 peak = re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]
-print(f"peak {1024 * int(peak)}")
+print(f"peak {1024 * int(peak)} own {own_memory()}")
 sys.exit(code)
 """
-_TOLD = re.compile(r"([0-9.]+ [kMG]?B) of memory")
+_SIZE = r"([0-9.]+ [kMG]?B)"
+_TOLD = re.compile(rf"{_SIZE} of memory(?: beside the index's {_SIZE})?")
 
 
 class Row(NamedTuple):
-    """A command: bytes ``told`` and at the ``peak``."""
+    """A command: bytes ``told``, at the ``peak``, and of Python and its libraries (``own``)."""
 
     verb: str
     budget: str
     told: int
     peak: int
+    own: int
+
+    @property
+    def allowed(self) -> int:
+        """What ``--memory`` allows for the data, and Python beside; what was told without it."""
+        return self.told if self.budget == "default" else parse_size(self.budget) + self.own
 
     @property
     def ratio(self) -> float:
@@ -56,11 +65,12 @@ def measured(verb: list[str], budget: str | None) -> Row | None:
     if done.returncode:
         return None
     notes = [json.loads(line)["message"] for line in done.stderr.splitlines()]
-    told = [parse_size(match[1]) for note in notes if (match := _TOLD.search(note))]
-    peak = re.search(r"^peak (\d+)$", done.stdout, re.M)
+    found = [match.groups("") for note in notes if (match := _TOLD.search(note))]
+    told = [sum(map(parse_size, filter(None, sizes))) for sizes in found]
+    peak = re.search(r"^peak (\d+) own (\d+)$", done.stdout, re.M)
     if not told or peak is None:
         raise ValueError(f"{' '.join(verb)} tells no memory: {done.stdout}{done.stderr}")
-    return Row("", budget or "default", told[0], int(peak[1]))
+    return Row("", budget or "default", told[0], int(peak[1]), int(peak[2]))
 
 
 def rows(graph: str, measures: list[str], budgets: list[str | None]) -> list[Row]:
@@ -71,11 +81,14 @@ def rows(graph: str, measures: list[str], budgets: list[str | None]) -> list[Row
             f"index {name}": ["index", graph, "--measure", name, "-o", f"{folder}/{name}"]
             for name in measures
         }
+        related = ["related-all", f"{folder}/{measures[-1]}", "-o", f"{folder}/related.parquet"]
+        verbs["related-all"] = related
+        verbs["all-pairs"] = ["all-pairs", graph, "-o", f"{folder}/scores.npy"]
+        verbs = {name: [*verb, "--overwrite"] for name, verb in verbs.items()}
         verbs["rank"] = ["rank", graph]
         for name, verb in verbs.items():
             for budget in budgets:
-                more = ["--overwrite"] if verb[0] == "index" else []
-                row = measured([*verb, *more], budget)
+                row = measured(verb, budget)
                 if row is not None:
                     found.append(row._replace(verb=f"{Path(graph).name} {name}"))
     return found
