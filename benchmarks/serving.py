@@ -4,7 +4,8 @@
                                        [--usearch GRAPH | --vectors FILE]
 
 wrk (the generator; Debian has it) asks ``related`` of nodes drawn at random, k = 20, beside the
-server on the same machine. The server keeps no answers, and the nodes are too many for a cache:
+server on the same machine. No question is asked twice, as each has a confidence of its own, so the
+server's cache of answers finds none of them:
 
     capacity    all samples, 8 connections: requests a second, p50 and p99, processor time a request
     overload    as many connections as ask for four times the capacity, asking again at once when
@@ -42,6 +43,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import cocite
 
@@ -69,7 +71,8 @@ end
 function request()
     at = at % #nodes + 1
     begun = now()
-    return wrk.format("GET", "/v1/related?k=20&node=" .. nodes[at])
+    local confidence = "0.9" .. math.random(10^8)
+    return wrk.format("GET", "/v1/related?confidence=" .. confidence .. "&k=20&node=" .. nodes[at])
 end
 function response(status)
     counts[status] = (counts[status] or 0) + 1
@@ -406,7 +409,7 @@ def main() -> None:
         rng = random.Random(1)
         names = [index.nodes.name(rng.randrange(count)) for _ in range(ASKED)]
         nodes = folder / "nodes.txt"
-        nodes.write_text("".join(f"{name}\n" for name in names))
+        nodes.write_text("".join(f"{quote(name, safe='')}\n" for name in names))
         print(f"{index.measure}, {index.samples} samples: all of them")
         with serving([*usual, "--target-latency", "1000000"]) as server:
             run = capacity(server, nodes, given.seconds)

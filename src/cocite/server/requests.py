@@ -404,13 +404,26 @@ def stored(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
     """Return names as the index has them: of the nodes that are meant without doubt, those of a
     side if the question says one. Raises :class:`UsageError`.
     """
-    side, sides = asked.get("side"), index.nodes.sides
+    return [name for name, _ in _resolved(index, asked, names)]
+
+
+def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return the names, and whether each is that of a node. A name as it is stored is found
+    first, as other spellings take a pass over all names.
+    """
+    nodes, side = index.nodes, asked.get("side")
+    sides = nodes.sides
     if side is not None and sides is None:
         raise UsageError("the index is not bipartite: leave side out")
     called = names if sides is None or side is None else [sides.name(side, n) for n in names]
-    resolver, passes = Resolver(index.nodes), len(index.nodes) <= SEARCHED
-    found = ((name, resolver.find(name, passes=passes)) for name in called)
-    return [name if node is None else str(index.nodes.name(node)) for name, node in found]
+
+    def one(name: str) -> tuple[str, bool]:
+        if nodes.find(name) is not None:
+            return name, True
+        node = Resolver(nodes).find(name, passes=len(nodes) <= SEARCHED)
+        return (name, False) if node is None else (str(nodes.name(node)), True)
+
+    return [one(name) for name in called]
 
 
 def _known(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
@@ -418,11 +431,12 @@ def _known(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
     :class:`UnknownNode` for the first that no node has. A pass over all names for suggestions is
     made only of an index that is not too large for it.
     """
-    nodes, found = index.nodes, stored(index, asked, names)
-    for name in (*found, *asked.get("only", ())):
-        if nodes.find(name) is None:
+    nodes, found = index.nodes, _resolved(index, asked, names)
+    only = ((name, nodes.find(name) is not None) for name in asked.get("only", ()))
+    for name, there in (*found, *only):
+        if not there:
             raise nodes.unknown(name, name, passes=len(nodes) <= SEARCHED)
-    return found
+    return [name for name, _ in found]
 
 
 def checked_settings(index: Index, asked: Values) -> None:
