@@ -4,7 +4,9 @@ pages and places that there are; it has all pages, verbs and public names. Nothi
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
 import subprocess
 import sys
@@ -46,12 +48,22 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("documents")
+    """The site, made by whichever worker comes first: it writes pages beside its sources."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    place = base / "documents"
+    with open(base / "documents.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not place.exists():
+            built(place)
+    return place / "html"
+
+
+def built(place: Path) -> None:
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", str(place / "t")]
     command += [str(ROOT / "docs"), str(place / "html")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    return place / "html"
 
 
 @pytest.fixture(scope="module")
