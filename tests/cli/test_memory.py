@@ -69,7 +69,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("psimrank", "5MB"),
         ("psimrank", None),
         ("xjaccard", None),
-        ("neighborhood", "40MB"),  # whose lists are turned round on disk
+        ("neighborhood", "36MB"),  # whose lists are turned round on disk
     ],
 )
 def test_an_index_takes_the_memory_that_was_told(
