@@ -177,8 +177,8 @@ def check_scores(case: Case, names: list[str]) -> None:
             assert (b in hits) == (found.score > 0)
             if b in hits:
                 assert same(hits[b][1:], found)
-        order = [(-hit.score, index.nodes.id(hit.node)) for hit in hits.values()]
-        assert order == sorted(order)
+        ranks = [(-hit.score, order(index.nodes.id(hit.node))) for hit in hits.values()]
+        assert ranks == sorted(ranks)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The application of one process, what every request goes through, and the server that runs it.
+"""The application of one process, and what every request goes through.
 
 A request goes through ``Front``, CORS if it is allowed, and ``Guard``. ``Front`` bounds the
 address, adds headers, counts and logs. ``Guard`` asks for a key where keys are needed, and refuses
@@ -7,36 +7,21 @@ questions that could not be answered in time before they are read. Cost: some 15
 A server of this machine alone that needs no key answers only by names that mean it: a web page can
 have a browser ask it, and have the page's own name lead to 127.0.0.1 (DNS rebinding), but it cannot
 forge ``Host``. Source: Jackson, Barth, Boneh et al. 2007, *Protecting browsers from DNS rebinding*.
-
-Granian runs the processes, which map the same files. On SIGTERM requests in flight are answered;
-with ``drain_time`` /readyz says no for so long first. SIGHUP has every process read the keys again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import re
-import resource
-import signal
-import socket
-import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
 from functools import lru_cache, partial
 from ipaddress import ip_address
-from time import monotonic
 from typing import Any
 
 import msgspec
 import xxhash
-from granian.constants import HTTPModes, Interfaces
-from granian.http import HTTP1Settings
-from granian.log import LogLevels
-from granian.server import MPServer
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -46,9 +31,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cocite.errors import ResourceError, UsageError
 from cocite.options.query import DEFAULT_K
-from cocite.progress import turn
 from cocite.results import Document
 from cocite.search.results import RelatedDocument
 from cocite.server.cache import Packed
@@ -74,7 +57,6 @@ from cocite.server.replies import (
     unchanged,
 )
 from cocite.server.requests import Values, pairs_of, texts_in
-from cocite.server.results import FOLDER, Config
 from cocite.server.service import (
     Problem,
     RequestRefused,
@@ -507,126 +489,3 @@ async def _no_route(service: Service, request: Request, error: Exception) -> Res
     if "text/html" in request.headers.get("accept", ""):  # a browser
         return refused_page(service, problem)
     return problem_reply(problem)
-
-
-# -- serving -----------------------------------------------------------------------------
-
-
-_TOLD = 1.0
-"""After how many seconds processes are told again that the server is about to end."""
-_ENDING = 30
-"""Seconds that processes have to end."""
-_HEAD = 48 << 10
-"""Bytes of a request's head, beyond which Granian answers 414 or 431 itself."""
-_FILES = 256
-"""Descriptors that are kept for indexes."""
-_SWITCH = 0.0001
-"""Seconds after which a thread of Python gives way: waiting for the usual 5 ms would be most of
-what an answer takes.
-"""
-
-
-class _AppServer(MPServer):
-    """Granian's, which hands SIGHUP on instead of starting all processes anew, and goes on for
-    ``drain`` seconds when it is to end.
-    """
-
-    drain = 0.0
-
-    def _serve_loop(self, spawn_target: Any, target_loader: Any) -> None:
-        super()._serve_loop(spawn_target, target_loader)  # type: ignore[no-untyped-call]
-        if self.drain and self.interrupt_signal:
-            self.main_loop_interrupt.clear()
-            end = monotonic() + self.drain
-            told = False
-            while not told and (left := end - monotonic()) > 0:
-                for worker in self.wrks:  # again and again: one that still starts does not listen
-                    with suppress(ProcessLookupError):
-                        os.kill(worker.inner.pid, signal.SIGUSR1)
-                told = self.main_loop_interrupt.wait(min(_TOLD, left))
-
-    def _reload(self, spawn_target: Any, target_loader: Any) -> None:
-        self.reload_signal = False
-        self.main_loop_interrupt.clear()
-        for worker in self.wrks:
-            os.kill(worker.inner.pid, signal.SIGHUP)
-
-
-def address(config: Config) -> int:
-    """The port that is listened at, a free one for 0; raises :class:`UsageError` for an address
-    that may not be, and :class:`ResourceError` for one that cannot be.
-    """
-    options, place = config.options, f"{config.options.host}:{config.options.port}"
-    if not (config.local or options.api_keys or options.insecure):
-        raise UsageError(
-            f"{options.host} can be reached by others, and nobody is asked for a key: give keys "
-            "with --api-keys FILE, or pass --insecure if all of them may ask"
-        )
-    try:
-        family = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family[0], socket.SOCK_STREAM) as tried:
-            # Not to be shared, so that another server there is found.
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tried.bind(family[4])
-            tried.listen()
-            return int(tried.getsockname()[1])
-    except OSError as error:
-        raise ResourceError(
-            f"{place} cannot be listened at: {error.strerror or error}. Choose "
-            "another --port, or 0 for one that is free"
-        ) from error
-
-
-def serve(config: Config) -> None:
-    """Serve until SIGTERM or SIGINT."""
-    options = config.options
-    with tempfile.TemporaryDirectory(prefix="cocite-serve-") as folder:
-        if options.workers > 1:
-            os.environ[FOLDER] = folder
-        server = _AppServer(
-            "cocite.server.app:application",
-            options.host,
-            options.port,
-            interface=Interfaces.ASGINL,
-            workers=options.workers,
-            backlog=4096,
-            backpressure=_connections(),
-            http=HTTPModes.http1,
-            websockets=False,
-            http1_settings=HTTP1Settings(
-                header_read_timeout=int(1000 * config.limits.head_time), max_buffer_size=_HEAD
-            ),
-            log_level=LogLevels.warning,
-            respawn_failed_workers=True,
-            workers_kill_timeout=_ENDING,
-        )
-        server.drain = options.drain_time
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # and of processes, until they hear it
-        server.serve(target_loader=partial(application, config), wrap_loader=False)
-
-
-def _connections() -> int:
-    """How many connections a process may have: as many as it may open, but for some files."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        wanted = hard if hard != resource.RLIM_INFINITY else 1 << 16
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, 1 << 16), hard))
-        soft = min(wanted, 1 << 16)
-    return max(128, min(soft, 1 << 16) - _FILES)
-
-
-def application(config: Config) -> ASGIApp:
-    """What a process runs; called in it, before it listens."""
-    from cocite.server.load import set_aside
-    from cocite.server.service import Service
-
-    for number in (signal.SIGTERM, signal.SIGINT):  # until Granian hears them
-        signal.signal(number, signal.SIG_DFL)
-    sys.setswitchinterval(_SWITCH)
-    turn(False)
-    service = Service(config)
-    signal.signal(signal.SIGHUP, lambda number, frame: service.read_keys())
-    signal.signal(signal.SIGUSR1, lambda number, frame: service.draining())
-    app = make_app(service)
-    set_aside()
-    return app

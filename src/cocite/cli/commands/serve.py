@@ -38,9 +38,9 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
     for library in ("granian", "starlette", "msgspec", "jinja2"):
         need(library, "cocite serve", "serve")
     from cocite.search.cache import is_links
-    from cocite.server.app import address
-    from cocite.server.app import serve as run
     from cocite.server.keys import Keys
+    from cocite.server.processes import address
+    from cocite.server.processes import serve as run
     from cocite.server.results import Config, Limits, served_indexes
 
     if options.cluster is not None and options.accept_links:

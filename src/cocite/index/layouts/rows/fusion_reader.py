@@ -170,7 +170,7 @@ class RowsReader(Reader):
         check()
         stored = self._rows, self._columns, (self._norms, self._weights)
         own = self.part.weight, (scratch.totals, scratch.touched), scratch.have
-        scratch.have = self._sound(rows.gather(*stored, node, _room(scratch), *own))
+        scratch.have = self._checked(rows.gather(*stored, node, _room(scratch), *own))
 
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
@@ -194,11 +194,11 @@ class RowsReader(Reader):
         stored = self._rows, self._columns, self._norms, self._weights
         with borrowed(self.part.nodes) as scratch:
             out = counts, ids, hits
-            scratch.wear += self._sound(rows.answer(*stored, nodes, floor, _room(scratch), out))
+            scratch.wear += self._checked(rows.answer(*stored, nodes, floor, _room(scratch), out))
         sizes = counts.tolist()
         return [ListedHits(ids[i, :size], hits[i, :size], None) for i, size in enumerate(sizes)]
 
-    def _sound(self, count: int) -> int:
+    def _checked(self, count: int) -> int:
         if count < 0:
             raise self.part.damaged_file("columns.offsets")
         return count
