@@ -38,7 +38,8 @@ def edit(path: Path, text: str, *, write: bool) -> None:
 def run_today() -> dict[str, str]:
     """When and where results are measured, of which code, and by which command."""
     commit = ["git", "describe", "--always", "--dirty"]
-    module = Path(sys.argv[0]).relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+    spec = sys.modules["__main__"].__spec__
+    module = Path(sys.argv[0]).stem if spec is None else spec.name
     return {
         "date": date.today().isoformat(),
         "machine": f"{os.cpu_count()} shared cores, Python {platform.python_version()}",

@@ -20,7 +20,8 @@ FIGURE = re.compile(
 )
 """Figures that somebody has measured: times, speeds and qualities. Limits have other forms."""
 SAYS = re.compile(
-    r"`python\s+-m\s+benchmarks|`make (?:bench|torture|reproduce)|`cocite (?:evaluate|tune|all-pairs)"
+    r"`python\s+-m\s+benchmarks|`make (?:bench|torture|reproduce)"
+    r"|`cocite (?:evaluate|tune|all-pairs)"
     r"|\]\((?:\.\./)?(?:performance|evaluation|related-all|reproduction|measures|figures)\.md"
 )
 """What names a measurement, or leads to one."""
