@@ -53,5 +53,6 @@ def test_index_answers_without_what_windows_lacks(
     command = [sys.executable, "-c", WITHOUT_POSIX, str(tmp_path / "i")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.split()[:2] == ["b", "True"]
-    assert int(done.stdout.split()[2]) > 0
+    first, found, count = done.stdout.split()[:3]
+    assert first in ("b", "c", "d")  # of equals by a hash
+    assert (found, int(count) > 0) == ("True", True)
