@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import cocite
-from benchmarks.block import ROOT, add_write
+from benchmarks.block import ROOT, add_write, edit
 
 PICTURES = ROOT / "docs" / "pictures"
 LINKS = (
@@ -303,8 +303,7 @@ def main() -> None:
     chosen = parser.parse_args()
     for name, drawn in drawings().items():
         print(f"{name}: {len(drawn):,} bytes")
-        if chosen.write:
-            (PICTURES / f"{name}.svg").write_text(drawn, "utf-8")
+        edit(PICTURES / f"{name}.svg", drawn, write=chosen.write)
 
 
 if __name__ == "__main__":
