@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import cocite
 from benchmarks.block import DATA, ROOT, add_write, edit
 from cocite import Graph
-from cocite.engine import Step
+from cocite.constants import Step
 from cocite.engine.walk import Walker
 from cocite.graph.links import in_links
 

@@ -41,7 +41,7 @@ from benchmarks.limits_told import KERNELS, figures
 from benchmarks.peers.graphs import prepare, there
 from benchmarks.performance import write
 from cocite import Graph
-from cocite.engine import Step
+from cocite.constants import Step
 from cocite.engine.plan import plan_scan
 from cocite.engine.scan import Fold, Scan
 from cocite.engine.walk import Walker

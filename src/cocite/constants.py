@@ -8,6 +8,8 @@
                             equal and compare as they are printed
     UNFINISHED  -2**62      to be called again: what a kernel tells that stops now and then, so that
                             interruptions and deadlines are heard
+    MAX_LENGTH  15          steps of the longest walk: a meeting time takes four bits on disk
+    Step                    how a walk chooses its next node, as manifests and workers name it
 
 ONE and GRAINS are floats, as kernels multiply by them; both are exact.
 
@@ -21,6 +23,7 @@ damaged to the other. Whatever comes into an index or an answer is added up here
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 from functools import reduce
 from operator import add
 
@@ -31,6 +34,29 @@ NEVER = np.uint8(255)
 ONE = float(1 << 48)
 GRAINS = 1e12
 UNFINISHED = -(1 << 62)
+MAX_LENGTH = 15
+
+
+class Step(Enum):
+    """How a walk chooses its next node."""
+
+    UNIFORM = "uniform"
+    """An in-neighbor drawn uniformly, independently at every node: SimRank."""
+    ARGMIN = "argmin"
+    """The first in-neighbor in a random order that all nodes share at that step: PSimRank."""
+    COMPACT = "compact"
+    """An in-neighbor drawn uniformly once and taken at every step: compacted SimRank."""
+    WEIGHTED = "weighted"
+    """An in-neighbor drawn by weight, independently at every node: SimRank on weighted links."""
+    CLOCK = "clock"
+    """The in-neighbor whose clock rings first, paced by the link's weight; all nodes share the
+    clocks of a step: PSimRank on weighted links.
+    """
+
+    @property
+    def weighted(self) -> bool:
+        """Whether it needs weights."""
+        return self in (Step.WEIGHTED, Step.CLOCK)
 
 
 # -- adding ------------------------------------------------------------------------------

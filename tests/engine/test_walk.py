@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.constants import NOWHERE
-from cocite.engine import Step
+from cocite.constants import NOWHERE, Step
 from cocite.engine.walk import FingerprintGraph, Walker, walker_bytes
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, out_links

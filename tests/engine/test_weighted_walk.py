@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.engine import Step
+from cocite.constants import Step
 from cocite.engine import weights as room
 from cocite.engine.walk import Walker
 from cocite.engine.weights import inverse_degrees, step_weights, telling_weights

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
-from cocite.engine import Step
+from cocite.constants import Step
 from cocite.engine.walk import Walker
 from cocite.engine.walk_batch import STATE_NODE, WalkerGroup
 from cocite.engine.walk_blocks import BLOCK_NODE, ROW_ROOM, ExternalWalker, tables

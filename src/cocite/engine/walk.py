@@ -27,8 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NEVER, NOWHERE
-from cocite.engine import MAX_LENGTH, Step
+from cocite.constants import MAX_LENGTH, NEVER, NOWHERE, Step
 from cocite.engine.weights import StepWeights, step_weights
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links

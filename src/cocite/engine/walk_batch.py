@@ -31,8 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.cluster import Team
-from cocite.constants import NOWHERE
-from cocite.engine import Step
+from cocite.constants import NOWHERE, Step
 from cocite.engine.walk import FingerprintGraph, Move, Mover
 from cocite.engine.weights import StepWeights
 from cocite.graph.blocks import Links

@@ -26,8 +26,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE
-from cocite.engine import MAX_LENGTH, Step
+from cocite.constants import MAX_LENGTH, NOWHERE, Step
 from cocite.engine.walk import Move, Mover
 from cocite.engine.walk_batch import FEW
 from cocite.engine.weights import StepWeights

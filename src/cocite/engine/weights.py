@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.engine import Step
+from cocite.constants import Step
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links, cut_blocks
 from cocite.storage import evict

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cocite.engine import Step
+from cocite.constants import Step
 from cocite.errors import UsageError
 from cocite.measures.meeting_weight import MEETING_WEIGHT, heeds_decay
 from cocite.measures.settings import DECAY, PartSettings, Setting, WholeSettings

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from cocite.engine import MAX_LENGTH
+from cocite.constants import MAX_LENGTH
 from cocite.errors import UsageError
 from cocite.measures.settings import DECAY, LENGTH, PartSettings, Setting
 from cocite.options import Value

@@ -17,7 +17,7 @@ networks*, 3 (their lambda is ``in_share``); walks as in Fogaras, Racz, *Scaling
 
 from __future__ import annotations
 
-from cocite.engine import Step
+from cocite.constants import Step
 from cocite.measures.measure import Measure
 from cocite.measures.meeting_weight import MEETING_WEIGHT
 from cocite.measures.settings import DECAY, IN_SHARE, LENGTH, SAMPLES, SEED

@@ -27,7 +27,7 @@ consistent sampling and the Jaccard index of probability distributions*, for wei
 
 from __future__ import annotations
 
-from cocite.engine import Step
+from cocite.constants import Step
 from cocite.measures.measure import Measure
 from cocite.measures.meeting_weight import MEETING_WEIGHT
 from cocite.measures.settings import DECAY, EVIDENCE, HUBS, LENGTH, SAMPLES, SEED

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self, TypeVar
 
-from cocite.engine import MAX_LENGTH
+from cocite.constants import MAX_LENGTH
 from cocite.options import Option, Value
 
 Kind = TypeVar("Kind", bound=Value)

@@ -24,7 +24,7 @@ variant *A scalable randomized method to compute link-based similarity rank on t
 
 from __future__ import annotations
 
-from cocite.engine import Step
+from cocite.constants import Step
 from cocite.measures.measure import Measure
 from cocite.measures.meeting_weight import MEETING_WEIGHT
 from cocite.measures.settings import DECAY, EVIDENCE, HUBS, LENGTH, SAMPLES, SEED

@@ -23,7 +23,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from cocite.engine import Step
+from cocite.constants import Step
 from cocite.errors import Damaged, UsageError
 from cocite.measures import HUBS, IN_SHARE, Component, Measure, PartSettings, WholeSettings
 from cocite.options import DIRECTIONS, NO_LINKS

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE
-from cocite.engine import Step
+from cocite.constants import NOWHERE, Step
 from cocite.engine.walk import Mover, Walker, walker_bytes
 from cocite.engine.walk_batch import GroupWalker, WalkerGroup
 from cocite.engine.walk_blocks import ExternalWalker
