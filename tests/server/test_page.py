@@ -368,5 +368,7 @@ def test_page_of_ones_own_shows_where_it_would_stand(server: Server) -> None:
     assert parsed(server.get(href(tree.css(".hits th a")[0]))).css("tr[data-rank]")
     wrong = parsed(server.get("/draft?index=near&links=nobody"))
     assert "the draft has no link" in one(wrong, ".note").text()
+    long = server.get("/draft?links=" + "red%0A" * 2000, Accept="text/html")
+    assert "POST /v1/related" in one(parsed(long, 414), ".lead").text()
     note = urlencode({"index": "near", "format": "note", "links": "See [[red]]."})
     assert parsed(server.get(f"/draft?{note}")).css(".hits th a")

@@ -147,9 +147,12 @@ class Front:
         most = self.service.config.limits.url
         problem = Problem(
             "url-too-long",
-            f"path and query have more than {most:,} bytes; ask for many nodes with POST /v1/batch",
+            f"path and query have more than {most:,} bytes; ask for many nodes with "
+            "POST /v1/batch, and by many links with POST /v1/related",
         )
-        await problem_reply(problem)(scope, receive, send)
+        shown = "text/html" in Headers(scope=scope).get("accept", "")
+        reply = refused_page(self.service, problem) if shown else problem_reply(problem)
+        await reply(scope, receive, send)
 
     def _reported(
         self, scope: Scope, raw: bytes, query: bytes, status: int, seconds: float
