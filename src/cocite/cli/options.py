@@ -320,8 +320,8 @@ def overwrite_option(kind: str) -> Decorator:
     return click.option(
         "--overwrite",
         is_flag=True,
-        help=f"Replace the {kind} that is there, if nothing else is in it. It stays until the new "
-        "one is complete.",
+        help=f"Replace an existing {kind}, if its directory holds nothing else. It stays until "
+        "the new one is complete.",
     )
 
 

@@ -53,16 +53,15 @@ class MeasureOptions(Options):
     )
     text_fraction: float | None = option(
         None,
-        "How much texts count in a score; links are the rest. A --measure that names text says so "
+        "The share of texts in a score; links are the rest. Not for a --measure that names texts "
         "itself.",
         metavar="SHARE",
         unset="0.5",
     )
     only_nodes: Any = option(
         None,
-        "Keep the pages in this file only: names, one a line. Walks go over the whole graph; "
-        "scores among these pages are what they would be, and other pages cannot be asked. The "
-        "index is smaller in proportion.",
+        "Keep only the pages named in this file, one a line. Scores among them are those of the "
+        "whole graph, the index is smaller in proportion, and other pages cannot be asked.",
         kind=NodeNames,
         many=True,
         metavar="FILE",
@@ -70,8 +69,7 @@ class MeasureOptions(Options):
     )
     only_prefix: Any = option(
         None,
-        "Keep only the pages whose names begin like this, and those of --only-nodes. It can be "
-        "given several times.",
+        "Keep only the pages whose names begin with this, and those of --only-nodes. Repeatable.",
         kind=str,
         many=True,
         metavar="TEXT",
@@ -88,8 +86,8 @@ class IndexOptions(MeasureOptions):
 
     settings_file: Any = option(
         None,
-        "Take measure, direction and settings from this file, such as cocite tune writes. Options "
-        "that are given beside it go before it, but for another --measure.",
+        "Take measure, direction and settings from this file, as cocite tune writes it. Other "
+        "options override it, except --measure.",
         kind=Path,
         flag="--settings",
         metavar="FILE",
@@ -98,7 +96,7 @@ class IndexOptions(MeasureOptions):
 
     shard: int | None = option(
         None,
-        "Save after so many samples; a build that was interrupted goes on from there.",
+        "Save after this many samples; an interrupted build resumes there.",
         metavar="SAMPLES",
         unset="16, fewer for large graphs",
     )
@@ -117,8 +115,8 @@ class IndexOptions(MeasureOptions):
     )
     meeting_weight: Any = option(
         None,
-        "What a meeting of walks is worth, where a question does not say; for measures of walks "
-        "(see: cocite related --help). It is kept with the index; its samples are the same.",
+        "The default of --meeting-weight for questions to this index, for measures of walks (see: "
+        "cocite related --help). It changes no samples.",
         metavar="FILE|hitting|EXPR",
     )
     refine: bool = option(
@@ -128,8 +126,8 @@ class IndexOptions(MeasureOptions):
     )
     numbers: range | None = option(
         None,
-        "Draw the samples with these numbers only, such as 100..199. cocite merge joins indexes of "
-        "different numbers, wherever they were built. Each of them can be asked, too.",
+        "Draw only the samples with these numbers, such as 100..199. cocite merge joins indexes "
+        "of different numbers, wherever they were built.",
         kind=Sample,
         flag="--sample-range",
         metavar="FIRST..LAST",
@@ -137,20 +135,20 @@ class IndexOptions(MeasureOptions):
     )
     staging_url: str | None = option(
         None,
-        "With --cluster: the folder (s3://..., gs://..., file://...) by which samples come from "
-        "nodes that do not see the output.",
+        "With --cluster, the folder (s3://..., gs://..., file://...) through which nodes that do "
+        "not see the output send samples.",
         flag="--staging-url",
         metavar="URL",
         unset="nodes see GRAPH and output by the same paths",
     )
     overwrite: bool = option(
         False,
-        "Replace the index that is there, if nothing else is in it. It stays until the new one is "
-        "complete.",
+        "Replace an existing index, if its directory holds nothing else. It stays until the new "
+        "one is complete.",
     )
     restart: bool = option(
         False,
-        "Begin again: throw away an unfinished build, which had other settings.",
+        "Begin again, without what an unfinished build has done.",
         flag="--no-resume",
     )
 
@@ -159,17 +157,17 @@ class IndexOptions(MeasureOptions):
 class PlanOptions(MeasureOptions):
     """What ``cocite plan`` takes: what an index is made of, and what is asked of it."""
 
-    samples: int | None = option(None, "So many samples.", low=1, fronts=PYTHON)
+    samples: int | None = option(None, "The number of samples.", low=1, fronts=PYTHON)
     delta: float | None = option(
         None,
-        "Take samples enough to tell scores apart, which differ by so much, such as 0.05.",
+        "Take enough samples to tell scores apart that differ by this much, such as 0.05.",
         low=0,
         high=1,
         open=True,
     )
     disk: Any = option(
         None,
-        "Take as many samples as fit into so much disk, such as 5GB.",
+        "Take as many samples as fit on this much disk, such as 5GB.",
         kind=str,
         metavar="SIZE",
     )
@@ -190,7 +188,7 @@ class PlanOptions(MeasureOptions):
     )
     listed: int | None = option(
         None,
-        "How many nodes a list is to find: its precision depends on them.",
+        "How many nodes a list should find, on which its precision depends.",
         low=1,
         metavar="COUNT",
         unset="10",
@@ -225,15 +223,14 @@ class RefreshOptions(Options):
     )
     texts: Any = option(
         None,
-        "The texts of the pages as they are now, for an index that compares them (see: cocite "
-        "index).",
+        "The current texts of the pages, for an index that compares texts (see: cocite index).",
         kind=ExistingPath,
         metavar="FOLDER|FILE",
         unset="pages keep the words that the index has of them, and new ones have none",
     )
     staging_url: str | None = option(
         None,
-        "With --cluster: the folder by which samples come from nodes that do not see the output.",
+        "With --cluster, the folder through which nodes that do not see the output send samples.",
         flag="--staging-url",
         metavar="URL",
         unset="nodes see GRAPH and INDEX by the same paths",
@@ -243,9 +240,8 @@ class RefreshOptions(Options):
     )
     local: bool = option(
         False,
-        "Of an index of fusion or ppr-pmi: compute again only the nodes whose links changed, and "
-        "their neighbors, and say how stale the others are. The graph that INDEX is of must still "
-        "be where it was.",
+        "Compute only nodes whose links changed and their neighbors again, and say how stale the "
+        "others are. For indexes of fusion or ppr-pmi, whose old graph must still be in place.",
         unset="compute all nodes again",
     )
     force: bool = option(
@@ -253,6 +249,6 @@ class RefreshOptions(Options):
     )
     add_links: bool = option(
         False,
-        "First add the links to GRAPH that cocite serve --accept-links took for INDEX. GRAPH is "
-        "replaced, when the new one is complete.",
+        "First add the links that cocite serve --accept-links stored for INDEX to GRAPH, which is "
+        "replaced when the new one is complete.",
     )

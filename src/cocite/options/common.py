@@ -25,10 +25,10 @@ class OutputOptions(Options):
     to: str | None = option(
         None,
         "Write to a table of a database instead of a file: sqlite:///FILE, duckdb:///FILE or "
-        "postgres://USER@HOST/DATABASE, and #TABLE. All rows are there at once, or none.",
+        "postgres://USER@HOST/DATABASE, and #TABLE. Either all rows appear at once, or none.",
         metavar="DATABASE#TABLE",
     )
-    append: bool = option(False, "Add to the rows that the table of --to has, if it is there.")
+    append: bool = option(False, "Add to the rows of an existing table of --to.")
     overwrite: bool = option(
         False, "Replace the output file or the table. A symbolic link is refused."
     )
@@ -40,13 +40,13 @@ class SourceOptions(Options, fronts=CLI):
 
     bipartite: bool = option(
         False,
-        "The two columns of LINKS are two kinds of nodes, user and item, with names of their own; "
-        "only nodes of one kind are compared. An item is named as it is, a user as user:NAME.",
+        "The two columns of LINKS are two kinds of nodes, users and items; only nodes of one kind "
+        "are compared. Items keep their names, and a user is named user:NAME.",
     )
     no_cache: bool = option(
         False,
-        "Cache nothing. Otherwise the index of LINKS or of a GRAPH is cached, and used again until "
-        "they change (cocite info --cache).",
+        "Cache nothing. By default the index of LINKS or of a GRAPH is cached until they change "
+        "(cocite info --cache).",
     )
     titles: tuple[str, ...] = option(
         (),
@@ -70,13 +70,13 @@ class QuerySource(SourceOptions, fronts=CLI):
     )
     exclude_nodes: Path | None = option(
         None,
-        "Leave these nodes out of a file of LINKS: named in this file, one a line, with all links "
-        "to and from them, such as hubs that are linked with all.",
+        "Leave out the nodes named in this file, one a line, with all their links, such as hubs. "
+        "For a file of LINKS only.",
         metavar="FILE",
     )
     side: str | None = option(
         None,
-        "Of what is bipartite the side of the nodes that are named, such as user.",
+        "In a bipartite graph, the side of the named nodes, such as user.",
         metavar="NAME",
         unset="the side of the targets, item",
     )

@@ -175,8 +175,8 @@ class IngestOptions(ReadingOptions):
     )
     bipartite: bool = option(
         False,
-        "The two columns of LINKS are two kinds of nodes, user and item, with names of their own; "
-        "only nodes of one kind are compared. An item is named as it is, a user as user:NAME.",
+        "The two columns of LINKS are two kinds of nodes, users and items; only nodes of one kind "
+        "are compared. Items keep their names, and a user is named user:NAME.",
     )
     exclude_nodes: Any = option(
         None,
@@ -198,6 +198,6 @@ class IngestOptions(ReadingOptions):
     )
     overwrite: bool = option(
         False,
-        "Replace the graph that is there, if nothing else is in it. It stays until the new one is "
-        "complete.",
+        "Replace an existing graph, if its directory holds nothing else. It stays until the new "
+        "one is complete.",
     )

@@ -33,15 +33,14 @@ class ScoreOptions(Options):
 
     refine: bool = option(
         False,
-        "Give better scores than the samples alone. With simrank, scores are computed, and the "
-        "intervals always hold. With other measures that have samples, the best hits get more of "
-        "them. This reads the graph.",
+        "Improve the scores of samples. simrank computes them to a certified error; other "
+        "measures with samples draw more of them for the best hits. This reads the graph.",
         label="refined (more exact, slower)",
     )
     target_error: float | None = option(
         None,
-        "How far off a refined score may be. If that is not met, the answer says how far off it "
-        "may be. Turns on --refine.",
+        "The largest error of a refined score. If it is not reached, the answer says so. Turns on "
+        "--refine.",
         low=1e-6,
         high=1,
         unset="0.001",
@@ -49,7 +48,7 @@ class ScoreOptions(Options):
     )
     confidence: float = option(
         DEFAULT_CONFIDENCE,
-        "How surely low to high holds the true score: the probability of it.",
+        "The probability that low to high contains the true score.",
         label="confidence of intervals",
         low=0,
         high=1,
@@ -57,9 +56,8 @@ class ScoreOptions(Options):
     )
     interval: str = option(
         "betting",
-        "How to compute the interval of a score. betting is the narrowest: it weighs one sample "
-        "after another. bernstein looks at how much the samples differ, hoeffding only at how many "
-        "there are.",
+        "How to compute the interval of a score. betting is the narrowest. bernstein uses the "
+        "variance of the samples, hoeffding only their number.",
         choices=INTERVALS,
     )
 
@@ -91,13 +89,13 @@ class FilterOptions(Options):
     )
     prefix: str | None = option(
         None,
-        "List only nodes whose name begins like this.",
+        "List only nodes whose name begins with this.",
         metavar="TEXT",
         label="only names that begin with",
     )
     exclude_prefix: str | None = option(
         None,
-        "List no nodes whose name begins like this.",
+        "Leave out nodes whose name begins with this.",
         metavar="TEXT",
         label="no names that begin with",
     )
@@ -112,7 +110,7 @@ class FilterOptions(Options):
     )
     exclude_same_site: bool = option(
         False,
-        "List no pages of the same site as the node, the host in its URL.",
+        "Leave out pages of the same site as the node, by the host in its URL.",
         flag="--exclude-same-site",
         label="other sites only",
     )
@@ -134,7 +132,7 @@ class OrderOptions(Options):
     )
     candidates: int | None = option(
         None,
-        "How many hits to order by PageRank, the best by score.",
+        "How many of the best hits by score to order by PageRank.",
         low=1,
         unset="four times as many as are asked for, at least 100",
         limit="candidates",
@@ -165,8 +163,7 @@ class ListOptions(Options):
     )
     aggregate: str = option(
         "mean",
-        "How several nodes are asked together: by the mean of what they score with another node, "
-        "or by the least of it.",
+        "How to combine the scores of several nodes: their mean, or the smallest of them.",
         choices=AGGREGATES,
     )
     offset: int = option(0, "How many hits to skip first.", low=0, limit="offset")
@@ -183,26 +180,26 @@ class UnseenOptions(Options, fronts=CLI):
 
     draft: Path | None = option(
         None,
-        "Ask for a page that is not in the graph yet, in the place of NODE, as if it had been "
-        "there. FILE has the pages that it links to, one a line; '<- ' before those that link to "
-        "it; behind a tab the weight of the link, if the index goes by weights. - reads standard "
-        "input. A Markdown note (.md) has its links in its text.",
+        "Ask for a page that is not in the graph yet, instead of NODE. FILE lists the pages that "
+        "it links to, one a line, with '<- ' before those that link to it, and a weight behind a "
+        "tab if links have weights. - reads standard input. A Markdown note (.md) is read for its "
+        "links.",
         metavar="FILE|-",
     )
     draft_format: str = option(
         "auto",
-        "What the draft is: names, one a line, or a Markdown note, whose links are found among the "
-        "notes of the graph. auto takes a FILE for a note that is called so, such as .md.",
+        "What the draft is: names, one a line, or a Markdown note. auto decides by the name of "
+        "FILE, such as .md.",
         choices=("auto", "names", "note"),
     )
     draft_name: str | None = option(
         None,
-        "What the draft is called in the answer; an URL, for --exclude-same-site; of a note its "
-        "path in the folder, without suffix.",
+        "The name of the draft in the answer. Use a URL for --exclude-same-site, and for a note "
+        "its path in the folder, without suffix.",
         metavar="NAME",
         unset="draft",
     )
-    skip_unknown: bool = option(False, "Leave out the draft's links with unknown pages.")
+    skip_unknown: bool = option(False, "Ignore the draft's links with unknown pages.")
 
 
 @dataclass(frozen=True)
@@ -219,8 +216,8 @@ class BatchOptions(QueryOptions):
     )
     intervals: Any = option(
         None,
-        "Write low and high, too, which hold the true score with the probability P; or no. Where "
-        "there are samples, they are read once more.",
+        "Also write low and high, which contain the true score with the probability P; or no. "
+        "Samples are read once more for this.",
         kind=str,
         metavar="P|no",
         unset="0.95 for measures without samples and with --refine; else no",
@@ -229,9 +226,9 @@ class BatchOptions(QueryOptions):
     ids: bool = option(False, "Write the numbers of nodes, from 0 on, instead of their names.")
     resume: bool = option(
         True,
-        "Go on with a batch that was interrupted.",
+        "Resume an interrupted batch.",
         flag="--no-resume",
-        negated="Begin again: throw away an unfinished batch, which had other options.",
+        negated="Begin again, without what an unfinished batch has done.",
         fronts=CLI,
     )
 

@@ -14,9 +14,9 @@ class ServeOptions(Options):
 
     host: str = option(
         "127.0.0.1",
-        "The address to listen at. One that others can reach needs --api-keys or --insecure.",
+        "The address to listen on. One that others can reach needs --api-keys or --insecure.",
     )
-    port: int = option(8080, "The port; 0 for one that is free.", low=0, high=65535)
+    port: int = option(8080, "The port; 0 for a free one.", low=0, high=65535)
     workers: int = option(
         1, "How many processes answer. They share the index in memory.", low=1, high=256
     )
@@ -28,31 +28,29 @@ class ServeOptions(Options):
     )
     reload_interval: float = option(
         5.0,
-        "Seconds between two looks at the directories: an index that was refreshed or built again "
-        "is taken.",
+        "Seconds between two checks for an index that was refreshed or built again.",
         low=0.1,
         high=86400,
         metavar="S",
     )
     drain_time: float = option(
         0.0,
-        "Seconds from SIGTERM to the end of new connections: /readyz says no (503) meanwhile, so "
-        "that a load balancer sends requests elsewhere.",
+        "Seconds to go on after SIGTERM. Meanwhile /readyz answers 503, so that a load balancer "
+        "sends requests elsewhere.",
         low=0,
         high=3600,
         metavar="S",
     )
     site: str | None = option(
         None,
-        "The root of the site whose pages are named by their paths, such as "
-        "https://example.org/docs/: /embed links to the pages there, and not to the page of this "
-        "server.",
+        "The URL of the site whose pages are named by their paths, such as "
+        "https://example.org/docs/. /embed then links to the pages there.",
         metavar="URL",
     )
-    no_requests: bool = option(False, "Log only what is wrong, and not every request.")
+    no_requests: bool = option(False, "Log problems only, and not every request.")
     threads: int | None = option(
         None,
-        "How many questions a process answers at a time.",
+        "How many questions a process answers at once.",
         low=1,
         high=256,
         unset="all cores, shared out among the processes, 2 at least; 8 with --cluster",
@@ -67,8 +65,8 @@ class ServeOptions(Options):
     )
     target_latency: float | None = option(
         None,
-        "Milliseconds that nine answers of ten are to take at most. Under load answers are made of "
-        "fewer samples for that, and say of how many.",
+        "Milliseconds within which nine in ten answers should come. Under load, answers use fewer "
+        "samples for that, and say how many.",
         low=1,
         metavar="MS",
         unset="50; with --cluster the deadline",
@@ -76,14 +74,14 @@ class ServeOptions(Options):
     )
     min_samples: int = option(
         10,
-        "The fewest samples that an answer is made of; what goes beyond is refused (429).",
+        "The smallest number of samples of an answer; questions beyond that are refused (429).",
         low=1,
         section="Load",
     )
     question_timeout: float = option(
         10.0,
-        "Seconds that an answer may take; what takes longer is given up (503). A batch may take "
-        "ten times as long.",
+        "Seconds that an answer may take before it fails (503). A batch may take ten times as "
+        "long.",
         low=0.1,
         high=3600,
         metavar="S",
@@ -97,21 +95,21 @@ class ServeOptions(Options):
     )
     api_keys: Path | None = option(
         None,
-        "Answer only those who show one of the keys in this file, which has their hashes, and the "
-        "word write behind those that may send links. It is read again on SIGHUP.",
+        "Require one of the keys in this file. It holds their hashes, with the word write behind "
+        "those that may send links, and is read again on SIGHUP.",
         metavar="FILE",
         section="Safety",
     )
     accept_links: bool = option(
         False,
-        "Take links by POST /v1/links from those whose key may write. They are stored beside "
-        "INDEX, in INDEX.links; nodes with new links answer by them at once, and cocite refresh "
-        "--add-links adds them to the graph.",
+        "Accept links by POST /v1/links with a key that may write. They are stored in "
+        "INDEX.links. Nodes with new links answer by them at once, and cocite refresh --add-links "
+        "adds them to the graph.",
         section="Safety",
     )
     new_key: str | None = option(
         None,
-        "Make a key instead: print it, and the line of the file of keys.",
+        "Make a key instead, and print it with the line for the file of keys.",
         metavar="NAME",
         section="Safety",
     )
@@ -120,46 +118,46 @@ class ServeOptions(Options):
     )
     allow_origin: tuple[str, ...] = option(
         (),
-        "Let scripts of this site ask from browsers, such as https://example.org, or * for all "
-        "(CORS). It can be given several times.",
+        "Let scripts of this site ask from browsers (CORS), such as https://example.org, or * for "
+        "all. Repeatable.",
         metavar="URL",
         unset="none",
         section="Safety",
     )
     allow_host: tuple[str, ...] = option(
         (),
-        "Answer to this name, too, such as that of a proxy, where --host is this machine alone and "
-        "there are no keys. It can be given several times.",
+        "Also answer to this host name, such as that of a proxy. Needed without keys only, on "
+        "this machine alone. Repeatable.",
         metavar="NAME",
         unset="localhost and addresses",
         section="Safety",
     )
     frame_ancestors: tuple[str, ...] = option(
         (),
-        "Let pages of this site embed ours. It can be given several times.",
+        "Let pages of this site embed ours. Repeatable.",
         metavar="URL",
         unset="none",
         section="Safety",
     )
     cluster: str | None = option(
         None,
-        "Have samples answer from several machines, all of which see INDEX: HOST:PORT of the head "
-        "of a Ray cluster, auto for the one that is here, or local:N for N nodes on this machine.",
+        "Let several machines answer, all of which see INDEX: HOST:PORT of the head of a Ray "
+        "cluster, auto for the running one, or local:N for N nodes on this machine.",
         metavar="ADDRESS",
         section="Cluster",
     )
     shards: int | None = option(
         None,
-        "How many pieces the samples are shared out in.",
+        "How many shards the samples are divided into.",
         low=1,
         unset="two a node",
         section="Cluster",
     )
-    replicas: int = option(1, "On how many nodes each piece is.", low=1, section="Cluster")
+    replicas: int = option(1, "On how many nodes each shard is.", low=1, section="Cluster")
     deadline: float = option(
         200.0,
-        "Milliseconds that samples have to answer; what has come by then is the answer, which says "
-        "of how many it is made.",
+        "Milliseconds that shards have to answer. The answer is made of those that did, and says "
+        "how many.",
         low=1,
         metavar="MS",
         section="Cluster",
