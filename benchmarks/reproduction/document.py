@@ -39,7 +39,7 @@ document from them.
 
 | graph | what it is | what is alike there |
 | --- | --- | --- |
-| wikispeedia | 4,592 articles of a school encyclopaedia | categories, three levels |
+| wikispeedia | 4,592 articles of a school encyclopedia | categories, three levels |
 | web | 20,000 generated pages | planted topics of hosts |
 | hollins | 6,012 pages of one site | directories in their addresses, two levels |
 | cora | 2,708 papers on machine learning | seven topics |
