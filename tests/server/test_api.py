@@ -26,7 +26,14 @@ zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) els
 def server(folder: Path, start: Start) -> Server:
     graph = cocite.Graph.open(folder / "web.graph")
     cocite.build(graph, folder / "near.index")
-    return start(str(folder / "web.index"), f"near={folder / 'near.index'}")
+    titles = folder / "titles.tsv"
+    titles.write_text("red\tRed\ngreen\tGreen\n", "utf-8")
+    named = cocite.ingest(
+        folder / "links.tsv", folder / "named.graph", delimiter="tab", header="no", titles=titles
+    )
+    cocite.build(named, folder / "one.index", measure="psimrank", samples=1)
+    near, one = folder / "near.index", folder / "one.index"
+    return start(str(folder / "web.index"), f"near={near}", f"one={one}")
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
@@ -38,13 +45,15 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 def test_answers_are_those_of_the_command_line(
     server: Server, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    web, near = str(folder / "web.index"), str(folder / "near.index")
+    web, near, one = (str(folder / f"{each}.index") for each in ("web", "near", "one"))
     name = "été & <b>"
     for arguments, verb, query in (
         (["related", web, "red"], "related", {"node": "red"}),
         (["related", web, name, "-k", "3"], "related", {"node": name, "k": 3}),
         (["related", web, "red", "blue"], "related", {"node": ["red", "blue"]}),
         (["related", near, "red"], "related", {"node": "red", "index": "near"}),
+        (["related", one, "red"], "related", {"node": "red", "index": "one"}),
+        (["related", web, "red", "--refine"], "related", {"node": "red", "refine": "true"}),
         (
             ["related", web, "red", "--prefix", "b", "--decay", "0.8"],
             "related",
@@ -119,7 +128,7 @@ def test_names_are_completed_by_beginning_and_by_part(server: Server) -> None:
 
 def test_indexes_say_what_they_are_and_not_where(server: Server, folder: Path) -> None:
     found = server.ask("indexes")
-    web, near = found.json["indexes"]
+    web, near, _ = found.json["indexes"]
     assert (web["name"], web["samples"], near["name"], near["samples"]) == ("web", 60, "near", None)
     assert str(folder).encode() not in found.body
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from cocite.graph.sides import Sides
 
 _PIECE = 1 << 12
+_RECENT = 64
+"""Names whose ids are remembered: those of the questions that are being answered."""
 
 NAME_FILES = "names."
 """All files of the names begin so; an index holds copies of them."""
@@ -157,6 +159,8 @@ class TextNames(Names):
         self._hashes = store.array(HASHES)
         self._by_hash = store.array(BY_HASH)
         self._by_name = store.array(BY_NAME) if store.has(BY_NAME) else None
+        # A server resolves a name, and the index that it asks resolves it again.
+        self._find_again = lru_cache(_RECENT)(self._find_anew)
 
     def _texts(self, ids: NDArray[Any]) -> list[str]:
         found = coded_texts(self._data, self._blocks, self._check(ids))
@@ -181,9 +185,12 @@ class TextNames(Names):
         return self._hashes, self._nodes(self._by_hash)
 
     def _find(self, name: str) -> int | None:
+        return self._find_again(name)
+
+    def _find_anew(self, name: str) -> int | None:
         wanted = np.uint32(name_hash(name.encode("utf-8", "surrogatepass")))
-        low = int(np.searchsorted(self._hashes, wanted))
-        high = int(np.searchsorted(self._hashes, wanted, side="right"))
+        low = int(self._hashes.searchsorted(wanted))
+        high = int(self._hashes.searchsorted(wanted, side="right"))
         for node in self._by_hash[low:high].tolist():
             if node >= self._count:
                 raise self.damaged()

@@ -282,7 +282,8 @@ class Names(ABC):
         """Names that are spelt most like one, nearest first."""
 
     def _check(self, ids: NDArray[Any]) -> NDArray[Any]:
-        if ids.size and not (int(ids.min()) >= 0 and int(ids.max()) < self._count):
+        signed = ids.dtype.kind != "u"
+        if ids.size and (int(ids.max()) >= self._count or (signed and int(ids.min()) < 0)):
             raise UsageError(f"ids go from 0 to {self._count - 1}; found {ids.min()}, {ids.max()}")
         return ids
 

@@ -28,6 +28,7 @@ from cocite.graph.sides import Sides
 from cocite.options.query import DEFAULT_K
 from cocite.results import Document
 from cocite.search import Index
+from cocite.search.results import RelatedDocument
 from cocite.server.cache import AnswerCache, AnswerKey
 from cocite.server.keys import Keys
 from cocite.server.load import Adaptation, Full, Holder, LoadedIndex, Pool
@@ -511,8 +512,9 @@ class Service:
 
 
 def encoded(document: Document) -> bytes:
-    """A document as JSON."""
-    return msgspec.json.encode(document.to_json())
+    """A document as JSON: msgspec writes plain values at once, and nan as null."""
+    plain = document.facts() if isinstance(document, RelatedDocument) else document.to_json()
+    return msgspec.json.encode(plain)
 
 
 def _busy(after: float) -> Problem:
