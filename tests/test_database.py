@@ -38,9 +38,7 @@ from tests.postgres import PASSWORD
         ("postgresql:///web?host=/tmp#a", "postgres", "postgresql:///web?host=/tmp", "a"),
     ],
 )
-def test_an_address_names_kind_place_and_table(
-    text: str, kind: str, place: str, table: str
-) -> None:
+def test_address_has_kind_place_table(text: str, kind: str, place: str, table: str) -> None:
     assert is_address(text)
     assert address_of(text) == Address(kind, place, table)
 
@@ -103,9 +101,7 @@ def test_names_of_tables_are_quoted() -> None:
 
 
 @pytest.mark.parametrize(("kind", "ending"), [("sqlite", "db"), ("duckdb", "duckdb")])
-def test_files_are_made_for_writing_and_only_read_else(
-    kind: str, ending: str, tmp_path: Path
-) -> None:
+def test_files_are_made_only_for_writing(kind: str, ending: str, tmp_path: Path) -> None:
     address = address_of(f"{kind}:///{tmp_path}/a %41?#.{ending}#links")
     with pytest.raises(InputError, match="no such file"):
         connect(address)

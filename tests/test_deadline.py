@@ -105,9 +105,7 @@ def test_every_question_looks_at_the_clock(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", INDEXES)
-def test_large_files_of_samples_are_read_in_pieces_with_the_same_result(
-    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_files_in_pieces(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = asked(cocite.open(folder / name))
     monkeypatch.setattr(part, "_AT_ONCE", 3 * 60)
     assert asked(cocite.open(folder / name)) == whole

@@ -129,9 +129,7 @@ def test_extras_are_installed_in_one_way_which_works_in_a_clone(path: Path) -> N
             assert {*FORM.match(each)[1].split(",")} <= {*known}, (path, command)  # type: ignore[index]
 
 
-def test_code_that_runs_in_a_clone_without_being_installed(
-    clone: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_runs_in_a_clone_uninstalled(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> Installed:
         raise PackageNotFoundError(name)
 

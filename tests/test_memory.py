@@ -157,9 +157,7 @@ def test_a_machine_of_any_size_is_one_that_can_be_used(monkeypatch: pytest.Monke
     assert (resources.checked_threads(None), resources.checked_threads(1024)) == (1024, 1024)
 
 
-def test_no_verb_starts_threads_without_end(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_verb_starts_many_threads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "l.tsv").write_text("a\tb\n")
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
     cocite.build(graph, tmp_path / "x", samples=2, measure="psimrank")
@@ -180,9 +178,7 @@ def test_no_verb_starts_threads_without_end(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "l.tsv", "x"]
 
 
-def test_an_ingest_has_no_more_threads_than_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ingest_threads_follow_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DuckDB starts all of them at once, whatever there is to do."""
     real, asked = duckdb.connect, []
 

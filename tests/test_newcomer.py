@@ -110,9 +110,7 @@ def test_cocite_alone_leads_on(newcomer: Newcomer) -> None:
 
 
 @pytest.mark.process
-def test_the_first_answer_is_there_and_nothing_was_done_in_silence(
-    newcomer: Newcomer, first: Said
-) -> None:
+def test_first_answer_comes_and_nothing_is_silent(newcomer: Newcomer, first: Said) -> None:
     code, out, err = first
     assert code == 0
     assert [line.split()[-1] for line in out.splitlines()[2:7]] == [
@@ -128,9 +126,7 @@ def test_the_first_answer_is_there_and_nothing_was_done_in_silence(
 
 
 @pytest.mark.process
-def test_the_second_time_nothing_is_made_and_the_answer_is_the_same(
-    newcomer: Newcomer, first: Said
-) -> None:
+def test_second_answer_is_equal_and_makes_nothing(newcomer: Newcomer, first: Said) -> None:
     code, out, err = newcomer.types("cocite related links.tsv Zebra -k 5")
     assert (code, out) == (0, first.out)
     assert "links.tsv: unchanged, so the cached index is used" in err

@@ -107,9 +107,7 @@ def untouched() -> Iterator[None]:
 @pytest.mark.parametrize(
     "key", ["001.time", "003.table2", "003.figure6c-beforehand", "004.figure5"]
 )
-def test_a_row_is_printed_and_nothing_is_written(
-    key: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_row_is_printed_not_written(key: str, capsys: pytest.CaptureFixture[str]) -> None:
     if key == "003.figure6c-beforehand":
         main(["--only", "sweeps-beforehand", "--document"])
         key = "003.figure6c"
@@ -259,9 +257,7 @@ def test_power_iteration_leaves_the_residual_of_its_definition(make_graph: MakeG
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 4])
-def test_pages_that_are_moved_are_those_of_a_plain_replay(
-    blocks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_moved_pages_equal_plain_replay(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranks, "_RANKS", 8)
     targets = np.random.default_rng(blocks).integers(0, 384, 3000)
     held: OrderedDict[int, None] = OrderedDict()

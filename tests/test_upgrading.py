@@ -46,9 +46,7 @@ print(hits[0].node, index.similarity("a", hits[0].node).score > 0, len(index.why
 
 @pytest.mark.process
 @pytest.mark.parametrize("measure", ["neighborhood", "psimrank", "xjaccard", "pagesim"])
-def test_index_answers_without_what_windows_lacks(
-    make_graph: MakeGraph, tmp_path: Path, measure: str
-) -> None:
+def test_windows_index_answers(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
     graph = make_graph([("c", "a"), ("c", "b"), ("d", "a"), ("d", "b")])
     index = cocite.build(graph, tmp_path / "i", measure=measure)
     hits = sorted(index.related("a", 9), key=lambda h: (-h.score, order(index.nodes.id(h.node))))

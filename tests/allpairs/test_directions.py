@@ -129,9 +129,7 @@ def test_bipartite_simrank_of_each_side(tmp_path: Path, side: str | None, own: s
     assert np.load(found.write(tmp_path / "all.npy")).shape == (len(names), len(names))
 
 
-def test_teleporting_compares_no_user_with_an_item(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_teleport_compares_one_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     graph = str(cocite.ingest(_table(), tmp_path / "g", bipartite=True).path)
     out = str(tmp_path / "o.jsonl")
     way = ["all-pairs", graph, "-o", out, "--teleport", "0.8", "--min-score", "0", "--overwrite"]

@@ -107,9 +107,7 @@ def test_what_an_unfinished_relaxation_promises_holds(
 
 @settings(max_examples=25)
 @given(looped_graphs(), st.integers(0, 12))
-def test_the_plain_iteration_after_k_sweeps_is_the_oracles_after_k_rounds(
-    make_graph: MakeGraph, graph: tuple[int, Edges], count: int
-) -> None:
+def test_sweeps_equal_oracle(make_graph: MakeGraph, graph: tuple[int, Edges], count: int) -> None:
     web = stored(make_graph, graph)
     right = exact.simrank(exact.dense(*graph), 0.8, count + 1)
     ways: list[dict[str, Any]] = [{}, {"products": "dense"}]
@@ -174,9 +172,7 @@ def test_teleportation_is_the_equation_of_the_paper(
         assert np.abs(found.array() - right).max() <= found.convergence.error_bound + 1e-14
 
 
-def test_a_graphs_own_weights_are_used_unless_told_otherwise(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_graph_weights_count_by_default(make_graph: MakeGraph, tmp_path: Path) -> None:
     edges = [("a", "u", 3), ("b", "u", 1), ("b", "v", 2), ("a", "v", 0.5), ("u", "a", 1)]
     plain = make_graph([edge[:2] for edge in edges])
     web = make_graph(edges, weight_column=3)
@@ -215,9 +211,7 @@ def test_links_may_have_weights(
 
 @settings(max_examples=20)
 @given(looped_graphs())
-def test_a_low_rank_errs_by_what_the_check_says_and_the_full_rank_not_at_all(
-    make_graph: MakeGraph, graph: tuple[int, Edges]
-) -> None:
+def test_low_rank_error_is_bounded(make_graph: MakeGraph, graph: tuple[int, Edges]) -> None:
     web, right = stored(make_graph, graph), truth(graph, 0.6)
     for rank in (1, 3, graph[0]):
         try:
@@ -242,9 +236,7 @@ def test_networkx_agrees(make_graph: MakeGraph) -> None:
                 assert abs(found.similarity(str(a), str(b)) - right[a][b]) < allowed
 
 
-def test_published_scores_are_reproduced(
-    data: Callable[[str], Path], make_graph: MakeGraph
-) -> None:
+def test_published_scores_return(data: Callable[[str], Path], make_graph: MakeGraph) -> None:
     folder = data("simrank-crime")
     pairs = [line.split() for line in (folder / "crime.txt").read_text().splitlines()]
     web = make_graph([(a, b) for a, b in pairs] + [(b, a) for a, b in pairs])
@@ -298,9 +290,7 @@ def test_panels_on_disk_do_not_change_a_byte(web: Graph, method: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 64, 300])
-def test_the_width_of_blocks_does_not_change_a_byte_of_the_plain_iteration(
-    web: Graph, monkeypatch: pytest.MonkeyPatch, width: int
-) -> None:
+def test_width_changes_no_byte(web: Graph, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     usual = exact_simrank(web, method="plain").array()
     monkeypatch.setattr(runs, "block_width", lambda size, dense: width)
     assert exact_simrank(web, method="plain").array().tobytes() == usual.tobytes()
@@ -339,9 +329,7 @@ def two_cycles() -> Edges:
 
 
 @pytest.mark.parametrize("limit", [1000, 30])
-def test_over_relaxation_that_diverges_is_an_error_and_says_what_to_do(
-    make_graph: MakeGraph, limit: int
-) -> None:
+def test_divergence_is_an_error(make_graph: MakeGraph, limit: int) -> None:
     web = make_graph(two_cycles())
     message = r"diverges with omega 1.9: after \d+ sweeps .* or one below 1.05, which always conv"
     with pytest.raises(NotConverged, match=message):

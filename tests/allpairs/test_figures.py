@@ -61,9 +61,7 @@ def test_methods_run_to_their_accuracy_or_say_why(make_graph: MakeGraph) -> None
     assert not rows["SVD-SR (svd, rank 50)"]["converged"]
 
 
-def test_a_run_beyond_the_memory_is_planned_only(
-    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_beyond_memory_is_plan(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "available", lambda: 1)
     rows = list(figures._spaces("line", make_graph([(i, i + 1) for i in range(20)])))
     assert all(("seconds" in row) == (row["planned"] is None) for row in rows)

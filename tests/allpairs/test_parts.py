@@ -28,7 +28,7 @@ def renumbered(edges: Edges, order: NDArray[np.int64]) -> Edges:
 
 
 @given(graphs(30))
-def test_the_order_is_a_permutation_and_starts_components_at_least_degrees(
+def test_order_is_a_permutation_from_least_degrees(
     graph: tuple[int, Edges],
 ) -> None:
     n, edges = graph
@@ -67,9 +67,7 @@ def test_scipy_finds_no_much_narrower_order() -> None:
 
 
 @given(st.integers(1, 7), st.integers(0, 200), st.sampled_from([1, 16]), st.data())
-def test_a_team_splits_all_of_the_range_in_order(
-    threads: int, size: int, aligned: int, data: st.DataObject
-) -> None:
+def test_team_splits_range(threads: int, size: int, aligned: int, data: st.DataObject) -> None:
     loads = data.draw(st.lists(st.integers(0, 5), min_size=size, max_size=size))
     for load in (None, offsets_of(np.array(loads, int))):
         with Team(threads) as team:

@@ -77,9 +77,7 @@ def test_the_plain_iteration_is_equation_9(
 
 
 @pytest.mark.parametrize(("omega", "fresh"), [(1.0, False), (1.0, True), (1.3, True), (0.6, True)])
-def test_without_anything_dropped_the_iterates_are_those_of_the_whole_matrix(
-    make_graph: MakeGraph, omega: float, fresh: bool
-) -> None:
+def test_pruning_nothing_is_exact(make_graph: MakeGraph, omega: float, fresh: bool) -> None:
     """300 nodes, of which some share a row: several blocks, and a diagonal that is not 1."""
     rng = np.random.default_rng(4)
     edges = {(int(a), int(b)) for a, b in rng.integers(0, 200, (900, 2))}

@@ -35,9 +35,7 @@ ROUNDING = 1e-13
 
 @settings(max_examples=30)
 @given(graphs())
-def test_residuals_are_those_of_the_dense_matrix(
-    make_graph: MakeGraph, graph: tuple[int, Edges]
-) -> None:
+def test_residuals_equal_dense_matrix(make_graph: MakeGraph, graph: tuple[int, Edges]) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
     found = study(stored, sweeps=[1], reference=6)
@@ -67,9 +65,7 @@ def test_similarity_is_that_of_the_sets(case: tuple[list[int], list[int], int]) 
 
 
 @given(orders, st.integers(1, 5))
-def test_the_histogram_counts_every_node(
-    case: tuple[list[int], list[int], int], bucket: int
-) -> None:
+def test_histogram_counts_all_nodes(case: tuple[list[int], list[int], int], bucket: int) -> None:
     a, b, top = case
     places, others = np.argsort(a).astype(np.uint32), np.argsort(b).astype(np.uint32)
     found = position_histogram(places, others, top, bucket)

@@ -382,9 +382,7 @@ def test_what_is_wrong_with_a_suite_is_said(tmp_path: Path, text: str, message: 
         load_suite(str(tmp_path / "tiny.toml"))
 
 
-def test_an_embedding_that_cannot_be_made_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_embedding_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gensim", None)
     monkeypatch.setitem(sys.modules, "gensim.models", None)
     text = """
@@ -447,9 +445,7 @@ def test_command_prints_the_tables(
     assert "| psimrank in" in printed
 
 
-def test_embedding_names_the_library_that_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_embedding_library_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = cocite.generate_web(tmp_path / "g", nodes=50, links=200, seed=1)
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     with pytest.raises(UsageError, match=r"needs scipy.*: pip install .*\[evaluate\]'"):

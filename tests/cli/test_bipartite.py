@@ -36,9 +36,7 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_an_index_and_a_plan_of_the_table_itself(
-    here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_plan_of_a_table(here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert told(capsys, "info", "t.csv", "--bipartite")["sides"]["left"] == 4
     told(capsys, "index", "t.csv", "--bipartite", "-o", "t.index")
     assert {h["node"] for h in told(capsys, "related", "t.index", "dune")["hits"]} == {

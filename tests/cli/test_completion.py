@@ -75,9 +75,7 @@ def test_what_is_offered(here: Path, line: str, expected: list[str]) -> None:
     assert offered(line) == expected
 
 
-def test_names_of_a_file_of_links_complete_where_its_graph_is_kept(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_completion_of_names_in_a_link_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
     line = "cocite related links.tsv Los"
     assert offered(line) == []

@@ -79,9 +79,7 @@ def test_what_is_refused(
     assert ask("related", index, *draft)[0] == 2
 
 
-def test_a_draft_without_the_links_that_are_looked_at_is_told_so(
-    make_graph: MakeGraph, tmp_path: Path, ask: Ask
-) -> None:
+def test_draft_without_looked_at_links(make_graph: MakeGraph, tmp_path: Path, ask: Ask) -> None:
     cocite.build(make_graph(LINKS), tmp_path / "i", measure="psimrank")
     file = tmp_path / "draft.txt"
     file.write_text("u\nv\n")
@@ -120,9 +118,7 @@ def test_each_name_is_answered_as_by_itself(
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == alone
 
 
-def test_a_name_that_is_no_node_has_its_error_and_the_others_are_answered(
-    web: str, monkeypatch: pytest.MonkeyPatch, shell: Shell
-) -> None:
+def test_unknown_name_among_some(web: str, monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("b\nnobody\nc\n"))
     printed = shell(["related", web, "-"], 2)
     first, second, third = map(json.loads, printed.out.splitlines())

@@ -78,9 +78,7 @@ def test_the_measures_that_are_named_take_the_setting_when_asked(verb: str) -> N
         assert named == {m for m in MEASURES if accept(m, setting, "ask")}, name
 
 
-def test_links_are_offered_what_they_can_be_asked_with(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_of_links_has_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "l.tsv").write_text("h\ta\nh\tb\n")
     printed = CliRunner().invoke(cli, ["related", "--help-all"]).output
     (page,) = (page for page in printed.split("\n\n") if page.startswith("For a GRAPH or LINKS"))
@@ -164,9 +162,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("named", ["xjaccard", "cocitation", "psimrank", "default", "l.tsv", "g"])
 @pytest.mark.parametrize("verb", ["related", "similarity", "related-all"])
-def test_help_of_an_index_has_the_settings_of_its_measure(
-    folder: Path, shell: Shell, named: str, verb: str
-) -> None:
+def test_help_of_index_has_settings(folder: Path, shell: Shell, named: str, verb: str) -> None:
     """Of what has no index those of the measure that answers, of its questions and its index."""
     shown = shell([verb, str(folder / named), "--help"]).out
     measure = MEASURES[{"default": DEFAULT, "l.tsv": DEFAULT, "g": DEFAULT}.get(named, named)]
@@ -191,9 +187,7 @@ def test_help_goes_by_the_measure_that_is_chosen(shell: Shell, verb: str) -> Non
 
 
 @pytest.mark.parametrize("name", list(MEASURES))
-def test_a_measure_tells_its_settings_with_defaults(
-    shell: Shell, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_help_shows_defaults(shell: Shell, capsys: pytest.CaptureFixture[str], name: str) -> None:
     shown = shell(["measures", name]).out
     measure = MEASURES[name]
     for setting in (*measure.build, *measure.ask):
@@ -209,9 +203,7 @@ def test_a_measure_tells_its_settings_with_defaults(
     ("wrong", "near"),
     [("--max-edgs", "--max-edges"), ("--confidense", "--confidence"), ("--mesure", "--measure")],
 )
-def test_a_wrong_option_is_answered_with_the_nearest_of_the_verb(
-    folder: Path, shell: Shell, wrong: str, near: str
-) -> None:
+def test_wrong_option_names_nearest(folder: Path, shell: Shell, wrong: str, near: str) -> None:
     reply = shell(["related", str(folder / "default"), "a", wrong, "1"], 2)
     assert near in reply.err.partition("Did you mean")[2]
 

@@ -74,9 +74,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_the_first_thing_typed_works_and_is_kept(
-    here: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_first_command_works_twice(here: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     first = run("related", "links.tsv", "x", "--format", "csv")
     assert first.returncode == 0, first.stderr
     lines = said(first)
@@ -291,9 +289,7 @@ def test_nothing_is_kept_if_nothing_is_to_be(here: Path) -> None:
 
 
 @pytest.mark.process
-def test_what_is_no_list_of_links_leaves_nothing(
-    here: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_no_links_leave_nothing(here: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     (here / "page.html").write_text("<html>\n<a href='x'>y</a>\n</html>\n")
     (here / "towns.txt").write_text("New York  Los Angeles\nParis  New York\n")
     (here / "bad.tsv").write_text("a\tb\n" * 9 + "c\n")
@@ -339,9 +335,7 @@ def test_what_cannot_be_opened_any_more_is_made_again(
 
 @pytest.mark.parametrize("file", ["index/names.data", "graph/names.data"])
 @pytest.mark.parametrize("how", ["gone", "cut", "spoilt"])
-def test_a_damaged_file_of_what_is_kept_is_made_again(
-    here: Path, file: str, how: str, shell: Shell
-) -> None:
+def test_damaged_cache_entry_is_made_again(here: Path, file: str, how: str, shell: Shell) -> None:
     command = ["related", "links.tsv", "x", "--format", "csv"]
     first = shell(command).out
     whole = everything(entry())
@@ -385,9 +379,7 @@ def test_damage_of_an_index_of_ones_own_is_left_to_its_owner(here: Path, shell: 
 
 
 @pytest.mark.process
-def test_a_folder_beside_the_file_is_no_cache(
-    here: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_folder_beside_is_no_cache(here: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """One that came with a file answered for it, and named a database that was read."""
     command = ("related", "links.tsv", "x", "--format", "csv")
     first = here_and_now(capfdbinary, *command)
@@ -436,9 +428,7 @@ def test_an_entry_that_others_can_write_to_is_not_used(
 
 
 @pytest.mark.process
-def test_files_of_one_size_and_time_are_told_apart(
-    here: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_same_size_and_time_differ(here: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """The second one was answered for by what the first one had been."""
     command = ("nodes", "links.tsv", "", "--format", "csv")
     (here / "links.tsv").write_text("a\tx\nb\tx\n")
@@ -607,9 +597,7 @@ def test_cocite_alone_leads_on(shell: Shell) -> None:
     assert max(map(len, lines)) <= 100
 
 
-def test_pages_are_left_out_and_what_is_made_without_them_is_kept_apart(
-    here: Path, shell: Shell
-) -> None:
+def test_exclusion_has_a_cache_entry_of_its_own(here: Path, shell: Shell) -> None:
     def asked(*more: str) -> tuple[set[str], str]:
         out, err = shell(["related", "links.tsv", "x", "--format", "json", *more])
         return {hit["node"] for hit in json.loads(out)["hits"]}, err
@@ -665,9 +653,7 @@ def test_reading_options_are_those_of_ingest(here: Path, shell: Shell) -> None:
     assert "is stored, and not read again: leave --undirected out" in reply.err
 
 
-def test_a_folder_of_pages_is_asked_by_its_main_links(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_folder_of_pages_uses_main_links(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("selectolax")
     (here / "site").mkdir()
     for name in "abcdef":

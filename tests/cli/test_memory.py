@@ -72,9 +72,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("neighborhood", "36MB"),  # whose lists are turned round on disk
     ],
 )
-def test_an_index_takes_the_memory_that_was_told(
-    web: Path, tmp_path: Path, measure: str, budget: str | None
-) -> None:
+def test_index_uses_memory(web: Path, tmp_path: Path, measure: str, budget: str | None) -> None:
     command = ["index", str(web), "--measure", measure, "-o", str(tmp_path / "i")]
     command += ["--samples", "32"] if measure in ("psimrank", "xjaccard") else []
     assert_takes_what_it_told([*command, "--overwrite"], budget)
@@ -106,9 +104,7 @@ def test_lists_take_the_memory_that_was_told(
 
 
 @pytest.mark.parametrize("measure", ["xjaccard", "neighborhood", "fusion"])
-def test_what_a_refusal_tells_as_the_least_suffices(
-    small: Path, tmp_path: Path, shell: Shell, measure: str
-) -> None:
+def test_least_memory_suffices(small: Path, tmp_path: Path, shell: Shell, measure: str) -> None:
     command = ["index", str(small), "--measure", measure, "-o", str(tmp_path / "i")]
     command += ["--samples", "16"] if measure == "xjaccard" else []
     least = re.search(r"needs? ([0-9.]+ MB) of memory", shell([*command, "--memory", "5MB"], 1).err)

@@ -42,9 +42,7 @@ def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_part_of_a_name_finds_it_in_any_case(
-    index: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_part_of_name_matches_any_case(index: str, capsys: pytest.CaptureFixture[str]) -> None:
     answer = found(capsys, index, "--search", "HACK")
     names = [each["node"] for each in answer["nodes"]]
     assert names == ["hack", "Hacker", "H/hacker.html", "H/hacker-ethic.html"]
@@ -157,9 +155,7 @@ SPELT = [
         ("paulonia", []),
     ],
 )
-def test_spellings_that_mean_the_same_are_found(
-    make_graph: MakeGraph, text: str, names: list[str]
-) -> None:
+def test_equal_spellings_are_found(make_graph: MakeGraph, text: str, names: list[str]) -> None:
     found = NodesDocument.of_path(make_graph(SPELT).path, text).nodes
     assert sorted(each.node for each in found if each.node in names) == sorted(names)
     if text not in ("%c3%a3", "Ö"):  # which are an "a" and an "o", too
@@ -175,9 +171,7 @@ def test_many_names_are_looked_through_in_pieces(make_graph: MakeGraph) -> None:
         assert [each.node for each in found] == [f"page_{number}%C3%A9"]
 
 
-def test_the_text_may_stand_behind_the_index(
-    index: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_text_may_follow_the_index(index: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert found(capsys, index, "HACK") == found(capsys, index, "--search", "HACK")
     assert main(["nodes", index, "hack", "--search", "hacker"]) == 2
     assert "'hack' and --search 'hacker' are the same: leave one" in capsys.readouterr().err

@@ -67,9 +67,7 @@ def test_the_graphs_that_are_printed_are_those_that_are_written() -> None:
     assert kinds_of(GRAPHS) == GRAPH_OUTPUTS
 
 
-def test_what_is_printed_for_programs_is_the_document_of_the_library(
-    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_is_the_result(folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     for verb, document in documents(folder).items():
         reply = shell([*verb.split(), "--format", "json"])
@@ -212,9 +210,7 @@ def test_markdown_links_urls_and_calls_them_by_their_titles() -> None:
     assert rendered(mixed)[1:] == [["page", "Its title"], [(URLS[0], "http://a.org/x%7Cy"), ""]]
 
 
-def test_markdown_of_every_verb_is_a_table(
-    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_markdown_is_a_table(folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     for verb, document in documents(folder).items():
         titles, *rows = rendered(shell([*verb.split(), "--format", "markdown"]).out)
@@ -222,9 +218,7 @@ def test_markdown_of_every_verb_is_a_table(
         assert titles == list(document.rows().titles), verb
 
 
-def test_a_neighborhood_is_no_format_of_other_verbs(
-    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_neighborhood_refused(folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     reply = shell(["similarity", "i", "one", "two", "--format", "gexf"], 2)
     assert "'gexf' is not one of" in reply.err

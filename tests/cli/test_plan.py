@@ -24,9 +24,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "g"
 
 
-def test_a_table_has_a_column_as_planned_and_one_doubled(
-    graph: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_table_has_doubled_column(graph: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     code, out, _ = ask("plan", graph, *WALKS, "--delta", "0.05")
     assert code == 0
@@ -72,9 +70,7 @@ def test_a_measure_without_samples_has_one_column(graph: Path, ask: Ask) -> None
         ("blend:coupling+cocitation(direction=out)", ", mixed directions, layout links"),
     ],
 )
-def test_a_plan_says_which_links_are_looked_at(
-    graph: Path, ask: Ask, measure: str, said: str
-) -> None:
+def test_plan_names_links_looked_at(graph: Path, ask: Ask, measure: str, said: str) -> None:
     """Those of the measure, which may be turned round, and may be several."""
     code, out, _ = ask("plan", graph, "--measure", measure)
     assert code == 0

@@ -73,7 +73,7 @@ def test_a_table_shows_names_as_they_are(index: Path, ask: Ask) -> None:
     assert "[red]three[/]" in out
 
 
-def test_the_rule_of_a_table_fits_the_terminal_and_names_are_whole(
+def test_table_rule_fits_terminal_and_names_are_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from cocite.cli import output
@@ -110,17 +110,13 @@ def test_a_floor_that_nobody_reaches_is_named(index: Path, ask: Ask) -> None:
         ),
     ],
 )
-def test_an_empty_list_says_which_option_emptied_it(
-    index: Path, ask: Ask, options: str, said: str
-) -> None:
+def test_empty_list_names_the_option(index: Path, ask: Ask, options: str, said: str) -> None:
     code, out, _ = ask("related", index, "one", *options.split())
     assert (code, out) == (0, said)
 
 
 @pytest.mark.parametrize("refine", [(), ("--refine",)])
-def test_a_confidence_that_is_none_is_called_by_its_name(
-    index: Path, ask: Ask, refine: tuple[str, ...]
-) -> None:
+def test_none_confidence_has_its_name(index: Path, ask: Ask, refine: tuple[str, ...]) -> None:
     code, _, err = ask("related", index, "one", "--min-confidence", "9", *refine)
     assert (code, err) == (
         2,
@@ -176,9 +172,7 @@ def test_a_name_that_begins_with_a_hyphen_stands_behind_two(tmp_path: Path, ask:
     assert out.splitlines()[1].startswith("1,b,")
 
 
-def test_settings_that_share_their_name_with_an_option_are_told_apart(
-    index: Path, tmp_path: Path, ask: Ask
-) -> None:
+def test_settings_named_like_options_are_separate(index: Path, tmp_path: Path, ask: Ask) -> None:
     """``--form`` is the measure's, ``--format`` is how to print."""
     cocite.build(index.parent / "g", tmp_path / "i", measure="cocitation")
     arguments = ("related", tmp_path / "i", "one", "--form", "count", "--idf", "--format", "json")
@@ -263,9 +257,7 @@ def test_errors_say_what_to_do_and_exit_codes_tell_them_apart(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_index_says_what_it_will_take_and_what_it_took(
-    index: Path, tmp_path: Path, ask: Ask
-) -> None:
+def test_index_prints_estimate_and_cost(index: Path, tmp_path: Path, ask: Ask) -> None:
     arguments = ["--samples", "30", "--measure", "simrank", "--format", "json"]
     code, out, err = ask("index", index.parent / "g", "-o", tmp_path / "x", *arguments)
     assert code == 0
@@ -297,9 +289,7 @@ def test_a_graph_answers_by_every_measure_of_links(index: Path, ask: Ask) -> Non
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_the_list_of_measures_fits_the_terminal(
-    monkeypatch: pytest.MonkeyPatch, shell: Shell, columns: int
-) -> None:
+def test_measure_list_fits(monkeypatch: pytest.MonkeyPatch, shell: Shell, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     out = shell(["measures"]).out
     blend = out.splitlines()[-1]
@@ -314,9 +304,7 @@ def test_the_list_of_measures_fits_the_terminal(
     ("typed", "meant"),
     [("relatd", "Did you mean related"), ("indx", "Did you mean index"), ("xyzzy", "'xyzzy'.\n")],
 )
-def test_a_verb_that_there_is_not_is_answered_with_those_like_it(
-    ask: Ask, typed: str, meant: str
-) -> None:
+def test_unknown_verb_is_answered_with_similar_ones(ask: Ask, typed: str, meant: str) -> None:
     code, out, err = ask(typed, "x")
     assert (code, out) == (2, "")
     assert f"There is no command {typed!r}" in err

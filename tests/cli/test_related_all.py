@@ -33,9 +33,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "i"
 
 
-def test_it_writes_what_related_says_and_tells_what_it_took(
-    index: Path, tmp_path: Path, shell: Shell
-) -> None:
+def test_related_all_equals_related_and_reports(index: Path, tmp_path: Path, shell: Shell) -> None:
     output = tmp_path / "all.csv"
     arguments = ["related-all", index, "-o", output, "-k", 2, "--decay", 0.5, "--format", "json"]
     printed = shell(list(map(str, arguments)))
@@ -204,9 +202,7 @@ def test_arrow_on_standard_output_is_a_stream_of_it(
     assert found.num_rows > 3
 
 
-def test_what_standard_output_does_not_take(
-    index: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_standard_output_refusals(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for kind in ("parquet", "folder"):
         assert main(["related-all", str(index), "-o", "-", "--output-format", kind]) == 2
         told = (

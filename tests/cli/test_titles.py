@@ -203,9 +203,7 @@ def test_a_table_of_hits_has_a_column_of_titles(here: Path) -> None:
     assert LONG in cocite.open("i").related("x")._repr_html_()
 
 
-def test_a_file_of_links_is_asked_with_titles(
-    here: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_links_have_titles(here: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is cached has them from then on; other titles take the place of these when named."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
 
@@ -229,9 +227,7 @@ def test_a_file_of_links_is_asked_with_titles(
         assert "is no file of links: leave --titles out" in reply.err
 
 
-def test_titles_are_named_again_when_the_links_change(
-    here: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_titles_follow_links(here: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
 
     def title(*more: str) -> tuple[Any, bool, bool]:

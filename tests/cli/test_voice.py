@@ -100,9 +100,7 @@ def test_every_verb_takes_both() -> None:
 @pytest.mark.parametrize(
     ("option", "drawn"), [((), True), (("-q",), False), (("--log-json",), False)]
 )
-def test_a_terminal_is_drawn_on_only_for_people(
-    here: Path, option: tuple[str, ...], drawn: bool
-) -> None:
+def test_drawing_is_for_terminals_only(here: Path, option: tuple[str, ...], drawn: bool) -> None:
     (here / "links.tsv").write_text("".join(f"{i % 997}\t{i * i % 991}\n" for i in range(20_000)))
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "cocite", "ingest", "links.tsv", "-o", "g", *option]

@@ -60,9 +60,7 @@ def test_other_answers_are_known_too(here: Path, capsys: pytest.CaptureFixture[s
     assert "is what cocite rank wrote" in said(capsys, 2, "related", "ranks.csv", "x")
 
 
-def test_columns_that_were_guessed_can_be_said(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_guessed_columns_can_be_chosen(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("t.csv").write_text("when,who,whom\n2001,ann,bob\n2002,bob,cid\n2003,cid,ann\n")
     told = said(capsys, 0, "ingest", "t.csv", "-o", "g")
     assert (
@@ -118,9 +116,7 @@ def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[st
     assert "nothing*" in said(capsys, 1, "related", "nothing*", "x")
 
 
-def test_verify_and_evaluate_take_a_file_of_links(
-    here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_takes_links(here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert "nothing is cached of it" in said(capsys, 2, "verify", "links.tsv")
     shell(["related", "links.tsv", "x"])
     lines = shell(["verify", "links.tsv"]).out.splitlines()

@@ -145,9 +145,7 @@ def test_a_table_fits_the_terminal(
         assert "…" in out
 
 
-def test_counts_give_way_to_paths_where_both_do_not_fit(
-    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_win_over_counts(tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "l.tsv").write_text("A_page_between\tThe_one_page\nA_page_between\tAnother\n")
     cocite.build(
         cocite.ingest(tmp_path / "l.tsv", tmp_path / "g"),
@@ -168,9 +166,7 @@ def test_counts_give_way_to_paths_where_both_do_not_fit(
             assert "The_one_page ← A_page_between → Another" in out
 
 
-def test_a_terminal_without_arrows_gets_plain_ones(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_terminal_without_arrows_is_plain(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(screen, encoding="ascii"))
     assert main(["why", str(folder / "cocitation"), "one", "two", "-k", "1"]) == 0
@@ -213,9 +209,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("measure", ["neighborhood", "ppr-symmetric", "companion", "ppr"])
-def test_what_is_said_of_a_score_of_0_agrees_with_its_interval(
-    chain: Path, tmp_path: Path, ask: Ask, measure: str
-) -> None:
+def test_zero_score_has_interval(chain: Path, tmp_path: Path, ask: Ask, measure: str) -> None:
     index = cocite.build(chain / "g", tmp_path / "i", measure=measure)
     for a, b in (("p0", "p300"), ("x", "p5")):
         found = index.similarity(a, b)
@@ -296,9 +290,7 @@ def test_a_page_is_listed_once_and_signs_are_told(chain: Path, tmp_path: Path, a
     assert all(abs(left) < 1e-9 for left in whole.values())
 
 
-def test_names_are_not_cut_for_titles(
-    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_names_stay_whole(tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"guide/{name}.html" for name in ("backup", "mail", "both")]
     (tmp_path / "l.tsv").write_text("".join(f"{names[2]}\t{name}\n" for name in names[:2]))
     (tmp_path / "t.tsv").write_text("".join(f"{n}\tThe page called {n}\n" for n in names))

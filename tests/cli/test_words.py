@@ -31,9 +31,7 @@ def links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (["--samples", "1.5"], "'--samples': it is a whole number, and not '1.5'"),
     ],
 )
-def test_numbers_are_asked_for_in_plain_words(
-    links: str, shell: Shell, given: list[str], said: str
-) -> None:
+def test_numbers_have_plain_words(links: str, shell: Shell, given: list[str], said: str) -> None:
     reply = shell(["related", links, "x", *given], 2)
     assert reply.err.endswith(f"Error: Invalid value for {said}\n")
 
@@ -50,9 +48,7 @@ def test_numbers_are_asked_for_in_plain_words(
         (["--measure", "cocitation"], "the scores of cocitation are computed, and not estimated"),
     ],
 )
-def test_an_option_that_does_nothing_says_what_does(
-    links: str, shell: Shell, given: list[str], said: str
-) -> None:
+def test_idle_option_names_another(links: str, shell: Shell, given: list[str], said: str) -> None:
     shell(["related", links, "x", *given])
     plain = shell(["related", links, "x", *given])
     for typed in (["--refine"], ["--target-error", "0.01"]):

@@ -32,9 +32,7 @@ def test_an_index_is_the_same_to_the_byte(
     assert found == whole
 
 
-def test_ranks_are_the_same_to_the_bit(
-    make_graph: MakeGraph, tmp_path: Path, cluster: Cluster
-) -> None:
+def test_ranks_equal_to_the_bit(make_graph: MakeGraph, tmp_path: Path, cluster: Cluster) -> None:
     graph, crews = tangled(make_graph), []
 
     def hire(*arguments: Any) -> ClusterPool:
@@ -91,9 +89,7 @@ def build(graph: Any, output: Path, progress: Any) -> None:
         work.run(progress)
 
 
-def test_actors_and_nodes_that_are_killed_in_the_middle_change_nothing(
-    make_graph: MakeGraph, tmp_path: Path, cluster: Cluster
-) -> None:
+def test_killed_nodes_are_idle(make_graph: MakeGraph, tmp_path: Path, cluster: Cluster) -> None:
     """The last test of the file: the cluster has a node less then."""
     graph = tangled(make_graph)
     build(graph, graph.path.parent / "x.index", lambda done, total: None)

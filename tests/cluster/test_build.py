@@ -56,9 +56,7 @@ def build_on(cluster: Cluster, graph: Graph, path: Path, **more: Any) -> list[in
     return done
 
 
-def test_bytes_are_those_of_one_machine(
-    cluster: Cluster, graph: Graph, local: dict[str, bytes]
-) -> None:
+def test_bytes_equal_one_machine(cluster: Cluster, graph: Graph, local: dict[str, bytes]) -> None:
     path = graph.path.with_name("spread.index")
     assert build_on(cluster, graph, path) == [0, *range(3, 25, 3)]
     assert content(path) == local
@@ -87,9 +85,7 @@ def test_an_output_at_a_url_comes_by_it(
     assert {path.parent.name for path in bucket.rglob("*.*") if path.is_file()} <= {"web.index"}
 
 
-def test_a_graph_that_a_node_does_not_see_is_told(
-    cluster: Cluster, graph: Graph, tmp_path: Path
-) -> None:
+def test_unseen_graph_is_named_by_node(cluster: Cluster, graph: Graph, tmp_path: Path) -> None:
     seen = ClusterBuild(cluster, None, None)
     options = BuildOptions.checked("psimrank", settings={"samples": 6})
     means = of_nodes(seen, Resources.checked(shard=3), None, None)

@@ -22,9 +22,7 @@ def cocite(*words: str, ok: bool = True) -> str:
     return found.stdout if ok else found.stderr
 
 
-def test_a_local_cluster_is_started_shown_and_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_local_cluster_starts_and_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COCITE_CACHE", str(tmp_path))
     # Ray has never run here: there is no folder of its own.
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -18,9 +18,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> cocite.Index:
     return cocite.build(graph, folder / "web.index", measure="psimrank", samples=20)
 
 
-def test_output_is_that_of_one_machine(
-    cluster: Cluster, index: cocite.Index, tmp_path: Path
-) -> None:
+def test_output_equals_one_machine(cluster: Cluster, index: cocite.Index, tmp_path: Path) -> None:
     index.related_all(tmp_path / "here.csv", 5, min_score=0.01)
     with Batch(
         index.now, tmp_path / "there.csv", 5, machines=Machines(cluster), min_score=0.01
@@ -30,9 +28,7 @@ def test_output_is_that_of_one_machine(
     assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
 
 
-def test_it_goes_on_with_what_this_machine_has_done(
-    cluster: Cluster, index: cocite.Index, tmp_path: Path
-) -> None:
+def test_batch_goes_on_from_local(cluster: Cluster, index: cocite.Index, tmp_path: Path) -> None:
     index.related_all(tmp_path / "here.csv", 5)
 
     def stop(stage: str, done: int, total: int) -> None:

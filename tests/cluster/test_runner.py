@@ -86,9 +86,7 @@ def test_an_actor_that_cannot_be_made_says_why(cluster: Cluster) -> None:
     actor.kill()
 
 
-def test_nodes_with_other_versions_are_named(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_versions_are_named(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "__version__", "0.0.7")
     with pytest.raises(ClusterError, match=r"runs other versions.*here 0\.0\.7.*the same on all"):
         cluster._check_versions()

@@ -120,9 +120,7 @@ def test_all_shards_give_the_answers_of_the_index(spread: Index, index: Index) -
     assert len({each.node for each in remote_of(spread).status}) == NODES
 
 
-def test_a_server_that_sleeps_does_not_hold_an_answer_past_the_deadline(
-    spread: Index, nodes: Cluster
-) -> None:
+def test_sleeping_server_does_not_delay_an_answer(spread: Index, nodes: Cluster) -> None:
     asleep = processes(spread, nodes)[2]
     os.kill(asleep, signal.SIGSTOP)
     try:  # it sleeps until all are answered; how long each waits: test_company.py

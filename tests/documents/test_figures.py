@@ -50,9 +50,7 @@ def test_results_have_a_date_and_a_machine() -> None:
             assert "Python 3." in origin.about["machine"], origin
 
 
-def test_page_of_results_marks_what_is_older_than_its_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_page_marks_old_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {"log": "abc1234", "rev-list": "3"}
     monkeypatch.setattr("benchmarks.origins._git", lambda command, *rest: answers[command])
     write_page(tmp_path / "results.md")

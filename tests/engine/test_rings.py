@@ -112,9 +112,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory, edges: Edges) -> NDArray[np.
     return fingerprints(made, SAMPLES)
 
 
-def test_every_node_of_a_ring_is_equally_likely_to_be_first(
-    drawn: NDArray[np.uint32], edges: Edges
-) -> None:
+def test_ring_first_node_is_uniform(drawn: NDArray[np.uint32], edges: Edges) -> None:
     sets = exact.rings(in_neighbors(N, edges), LENGTH)
     assert max(len(members) for members in sets[LENGTH]) > 10
     for k in range(1, LENGTH + 1):
@@ -126,9 +124,7 @@ def test_every_node_of_a_ring_is_equally_likely_to_be_first(
 
 
 @pytest.mark.statistical
-def test_nodes_meet_with_the_jaccard_coefficient_of_their_rings(
-    drawn: NDArray[np.uint32], edges: Edges
-) -> None:
+def test_meetings_have_jaccard_probability(drawn: NDArray[np.uint32], edges: Edges) -> None:
     sets = exact.rings(in_neighbors(N, edges), LENGTH)
     for k in range(1, LENGTH + 1):
         met = np.mean([row[:, None] == row[None, :] for row in drawn[k - 1]], axis=0)

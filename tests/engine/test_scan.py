@@ -192,9 +192,7 @@ def test_blocks_threads_and_budgets_do_not_change_a_bit(
         assert ways == set(Way)
 
 
-def test_strips_and_windows_are_many_in_the_test_above(
-    web: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_strips_and_windows_are_several(web: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards it: or the merging of strips would not be tested."""
     monkeypatch.setattr(scan_plan, "_LEAST_SHARE", 2000)
     plan = scan_of(in_links(web), lanes=16, dtype=np.uint32, threads=2, memory=25_000).plan
@@ -204,9 +202,7 @@ def test_strips_and_windows_are_many_in_the_test_above(
     assert plan.window < web.nodes / 10
 
 
-def test_more_memory_is_fewer_blocks_and_it_is_said(
-    web: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_memory_means_fewer_blocks(web: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan_plan, "_LEAST_SHARE", 2000)
     plans = {
         memory: scan_of(in_links(web), lanes=16, dtype=np.uint32, threads=2, memory=memory).plan

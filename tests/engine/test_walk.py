@@ -87,9 +87,7 @@ def test_walker_owns_the_memory_that_it_says(make_graph: MakeGraph) -> None:
 
 
 @given(graphs(), st.sampled_from(PLAIN), st.integers(0, 1000))
-def test_dendrogram_order_holds_all_meeting_times(
-    graph: tuple[int, Edges], step: Step, seed: int
-) -> None:
+def test_dendrogram_holds_meeting_times(graph: tuple[int, Edges], step: Step, seed: int) -> None:
     neighbors = in_neighbors(*graph)
     n = len(neighbors)
     times = walks.meeting_times(walks.paths(neighbors, step.value, seed, 0, 10))

@@ -74,9 +74,7 @@ def web() -> tuple[list[list[int]], list[list[float]]]:
 
 
 @pytest.mark.parametrize("step", BY_WEIGHT)
-def test_hubs_and_more_tokens_than_a_batch_are_as_by_brute_force(
-    web: tuple[list[list[int]], list[list[float]]], step: Step
-) -> None:
+def test_hubs_as_brute_force(web: tuple[list[list[int]], list[list[float]]], step: Step) -> None:
     neighbors, weights = web
     assert max(map(len, neighbors)) > 200
     found = Walker(compressed(neighbors, weights), step, 4, 7)(1)
@@ -104,9 +102,7 @@ def test_blocks_and_scratch_do_not_change_a_sample(
 
 
 @pytest.mark.parametrize("step", BY_WEIGHT)
-def test_a_scale_of_all_weights_changes_nothing(
-    web: tuple[list[list[int]], list[list[float]]], step: Step
-) -> None:
+def test_weight_scale_is_idle(web: tuple[list[list[int]], list[list[float]]], step: Step) -> None:
     neighbors, weights = web
     scaled = [[w * 2.0**20 for w in row] for row in weights]
     first = Walker(compressed(neighbors, weights), step, 5, 0)(0).parent.copy()
@@ -147,9 +143,7 @@ def chosen(step: Step, x: list[float], y: list[float]) -> np.ndarray:
 @pytest.mark.statistical
 @pytest.mark.parametrize("step", BY_WEIGHT)
 @pytest.mark.parametrize(("x", "y"), PAIRS)
-def test_choices_have_the_weights_for_probabilities_and_meetings_theirs(
-    step: Step, x: list[float], y: list[float]
-) -> None:
+def test_choice_and_meeting_probabilities(step: Step, x: list[float], y: list[float]) -> None:
     """Independent draws meet with the sum of products; shared clocks with the probability Jaccard
     coefficient. The tolerance is Bernstein's for indicators, all comparisons of the test together.
     """
@@ -177,9 +171,7 @@ def test_the_probability_jaccard_of_equal_weights_is_the_jaccard_coefficient() -
 @pytest.mark.statistical
 @pytest.mark.parametrize("step", BY_WEIGHT)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_measures_on_weighted_links_are_estimated(
-    make_graph: MakeGraph, step: Step, seed: int
-) -> None:
+def test_weighted_measures_are_estimated(make_graph: MakeGraph, step: Step, seed: int) -> None:
     """E[decay**tau] is SimRank's iteration on the weighted matrix, or that of the clocks."""
     rng = np.random.default_rng(seed)
     n, samples, decay, length = 12, 4000, 0.6, 6
@@ -229,9 +221,7 @@ def test_a_link_from_a_page_that_links_everywhere_tells_less(make_graph: MakeGra
 
 
 @pytest.mark.parametrize("piece", [1, 3, 100])
-def test_what_a_link_tells_follows_from_how_often_a_page_is_a_neighbor(
-    monkeypatch: pytest.MonkeyPatch, piece: int
-) -> None:
+def test_link_worth_follows_degree(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
     """In 4 pages: page 0 links to none, page 1 to one, page 2 to two, page 3 to all."""
     monkeypatch.setattr(room, "_PIECE", piece)
     links = compressed([[1, 2, 3], [2, 3], [3], [3]], None)

@@ -153,9 +153,7 @@ def test_embeddings_find_communities(kind: str, make_graph: Callable[..., Graph]
 
 
 @pytest.mark.parametrize("measure", TREES)
-def test_trees_by_length_are_those_of_shorter_indexes(
-    graph: Graph, tmp_path: Path, measure: str
-) -> None:
+def test_shorter_trees_equal_shorter_indexes(graph: Graph, tmp_path: Path, measure: str) -> None:
     whole = cocite.build(graph, tmp_path / "i", measure=measure, layout="trees", samples=6)
     found = tree_sizes(whole)
     for length in (1, 2, 5, 10):

@@ -33,9 +33,7 @@ def test_the_best_list_scores_one_though_it_is_short() -> None:
 
 @pytest.mark.parametrize("listed", [[], [3], [3, 1, 6], [6, 5, 4, 3, 2, 1]])
 @pytest.mark.parametrize("alike", [{1, 3}, {2, 4, 5, 6}, {1, 2, 3, 4, 5, 6}])
-def test_filled_is_the_mean_over_all_orders_of_what_is_not_listed(
-    listed: list[int], alike: set[int]
-) -> None:
+def test_filled_metric_is_mean_over_all_orders(listed: list[int], alike: set[int]) -> None:
     others = {1, 2, 3, 4, 5, 6} - set(listed)
     found = relevance_at(np.isin(listed, list(alike)), len(alike), [1, 2, 4, 9], 6)
     for k, mine in zip([1, 2, 4, 9], found.T, strict=True):
@@ -88,7 +86,7 @@ def test_intervals_hold_what_they_should() -> None:
     assert 3 <= misses <= 26
 
 
-def test_resamples_do_not_depend_on_how_many_are_drawn_at_a_time(
+def test_resamples_do_not_depend_on_batch_size(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     values = np.random.default_rng(0).normal(size=(30, 2))

@@ -171,9 +171,7 @@ def test_a_run_that_was_interrupted_goes_on(
     assert len(tried) == before
 
 
-def test_what_there_is_no_time_for_is_left_out_and_told(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plan_without_time_is_left_out(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     found = cocite.tune(graph, time=0.001, **FEW)
     assert found.best.name == "fusion both"
     said = r"round 1 of 3 has until 40% of the time, .* of 0.0 s: (\d+) of its (\d+) candidates are"
@@ -232,9 +230,7 @@ def test_what_is_wrong_is_told(graph: Graph, given: dict[str, Any], said: str) -
         cocite.tune(graph, **given)
 
 
-def test_nothing_to_hide_and_nothing_to_read_are_told(
-    make_graph: MakeGraph, graph: Graph, tmp_path: Path
-) -> None:
+def test_nothing_to_hide_is_named(make_graph: MakeGraph, graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="can be hidden"):
         cocite.tune(make_graph([("a", "b"), ("c", "d")]), tmp_path / "x.toml")
     with pytest.raises(InputError, match="cannot be read"):

@@ -158,9 +158,7 @@ def test_links_without_direction_and_declared_nodes_are_refused(tmp_path: Path) 
         ("more", 1),
     ],
 )
-def test_facts_that_are_not_of_their_kind_are_damage(
-    tmp_path: Path, name: str, value: object
-) -> None:
+def test_facts_of_another_kind_are_damage(tmp_path: Path, name: str, value: object) -> None:
     path = cocite.ingest([("ann", "dune")], tmp_path / "g", bipartite=True).path
     manifest = Store.open(path, "graph").manifest
     facts = json.loads(json.dumps(manifest.facts))

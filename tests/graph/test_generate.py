@@ -227,9 +227,7 @@ def test_sparse_graphs_have_pages_without_in_links(tmp_path: Path) -> None:
         ({"names": "urls"}, "names is 'urls'; it is one of text, integers"),
     ],
 )
-def test_wrong_arguments_say_what_is_allowed(
-    tmp_path: Path, change: dict[str, object], message: str
-) -> None:
+def test_wrong_arguments_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
     arguments = {"nodes": 100, "links": 300, "seed": 1} | change
     with pytest.raises(UsageError) as raised:
         generate_web(tmp_path / "g", **arguments)  # type: ignore[arg-type]

@@ -43,9 +43,7 @@ def every_graph_is_ingested() -> None:
 
 @settings(max_examples=30)
 @given(graphs(), st.booleans())
-def test_out_links_are_those_of_brute_force(
-    make_graph: MakeGraph, graph: tuple[int, Edges], loops: bool
-) -> None:
+def test_out_links_exact(make_graph: MakeGraph, graph: tuple[int, Edges], loops: bool) -> None:
     n, edges = graph
     edges = edges + [(v, v) for v in range(0, n, 2)] if loops else edges
     stored = make_graph(edges, range(n), keep_self_loops=True)
@@ -59,9 +57,7 @@ def test_out_links_are_those_of_brute_force(
 
 @settings(max_examples=30)
 @given(graphs(), st.booleans())
-def test_taken_either_way_a_row_is_both_rows(
-    make_graph: MakeGraph, graph: tuple[int, Edges], loops: bool
-) -> None:
+def test_any_rows_are_both(make_graph: MakeGraph, graph: tuple[int, Edges], loops: bool) -> None:
     n, edges = graph
     edges = edges + [(v, v) for v in range(0, n, 2)] if loops else edges
     stored = make_graph(edges, range(n), keep_self_loops=True)
@@ -123,9 +119,7 @@ def test_turned_twice_is_the_original_and_memory_changes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_short_memory_is_a_scratch_file_without_a_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_short_memory_uses_scratch_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rooms, "_LEAST_BLOCK", 1)
     monkeypatch.setattr(rooms, "_PIECE", 64)
     rng = np.random.default_rng(3)

@@ -37,9 +37,7 @@ def beginning(graph: Graph, prefix: str) -> list[str]:
 
 @settings(max_examples=30)
 @given(st.sets(st.one_of(NAME, SITE), min_size=1, max_size=40), st.data())
-def test_text_names_go_both_ways(
-    make_graph: MakeGraph, chosen: set[str], data: st.DataObject
-) -> None:
+def test_text_names_return(make_graph: MakeGraph, chosen: set[str], data: st.DataObject) -> None:
     graph = make_graph([], nodes=[*chosen, "not an integer"])
     names = numbered([*chosen, "not an integer"])
     assert list(graph.names) == names
@@ -133,18 +131,14 @@ def test_an_unknown_name_brings_the_nearest(make_graph: MakeGraph) -> None:
     assert graph.names.suggest("\udcff\udcfe") == []
 
 
-def test_among_many_names_those_around_its_place_are_near(
-    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_matches_are_around_place(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = make_graph([], nodes=[f"n{i:02}" for i in range(30)])
     for each in (module, name_files):
         monkeypatch.setattr(each, "SCAN_LIMIT", 10)
     assert graph.names.suggest("n10x", 3) == ["n10", "n11", "n12"]
 
 
-def test_two_names_of_one_hash_are_told_apart(
-    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_hashes_are_separate(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(name_files, "name_hash", len)
     names = ["aa", "b", "bb", "cc", "d"]
     graph = make_graph([], nodes=names)

@@ -58,9 +58,7 @@ def graph(made: Path, tmp_path: Path) -> Graph:
         ("names.by_hash", lambda ids: (ids + 1) % np.uint32(40)),
     ],
 )
-def test_a_name_that_is_there_and_not_found_is_damage(
-    graph: Graph, file: str, change: Callable[[Any], Any]
-) -> None:
+def test_unfound_name_is_damage(graph: Graph, file: str, change: Callable[[Any], Any]) -> None:
     other = changed(graph, file, change)
     for name in NAMES:
         with pytest.raises(Damaged, match="its names are damaged"):

@@ -200,9 +200,7 @@ def test_a_parquet_file_without_rows_is_no_graph(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", [("c", "a"), (3, 1), ("c", "1")])
-def test_parquet_columns_are_chosen_by_title_or_number(
-    tmp_path: Path, columns: tuple[str | int, ...]
-) -> None:
+def test_parquet_columns_by_title_number(tmp_path: Path, columns: tuple[str | int, ...]) -> None:
     assert links(read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b, 3 AS c", columns=columns)) == [
         ("3", "1")
     ]
@@ -381,9 +379,7 @@ def test_ingest_and_info_name_them(
     assert sum(said in record.getMessage() for record in caplog.records) == 1
 
 
-def test_nothing_is_said_where_there_is_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_silence_without_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "links.tsv").write_text("".join(f"p{i}\tp{i + 1}\n" for i in range(300)))
     assert main(["ingest", str(tmp_path / "links.tsv"), "-o", str(tmp_path / "g")]) == 0
     out, err = capsys.readouterr()

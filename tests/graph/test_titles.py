@@ -52,9 +52,7 @@ def titled(tmp_path: Path, content: str | bytes, file: str = "t.tsv", **options:
         (bz2.compress(b"a\tAlpha\nb\tBeta, the second\n"), "t.csv"),
     ],
 )
-def test_tables_of_titles_are_read_as_they_come(
-    tmp_path: Path, content: str | bytes, file: str
-) -> None:
+def test_title_tables_are_read_as_found(tmp_path: Path, content: str | bytes, file: str) -> None:
     graph = titled(tmp_path, content, file)
     assert titles_of(graph) == ["Alpha", "Beta, the second", None]
     facts = graph.store.facts["titles"]
@@ -94,9 +92,7 @@ def test_parquet_has_titles_too(tmp_path: Path) -> None:
     )
 
 
-def test_the_first_title_stands_and_what_is_left_out_is_counted_and_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_first_title_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "more.tsv").write_text("a\tAnother\nc\tGamma\nb\tBeta\n")
     (tmp_path / "links.tsv").write_text(LINKS)
     content = "a\tAlpha\nx\tStranger\nb\tBeta\na\tAleph\ny\tStranger\nx\tAgain\n"
@@ -159,9 +155,7 @@ def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:
     ),
     st.booleans(),
 )
-def test_every_title_comes_back_as_it_was_but_for_blanks(
-    tmp_path: Path, titles: dict[int, str], numbers: bool
-) -> None:
+def test_titles_return_but_blanks(tmp_path: Path, titles: dict[int, str], numbers: bool) -> None:
     """By a plain twin: blanks, control characters and turns, in a row, are one blank."""
     name = str if numbers else "n{}".format
     rows = [(name(i), name((i * 7 + 1) % 401)) for i in range(401)]
@@ -196,9 +190,7 @@ def test_a_graph_without_titles_is_what_it_was(tmp_path: Path) -> None:
     assert with_some.digest == plain.digest
 
 
-def test_a_reader_of_links_hands_titles_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_link_reader_passes_titles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a table go before them, and titles of strangers alone are no error."""
     reader = text_reader.READER
 

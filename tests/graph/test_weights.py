@@ -265,9 +265,7 @@ def test_parquet_weights_that_are_none(tmp_path: Path, bad: str) -> None:
     ("sign", "weight", "point"),
     [(";", "0,5", "0.5"), ("\t", "1.234,50", "1234.50"), ("|", "+12,125", "+12.125")],
 )
-def test_a_decimal_comma_is_told_and_what_to_type(
-    tmp_path: Path, sign: str, weight: str, point: str
-) -> None:
+def test_decimal_comma_has_advice(tmp_path: Path, sign: str, weight: str, point: str) -> None:
     file = tmp_path / "w.csv"
     file.write_text(f"a{sign}b{sign}2\nb{sign}c{sign}{weight}\n")
     with pytest.raises(MalformedRow) as error:
@@ -388,9 +386,7 @@ def test_the_command_line_reads_shows_and_verifies_weights(
 
 @pytest.mark.parametrize("ending", ["gml", "json", "graphml", "jsonl"])
 @pytest.mark.parametrize(("weight", "found"), [("strong", "is 'strong', no number"), ("", "is")])
-def test_a_weight_that_is_none_is_told_by_its_link(
-    tmp_path: Path, ending: str, weight: str, found: str
-) -> None:
+def test_wrong_weight_has_a_link(tmp_path: Path, ending: str, weight: str, found: str) -> None:
     """Which file, where, which link, which weight; and nothing of columns and delimiters."""
     file, links = tmp_path / f"w.{ending}", [("a", "b", "2"), ("b", "c", "1"), ("c", "a", weight)]
     file.write_text(_written(ending, links))

@@ -111,9 +111,7 @@ def test_a_resumed_build_makes_only_what_is_missing(
         assert work.run().units == 8
 
 
-def test_an_unfinished_build_with_other_settings_is_not_touched(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_unfinished_build_of_other_settings_stays(graph: Graph, tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
         if done == 9:
             raise KeyboardInterrupt

@@ -161,9 +161,7 @@ def test_the_budget_decides_the_form(
         assert "blocks from disk, tokens too: in memory they take" in texts[memory]
 
 
-def test_forced_blocks_keep_tokens_in_memory_only_where_they_fit(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_forced_blocks_use_memory_where_they_fit(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = tangled(make_graph)
     fitting = planned(graph, 10**8, 3)
     assert not fitting.external
@@ -195,9 +193,7 @@ def test_memory_is_what_it_says(make_graph: MakeGraph) -> None:
     assert sum(array.nbytes for array in owned) == BLOCK_NODE * largest + ROW_ROOM * rows
 
 
-def test_blocks_fit_what_is_left_beside_the_buffers(
-    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_fit_beside_buffers(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
     graph = make_graph([(i % 97, (i * i) % 1000) for i in range(5000)], range(1000))
     for memory in (3000, 10_000, 50_000):
@@ -210,9 +206,7 @@ def test_blocks_fit_what_is_left_beside_the_buffers(
             assert taken <= room_for_blocks or last == first + 1
 
 
-def test_threads_are_as_many_as_fit_beside_a_block(
-    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_fit_beside_blocks(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit, "_LEAST_BLOCK", 4096)
     rng = np.random.default_rng(4)
     graph = make_graph(rng.integers(0, 1000, (50_000, 2)).tolist(), range(1000))
@@ -232,9 +226,7 @@ def test_threads_are_as_many_as_fit_beside_a_block(
         assert f"16 samples at once, which take at most {STATE_NODE * 16} kB" in str(found)
 
 
-def test_as_many_walk_together_in_files_as_have_room_for_their_tables(
-    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batch_fits_its_tables(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
     graph = make_graph([(i % 997, (i * i) % 1000) for i in range(5000)], range(1000))
     demand = fit.Demand("trees", maker_bytes, has_external=True, together=16)
@@ -364,9 +356,7 @@ def test_a_full_disk_is_an_error_that_leaves_nothing(
     ("samples", "disk", "together"),
     [(100, 10**9, 100), (100, 0, 16), (100, 2 * 36 * 1000 * 40, 40), (5, 10**9, 16)],
 )
-def test_all_samples_whose_scratch_fits_half_of_the_disk_walk_together(
-    samples: int, disk: int, together: int
-) -> None:
+def test_samples_in_half_of_the_disk_walk_together(samples: int, disk: int, together: int) -> None:
     assert fit.samples_together(samples, 1000, disk) == together
 
 

@@ -73,9 +73,7 @@ def test_every_layout_has_a_floor() -> None:
 
 
 @pytest.mark.parametrize("layout", KINDS)
-def test_what_is_told_suffices_and_less_is_refused(
-    graph: Graph, tmp_path: Path, layout: str
-) -> None:
+def test_least_memory_suffices_and_less_fails(graph: Graph, tmp_path: Path, layout: str) -> None:
     measure, settings = KINDS[layout]
     if "samples" in {setting.name for setting in find_measure(measure).build}:
         settings = settings | {"samples": 1}

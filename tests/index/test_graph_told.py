@@ -39,9 +39,7 @@ def some(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 
 
 @pytest.mark.parametrize(("measure", "way"), WAYS)
-def test_those_that_are_counted_have_no_answers(
-    some: Graph, tmp_path: Path, measure: str, way: str
-) -> None:
+def test_counted_nodes_lack_answers(some: Graph, tmp_path: Path, measure: str, way: str) -> None:
     options = BuildOptions.checked(measure, way).for_graph(some)
     index = cocite.build(some, tmp_path / "i", measure=measure, direction=way)
     empty = {name for name in some.names if not index.related(name, 1)}

@@ -124,9 +124,7 @@ def test_an_index_is_the_same_to_the_byte(
         assert content(blocked, folder / "x.index", **options) == whole
 
 
-def test_all_of_an_index_is_the_same_where_the_graph_has_the_same_place(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_index_is_equal_at_the_same_place(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = tangled(make_graph)
     blocked = in_blocks(graph, tmp_path / "split", 3)
     beside = graph.path.parent
@@ -209,18 +207,14 @@ def test_whoever_is_lost_the_bytes_are_the_same(
 
 
 @pytest.mark.parametrize("measure", ["simrank", "xjaccard"])
-def test_who_is_lost_again_and_again_ends_the_build(
-    make_graph: MakeGraph, tmp_path: Path, measure: str
-) -> None:
+def test_lost_workers_end_the_build(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
     hire, _ = hiring(set(range(3, 10_000)))
     blocked = in_blocks(tangled(make_graph), tmp_path / "split", 3, hire)
     with pytest.raises(WorkerLost, match="somebody was lost"):
         built(blocked, tmp_path / "x.index", measure)
 
 
-def test_no_more_is_sent_than_a_token_a_node_and_step_and_a_record_a_node(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_messages_are_bounded_a_step(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = tangled(make_graph)
     blocked = in_blocks(graph, tmp_path / "split", 4)
     part = part_of("simrank")
@@ -313,9 +307,7 @@ def test_blocks_hold_the_rows_of_their_nodes(make_graph: MakeGraph, tmp_path: Pa
     assert blocked.names.name(3) == graph.names.name(3)
 
 
-def test_a_graph_in_blocks_is_replaced_if_asked_and_if_it_is_one(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_block_graph_replaces_one_if_asked(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = tangled(make_graph)
     split(graph, tmp_path / "x", 2)
     with pytest.raises(OutputExists, match="pass --overwrite"):
@@ -334,9 +326,7 @@ def test_a_graph_in_blocks_is_replaced_if_asked_and_if_it_is_one(
     assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
 
 
-def test_a_block_that_was_changed_or_is_of_another_graph_is_damage(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_changed_or_foreign_block_is_damage(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = tangled(make_graph)
     blocked = in_blocks(graph, tmp_path / "split", 2)
     with pytest.raises(Damaged, match="another graph"):

@@ -292,9 +292,7 @@ def test_other_processes_make_the_same_shards(graph: Graph, built: Built, tmp_pa
 
 
 @pytest.mark.parametrize("names", ["text", "urls", "integers", "dense"])
-def test_names_of_some_pages_are_those_of_a_graph_of_them(
-    make_graph: MakeGraph, tmp_path: Path, names: str
-) -> None:
+def test_selected_names_equal_graph(make_graph: MakeGraph, tmp_path: Path, names: str) -> None:
     kinds: dict[str, Callable[[int], str]] = {
         "text": lambda i: f"näme {i * 7 % 50}",
         "urls": lambda i: f"http://{'ba'[i % 2]}.org/{i}" if i % 3 else f"plain {i}",
@@ -322,9 +320,7 @@ def test_names_of_some_pages_are_those_of_a_graph_of_them(
 
 
 @pytest.mark.parametrize("kind", ["trees", "both", "minhash", "blend"])
-def test_reasons_name_pages_that_are_not_kept_or_say_that_they_are_not_known(
-    built: Built, kind: str
-) -> None:
+def test_reasons_name_dropped_pages_or_say_unknown(built: Built, kind: str) -> None:
     whole, kept = built(kind)
     node = next(n for n in list(kept.nodes)[20:] if kept.related(n, 1))
     for hit in kept.related(node, 2):
@@ -362,9 +358,7 @@ def test_refined_answers_are_those_of_the_index_of_all_pages(built: Built, kind:
 
 
 @pytest.mark.parametrize("kind", ["trees", "minhash"])
-def test_a_merge_of_kept_pages_is_one_build(
-    graph: Graph, built: Built, tmp_path: Path, kind: str
-) -> None:
+def test_selection_merge_is_a_build(graph: Graph, built: Built, tmp_path: Path, kind: str) -> None:
     _, kept = built(kind)
     pieces = []
     for numbers in (range(9), range(9, SAMPLES)):
@@ -380,9 +374,7 @@ def test_a_merge_of_kept_pages_is_one_build(
 
 
 @pytest.mark.parametrize("kind", ["trees", "minhash", "sketch"])
-def test_a_refresh_keeps_what_was_kept_and_what_has_the_prefix_now(
-    graph: Graph, tmp_path: Path, kind: str
-) -> None:
+def test_refresh_extends_selection_by_prefix(graph: Graph, tmp_path: Path, kind: str) -> None:
     rows = [
         (graph.names.name(u), graph.names.name(v))
         for v in range(graph.nodes)

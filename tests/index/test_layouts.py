@@ -50,9 +50,7 @@ def test_the_size_is_known(graph: Graph, tmp_path: Path, kind: tuple[str, str]) 
 
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("kind", [KINDS[0], KINDS[2]], ids="-".join)
-def test_a_maker_takes_the_memory_that_is_planned(
-    make_graph: MakeGraph, kind: tuple[str, str], keep: bool
-) -> None:
+def test_maker_takes_planned_mem(make_graph: MakeGraph, kind: tuple[str, str], keep: bool) -> None:
     """On a ring no walks meet, which is the most that a sample can take."""
     nodes = 20_000
     links = in_links(make_graph([(i, (i + 1) % nodes) for i in range(nodes)]))

@@ -38,9 +38,7 @@ def contents(path: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("direction", ["in", "out"])
 @pytest.mark.parametrize("measure", MEASURES)
-def test_it_holds_the_links_by_both_ends(
-    graph: Graph, tmp_path: Path, measure: str, direction: str
-) -> None:
+def test_links_by_both_ends(graph: Graph, tmp_path: Path, measure: str, direction: str) -> None:
     cocite.build(graph, tmp_path / "x", measure=measure, direction=direction)
     part = StoredIndex.open(tmp_path / "x").parts[0]
     both = {way: part.links(way) for way in ("in", "out")}
@@ -139,9 +137,7 @@ def test_a_killed_build_is_repeated_to_the_same_bytes(
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_files_that_point_outside_of_themselves_are_an_error(
-    graph: Graph, tmp_path: Path, measure: str
-) -> None:
+def test_files_that_point_outside_are_errors(graph: Graph, tmp_path: Path, measure: str) -> None:
     """Content that fits no checksum, or a false one: no query may read beyond it all the same."""
     index = cocite.build(graph, tmp_path / "x", measure=measure, direction="in")
     nodes = list(index.nodes)[::6]

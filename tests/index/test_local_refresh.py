@@ -187,9 +187,7 @@ def check_staleness(found: LocalRefresh, local: cocite.Index, whole: cocite.Inde
         assert found.largest_difference >= off
 
 
-def test_local_refresh_with_the_volume_of_before_makes_rows_of_a_build(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_local_refresh_of_all_volume_equals_a_build(make_graph: MakeGraph, tmp_path: Path) -> None:
     """To the bit, scales and all: a link goes elsewhere, and the largest value stays."""
     pair, names = ("q1", "q2"), [*NAMES, "q1", "q2"]  # which has the largest value
     change = Change(([*LINKS, pair], names), ([*LINKS[1:], ("p010", "p100"), pair], names))
@@ -204,9 +202,7 @@ def test_local_refresh_with_the_volume_of_before_makes_rows_of_a_build(
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
-def test_local_refresh_bytes_do_not_depend_on_threads_or_memory(
-    make_graph: MakeGraph, tmp_path: Path, measure: str
-) -> None:
+def test_local_refresh_threads_bytes(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
     rng = np.random.default_rng(5)
     names = [str(i) for i in range(3000)]
     edges = sorted({(str(a), str(b)) for a, b in rng.zipf(1.5, (9000, 2)) % 3000})
@@ -273,9 +269,7 @@ def test_local_refresh_killed_before_it_is_published_goes_on(
     assert replace(ends[0], graph=ends[1].graph) == ends[1]
 
 
-def test_local_refresh_without_what_it_needs_is_refused(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_local_refresh_without_its_needs_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
     before, after = built(make_graph, CHANGES["a link more"], tmp_path)
     cocite.build(before, tmp_path / "c", measure="cocitation")
     with pytest.raises(UsageError, match="only indexes of fusion and ppr-pmi are refreshed"):

@@ -152,9 +152,7 @@ def test_what_are_no_numbers_is_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_build_of_numbers_is_resumed_by_the_same_numbers_only(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_build_of_numbers_resumes_by_the_same_numbers_only(graph: Graph, tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
         if done >= 8:
             raise KeyboardInterrupt
@@ -189,9 +187,7 @@ def refused(tmp_path: Path, match: str, *names: str) -> None:
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_what_is_no_piece_of_one_index_is_refused(
-    graph: Graph, make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_foreign_piece_is_refused(graph: Graph, make_graph: MakeGraph, tmp_path: Path) -> None:
     def made(name: str, numbers: range, of: Graph = graph, **chosen: Any) -> None:
         cocite.build(of, tmp_path / name, numbers=numbers, **by_walks(chosen))
 
@@ -224,9 +220,7 @@ def test_what_is_no_piece_of_one_index_is_refused(
     refused(tmp_path, "fixes its number of samples", "four", "four")
 
 
-def test_a_refreshed_index_is_a_piece_only_if_all_its_samples_are_of_one_graph(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_refreshed_index_is_a_piece_only_of_one_graph(graph: Graph, tmp_path: Path) -> None:
     cocite.build(graph, tmp_path / "a", samples=10, measure="psimrank")
     cocite.build(graph, tmp_path / "b", numbers=range(12, 15), measure="psimrank")
     cocite.build(graph, tmp_path / "c", numbers=range(10, 12), measure="psimrank")
@@ -279,9 +273,7 @@ def test_a_sample_that_is_not_its_digest_is_not_joined(graph: Graph, tmp_path: P
 
 @pytest.mark.parametrize("how", ["removed", "cut", "changed"])
 @pytest.mark.parametrize("kind", ["trees", "blend"])
-def test_a_lost_shard_is_made_again_by_its_numbers(
-    graph: Graph, tmp_path: Path, how: str, kind: str
-) -> None:
+def test_lost_shard_is_made_by_numbers(graph: Graph, tmp_path: Path, how: str, kind: str) -> None:
     cocite.build(graph, tmp_path / "whole", samples=40, shard=16, **by_walks(KINDS[kind]))
     shutil.copytree(tmp_path / "whole", tmp_path / "x")
     (first, *_) = sorted((tmp_path / "x").glob("*samples-000016"))

@@ -62,9 +62,7 @@ def files(path: Path) -> dict[str, bytes]:
     return {f.name: f.read_bytes() for f in sorted(path.iterdir())}
 
 
-def test_an_index_behind_a_link_is_refreshed_where_it_lies(
-    graphs: list[Graph], tmp_path: Path
-) -> None:
+def test_linked_index_is_refreshed_where_it_lies(graphs: list[Graph], tmp_path: Path) -> None:
     """The link stays one: whoever serves it names the link."""
     build(graphs[0], tmp_path / "plain")
     build(graphs[0], tmp_path / "far" / "of-now")
@@ -169,9 +167,7 @@ def test_when_all_samples_have_retired_nothing_of_the_old_graph_is_left(
     assert not index.stored.store.has("since")
 
 
-def test_generations_say_which_graph_and_day_samples_are_of(
-    graphs: list[Graph], tmp_path: Path
-) -> None:
+def test_generations_name_graph_and_day(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
     os.utime(tmp_path / "x" / "manifest.json", (0, 0))
     cocite.refresh(tmp_path / "x", graphs[1], fraction=0.25, date=DAY, force=True)
@@ -205,9 +201,7 @@ def test_equal_refreshes_give_equal_bytes(graphs: list[Graph], tmp_path: Path) -
     assert files(tmp_path / "x") == files(tmp_path / "y")
 
 
-def test_parts_without_samples_are_those_of_the_new_graph(
-    graphs: list[Graph], tmp_path: Path
-) -> None:
+def test_refresh_remakes_parts_without_samples(graphs: list[Graph], tmp_path: Path) -> None:
     blend = "blend:0.5*psimrank+0.5*cocitation(idf=true)"
     build(graphs[0], tmp_path / "x", measure=blend)
     cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
@@ -220,9 +214,7 @@ def test_parts_without_samples_are_those_of_the_new_graph(
 
 
 @pytest.mark.parametrize("measure", ["cocitation", "ppr", "pagesim"])
-def test_a_measure_without_samples_is_computed_anew(
-    graphs: list[Graph], tmp_path: Path, measure: str
-) -> None:
+def test_unsampled_measure_is_made_anew(graphs: list[Graph], tmp_path: Path, measure: str) -> None:
     cocite.build(graphs[0], tmp_path / "x", measure=measure)
     with RefreshBuild(
         tmp_path / "x", graphs[1], Resources.checked(), RefreshOptions(fraction=0.1)
@@ -310,9 +302,7 @@ def test_a_refresh_killed_at_any_call_leaves_the_old_index_or_the_new_one(
 
 
 @pytest.mark.process
-def test_a_process_killed_at_any_moment_leaves_a_whole_index_and_goes_on(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_process_killed_leaves_a_whole_index(make_graph: MakeGraph, tmp_path: Path) -> None:
     names = [f"p{i}" for i in range(3000)]
     first = make_graph(sorted(links(1, names, 12_000)), names)
     second = make_graph(sorted(links(2, names[50:], 12_000)), names[50:])
@@ -340,9 +330,7 @@ def test_a_process_killed_at_any_moment_leaves_a_whole_index_and_goes_on(
     assert files(tmp_path / "x") == wanted
 
 
-def test_an_interrupted_refresh_goes_on_and_another_one_does_not(
-    graphs: list[Graph], tmp_path: Path
-) -> None:
+def test_interrupted_refresh_goes_on_and_another_not(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x", 80)
 
     def stop(done: int, total: int) -> None:
@@ -373,9 +361,7 @@ def test_an_interrupted_refresh_goes_on_and_another_one_does_not(
     assert len(index.stored.freshness.snapshots) == 1
 
 
-def test_an_index_that_was_replaced_meanwhile_is_not_refreshed(
-    graphs: list[Graph], tmp_path: Path
-) -> None:
+def test_replaced_index_is_not_refreshed(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
     late = RefreshBuild(
         tmp_path / "x", graphs[1], Resources.checked(), RefreshOptions(fraction=0.5, force=True)
@@ -431,9 +417,7 @@ def test_samples_that_cannot_be_carried_over_are_refused(
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
 
 
-def test_what_is_no_index_no_date_or_too_little_memory_is_refused(
-    graphs: list[Graph], make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_refresh_refusals_name(graphs: list[Graph], make_graph: MakeGraph, tmp_path: Path) -> None:
     with pytest.raises(NotAStore):
         cocite.refresh(tmp_path / "nowhere", graphs[1], fraction=0.5, force=True)
     build(graphs[0], tmp_path / "x")
@@ -447,9 +431,7 @@ def test_what_is_no_index_no_date_or_too_little_memory_is_refused(
     assert cocite.refresh(tmp_path / "x", large, memory="5MB", fraction=1, force=True).samples == 12
 
 
-def test_weights_on_one_side_alone_are_refused(
-    graphs: list[Graph], make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_half_weights_fail(graphs: list[Graph], make_graph: MakeGraph, tmp_path: Path) -> None:
     rows = [(a, b, 1 + i % 3) for i, (a, b) in enumerate(sorted(links(1, OLD, 160)))]
     weighted = make_graph(rows, OLD, weight_column="3")
     rows = [(a, b, 1 + i % 5) for i, (a, b) in enumerate(sorted(links(2, OLD, 160)))]
@@ -492,9 +474,7 @@ def test_damage_is_not_carried_over(graphs: list[Graph], tmp_path: Path) -> None
         ("samples", True),
     ],
 )
-def test_generations_that_do_not_add_up_are_damage(
-    graphs: list[Graph], tmp_path: Path, key: str, value: Any
-) -> None:
+def test_wrong_generations_fail(graphs: list[Graph], tmp_path: Path, key: str, value: Any) -> None:
     from cocite.storage import Manifest
 
     build(graphs[0], tmp_path / "x")
@@ -542,9 +522,7 @@ def test_names_are_matched_wherever_they_went(make_graph: MakeGraph, old: str, n
         assert found == (names.index(name) if name in names else NOWHERE)
 
 
-def test_names_with_equal_hashes_are_told_apart(
-    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_name_hashes_differ(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cocite.graph.name_files.name_hash", len)
     one = make_graph([("p1", "p2")], [f"p{i}" for i in range(30)]).names
     other = make_graph([("p1", "q2")], [f"p{i}" for i in range(10, 40)]).names

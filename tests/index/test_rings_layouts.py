@@ -165,9 +165,7 @@ def test_bits_and_layout_go_together(
         ("trees", {}, "layout is 'trees'; for xjaccard it is minhash or sketch"),
     ],
 )
-def test_contradictions_are_refused(
-    layout: str | None, given: dict[str, object], message: str
-) -> None:
+def test_contradictory_options(layout: str | None, given: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         BuildOptions.checked("xjaccard", "in", layout, given)
 

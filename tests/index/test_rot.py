@@ -42,9 +42,7 @@ def graph(make_graph: MakeGraph) -> Path:
 
 
 @pytest.mark.torture
-def test_no_flipped_bit_of_a_graph_is_made_anything_of(
-    make_graph: MakeGraph, graph: Path, tmp_path: Path
-) -> None:
+def test_flipped_bits_are_refused(make_graph: MakeGraph, graph: Path, tmp_path: Path) -> None:
     older = make_graph(edges(2), weight_column="3")
     cocite.build(older, tmp_path / "older", measure="psimrank", samples=4, length=4)
     found = flip_all(graph, "graph", of_a_graph(tmp_path / "older"), FLIPS, tmp_path / "made")

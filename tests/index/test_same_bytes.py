@@ -87,9 +87,7 @@ def content(index: Index) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_threads_blocks_shards_and_files_change_no_byte(
-    graphs: dict[bool, Graph], tmp_path: Path, kind: str
-) -> None:
+def test_cuts_and_threads_keep_bytes(graphs: dict[bool, Graph], tmp_path: Path, kind: str) -> None:
     whole = build(graphs, kind, tmp_path / "whole", threads=1)
     wanted, manifest = content(whole), (tmp_path / "whole" / "manifest.json").read_bytes()
     in_trees = any(part.layout == "trees" for part in whole.stored.parts)
@@ -106,9 +104,7 @@ def test_threads_blocks_shards_and_files_change_no_byte(
 
 
 @pytest.mark.parametrize("kind", [kind for kind in PLAIN if kind != "blend"])
-def test_a_stopped_build_goes_on_to_the_same_bytes(
-    graphs: dict[bool, Graph], tmp_path: Path, kind: str
-) -> None:
+def test_stopped_build_keeps_bytes(graphs: dict[bool, Graph], tmp_path: Path, kind: str) -> None:
     """In its last direction."""
 
     def stop(done: int, total: int) -> None:

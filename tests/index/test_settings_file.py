@@ -32,9 +32,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert path.read_text().startswith("# a remark\n#\n# another\n\nmeasure = ")
 
 
-def test_an_index_of_a_file_is_the_one_of_its_options(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_settings_file_equals_options(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(LINKS)
     path = written(
         tmp_path, 'measure = "psimrank"\ndirection = "both"\n[settings]\nsamples = 20\nseed = 3\n'
@@ -78,9 +76,7 @@ def test_a_decay_that_is_kept_gives_way_to_by(make_graph: MakeGraph, tmp_path: P
         assert index.related("u", **given) == bare.related("u", **given, **own), given
 
 
-def test_what_is_kept_stays_when_an_index_is_refreshed_or_joined(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_settings_survive_refresh_and_merge(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph, chosen = make_graph(LINKS), IndexSettings("psimrank", settings={"decay": 0.3})
     for name, numbers in (("a", range(4)), ("b", range(4, 9))):
         cocite.build(graph, tmp_path / name, settings=chosen, numbers=numbers)

@@ -67,9 +67,7 @@ def test_a_build_takes_the_memory_that_it_told(
     assert 0.9 * told <= found["peak"] <= 1.05 * told
 
 
-def test_what_pilots_take_beyond_the_plan_is_told(
-    web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pilot_memory_is_shown(web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels that are compiled for the first time, say."""
     options = BuildOptions.checked("psimrank", settings={"samples": 2})
     monkeypatch.setattr(Watch, "most", 10**10)
@@ -89,9 +87,7 @@ def test_a_watch_sees_what_is_taken_and_given_back() -> None:
     assert watch.most >= (1 << 28)  # the most since it was made
 
 
-def test_refined_answers_are_told_or_refused_before_anything_is_made(
-    web: Path, tmp_path: Path
-) -> None:
+def test_refined_memory_is_planned_before_anything_is_made(web: Path, tmp_path: Path) -> None:
     options = BuildOptions.checked("simrank", settings={"samples": 2}, refine=True)
     # 24 bytes a link and node, 160 a node and 24 a node and thread
     whole = 2 * (4 * LINKS + 8 * (NODES + 1)) + 160 * NODES + 24 * (NODES + 1)

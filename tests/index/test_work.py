@@ -156,9 +156,7 @@ def test_another_process_makes_the_bytes_of_the_build(
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_a_build_goes_on_behind_the_shards_of_others(
-    graphs: dict[bool, Graph], tmp_path: Path
-) -> None:
+def test_build_goes_on_behind_other_shards(graphs: dict[bool, Graph], tmp_path: Path) -> None:
     """All of them made elsewhere, and two by nobody."""
     with prepared(graphs, "trees-two", tmp_path / "whole") as build:
         build.run()
@@ -172,9 +170,7 @@ def test_a_build_goes_on_behind_the_shards_of_others(
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_the_fresh_samples_of_a_refresh_are_work_of_their_own_numbers(
-    graphs: dict[bool, Graph], tmp_path: Path
-) -> None:
+def test_fresh_samples_are_work_by_number(graphs: dict[bool, Graph], tmp_path: Path) -> None:
     newer = ingested(tmp_path, 6)
     means = Resources.checked(1, shard=SHARD)
 
@@ -246,9 +242,7 @@ def test_a_worker_compares_the_graph_once_unless_told_otherwise(
         replace(works[0], graph=own).links()
 
 
-def test_what_is_built_unverified_is_unverified_elsewhere(
-    graphs: dict[bool, Graph], tmp_path: Path
-) -> None:
+def test_unverified_build_stays_unverified(graphs: dict[bool, Graph], tmp_path: Path) -> None:
     plain = Graph.open(graphs[False].path, verify=False)
     with prepared({False: plain}, "trees", tmp_path / "x") as build:
         assert not any(work.verify for work in works_of(build))

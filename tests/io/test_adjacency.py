@@ -26,9 +26,7 @@ from tests.io.plain import links, nothing_left, read
         ),
     ],
 )
-def test_rows_link_their_first_node_to_the_others(
-    tmp_path: Path, content: str, wanted: str
-) -> None:
+def test_rows_link_first_node_to_others(tmp_path: Path, content: str, wanted: str) -> None:
     for data in (content.encode(), gzip.compress(content.encode())):
         graph = read(tmp_path, data)
         found = {f"{a}>{b}".replace(" ", "_") for a, b in links(graph)}

@@ -63,9 +63,7 @@ def ingested(tmp_path: Path, content: bytes, name: str = "site.tar") -> cocite.G
 
 
 @pytest.mark.parametrize("kind", ["tar.gz", "zip", "folder"])
-def test_the_manual_of_git_has_the_links_that_a_browser_follows(
-    data: Callable[[str], Path], tmp_path: Path, kind: str
-) -> None:
+def test_git_manual_has_its_links(data: Callable[[str], Path], tmp_path: Path, kind: str) -> None:
     """272 pages, 1,855 distinct links between them, 57 of a page to itself (README of the data)."""
     packed = data("html-git-htmldocs") / "git-htmldocs.tar.gz"
     if kind != "tar.gz":
@@ -184,9 +182,7 @@ def test_links_of_the_file_system_in_zip_are_links(tmp_path: Path) -> None:
         (zipped({}), "a zip archive", "unzip"),
     ],
 )
-def test_an_archive_of_other_files_is_to_be_unpacked(
-    tmp_path: Path, content: bytes, kind: str, command: str
-) -> None:
+def test_other_archive_is_refused(tmp_path: Path, content: bytes, kind: str, command: str) -> None:
     with pytest.raises(
         UnrecognizedInput, match=f"is {kind}.*no site of HTML pages.*: {command} "
     ) as caught:
@@ -288,9 +284,7 @@ def test_links_and_names_that_no_file_can_have_are_left_out(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", ["tar", "zip"])
-def test_what_unpacks_to_more_than_its_size_explains_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_archive_bomb_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """With 1 MB in the place of 268 MB, and at 200 times the size; the member is named."""
     monkeypatch.setattr(sources, "ALWAYS_UNPACKED", 1 << 20)
     members = [(HOME[0], b"0", HOME[1]), ("a.html", b"0", ""), ("big.html", b"0", " " * (3 << 20))]
@@ -319,9 +313,7 @@ def test_a_page_of_more_than_32_mib_is_left_out_of_archives_and_folders(tmp_path
         assert set(links(graph)) == {("index.html", "a.html")}
 
 
-def test_more_names_than_memory_holds_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_names_exceed_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quarter of the memory may be names; here each counts as 64 KiB, in the place of 512 B."""
     monkeypatch.setattr(archive_reader, "_NAME", 1 << 16)
     content = b"".join(member(f"{i}.png", b"0", b"") for i in range(1500))

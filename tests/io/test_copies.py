@@ -144,9 +144,7 @@ def test_what_is_no_store_is_told(memory: Any) -> None:
         copied("nowhere://bucket/x", "graph")
 
 
-def test_a_place_that_others_can_write_to_is_refused(
-    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_open_place_refused(memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)

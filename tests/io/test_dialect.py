@@ -29,9 +29,7 @@ PEOPLE = "Ann,Bob\nBob,Cy\nCy,Dan\n"
         ("x,y,likes\na,b,1\nc,d,2\n", ("x", "y")),
     ],
 )
-def test_titles_are_no_nodes_and_what_to_type_otherwise_is_said(
-    tmp_path: Path, content: str, first: tuple[str, str]
-) -> None:
+def test_titles_are_no_nodes_by_hint(tmp_path: Path, content: str, first: tuple[str, str]) -> None:
     graph = read(tmp_path, content, "links.csv")
     (source,) = graph.store.facts["sources"]
     assert source["header"]
@@ -88,9 +86,7 @@ def test_a_first_link_is_not_lost(tmp_path: Path, content: str) -> None:
         ("qty,customer,product", '"1,5",a{i},b{i}', "2 and 3"),
     ],
 )
-def test_the_columns_whose_titles_name_the_ends_are_the_link(
-    tmp_path: Path, titles: str, row: str, link: str
-) -> None:
+def test_named_columns_are_the_link(tmp_path: Path, titles: str, row: str, link: str) -> None:
     """The first two were taken without a word, and an index of pandas was an empty name."""
     rows = [row.format(i=i) for i in range(4)]
     wanted = [(f"a{i}", f"b{i}") for i in range(4)]

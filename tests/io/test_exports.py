@@ -38,9 +38,7 @@ def saved(delimiter: str, end: str, text: str = 'x\r\ny; "z"') -> str:
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(("delimiter", "end"), [(";", "\r\n"), (",", "\n"), (";", "\r")])
-def test_tables_that_spreadsheets_save_are_read(
-    tmp_path: Path, encoding: str, delimiter: str, end: str
-) -> None:
+def test_saved_tables_are_read(tmp_path: Path, encoding: str, delimiter: str, end: str) -> None:
     content = saved(delimiter, end).encode(encoding)
     for data in (content, gzip.compress(content)):
         assert sorted(links(read(tmp_path, data, "x.csv"))) == sorted(ROWS)

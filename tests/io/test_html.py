@@ -352,9 +352,7 @@ def test_nothing_outside_of_the_folder_is_read(site: MakeSite) -> None:
     assert source["others"]["broken"] == 4
 
 
-def test_pages_that_vanish_or_become_links_are_left_out(
-    site: MakeSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vanishing_pages_are_left_out(site: MakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = site({"a.html": anchors("b.html", "c.html"), "b.html": "", "c.html": ""})
     real = Site.read
 
@@ -514,9 +512,7 @@ def test_what_is_no_site_is_refused(site: MakeSite) -> None:
         graph_of(folder)
 
 
-def test_a_missing_library_names_what_installs_it(
-    site: MakeSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_library_is_named(site: MakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "selectolax", None)
     with pytest.raises(UsageError, match=r"needs selectolax, .*: pip install .*\[html\]'"):
         graph_of(site({"a.html": anchors("a.html")}))
@@ -617,9 +613,7 @@ def test_an_interruption_ends_the_parsers(site: MakeSite, tmp_path: Path) -> Non
     assert nothing_left(tmp_path)
 
 
-def test_a_folder_that_cannot_be_read_is_named(
-    site: MakeSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_folder_is_named(site: MakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = site({"a.html": "", "b/c.html": ""})
 
     def refused(path: Any) -> Any:

@@ -57,9 +57,7 @@ AB = [("a", "b"), ("c", "d")]
         ("x\ty\na\tb\nc\td\n", {"header": "yes"}),
     ],
 )
-def test_every_dialect_gives_the_same_links(
-    tmp_path: Path, content: str, options: dict[str, Any]
-) -> None:
+def test_dialects_give_equal_links(tmp_path: Path, content: str, options: dict[str, Any]) -> None:
     assert links(read(tmp_path, content, **options)) == AB
 
 

@@ -27,9 +27,7 @@ def test_formats_are_sixty_and_more() -> None:
 
 @pytest.mark.parametrize(("name", "content"), CASES)
 @pytest.mark.parametrize("file", ["links.tsv", "links.csv"])
-def test_ingest_refuses_what_is_no_list_by_its_name(
-    tmp_path: Path, name: str, content: str | bytes, file: str
-) -> None:
+def test_known_format_is_named(tmp_path: Path, name: str, content: str | bytes, file: str) -> None:
     """However lines end, and whatever becomes of bad rows."""
     forms = [content] if isinstance(content, bytes) else [content, content.replace("\n", "\r\n")]
     for form in forms:

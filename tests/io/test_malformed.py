@@ -125,9 +125,7 @@ def test_an_over_long_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read(tmp_path, "a\tb\n" + "x" * 99)
 
 
-def test_carriage_returns_after_one_newline_are_line_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lone_returns_end_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_MAX_LINE", 20)
     monkeypatch.setattr(reader, "_PIECE", 64)
     graph = read(tmp_path, "# made by hand\n" + "a\tb\r" * 40 + "c\td\r")
@@ -241,9 +239,7 @@ def test_too_small_a_budget_is_refused(tmp_path: Path) -> None:
     assert nothing_left(tmp_path)
 
 
-def test_a_full_disk_is_not_blamed_on_the_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_is_not_blamed_on_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(file: Any, data: Any) -> None:
         raise ResourceError("full")
 

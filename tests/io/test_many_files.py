@@ -130,9 +130,7 @@ def test_a_hundred_files_are_told_each_in_their_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kinds", ["tsv", "parquet", "tsv parquet"])
-def test_whole_numbers_stay_whole_numbers_until_a_file_has_others(
-    kinds: str, tmp_path: Path
-) -> None:
+def test_numbers_stay_numbers_until_a_file_has_names(kinds: str, tmp_path: Path) -> None:
     def write(file: int, rows: list[tuple[int, int]]) -> Path:
         kind = kinds.split()[file % len(kinds.split())]
         path = tmp_path / f"{file}.{kind}"

@@ -132,14 +132,12 @@ def test_bad_entries_can_be_left_out(tmp_path: Path) -> None:
         ("complex hermitian", "value", "has no values that could be weights"),
     ],
 )
-def test_weights_that_are_none_are_refused(
-    tmp_path: Path, kind: str, column: str, message: str
-) -> None:
+def test_wrong_weights_are_refused(tmp_path: Path, kind: str, column: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read(tmp_path, f"{HEAD} {kind}\n1 1 0\n", weight_column=column)
 
 
-def test_rows_that_memory_does_not_hold_are_refused(
+def test_rows_beyond_memory_are_refused(
     tmp_path: Path,
 ) -> None:
     claim = f"{HEAD} pattern general\n2147483647 2147483647 1\n1 2\n"

@@ -129,9 +129,7 @@ def read(path: Path | list[Path], **options: Any) -> tuple[Graph, dict[str, Any]
 
 @pytest.mark.parametrize("form", ["pagelinks", "old", "both"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
-def test_links_lead_to_where_redirects_end(
-    tmp_path: Path, form: str, pack: Callable[[bytes], bytes]
-) -> None:
+def test_redirects_are_followed(tmp_path: Path, form: str, pack: Callable[[bytes], bytes]) -> None:
     paths = written(tmp_path, tables(form), pack)
     graph, source = read(paths["pagelinks"], keep_self_loops=True)
     assert set(links(graph)) == WANTED | {("Bird", "Bird")}
@@ -200,9 +198,7 @@ def test_a_table_that_is_not_there_is_named(tmp_path: Path, lacking: str) -> Non
 
 
 @pytest.mark.parametrize("piece", [7, 64, 1000])
-def test_pieces_may_end_anywhere(
-    tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_end_anywhere(tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wiki_tables, "_PIECE", piece)
     assert set(links(read(written(tmp_path, tables())["page"])[0])) == WANTED
 
@@ -219,9 +215,7 @@ BAD: list[tuple[bytes, str, str]] = [
 
 
 @pytest.mark.parametrize(("row", "kind", "message"), BAD)
-def test_a_bad_row_is_named_by_file_and_line(
-    tmp_path: Path, row: bytes, kind: str, message: str
-) -> None:
+def test_bad_row_has_file_and_line(tmp_path: Path, row: bytes, kind: str, message: str) -> None:
     files = tables()
     more = b"INSERT INTO `page` VALUES " + row + b",(13,0,'C',0,0.1,NULL);\n"
     files["page"] = files["page"].replace(b"INSERT", more + b"INSERT", 1)

@@ -90,9 +90,7 @@ def found_in(text: str) -> list[str]:
         ("x\n---\n[[A]]\n---\n", ["A"]),
     ],
 )
-def test_note_links_are_those_that_a_program_of_notes_follows(
-    text: str, expected: list[str]
-) -> None:
+def test_note_links_equal_those_of_note_programs(text: str, expected: list[str]) -> None:
     if "post_url" in text:
         expected = [*expected, ":2020-01-01-q"]
     assert found_in(text) == expected
@@ -151,9 +149,7 @@ def test_note_title_aliases_and_tags(text: str, title: str, aliases: Any, tags: 
         "toml",
     ],
 )
-def test_front_matter_that_cannot_be_read_is_told_and_links_are_read(
-    front: str, fault: str
-) -> None:
+def test_broken_front_matter_is_reported_and_links_are_read(front: str, fault: str) -> None:
     found = links_of(f"{front}[[A]]".encode())
     assert found["fault"] == fault
     assert found["links"] == [(WIKI, "A")]
@@ -211,9 +207,7 @@ NAMES = [
         (MARKDOWN, "obsidian://open?x", "a/Note", (NO_PAGE, "")),
     ],
 )
-def test_vault_finds_notes_as_obsidian_does(
-    kind: int, written: str, at: str, expected: tuple[int, str]
-) -> None:
+def test_vault_finds_notes(kind: int, written: str, at: str, expected: tuple[int, str]) -> None:
     found = Vault(NAMES, ["img/pic.png"], ["img", "guide", "docs", "a", "c"])
     found.add_alias("Other name", "Home")
     assert found.find(kind, written, at) == expected
@@ -292,9 +286,7 @@ def test_every_duplicate_is_a_row_and_names_stay_apart(vault: MakeVault) -> None
         ([".git/a.md", "b.tsv"], ""),
     ],
 )
-def test_folder_kind_is_what_there_is_most_of(
-    vault: MakeVault, files: list[str], kind: str
-) -> None:
+def test_folder_kind_is_the_commonest(vault: MakeVault, files: list[str], kind: str) -> None:
     assert folder_kind(vault(dict.fromkeys(files, ""))) == kind
 
 
@@ -374,9 +366,7 @@ while size := int.from_bytes(sys.stdin.buffer.read(8), "little"):
     assert source["left_out"] == {"note of which its parser died": 1}
 
 
-def test_what_is_no_folder_of_notes_is_refused(
-    vault: MakeVault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_folder_of_notes_is_refused(vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = vault({"a.md": "[[a]]"})
     with pytest.raises(UnrecognizedInput, match=r"is a file\. Notes are read as a folder"):
         cocite.ingest(folder / "a.md", folder.with_name("out.graph"), input_format="notes")

@@ -233,9 +233,7 @@ def test_columns_of_all_types_are_names() -> None:
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "numpy"])
-def test_columns_are_found_by_their_titles_as_in_a_file(
-    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_titled_columns_found(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "cocite")
     columns = {"id": ["7", "8"], "Target": ["b", "c"], "source": ["a", "a"], "weight": ["1", "2"]}
     frame = pandas.DataFrame(columns)

@@ -117,9 +117,7 @@ PIP: dict[str, Any] = {
         (json.dumps(PIP), "flask>click flask>typing-extensions pytest>click", 4),
     ],
 )
-def test_packages_link_to_what_they_need(
-    tmp_path: Path, content: str, wanted: str, packages: int
-) -> None:
+def test_packages_link_to_needs(tmp_path: Path, content: str, wanted: str, packages: int) -> None:
     graph = read(tmp_path, content, "any")
     assert sorted(f"{a}>{b}" for a, b in links(graph)) == sorted(wanted.split())
     assert graph.nodes == packages

@@ -63,9 +63,7 @@ def counted(text: str, predicate: str = r"P\d+") -> list[tuple[str, str]]:
         ({"predicate": f"<{DIRECT}P279>"}, "P279"),
     ],
 )
-def test_triples_of_wikidata_are_links_with_titles(
-    tmp_path: Path, options: dict[str, Any], predicate: str
-) -> None:
+def test_wikidata_has_titles(tmp_path: Path, options: dict[str, Any], predicate: str) -> None:
     graph = read(tmp_path, gzip.compress(TRIPLES.encode()), "truthy.nt.gz", **options)
     assert sorted(links(graph)) == counted(TRIPLES, predicate)
     for name, title in zip(graph.names, titles_of(graph), strict=True):
@@ -140,9 +138,7 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=30)
 @given(st.lists(PIECES, max_size=25).map(" ".join), st.sampled_from(["nt", "ttl"]))
-def test_any_text_makes_links_that_are_in_it_or_an_error(
-    tmp_path: Path, text: str, kind: str
-) -> None:
+def test_any_triples_make_links_or_an_error(tmp_path: Path, text: str, kind: str) -> None:
     content = "<http://a> <http://p> <http://b> .\n" * 3 + text
     try:
         graph = read(tmp_path, content, f"l.{kind}", bad_rows="few")

@@ -205,9 +205,7 @@ NAMES = st.sampled_from(
 
 @given(st.lists(st.tuples(NAMES, NAMES), max_size=8))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_rows_that_come_singly_are_cleaned_as_those_of_a_text(
-    tmp_path: Path, rows: list[tuple[str, str]]
-) -> None:
+def test_single_rows_are_cleaned_as_text(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
     """Their plain twin: what is no name is counted by its kind; ``io/tables.py`` drops blanks."""
     job = Job(Source(tmp_path / "x"), 2, ReadOptions(bad_rows="few"), tmp_path, db, no_progress)
     (tmp_path / "x").touch()

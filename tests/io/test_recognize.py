@@ -203,9 +203,7 @@ ZURICH = "Köln\tZürich\nZürich\tKöln\n"
         ("a\x01b\nb\x01c\n", "a>b b>c"),
     ],
 )
-def test_what_a_message_says_to_type_reads_the_links(
-    tmp_path: Path, content: bytes | str, wanted: str
-) -> None:
+def test_advice_of_messages_reads_links(tmp_path: Path, content: bytes | str, wanted: str) -> None:
     """The command in it, run by a shell as it stands; the file's name needs quotes."""
     path = tmp_path / "it's links.txt"
     path.write_bytes(gzip.compress(as_bytes(content)))
@@ -243,9 +241,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("content", "first"), TEXTS)
-def test_names_may_be_like_what_formats_begin_with(
-    tmp_path: Path, content: str, first: str
-) -> None:
+def test_names_may_begin_like_formats(tmp_path: Path, content: str, first: str) -> None:
     assert first in list(read(tmp_path, content, header="no").names)
 
 
@@ -279,9 +275,7 @@ def test_rows_with_some_bad_ones_are_no_adjacency_list(tmp_path: Path, content: 
 )
 @example(b"a b\n", False)
 @example(b"\xff\xfea\0\t\0b\0\n\0", True)
-def test_no_bytes_make_a_graph_but_rows_of_two_columns_of_text(
-    tmp_path: Path, content: bytes, skip: bool
-) -> None:
+def test_random_bytes_make_no_graph(tmp_path: Path, content: bytes, skip: bool) -> None:
     """Most of the rows are text that some delimiter cuts in two or more, and the graph has them."""
     try:
         graph = read(tmp_path, content, bad_rows="few" if skip else "stop")

@@ -50,9 +50,7 @@ def here(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
-def test_a_graph_and_an_index_are_those_of_a_directory(
-    files: Any, links: Path, tmp_path: Path
-) -> None:
+def test_sent_stores_equal_a_directory(files: Any, links: Path, tmp_path: Path) -> None:
     graph = cocite.ingest(links, f"{BUCKET}/web.graph")
     assert stored(files, "web.graph") == here(cocite.ingest(links, tmp_path / "web.graph").path)
     options: dict[str, Any] = {"measure": "psimrank", "samples": 4}
@@ -68,9 +66,7 @@ def test_a_graph_and_an_index_are_those_of_a_directory(
     assert list((tmp_path / "copies").glob("*.out")) == []
 
 
-def test_the_manifest_comes_last_and_of_what_is_replaced_goes_first(
-    files: Any, links: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_manifest_is_sent_last(files: Any, links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     for name in ("put", "write", "remove"):
         real = getattr(Remote, name)
@@ -95,9 +91,7 @@ def test_the_manifest_comes_last_and_of_what_is_replaced_goes_first(
     assert "sending.json" not in stored(files, "x")
 
 
-def test_a_run_that_is_killed_while_it_sends_leaves_no_store_and_is_repeated(
-    files: Any, links: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_send_is_repeated(files: Any, links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put, sent = Remote.put, []
 
     def broken(self: Remote, path: Path, name: str) -> None:

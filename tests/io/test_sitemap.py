@@ -293,9 +293,7 @@ def test_pages_are_fetched_politely(tmp_path: Path, site: Site) -> None:
     assert "robots.txt forbids it" in (tmp_path / "report.tsv").read_text()
 
 
-def test_there_is_a_delay_between_requests(
-    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_have_delay(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     async def sleep(seconds: float) -> None:
         site.clock.sleep(seconds)
 
@@ -336,9 +334,7 @@ def test_sitemaps_of_an_index_are_fetched(tmp_path: Path, site: Site) -> None:
         fetched(tmp_path, index(u + "/4.txt"))
 
 
-def test_a_server_that_cannot_answer_is_counted(
-    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_server_counts(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     tries = iter([(503, {"Retry-After": "0"}, b""), (200, {}, html("/b").encode())])
     site.pages["/a"] = lambda: next(tries)
     site.page("/b", "/a")
@@ -465,9 +461,7 @@ sys.exit(main(["ingest", sys.argv[1], "--input-format", "sitemap", "--fetch", "-
 """
 
 
-def test_circles_of_redirects_and_long_pages_end(
-    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_redirect_circles_end(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     for i in range(20):
         site.pages[f"/r{i}"] = 302, {"Location": f"/r{i + 1}"}, b""
     site.pages["/c1"] = 302, {"Location": "/c2"}, b""

@@ -149,9 +149,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("g*"))
 
 
-def test_what_reads_them_is_named_when_it_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_reader_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = workbook(tmp_path / "x.xlsx", Sheet=[("a", "b")])
     monkeypatch.setitem(sys.modules, "python_calamine", None)
     with pytest.raises(MissingLibrary, match=r"a spreadsheet needs python-calamine.*\[excel\]"):
@@ -262,9 +260,7 @@ def test_cells_that_are_apart_are_a_row_within_bounds(tmp_path: Path) -> None:
         cocite.ingest(file, tmp_path / "g", sheet="Far")
 
 
-def test_a_reader_that_cannot_begin_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_reader_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "python_calamine.py").write_text("raise ImportError")
     monkeypatch.syspath_prepend(tmp_path / "bad")

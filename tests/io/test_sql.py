@@ -101,9 +101,7 @@ def test_a_query_is_read(filled: Filled, tmp_path: Path) -> None:
     assert links(graph) == [(str(i), str(i + 1)) for i in range(4)]
 
 
-def test_nothing_of_a_database_is_changed_and_no_password_is_kept(
-    filled: Filled, tmp_path: Path
-) -> None:
+def test_database_is_unchanged_and_password_is_dropped(filled: Filled, tmp_path: Path) -> None:
     database = filled()
     for query in (
         "delete from links",
@@ -206,16 +204,12 @@ def test_duckdb_reads_files_without_a_database(
         ({"database": "links.tsv"}, "no file of SQLite or DuckDB"),
     ],
 )
-def test_what_does_not_go_together_is_refused(
-    more: dict[str, Any], what: str, tmp_path: Path
-) -> None:
+def test_contradictory_options_fail(more: dict[str, Any], what: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=what):
         cocite.ingest(output=tmp_path / "g", **more)
 
 
-def test_a_missing_database_is_named_and_not_made(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_database_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InputError, match=r"none\.db: no such file"):
         cocite.ingest(database=str(tmp_path / "none.db"), output=tmp_path / "g")
     assert not list(tmp_path.iterdir())
@@ -248,9 +242,7 @@ def test_database_given_as_links_is_read(tmp_path: Path) -> None:
     assert links(cocite.ingest(tmp_path / "x.db", tmp_path / "g")) == [("a", "b")]
 
 
-def test_a_query_opens_the_files_that_it_names_and_no_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_query_opens_named_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d").mkdir()
     for name in ("d/a", "d/b", "it's"):

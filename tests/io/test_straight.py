@@ -181,9 +181,7 @@ def test_a_packed_text_that_is_cut_is_told_the_same(tmp_path: Path) -> None:
     assert told[0] == "InputError"
 
 
-def test_nodes_titles_and_what_is_left_out_go_through_tables(
-    tmp_path: Path, ways_taken: list[bool]
-) -> None:
+def test_options_beyond_numbers_go_through_tables(tmp_path: Path, ways_taken: list[bool]) -> None:
     links, more = written(tmp_path, DENSE, b"0\t9\n")
     for options in ({"nodes": more}, {"titles": {"0": "zero"}}, {"exclude_nodes": ["2"]}):
         assert isinstance(both([links], tmp_path / "graph", **options), dict)

@@ -127,9 +127,7 @@ def test_titles_of_a_file_of_links_are_read_when_they_are_named(
         ("cut.db#pages", InputError, "cut.db"),
     ],
 )
-def test_what_is_no_table_of_titles_is_refused(
-    here: Path, named: str, error: type[Exception], said: str
-) -> None:
+def test_wrong_table_refused(here: Path, named: str, error: type[Exception], said: str) -> None:
     for file, row in (("blobs.db", ("a", b"\xff")), ("floats.db", (1.5, "x"))):
         with sqlite3.connect(file) as sqlite:
             sqlite.execute("create table t (name, title)")

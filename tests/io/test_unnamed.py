@@ -136,9 +136,7 @@ def called(family: str) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("sign", SIGNS, ids=ascii)
 @pytest.mark.parametrize("family", EVERY)
-def test_links_with_such_a_name_are_refused_or_go_on_without(
-    tmp_path: Path, family: str, sign: str
-) -> None:
+def test_unnamed_links_are_refused_or_skipped(tmp_path: Path, family: str, sign: str) -> None:
     links_given, output = given(tmp_path, family, f"x{sign}y"), tmp_path / "out.graph"
     what = SIGNS[sign].split(",")[-1] if family == "mediawiki" else SIGNS[sign]
     what = what.removeprefix(" which turns ")
@@ -222,9 +220,7 @@ def test_blanks_at_the_ends_of_names_are_no_part_of_them(
     assert graph.store.facts.get("merged_names", 0) == (family not in FIELDS)
 
 
-def test_nothing_is_said_of_blanks_that_merge_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_harmless_blanks_are_silent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     in_sqlite(tmp_path / "x.db", [("a ", " b "), (" b ", "a "), ("a ", "\u3000c\xa0")])
     graph = cocite.ingest(
         output=tmp_path / "g",

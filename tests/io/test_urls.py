@@ -106,9 +106,7 @@ def test_integers_and_links_in_memory_have_no_urls(tmp_path: Path) -> None:
         cocite.ingest([("a", "b")], normalize_urls=True)
 
 
-def test_pages_outside_a_folder_are_written_in_one_way(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_outside_pages_have_one_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "site").mkdir()
     urls = ("http://B.org/x?utm_source=a#1", "http://b.org/x")
     page = "".join(f'<a href="{url}">x</a>' for url in urls)

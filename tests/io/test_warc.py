@@ -99,9 +99,7 @@ INFO = record("warcinfo", "", b"software: x\r\n", "Content-Type: application/war
         ("noname", gzip.compress),
     ],
 )
-def test_pages_and_links_are_read_however_they_are_packed(
-    tmp_path: Path, name: str, pack: Pack
-) -> None:
+def test_pages_are_read_however_compressed(tmp_path: Path, name: str, pack: Pack) -> None:
     request = record("request", A, b"GET /a HTTP/1.1\r\n\r\n")
     archive = written(
         tmp_path / name,
@@ -171,9 +169,7 @@ GZIP = gzip.compress(BODY, mtime=0)
         ({"content-encoding": "no such"}, BODY, BODY),
     ],
 )
-def test_bodies_are_decoded_as_by_a_browser(
-    header: dict[str, str], body: bytes, wanted: bytes | None
-) -> None:
+def test_bodies_are_decoded(header: dict[str, str], body: bytes, wanted: bytes | None) -> None:
     found = body_of(HttpMessage(200, header, body), 1 << 20)
     if wanted is None:
         assert found
@@ -332,9 +328,7 @@ def test_navigation_is_left_out_by_site(tmp_path: Path) -> None:
     assert source["others"] == {"in navigation": 1, "to pages that all pages link to": 26}
 
 
-def test_the_manual_of_git_has_the_links_that_its_folder_has(
-    data: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_git_manual_equals_its_folder(data: Callable[[str], Path], tmp_path: Path) -> None:
     """272 pages, 1,855 distinct links between them, 57 of a page to itself (README of the data)."""
     with tarfile.open(data("html-git-htmldocs") / "git-htmldocs.tar.gz") as packed:
         pages = [
@@ -469,9 +463,7 @@ def test_wherever_it_is_cut_that_is_told(tmp_path: Path, pack: Pack) -> None:
 
 
 @pytest.mark.parametrize(("pack", "pipe"), [(bytes, False), (bytes, True), (gzip.compress, False)])
-def test_damage_is_refused_by_its_place_or_passed_over(
-    tmp_path: Path, pack: Pack, pipe: bool
-) -> None:
+def test_damage_is_refused_by_place_or_skipped(tmp_path: Path, pack: Pack, pipe: bool) -> None:
     parts = [pack(each) for each in RECORDS]
     damaged = bytearray(parts[1])
     damaged[4:20] = b"\0" * 16
@@ -520,9 +512,7 @@ def test_a_record_without_a_length_is_damaged(tmp_path: Path) -> None:
     assert source["bad_rows"] == {"damaged record": 1}
 
 
-def test_a_record_that_is_too_long_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_record_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warc, "LARGEST", 1000)
     large = record("response", B, http("200 OK", html("a") + "x" * 1000, HTML))
     found, source = read(written(tmp_path / "x.warc.gz", page(A, "b", "c"), large, page(C, "a")))

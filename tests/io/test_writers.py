@@ -247,9 +247,7 @@ def test_a_kind_is_said_where_the_name_does_not(
     assert "--output-format says what --output is" in capsys.readouterr().err
 
 
-def test_without_pyarrow_an_arrow_file_is_refused_before_any_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_arrow_without_pyarrow_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.ipc", None)
     with pytest.raises(UsageError, match=r"an Arrow file needs pyarrow.*arrow\]"):
         writers.check_output(tmp_path / "x.arrow", overwrite=False)

@@ -48,9 +48,7 @@ both = pytest.mark.parametrize("way", WAYS)
 @both
 @settings(max_examples=200)
 @given(values, levels)
-def test_ends_are_those_of_the_twin_or_a_little_further_out(
-    way: str, values: Values, level: float
-) -> None:
+def test_ends_are_the_twin_or_further_out(way: str, values: Values, level: float) -> None:
     kernel, wealth = WAYS[way]
     (found,) = kernel([values], level)
     exact = plain.lower_end(values, level, wealth)
@@ -60,9 +58,7 @@ def test_ends_are_those_of_the_twin_or_a_little_further_out(
 
 @both
 @given(st.lists(st.lists(st.floats(0, 1), min_size=7, max_size=7), min_size=1, max_size=9), levels)
-def test_an_end_does_not_depend_on_what_stands_beside_it(
-    way: str, columns: list[Values], level: float
-) -> None:
+def test_end_is_independent_of_neighbors(way: str, columns: list[Values], level: float) -> None:
     kernel, _ = WAYS[way]
     alone = [kernel([column], level)[0] for column in columns]
     assert kernel(columns, level).tolist() == alone
@@ -70,18 +66,14 @@ def test_an_end_does_not_depend_on_what_stands_beside_it(
 
 @both
 @given(values, levels, levels)
-def test_a_higher_level_is_an_end_further_out(
-    way: str, values: Values, one: float, other: float
-) -> None:
+def test_higher_level_goes_outwards(way: str, values: Values, one: float, other: float) -> None:
     kernel, _ = WAYS[way]
     low, high = sorted((one, other))
     assert 0 <= kernel([values], high)[0] <= kernel([values], low)[0] <= np.mean(values) + 1e-12
 
 
 @given(values, st.randoms(use_true_random=False), levels)
-def test_order_does_not_matter_to_bets_that_are_all_alike(
-    values: Values, shuffle: Any, level: float
-) -> None:
+def test_order_of_equal_bets_does_not_matter(values: Values, shuffle: Any, level: float) -> None:
     before = mixed([values], level)
     shuffle.shuffle(values)
     assert mixed([values], level).tolist() == before.tolist()
@@ -117,9 +109,7 @@ def test_the_truth_is_given_up_with_the_probability_allowed(
 
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.floats(1.2, 40))
-def test_bets_that_are_all_alike_hold_for_means_that_differ(
-    data: st.DataObject, level: float
-) -> None:
+def test_equal_bets_hold_for_different_means(data: st.DataObject, level: float) -> None:
     """Of six values each has its own distribution; what is held is the mean of their means."""
     support = np.array([0.0, 0.3, 1.0])
     share = np.array([data.draw(chances(3)) for _ in range(6)])

@@ -26,9 +26,7 @@ def homes(cuts: list[int], words: int) -> tuple[Rows, Rows]:
     st.lists(st.integers(0, 2**32 - 2), max_size=60),
     st.sampled_from([4, 5, 64, 1 << 14]),
 )
-def test_rows_are_dealt_to_the_ranges_of_their_first_words(
-    cuts: set[int], numbers: list[int], words: int
-) -> None:
+def test_rows_are_dealt_by_first_word(cuts: set[int], numbers: list[int], words: int) -> None:
     bounds = [0, *sorted(cuts)]
     numbers = (
         [number % bounds[-1] for number in numbers] + [b - 1 for b in bounds[1:]] + bounds[:-1]
@@ -58,9 +56,7 @@ def test_records_are_dealt_by_parent_and_apart_if_their_node_lies_elsewhere() ->
     st.integers(1, 4),
     st.integers(1, 50),
 )
-def test_runs_are_merged_by_head_a_few_rows_at_a_time(
-    owners: list[int], runs: int, each: int, size: int
-) -> None:
+def test_runs_are_merged_by_head(owners: list[int], runs: int, each: int, size: int) -> None:
     """Head h lies in run owners[h]; the runs are fed ``each`` rows at a time."""
     left = [[h for h, owner in enumerate(owners) if owner % runs == r] for r in range(runs)]
     rows = np.zeros((runs * each, 3), np.uint32)

@@ -157,9 +157,7 @@ def test_quotes_are_undone_or_refused(line: str, out: str, reason: int) -> None:
         ('a,b,"x\nc,d,e""', "c,d", [(1, 5)], 2),
     ],
 )
-def test_a_quoted_field_may_go_on_over_lines(
-    text: str, rows: str, bad: list[tuple[int, int]], lines: int
-) -> None:
+def test_quoted_lines_join(text: str, rows: str, bad: list[tuple[int, int]], lines: int) -> None:
     found, wrong, tally = normalize(text.encode(), ",", expected=3)
     assert found.decode().replace("\t", ",").split() == rows.split()
     assert wrong[:, [0, 3]].tolist() == [list(row) for row in bad]

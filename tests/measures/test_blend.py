@@ -52,9 +52,7 @@ def test_a_score_is_the_weighted_mean_of_the_exact_scores(graph: Graph, tmp_path
 
 
 @pytest.mark.statistical
-def test_sampled_and_exact_components_converge_to_the_exact_twins(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_mixed_components_converge_to_exact_twins(graph: Graph, tmp_path: Path) -> None:
     samples, decay = 10_000, 0.7
     index = cocite.build(
         graph,
@@ -79,9 +77,7 @@ def test_sampled_and_exact_components_converge_to_the_exact_twins(
     assert allowed.max() < 0.03
 
 
-def test_the_first_component_has_the_samples_it_has_alone_and_all_are_independent(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_first_component_has_its_samples_alone(make_graph: MakeGraph, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     graph = make_graph(rng.integers(0, 25, (90, 2)).tolist(), undirected=True)
     measure = "blend:psimrank+psimrank+simrank"
@@ -104,9 +100,7 @@ def test_the_first_component_has_the_samples_it_has_alone_and_all_are_independen
     assert wanted <= files
 
 
-def test_settings_reach_the_components_that_have_them_and_no_fixed_one(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_settings_reach_components_that_have_them_unfixed(graph: Graph, tmp_path: Path) -> None:
     measure = "blend:psimrank(hubs=rare,length=3)+simrank+cocitation(idf=true)+pagesim"
     index = cocite.build(graph, tmp_path / "b", measure=measure, samples=7, length=4)
     assert index.measure == measure
@@ -129,9 +123,7 @@ def test_settings_reach_the_components_that_have_them_and_no_fixed_one(
 
 
 @pytest.mark.parametrize("other", ["cocitation", "psimrank"])
-def test_errors_and_intervals_of_hits_go_by_what_their_component_fixes(
-    graph: Graph, tmp_path: Path, other: str
-) -> None:
+def test_hit_errors_follow_fixed_settings(graph: Graph, tmp_path: Path, other: str) -> None:
     """Of a sketch the variances are computed for the hits alone, after the scores."""
     measure = f"blend:xjaccard(bits=8,decay=0.3)+{other}"
     index = cocite.build(graph, tmp_path / "b", measure=measure, samples=12)
@@ -140,9 +132,7 @@ def test_errors_and_intervals_of_hits_go_by_what_their_component_fixes(
             assert hit[1:] == index.similarity(node, hit.node)
 
 
-def test_samples_that_all_components_fix_are_those_of_the_index(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_samples_fixed_by_all_components_are_the_index(graph: Graph, tmp_path: Path) -> None:
     measure = "blend:psimrank(samples=9)+simrank(samples=9)"
     index = cocite.build(graph, tmp_path / "b", measure=measure)
     assert index.samples == 9
@@ -294,9 +284,7 @@ def test_the_command_line_builds_asks_and_shows_a_blend(
     assert "blend:psimrank+cocitation" in capsys.readouterr().out
 
 
-def test_a_node_whose_scores_cancel_on_the_way_is_one_hit(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_canceled_scores_are_one_hit(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Sketches may score below 0: with one sample two of them come to exactly 0 for many a node,
     which the third component then finds as if it were new.
     """

@@ -522,9 +522,7 @@ def test_interrupted_build_resumes_to_the_same_files(
 
 
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
-def test_unknown_setting_is_refused_with_known_ones(
-    graph: Graph, tmp_path: Path, measure: Measure
-) -> None:
+def test_unknown_setting_is_refused(graph: Graph, tmp_path: Path, measure: Measure) -> None:
     with pytest.raises(UsageError, match="has no setting 'color' when building; it takes") as e:
         cocite.build(
             graph,

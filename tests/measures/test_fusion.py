@@ -81,9 +81,7 @@ def test_fusion_sizes_keep_so_many_values(make_graph: MakeGraph, measure: str, s
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
-def test_lists_of_sites_whose_pages_link_alike_are_scores_of_pairs(
-    make_graph: MakeGraph, measure: str
-) -> None:
+def test_site_lists_are_pair_scores(make_graph: MakeGraph, measure: str) -> None:
     """Pages with neighboring ids hold the same, all of them, or all but some."""
     rng = np.random.default_rng(5)
     links = [(page, 60 + page // 40 + hub) for page in range(60) for hub in range(0, 9, 2)]
@@ -95,9 +93,7 @@ def test_lists_of_sites_whose_pages_link_alike_are_scores_of_pairs(
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
-def test_fusion_bytes_do_not_depend_on_threads_or_memory(
-    make_graph: MakeGraph, measure: str
-) -> None:
+def test_fusion_bytes_are_thread_independent(make_graph: MakeGraph, measure: str) -> None:
     rng = np.random.default_rng(5)
     edges = [(int(a), int(b)) for a, b in rng.zipf(1.5, (9000, 2)) % 3000]
     graph = make_graph(edges, range(3000))

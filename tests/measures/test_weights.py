@@ -147,9 +147,7 @@ def tangled(make_graph: MakeGraph) -> Graph:
     return make_graph(rows, range(400), weight_column="3")
 
 
-def test_left_aside_weights_leave_the_samples_of_the_links_alone(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_ignored_weights_leave_samples_alone(make_graph: MakeGraph, tmp_path: Path) -> None:
     edges = random_links(5)
     weighted = make_graph(edges, range(12), weight_column="3")
     bare = make_graph([edge[:2] for edge in edges], range(12))
@@ -167,9 +165,7 @@ def test_left_aside_weights_leave_the_samples_of_the_links_alone(
 
 
 @pytest.mark.parametrize("measure", [*DEAF, "blend:psimrank+cocitation"])
-def test_a_measure_that_does_not_follow_weights_says_so(
-    make_graph: MakeGraph, tmp_path: Path, measure: str
-) -> None:
+def test_weightless_measure_says_so(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
     graph = make_graph([("a", "b", 2.0), ("c", "b", 1.0)], weight_column="3")
     name = measure.rpartition("+")[2]
     with pytest.raises(

@@ -37,9 +37,7 @@ def test_there_are_no_more_blocks_than_nodes(make_graph: MakeGraph) -> None:
     assert found.values.tobytes() == pagerank(few).values.tobytes()
 
 
-def test_the_memory_decides_the_number_of_blocks(
-    graph: cocite.Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_decides_the_blocks(graph: cocite.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cocite.ranking.vectors.LEAST", 1)
     rooms = {memory: plan_ranks(graph, memory) for memory in (3_000, 8_000, 10**6)}
     assert rooms[10**6].blocks == 0
@@ -156,9 +154,7 @@ def test_scratch_takes_no_more_than_is_said(
 
 
 @pytest.mark.parametrize("options", [{}, {"blocks": 2}])
-def test_degrees_that_are_not_those_of_the_links_are_found(
-    graph: cocite.Graph, options: dict[str, Any]
-) -> None:
+def test_wrong_degrees_are_found(graph: cocite.Graph, options: dict[str, Any]) -> None:
     """A kernel would read the number of a node that has none, and far behind the end of z."""
     file = graph.path / "out_degrees"
     degrees = np.fromfile(file, np.uint32)
@@ -170,9 +166,7 @@ def test_degrees_that_are_not_those_of_the_links_are_found(
 
 
 @pytest.mark.parametrize("options", [{}, {"blocks": 2}])
-def test_ranks_that_are_no_numbers_are_an_error(
-    graph: cocite.Graph, options: dict[str, Any]
-) -> None:
+def test_ranks_not_a_number_are_an_error(graph: cocite.Graph, options: dict[str, Any]) -> None:
     """1e300 is a number, but not in single precision."""
     start = np.full(graph.nodes, 1e300)
     assert pagerank(graph, start=start, **options).convergence.converged
@@ -216,9 +210,7 @@ def sizes(tmp_path_factory: pytest.TempPathFactory) -> tuple[cocite.Graph, cocit
 
 @pytest.mark.process
 @pytest.mark.parametrize("memory", [9_000_000, 12_000_000])
-def test_memory_stays_within_what_is_stated(
-    sizes: tuple[cocite.Graph, cocite.Graph], memory: int
-) -> None:
+def test_memory_stays_in_bounds(sizes: tuple[cocite.Graph, cocite.Graph], memory: int) -> None:
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("needs /proc")
     small, large = sizes

@@ -25,9 +25,7 @@ def web(make_graph: MakeGraph) -> Graph:
     return make_graph(pairs + rings + others, range(200))
 
 
-def test_it_saves_half_of_the_sweeps_and_changes_no_rank(
-    web: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_extrapolation_halves_sweeps(web: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     found = pagerank(web, options=TIGHT)
     toward = pagerank(web, tolerance=1e-4, personalization=["7"])
     monkeypatch.setattr(Extrapolation, "wants", lambda self, number: False)

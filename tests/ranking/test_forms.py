@@ -136,9 +136,7 @@ def test_any_graph_has_equal_ranks_in_all_forms(
 
 
 @pytest.mark.parametrize("lost", [{40}, {100, 130}, {61, 62, 200, 300}, set(range(25, 900, 125))])
-def test_workers_that_are_lost_do_not_change_ranks(
-    make_graph: MakeGraph, tmp_path: Path, lost: set[int]
-) -> None:
+def test_lost_workers_keep_ranks(make_graph: MakeGraph, tmp_path: Path, lost: set[int]) -> None:
     graph, crews = tangled(make_graph), []
 
     def hire(*arguments: Any) -> Lossy:
@@ -153,9 +151,7 @@ def test_workers_that_are_lost_do_not_change_ranks(
 
 
 @pytest.mark.parametrize("first", [3, 60])
-def test_workers_that_are_lost_at_every_call_end_the_ranking(
-    make_graph: MakeGraph, tmp_path: Path, first: int
-) -> None:
+def test_workers_always_lost_end_it(make_graph: MakeGraph, tmp_path: Path, first: int) -> None:
     def hire(*arguments: Any) -> Lossy:
         crew = Lossy(*arguments)
         crew.lost = set(range(first, 100_000))
@@ -166,9 +162,7 @@ def test_workers_that_are_lost_at_every_call_end_the_ranking(
         pagerank(blocked, dangling="remove")
 
 
-def test_a_value_is_sent_once_to_a_block_that_reads_it(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_value_is_sent_once_to_a_reading_block(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = tangled(make_graph)
     blocked = in_blocks(graph, tmp_path / "split", 4, Posted)
     system, where, _ = set_up(
@@ -192,9 +186,7 @@ def test_a_value_is_sent_once_to_a_block_that_reads_it(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_forms_start_alike_from_named_ranks(
-    make_graph: MakeGraph, tmp_path: Path, form: Form
-) -> None:
+def test_forms_start_from_named_ranks(make_graph: MakeGraph, tmp_path: Path, form: Form) -> None:
     graph, start = tangled(make_graph), {"p1": 0.5, "a": 0.25, "gone": 0.25}
     expected = pagerank(graph, dangling="remove", start=start)
     other, options = form(graph, tmp_path)

@@ -25,9 +25,7 @@ TIGHT = RankOptions(tolerance=1e-14, max_sweeps=2000)
 
 @settings(max_examples=60)
 @given(graphs())
-def test_scores_are_the_eigenvectors_of_the_dense_matrices(
-    make_graph: MakeGraph, graph: tuple[int, Edges]
-) -> None:
+def test_scores_are_dense_eigenvectors(make_graph: MakeGraph, graph: tuple[int, Edges]) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
     if not edges:

@@ -148,9 +148,7 @@ def test_a_ring_and_a_graph_without_links_are_uniform(make_graph: MakeGraph) -> 
 
 
 @pytest.mark.parametrize("name", ["wiki-Vote/wiki-Vote.txt", "cit-HepPh/cit-HepPh.txt.gz"])
-def test_real_graphs_agree_with_networkx(
-    data: Callable[[str], Path], tmp_path: Path, name: str
-) -> None:
+def test_graphs_agree_with_nx(data: Callable[[str], Path], tmp_path: Path, name: str) -> None:
     networkx = pytest.importorskip("networkx", reason="needs networkx")
     pytest.importorskip("scipy", reason="networkx.pagerank needs scipy")
     graph = cocite.ingest(data(name), tmp_path / "g")
@@ -166,9 +164,7 @@ def test_real_graphs_agree_with_networkx(
     "name",
     ["wiki-Vote/wiki-Vote.txt", "cit-HepPh/cit-HepPh.txt.gz", "web-NotreDame/web-NotreDame.txt.gz"],
 )
-def test_real_graphs_agree_with_igraph(
-    data: Callable[[str], Path], tmp_path: Path, name: str
-) -> None:
+def test_graphs_agree_with_igraph(data: Callable[[str], Path], tmp_path: Path, name: str) -> None:
     igraph = pytest.importorskip("igraph", reason="needs igraph")
     graph = cocite.ingest(data(name), tmp_path / "g")
     targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets).astype(np.int64))
@@ -279,9 +275,7 @@ def test_two_solutions_are_converged_only_if_both_are(graph: cocite.Graph) -> No
     assert not both.convergence.converged
 
 
-def test_rounding_is_no_floor_above_the_tolerances_of_double(
-    data: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_rounding_is_no_floor_of_tolerance(data: Callable[[str], Path], tmp_path: Path) -> None:
     """Sums over 240,000 rows, one by one, would end the iteration at 1e-12."""
     graph = cocite.ingest(data("cnr-2000/cnr-2000.edges.txt.gz"), tmp_path / "g")
     found = pagerank(graph, tolerance=1e-14, max_sweeps=150).convergence

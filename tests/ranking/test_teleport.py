@@ -23,9 +23,7 @@ def graph(make_graph: MakeGraph) -> cocite.Graph:
     return make_graph([*edges, ("n1", "a=2"), ("a=2", "a"), ("a", "n1")])
 
 
-def test_a_file_of_weights_is_the_mapping_that_it_tells(
-    graph: cocite.Graph, tmp_path: Path
-) -> None:
+def test_weight_file_equals_its_mapping(graph: cocite.Graph, tmp_path: Path) -> None:
     weights = {"n1": 3.0, "n7": 0.5, "a=2": 0.0}
     truth = pagerank(graph, personalization=weights).values.tobytes()
     rows = list(weights.items())

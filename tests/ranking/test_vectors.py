@@ -49,9 +49,7 @@ def _whole(offsets: list[int], first: int, end: int) -> Iterator[int]:
     st.integers(1, 4),
     st.data(),
 )
-def test_stretches_cover_every_row_and_link_once(
-    sizes: list[int], links: int, rows: int, data: st.DataObject
-) -> None:
+def test_stretches_cover_all(sizes: list[int], links: int, rows: int, data: st.DataObject) -> None:
     offsets = [0, *np.cumsum(sizes).tolist()]
     first = data.draw(st.integers(0, len(sizes)))
     last = data.draw(st.integers(first, len(sizes)))

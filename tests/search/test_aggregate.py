@@ -42,9 +42,7 @@ def joined(rows: np.ndarray, aggregate: str) -> np.ndarray:
 
 @pytest.mark.parametrize("aggregate", WAYS)
 @pytest.mark.parametrize("bound", INTERVALS)
-def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
-    graph: Graph, tmp_path: Path, aggregate: str, bound: str
-) -> None:
+def test_intervals_cover_truth(graph: Graph, tmp_path: Path, aggregate: str, bound: str) -> None:
     """30 independent indexes x 6 sets of nodes x 5 hits at a level of 80 %; hits are chosen
     beforehand. The mean of 30 shares that lie in [0, 1] and are 0.8 or more on average is below
     0.8 - sqrt(ln(1e9) / 60), 0.21, once in 1e9 times (Hoeffding); it is above 0.8 in fact.
@@ -79,9 +77,7 @@ def test_samples_say_more_of_a_mean_than_of_each_score(index: Index) -> None:
 
 
 @pytest.mark.parametrize("aggregate", WAYS)
-def test_of_an_index_that_was_refreshed_pairs_are_means_over_what_knows_both(
-    make_graph: MakeGraph, tmp_path: Path, aggregate: str
-) -> None:
+def test_pairs_of_refreshed_indexes(make_graph: MakeGraph, tmp_path: Path, aggregate: str) -> None:
     rng = np.random.default_rng(4)
     edges = rng.integers(0, 30, (150, 2)).tolist()
     index = cocite.build(

@@ -170,9 +170,7 @@ def test_neighbors_that_share_little_are_looked_at_less_and_less(
     assert len(looked) < 15
 
 
-def test_what_one_reader_cannot_tell_alone_is_told_step_by_step(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_several_parts_answer_step_by_step(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Of several parts, of several graphs, of a list that is longer than is made at once."""
     graph = make_graph(EDGES)
     both = cocite.build(graph, tmp_path / "both", direction="both", **WALKS)

@@ -103,9 +103,7 @@ def test_rows_are_what_related_says(index: Index, tmp_path: Path, k: int) -> Non
         {"order": "score*pagerank", "candidates": 9, "prefix": "http"},
     ],
 )
-def test_options_mean_what_they_mean_to_related(
-    index: Index, tmp_path: Path, options: dict[str, Any]
-) -> None:
+def test_options_equal_related(index: Index, tmp_path: Path, options: dict[str, Any]) -> None:
     related_all(index, tmp_path / "all.parquet", 7, **options)
     assert read(tmp_path / "all.parquet") == by_asking(index, 7, **options)
 
@@ -189,9 +187,7 @@ def test_threads_and_pieces_change_no_byte(
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("after", [0, 1, 16, 200, 409])
-def test_an_interrupted_batch_goes_on_to_the_same_bytes(
-    index: Index, tmp_path: Path, after: int
-) -> None:
+def test_interrupted_batch_resumes_to_bytes(index: Index, tmp_path: Path, after: int) -> None:
     related_all(index, tmp_path / "whole.parquet", 5, threads=2)
 
     def stop(stage: str, done: int, total: int) -> None:

@@ -27,7 +27,7 @@ def hits_of(node: int) -> BatchHits:
     return BatchHits(ids, np.column_stack((ids / 7, ids / 11)))
 
 
-def test_a_worker_hands_over_what_it_has_after_some_seconds(
+def test_worker_hands_over_results_after_some_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
@@ -58,9 +58,7 @@ def test_one_that_is_stopped_ends() -> None:
     most=st.integers(1, 50),
     cut=st.lists(st.integers(0, 199), max_size=4),
 )
-def test_all_nodes_are_answered_once_whatever_is_left_of_runs(
-    nodes: int, threads: int, most: int, cut: list[int]
-) -> None:
+def test_all_nodes_are_answered_once(nodes: int, threads: int, most: int, cut: list[int]) -> None:
     ends = sorted({0, nodes, *(min(place, nodes) for place in cut)})
     todo = [range(a, b) for a, b in pairwise(ends)]
 
@@ -73,9 +71,7 @@ def test_all_nodes_are_answered_once_whatever_is_left_of_runs(
 
 
 @given(ends=st.lists(st.integers(1, 59), max_size=6))
-def test_rows_are_found_whatever_piece_they_came_in(
-    tmp_path_factory: pytest.TempPathFactory, ends: list[int]
-) -> None:
+def test_rows_of_any_piece(tmp_path_factory: pytest.TempPathFactory, ends: list[int]) -> None:
     path = tmp_path_factory.mktemp("pieces") / "pieces"
     cuts = sorted({0, 60, *ends})
     runs = [range(a, b) for a, b in pairwise(cuts)]
@@ -124,9 +120,7 @@ cocite.open(sys.argv[1]).related_all(sys.argv[2], 5, threads=1)
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_what_is_done_is_kept_while_one_piece_would_take_for_ever(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_finished_pieces_survive_a_slow_one(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Killed after some seconds, of what would be pieces of thousands of slow questions."""
     rng = np.random.default_rng(1)
     graph = make_graph(rng.integers(0, 3000, (9000, 2)).tolist())

@@ -61,9 +61,7 @@ def test_strata_are_parts_of_what_is_missing(ends: list[int], count: int, size: 
     [("psimrank", kind) for kind in ("parquet", "csv", "jsonl", "folder")]
     + [("neighborhood", "csv")],
 )
-def test_rows_and_size_are_told_and_the_answers_are_kept(
-    index: Index, tmp_path: Path, measure: str, kind: str
-) -> None:
+def test_rows_and_size_are_stated(index: Index, tmp_path: Path, measure: str, kind: str) -> None:
     if measure == "neighborhood":
         index = cocite.build(index.stored.store.path.with_name("g"), tmp_path / "i")
     index.related_all(tmp_path / "whole", 10, kind=kind)

@@ -74,9 +74,7 @@ def test_a_pair_reads_less(index: Path) -> None:
     assert 0 < come(index, pair) <= A_SAMPLE * SAMPLES
 
 
-def test_a_batch_of_many_nodes_reads_ahead_if_the_index_fits_the_memory_given(
-    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batch_reads_ahead(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Access] = []
     monkeypatch.setattr(Store, "advise", lambda _, how: given.append(how))
     for count, memory in ((100, "1TB"), (3, "1TB"), (100, "1kB")):

@@ -90,9 +90,7 @@ def test_closed_forms(make_graph: MakeGraph, tmp_path: Path) -> None:
         assert abs(index.similarity("u", "v", form=form, idf=True).score - score) < ROUNDING
 
 
-def test_a_page_that_links_to_everything_weighs_nothing(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_page_linking_to_all_weighs_nothing(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Itself included: the logarithm of 1 is 0, in norms and in sums."""
     nodes = "abcd"
     graph = make_graph([("a", node) for node in nodes], keep_self_loops=True)

@@ -78,9 +78,7 @@ def test_a_page_without_links_has_no_companions(make_graph: MakeGraph, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["in_neighbours", "out_neighbours", "in_offsets", "out_offsets"])
-def test_links_that_point_outside_are_an_error(
-    make_graph: MakeGraph, tmp_path: Path, name: str
-) -> None:
+def test_links_outside_are_an_error(make_graph: MakeGraph, tmp_path: Path, name: str) -> None:
     graph = make_graph(np.random.default_rng(2).integers(0, 60, (240, 2)).tolist())
     index = build(graph, tmp_path / "i")
     (file,) = (tmp_path / "i").glob(f"*{name}")

@@ -54,16 +54,12 @@ def test_half_widths_are_the_formulas() -> None:
         ([(0.8, 0.9), (0.5, 0.6), (0.3, 0.4), (0.1, 0.55)], 1),
     ],
 )
-def test_the_first_intervals_are_apart_from_all_behind(
-    ends: list[tuple[float, float]], certain: int
-) -> None:
+def test_first_intervals_are_separate(ends: list[tuple[float, float]], certain: int) -> None:
     assert certain_prefix(*np.array(ends).reshape(-1, 2).T) == certain
 
 
 @pytest.mark.parametrize("measure", TWINS)
-def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
-    make_graph: MakeGraph, tmp_path: Path, measure: str
-) -> None:
+def test_intervals_cover_the_truth(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
     """40 independent indexes x 62 of 435 pairs at a level of 80 %, by each bound.
 
     Pairs of one index are dependent, so the number of indexes counts: the mean of 40 shares, each
@@ -106,9 +102,7 @@ def test_an_interval_has_room_for_what_walks_meet_behind_their_last_step(
         assert decay**12 <= found.high <= 1
 
 
-def test_an_error_says_little_where_meetings_are_rare(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_error_says_little_of_rare_meetings(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Two pages that meet at one in 400: of 100 samples mostly none. Then the error is 0, and
     (score - truth) / error has no bounds. The interval holds the truth in 95 of 100 indexes: of 200
     in a share of 0.95 - sqrt(ln(1e9) / 400), 0.72, at least, but once in 1e9 times (Hoeffding).

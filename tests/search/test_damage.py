@@ -100,9 +100,7 @@ def test_no_bit_of_the_blocks_of_names_ends_the_process(stores: dict[str, Path])
 
 @pytest.mark.parametrize("block", [1, 2])
 @pytest.mark.parametrize("to", [2**31, 2**40, 2**63, 2**64 - 1])
-def test_a_block_of_names_that_begins_elsewhere_is_damage(
-    make_graph: MakeGraph, block: int, to: int
-) -> None:
+def test_misplaced_name_block_is_damage(make_graph: MakeGraph, block: int, to: int) -> None:
     graph = make_graph([], NAMES)
     blocks = np.array(graph.store.array("names.blocks"))
     blocks[block] = to
@@ -216,9 +214,7 @@ def test_what_is_no_number_is_never_answered(
     assert whole.related("page 3") == before
 
 
-def test_a_diagonal_that_is_signed_and_wrong_is_damage(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_signed_but_wrong_diagonal_is_damage(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([edge[:2] for edge in edges(1)])
     cocite.build(graph, tmp_path / "x", measure="simrank", samples=2, refine=True)
     table = np.array(cocite.open(tmp_path / "x").stored.store.array("in.diagonal"))
@@ -241,9 +237,7 @@ def test_the_graph_of_an_index_has_as_many_nodes(make_graph: MakeGraph, tmp_path
         cocite.open(tmp_path / "x", graph=other).related("page 3", refine=True)
 
 
-def test_reasons_by_weights_check_the_graph_that_they_read(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_weighted_reasons_check_their_graph(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([edge[:2] for edge in edges(1)])
     index = cocite.build(graph, tmp_path / "x", samples=9, hubs="idf", measure="psimrank")
     first = next(name for name in NAMES if index.related(name, 1))

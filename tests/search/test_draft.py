@@ -296,9 +296,7 @@ def test_samples_of_another_last_id_are_equal_in_distribution(tmp_path: Path) ->
         assert abs(found.get(whole.names.name(v), 0.0) - truth[v]) <= allowed[v]
 
 
-def test_an_index_that_was_refreshed_draws_all_samples_from_the_newest_graph(
-    graph_of: Callable[[str | None], Graph], tmp_path: Path
-) -> None:
+def test_refreshed_draws_newly(graph_of: Callable[[str | None], Graph], tmp_path: Path) -> None:
     old = stored(tmp_path, "old", base()[:-9])
     cocite.build(old, tmp_path / "i", measure="psimrank", samples=20, shard=4)
     index = cocite.refresh(tmp_path / "i", graph_of(None), fraction=0.2, force=True)
@@ -307,9 +305,7 @@ def test_an_index_that_was_refreshed_draws_all_samples_from_the_newest_graph(
     assert index.related_to(OUT, INTO, 300) == after.related(LAST, 300)
 
 
-def test_first_samples_and_samples_of_other_numbers(
-    graph_of: Callable[[str | None], Graph], tmp_path: Path
-) -> None:
+def test_first_and_other_samples(graph_of: Callable[[str | None], Graph], tmp_path: Path) -> None:
     for measure in ("psimrank", "xjaccard"):
         before, after = (
             cocite.build(
@@ -325,9 +321,7 @@ def test_first_samples_and_samples_of_other_numbers(
         assert with_it.related("draft", 300) == after.with_samples(5).related(LAST, 300)
 
 
-def test_an_index_that_has_lost_samples(
-    graph_of: Callable[[str | None], Graph], tmp_path: Path
-) -> None:
+def test_index_with_lost_samples(graph_of: Callable[[str | None], Graph], tmp_path: Path) -> None:
     before, after = (
         cocite.build(
             graph_of(d), tmp_path / str(d), measure="psimrank", samples=20, shard=4
@@ -468,9 +462,7 @@ def test_the_name_of_a_draft_is_none_of_the_graph(make_graph: MakeGraph, tmp_pat
     assert "draft" not in [hit.node for hit in with_it.related("draft")]
 
 
-def test_a_graph_that_is_not_there_is_missed_only_where_it_is_needed(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_missing_graph_fails_only_where_needed(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([("a", "b"), ("a", "c"), ("b", "c")])
     own = cocite.build(graph, tmp_path / "i", measure="cocitation")
     walks = cocite.build(graph, tmp_path / "j", measure="psimrank")

@@ -53,9 +53,7 @@ def test_a_node_without_the_links_that_are_looked_at(
     )
 
 
-def test_advice_for_a_file_of_links_can_be_typed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_advice_can_be_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "links.tsv").write_text("a\tb\na\tc\nd\te\n")
     asked = [str(tmp_path / "links.tsv"), "a", "--no-cache", "--measure"]
     for measure, advice in {
@@ -100,9 +98,7 @@ def test_pages_that_were_left_out_are_said_where_links_are_missing(
     assert f"but 1 out-link{out}: build" in said(capsys, str(tmp_path / "i"), "b")
 
 
-def test_what_was_asked_for_is_no_fault_of_the_links(
-    index: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_filters_are_no_fault_of_links(index: str, capsys: pytest.CaptureFixture[str]) -> None:
     best = "Without that, the best is c, with a score of 0.6"
     assert said(capsys, index, "b", "--prefix", "q") == (
         f"none of the nodes that are asked for is related to b by psimrank. {best}"
@@ -134,8 +130,6 @@ def test_the_default_reaches_all_and_says_so_of_what_has_nothing(
     assert "a" in said(capsys, path, "b")
 
 
-def test_without_the_graph_nothing_is_made_up(
-    graph: Graph, index: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_graph_no_advice(graph: Graph, index: str, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(graph.path)
     assert said(capsys, index, "a") == "no node is related to a by psimrank"

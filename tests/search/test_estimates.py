@@ -64,9 +64,7 @@ def check_close(found: np.ndarray, truth: np.ndarray, other: np.ndarray, samples
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("measure", TWINS)
-def test_small_graphs_converge_to_the_exact_scores(
-    make_graph: MakeGraph, tmp_path: Path, measure: str
-) -> None:
+def test_small_graphs_converge(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
     graph = make_graph(union(GRAPHS))
     samples, length, decay = 8000, 7, 0.8
     options = {"samples": samples, "length": length, "seed": 1, "shard": 2000, "threads": 1}
@@ -125,9 +123,7 @@ def test_walks_in_both_directions_are_independent(make_graph: MakeGraph, tmp_pat
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("measure", TWINS)
-def test_polblogs_converges_to_the_exact_scores(
-    data: Callable[[str], Path], tmp_path: Path, measure: str
-) -> None:
+def test_polblogs_converges(data: Callable[[str], Path], tmp_path: Path, measure: str) -> None:
     graph = cocite.ingest(data("polblogs") / "edges.tsv", tmp_path / "g")
     samples, length, decay = 400, 5, 0.6
     index = cocite.build(graph, tmp_path / "i", measure=measure, samples=samples, length=length)
@@ -142,9 +138,7 @@ def test_polblogs_converges_to_the_exact_scores(
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("layout", ["compact", "trees", "paths"])
-def test_compacted_scores_converge_to_the_mean_over_all_functions(
-    make_graph: MakeGraph, tmp_path: Path, layout: str
-) -> None:
+def test_compacted_scores_converge(make_graph: MakeGraph, tmp_path: Path, layout: str) -> None:
     """These graphs tell it from SimRank, which is outside of what is allowed."""
     graph = make_graph(union(compacted.GRAPHS))
     samples, length, decay = 8000, 7, 0.8
@@ -171,9 +165,7 @@ def test_compacted_scores_converge_to_the_mean_over_all_functions(
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("k", [1, 2, 5, 50])
-def test_common_in_neighbors_have_their_closed_forms(
-    make_graph: MakeGraph, tmp_path: Path, k: int
-) -> None:
+def test_common_neighbors_closed_forms(make_graph: MakeGraph, tmp_path: Path, k: int) -> None:
     """Two nodes with the same k in-neighbors, unrelated themselves: c/k and c."""
     graph = make_graph([(f"w{i}", node) for i in range(k) for node in ("u", "v")])
     samples, decay = 5000, 0.6
@@ -185,9 +177,7 @@ def test_common_in_neighbors_have_their_closed_forms(
     assert coupled.similarity("u", "v", decay=decay)[:2] == (decay, 0)
 
 
-def test_the_standard_error_is_that_of_repeated_experiments(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_standard_error_equals_repetitions(make_graph: MakeGraph, tmp_path: Path) -> None:
     """400 independent indexes of 50 samples: the spread of their scores is what they say it is.
 
     A squared z-score has a variance of about 2, so the mean of 400 is within 6 * sqrt(2 / 400),

@@ -58,9 +58,7 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("measure", "direction"), [("simrank", "in"), ("psimrank", "out")])
-def test_estimates_converge_to_the_scores_times_the_evidence(
-    graph: Graph, tmp_path: Path, measure: str, direction: str
-) -> None:
+def test_evidence_converges(graph: Graph, tmp_path: Path, measure: str, direction: str) -> None:
     samples, length, decay = 5_000, 7, 0.8
     options: dict[str, Any] = {"samples": samples, "length": length, "seed": 1, "shard": 2000}
     options |= {"threads": 1}
@@ -200,9 +198,7 @@ def test_an_index_of_wanted_pages_has_the_same_scores(graph: Graph, tmp_path: Pa
     assert some.related(LINKED, evidence="geometric")
 
 
-def test_after_a_refresh_it_is_that_of_the_newest_graph(
-    graph: Graph, make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_evidence_after_refresh(graph: Graph, make_graph: MakeGraph, tmp_path: Path) -> None:
     cocite.build(graph, tmp_path / "i", samples=40, measure="psimrank")
     edges = [(a, b) for a, b in EDGES if (a, b) != (0, 10)] + [(12, 10), (12, 11)]
     fresh = make_graph(edges, range(13))

@@ -46,9 +46,7 @@ def test_many_are_asked_as_each_is(graph: Graph, measure: str) -> None:
     assert index.related_many([], 6) == []
 
 
-def test_refined_and_ordered_answers_are_many_too(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refined_and_ordered_hits_in_many(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 256)
     options: dict[str, Any]
     for options in ({"refine": True}, {"order": "score*pagerank"}, {"decay": 0.6}):
@@ -56,9 +54,7 @@ def test_refined_and_ordered_answers_are_many_too(
         assert index.related_many(range(3), 4, threads=4, **options) == single
 
 
-def test_a_name_that_is_unknown_is_found_before_any_work(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unknown_name_fails_before_any_work(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Index, "related", lambda *args, **options: pytest.fail("was asked"))
     with pytest.raises(UnknownNode, match="'none'"):
         index.related_many([1, "none"])

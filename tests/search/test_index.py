@@ -86,9 +86,7 @@ def by_similarity(index: Index, node: str, decay: float = 0.6) -> list[Hit]:
     return [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
 
 
-def test_equal_scores_are_ordered_by_hash_and_cut_there(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_equal_scores_are_ordered_by_hash(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Two samples leave few scores: with ties around every k, another order would show."""
     rng = np.random.default_rng(8)
     few = cocite.build(
@@ -117,9 +115,7 @@ def test_min_score_is_a_floor_that_includes_itself(index: Index) -> None:
     assert index.related("n77", 1000, min_score=1) == []
 
 
-def test_nodes_without_in_links_or_links_are_related_to_nobody(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_unlinked_nodes_have_no_relatives(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([("a", "b"), ("a", "c")], ["alone"])
     index = cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
     assert index.related("a") == []
@@ -150,9 +146,7 @@ def test_a_forked_process_answers_as_its_parent(index: Index) -> None:
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
 
 
-def test_a_shard_that_points_outside_of_itself_is_left_out_or_an_error(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_damaged_shard_is_left_out_or_an_error(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Content that fits no checksum, or a false one: no query may read beyond it all the same."""
     rng = np.random.default_rng(1)
     graph = make_graph(rng.integers(0, 60, (400, 2)).tolist())
@@ -196,9 +190,7 @@ def test_queries_from_many_threads_are_those_of_one(index: Index) -> None:
     assert wrong == []
 
 
-def test_scratch_of_a_large_index_serves_a_small_one_and_back(
-    index: Index, make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_scratch_serves_all_sizes(index: Index, make_graph: MakeGraph, tmp_path: Path) -> None:
     before = index.related("n77")
     small = cocite.build(
         make_graph([("a", "b"), ("a", "c")]), tmp_path / "i", samples=5, measure="psimrank"

@@ -41,9 +41,7 @@ def both(label: Callable[[int], Any], tmp_path: Path, **options: Any) -> tuple[I
 
 
 @pytest.mark.parametrize("measure", ["neighborhood", "psimrank"])
-def test_answers_are_those_of_the_text_with_the_names_given(
-    label: Callable[[int], Any], measure: str, tmp_path: Path
-) -> None:
+def test_names_answer_as_text(label: Callable[[int], Any], measure: str, tmp_path: Path) -> None:
     index, plain = both(label, tmp_path, measure=measure)
     for node in range(6):
         ours, theirs = index.related(label(node)), plain.related(as_text(label(node)))

@@ -266,7 +266,7 @@ def _complaints(index: Index) -> set[str]:
     return found | {lost.fault for lost in index.missing_samples}
 
 
-def test_children_that_are_one_node_again_and_again_do_not_take_for_ever(
+def test_repeated_children_end(
     make_graph: MakeGraph,
 ) -> None:
     """200 children, all of them a node with the same 200 children: 200**15 ways down."""

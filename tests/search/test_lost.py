@@ -107,9 +107,7 @@ def test_at_either_end_what_is_left_is_the_index_of_its_numbers(
 
 
 @kinds
-def test_scores_are_means_over_the_samples_that_are_left(
-    built: Built, tmp_path: Path, kind: str
-) -> None:
+def test_scores_are_means_over_what_is_left(built: Built, tmp_path: Path, kind: str) -> None:
     whole = built(kind)
     left = without(whole, tmp_path / "left")
     assert left.samples == 30
@@ -182,9 +180,7 @@ def test_parts_lose_samples_by_themselves(built: Built, tmp_path: Path, kind: st
 
 
 @pytest.mark.parametrize("kind", ["trees", "packed", "paths", "minhash"])
-def test_refined_answers_are_those_of_the_index_when_it_was_whole(
-    built: Built, tmp_path: Path, graph: Graph, kind: str
-) -> None:
+def test_refined_answers_stay_whole(built: Built, tmp_path: Path, graph: Graph, kind: str) -> None:
     """Lost samples are drawn again for the nodes; neighborhoods are exact anyway."""
     whole = built(kind)
     left = without(whole, tmp_path / "left")
@@ -194,9 +190,7 @@ def test_refined_answers_are_those_of_the_index_when_it_was_whole(
         assert left.similarity(a, b, **options) == whole.similarity(a, b, **options)
 
 
-def test_of_a_refreshed_index_the_samples_that_know_both_and_are_there(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_refreshed_index_uses_samples_that_know_both(graph: Graph, tmp_path: Path) -> None:
     rows = [(graph.names.name(u), graph.names.name(v)) for v in range(graph.nodes)
             for u in graph.in_neighbors(v)]  # fmt: skip
     rows += [("n3", "fresh"), ("n4", "fresh"), ("n5", "fresh")]
@@ -257,9 +251,7 @@ def test_layouts_that_are_made_in_one_go_cannot_be_spared(graph: Graph, tmp_path
         without(whole, tmp_path / "left", "in.in_neighbours")
 
 
-def test_the_first_samples_are_those_that_are_left(
-    graph: Graph, built: Built, tmp_path: Path
-) -> None:
+def test_first_samples_are_those_left(graph: Graph, built: Built, tmp_path: Path) -> None:
     left = without(built("trees"), tmp_path / "left", "in.samples-000000")
     some = cocite.build(graph, tmp_path / "i", numbers=range(10, 25), measure="psimrank")
     assert left.with_samples(15).related("n7") == some.related("n7")

@@ -73,9 +73,7 @@ def test_python_is_told_the_number_of_the_graph_and_verbs_that_build_many_are_no
 
 
 @pytest.mark.parametrize(("direction", "cut"), [("in", 0), ("out", 2), ("both", 2)])
-def test_what_is_counted_is_what_weighs_nothing(
-    star: Graph, tmp_path: Path, direction: str, cut: int
-) -> None:
+def test_counted_weigh_nothing(star: Graph, tmp_path: Path, direction: str, cut: int) -> None:
     """In-links of the hubs are many, and pages that are compared by out-links share those."""
     options: dict[str, Any] = {"measure": "snn", "direction": direction}
     cocite.build(star, tmp_path / "i", **options)

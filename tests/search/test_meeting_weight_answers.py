@@ -62,9 +62,7 @@ def one_of_each_pair(index: Index, by: Any) -> np.ndarray:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("measure", meeting.STEPS)
-def test_estimates_converge_to_the_law_of_the_meeting_time(
-    make_graph: MakeGraph, tmp_path: Path, measure: str
-) -> None:
+def test_estimates_have_the_law(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
     graph, samples = make_graph(EDGES, range(12)), 15_000
     chosen: dict[str, Any] = {"samples": samples, "length": LENGTH, "seed": 1, "shard": 2000}
     index = cocite.build(graph, tmp_path / "i", measure=measure, threads=1, **chosen)
@@ -84,9 +82,7 @@ def test_estimates_converge_to_the_law_of_the_meeting_time(
 
 
 @pytest.mark.statistical
-def test_compacted_walks_have_the_law_of_all_functions(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_compacted_walks_have_the_law_of_all(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Their scores are polynomials in the decay, whose coefficients are the law."""
     edges, samples = compacted.GRAPHS["ring with chords"], 20_000
     graph = make_graph(edges)
@@ -258,9 +254,7 @@ def test_reasons_add_up(opened: Callable[[str, str | None, str], Index], name: s
         assert min(shares) > 0
 
 
-def test_intervals_leave_room_for_what_walks_may_still_meet(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_intervals_leave_room_for_later_meetings(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Two chains of 12 pages from one root: all walks meet at step 12, behind the index's 10."""
     chains = [("root", "a1"), ("root", "b1")]
     chains += [(f"{c}{i}", f"{c}{i + 1}") for c in "ab" for i in range(1, 12)]
@@ -302,9 +296,7 @@ def test_more_samples_are_those_of_a_larger_index(
     assert small.related(a, 3, meeting_weight=by, refine=True)[0].score > 0
 
 
-def test_simrank_that_is_computed_goes_by_a_decay_alone(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_computed_simrank_takes_only_a_decay(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(EDGES, range(12))
     built = cocite.build(graph, tmp_path / "i", measure="simrank", samples=10)
     with pytest.raises(UsageError, match="computed for a decay alone: give one"):
@@ -371,9 +363,7 @@ def test_an_index_keeps_a_default(make_graph: MakeGraph, tmp_path: Path) -> None
     assert fresh.stored.meeting_weight == kept
 
 
-def test_what_an_index_cannot_go_by_is_refused_before_it_is_made(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_impossible_meeting_weight_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(EDGES, range(12))
     for by, said in (("t", "after 2 steps"), ("1, 0.5", "2 numbers"), ("t>9", "worth 0")):
         with pytest.raises(UsageError, match=said):

@@ -173,9 +173,7 @@ def test_a_page_with_too_many_links_tells_nothing(make_graph: MakeGraph, tmp_pat
         assert len(index.related("n0")) == hits
 
 
-def test_lists_keep_the_nearest_and_break_ties_by_a_hash(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_lists_break_ties_by_a_hash(make_graph: MakeGraph, tmp_path: Path) -> None:
     """n1 is nearest to the hub, then as near to n2, n3 and n5, who have the same in-links but for
     themselves; n0 and n4 have one in-link more.
     """
@@ -252,9 +250,7 @@ def test_the_size_is_foreseen_and_progress_goes_to_the_end(graph: Graph, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["nearest.offsets", "holders.offsets", "holders.nodes"])
-def test_files_that_point_outside_of_themselves_are_damage(
-    graph: Graph, tmp_path: Path, name: str
-) -> None:
+def test_files_that_point_outside_are_damage(graph: Graph, tmp_path: Path, name: str) -> None:
     build(graph, tmp_path / "i")
     path = tmp_path / "i" / f"both.{name}"
     words = np.fromfile(path, np.uint64 if "offsets" in name else np.uint32)

@@ -64,9 +64,7 @@ def test_pageranks_are_those_of_the_graph(graph: Graph, index: Index) -> None:
 
 
 @pytest.mark.parametrize("ending", ["npy", "csv", "parquet"])
-def test_ranks_are_read_as_they_were_written(
-    graph: Graph, index: Index, tmp_path: Path, ending: str
-) -> None:
+def test_ranks_are_read_back(graph: Graph, index: Index, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"ranks.{ending}"
     assert main(["rank", str(graph.path), "-o", str(path), "-k", "1"]) == 0
     assert index.pageranks(index.nodes, path) == pytest.approx(index.pageranks(index.nodes))
@@ -86,9 +84,7 @@ def test_filters_and_refined_answers_can_be_ordered(graph: Graph, tmp_path: Path
     assert {hit.node for hit in among} <= {"3", "5", "9"}
 
 
-def test_a_certain_order_of_products_is_that_of_their_intervals(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_certain_product_order_is_that_of_intervals(graph: Graph, tmp_path: Path) -> None:
     index, found = cocite.build(graph, tmp_path / "many", samples=3000, measure="psimrank"), 0
     for node in map(str, range(0, 60, 5)):
         hits = index.related(node, 60, order=PRODUCT)
@@ -106,9 +102,7 @@ def test_a_certain_order_of_products_is_that_of_their_intervals(
     assert found > 3
 
 
-def test_the_order_of_products_that_are_shown_is_certain_among_all_candidates(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_shown_product_order_is_certain_among_candidates(graph: Graph, tmp_path: Path) -> None:
     """A page that is not shown may stand above the first, as little is known of it."""
     index = cocite.build(graph, tmp_path / "many", samples=1000, measure="psimrank")
     for node in ("0", "7", "30"):
@@ -168,9 +162,7 @@ def test_without_a_graph_ranks_are_asked_for(make_graph: MakeGraph, tmp_path: Pa
     assert given.related("a", order=RANK) == index.related("a", order=RANK, ranks=values)
 
 
-def test_an_index_of_some_pages_has_the_ranks_of_the_whole_graph(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_selected_index_has_ranks_of_the_whole_graph(graph: Graph, tmp_path: Path) -> None:
     kept = [str(v) for v in range(1, 60, 3)]
     index = cocite.build(graph, tmp_path / "k", samples=60, only_nodes=kept, measure="psimrank")
     ranks = dict(cocite.pagerank(graph).top(60))

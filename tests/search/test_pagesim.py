@@ -234,9 +234,7 @@ def test_normalized_scores_are_within_their_interval(
         assert index.similarity(u, u).score == 1
 
 
-def test_a_radius_of_all_nodes_follows_a_ring_to_its_end(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_radius_of_all_nodes_follows_a_ring(make_graph: MakeGraph, tmp_path: Path) -> None:
     """One path a page, of as many links as there are other pages."""
     n = 300
     graph = make_graph([(v, (v + 1) % n) for v in range(n)])
@@ -251,9 +249,7 @@ def test_a_radius_of_all_nodes_follows_a_ring_to_its_end(
     assert features_of(more).tobytes() == found.tobytes()
 
 
-def test_more_paths_than_can_be_followed_are_an_error_that_says_what_to_do(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_too_many_paths_are_an_error(make_graph: MakeGraph, tmp_path: Path) -> None:
     """All pages link to each other: 10! paths and more."""
     graph = make_graph([(a, b) for a in range(11) for b in range(11) if a != b])
     options: dict[str, Any] = {"threshold": 0, "most_steps": 1_000_000}
@@ -274,9 +270,7 @@ def test_more_paths_than_can_be_followed_are_an_error_that_says_what_to_do(
 # -- what is cut ----------------------------------------------------------------------------
 
 
-def test_what_is_cut_is_known_exactly_where_no_walk_returns(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_cut_is_exact_without_cycles(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Without cycles every walk is a simple path: the bound is the sum itself."""
     rng = np.random.default_rng(3)
     pairs = rng.integers(0, 40, (160, 2))
@@ -292,9 +286,7 @@ def test_what_is_cut_is_known_exactly_where_no_walk_returns(
         )
 
 
-def test_the_bound_on_a_score_can_be_reached_but_for_a_factor(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_bound_is_tight_but_for_a_factor(make_graph: MakeGraph, tmp_path: Path) -> None:
     """All that two pages share is cut: the score is c(u) = c(v) too low, the bound four times that.
 
     One page lacks a little of what makes its feature equal to another's: half of the bound.
@@ -309,9 +301,7 @@ def test_the_bound_on_a_score_can_be_reached_but_for_a_factor(
     assert certified(reader_of(index), u, u)[1] == pytest.approx(lost, rel=1e-5)
 
 
-def test_the_bound_says_something_at_the_default_threshold(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_bound_is_useful_by_default(make_graph: MakeGraph, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     graph = make_graph(rng.integers(0, 300, (1500, 2)).tolist())
     index, whole = build(graph, tmp_path / "i"), build(graph, tmp_path / "w", threshold=0)
@@ -417,9 +407,7 @@ def test_out_is_in_on_reversed_links(make_graph: MakeGraph, tmp_path: Path) -> N
     assert features_of(back).max() > 1
 
 
-def test_a_larger_decay_raises_every_feature_but_not_every_score(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_larger_decay_raises_features(make_graph: MakeGraph, tmp_path: Path) -> None:
     """What f hands u straight is little; what v has of it is more, and came three hops."""
     edges = [("f", "u")]
     for i in range(9):
@@ -551,9 +539,7 @@ def test_too_little_memory_names_what_is_needed(graph: Graph, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["features", "holders"])
 @pytest.mark.parametrize("file", ["offsets", "nodes", "values"])
-def test_files_that_point_outside_of_themselves_are_an_error(
-    graph: Graph, tmp_path: Path, name: str, file: str
-) -> None:
+def test_files_that_point_outside(graph: Graph, tmp_path: Path, name: str, file: str) -> None:
     """Content that fits no checksum, or a false one: no query may read beyond it all the same."""
     built = build(graph, tmp_path / "i")
     path = tmp_path / "i" / f"in.{name}.{file}"

@@ -223,9 +223,7 @@ def test_maxima_between_any_two_places(members: int) -> None:
         assert found.tolist() == expected.tolist()
 
 
-def test_a_damaged_index_without_other_samples_is_an_error(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_damaged_whole_index_is_an_error(make_graph: MakeGraph, tmp_path: Path) -> None:
     path = tmp_path / "x"
     cocite.build(make_graph(EDGES), path, samples=3, measure="simrank")
     (shard,) = path.glob("in.samples-*")

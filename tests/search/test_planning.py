@@ -52,9 +52,7 @@ def graph(make_graph: MakeGraph) -> Graph:
         (0.1, 0.05, {"error": 431, "order": 999, "recall": 350, "precision": 887}),
     ],
 )
-def test_samples_needed_are_those_of_the_theorems(
-    delta: float, failure: float, needs: dict[str, int]
-) -> None:
+def test_samples_follow_theorems(delta: float, failure: float, needs: dict[str, int]) -> None:
     kept = promises(1011, 10)
     assert {name: each.samples(delta, failure) for name, each in kept.items()} == needs
     for name, samples in needs.items():
@@ -158,9 +156,7 @@ def test_plan_of_a_few_samples_is_exact(graph: Graph, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("measure", ["cocitation", "ppr", "pagesim"])
-def test_plan_without_samples_is_the_layout_s_estimate(
-    graph: Graph, tmp_path: Path, measure: str
-) -> None:
+def test_plan_without_samples_is_the_layouts(graph: Graph, tmp_path: Path, measure: str) -> None:
     plan = cocite.plan_index(graph, measure=measure)
     index = cocite.build(graph, tmp_path / "x", measure=measure)
     assert plan.planned.samples is None
@@ -264,9 +260,7 @@ def test_a_plan_is_plain_data(graph: Graph) -> None:
         ({"measure": "cocitation", "samples": 10}, "cocitation has no setting 'samples'"),
     ],
 )
-def test_what_cannot_be_planned_is_refused(
-    graph: Graph, options: dict[str, Any], message: str
-) -> None:
+def test_impossible_plan_is_refused(graph: Graph, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         cocite.plan_index(graph, **by_walks(options))
 

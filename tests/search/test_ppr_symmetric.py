@@ -63,9 +63,7 @@ def test_the_truth_is_within_what_is_certified(
 
 @settings(max_examples=30)
 @given(graphs(), st.integers(1, 40))
-def test_a_list_is_full_where_the_component_is(
-    make_graph: MakeGraph, graph: tuple[int, Edges], least: int
-) -> None:
+def test_list_fills_component(make_graph: MakeGraph, graph: tuple[int, Edges], least: int) -> None:
     """However little is read: a page reaches all that is connected with it, or so many pages."""
     n, edges = graph
     stored = make_graph(edges, range(n))
@@ -78,9 +76,7 @@ def test_a_list_is_full_where_the_component_is(
         assert min(there, least) <= len(hits) <= there
 
 
-def test_by_weights_it_is_that_of_the_weighted_matrix(
-    tmp_path: Path, make_graph: MakeGraph
-) -> None:
+def test_weighted_ppr_is_that_of_the_matrix(tmp_path: Path, make_graph: MakeGraph) -> None:
     rng = np.random.default_rng(4)
     pairs = rng.integers(0, 30, (90, 2)).tolist()
     weights = np.exp(rng.normal(0, 1, 90)).astype(np.float32).tolist()
@@ -99,9 +95,7 @@ def test_by_weights_it_is_that_of_the_weighted_matrix(
     assert np.abs(scores(plain) - truth).max() > 0.01
 
 
-def test_two_pages_with_no_other_links_score_1_and_a_link_of_hubs_says_little(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_isolated_pair_scores_1(make_graph: MakeGraph, tmp_path: Path) -> None:
     edges = [("a", "b"), *(("h", f"x{i}") for i in range(50)), *(("k", f"x{i}") for i in range(50))]
     index = cocite.build(make_graph([*edges, ("h", "k")]), tmp_path / "i", measure="ppr-symmetric")
     assert index.similarity("a", "b").score == 1

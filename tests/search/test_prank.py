@@ -35,9 +35,7 @@ def build(graph: Graph, folder: Path, **options: Any) -> Index:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("share", [0.5, 0.2])
-def test_estimates_converge_to_the_iteration(
-    make_graph: MakeGraph, tmp_path: Path, share: float
-) -> None:
+def test_estimates_converge(make_graph: MakeGraph, tmp_path: Path, share: float) -> None:
     """A share that is off by 0.1 is outside of what is allowed."""
     graph = make_graph(union(GRAPHS))
     samples, length, decay = 8000, 7, 0.8
@@ -70,9 +68,7 @@ def test_walks_are_those_of_the_twin(
 
 
 @pytest.mark.statistical
-def test_pages_without_in_links_are_similar_by_what_they_link_to(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_pages_without_in_links_are_similar(make_graph: MakeGraph, tmp_path: Path) -> None:
     """u and v link to x, and have no in-links: 0.6 where walks go forwards first, half of them."""
     graph = make_graph([("u", "x"), ("v", "x")])
     index = build(graph, tmp_path / "i", samples=4000, shard=1000, in_share=0.25)
@@ -84,9 +80,7 @@ def test_pages_without_in_links_are_similar_by_what_they_link_to(
 
 
 @pytest.mark.statistical
-def test_walks_go_forth_and_back_which_no_mean_of_two_directions_knows(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_walks_go_forth_and_back(make_graph: MakeGraph, tmp_path: Path) -> None:
     """u links to x and v to y, and w to both of these: u and v are similar as x and y are."""
     graph = make_graph([("u", "x"), ("v", "y"), ("w", "x"), ("w", "y")])
     score = build(graph, tmp_path / "i", samples=4000, shard=1000).similarity("u", "v").score
@@ -99,9 +93,7 @@ def test_walks_go_forth_and_back_which_no_mean_of_two_directions_knows(
 
 
 @pytest.mark.parametrize("layout", ["trees", "paths"])
-def test_all_steps_along_in_links_are_simrank(
-    make_graph: MakeGraph, tmp_path: Path, layout: str
-) -> None:
+def test_in_steps_alone_are_simrank(make_graph: MakeGraph, tmp_path: Path, layout: str) -> None:
     graph = make_graph(np.random.default_rng(3).integers(0, 60, (300, 2)).tolist())
     options: dict[str, Any] = {"samples": 9, "layout": layout}
     classic = cocite.build(graph, tmp_path / "s", measure="simrank", **options)

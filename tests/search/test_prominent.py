@@ -70,9 +70,7 @@ def test_an_index_of_some_pages_has_none_of_the_others(folder: Path, tmp_path: P
     assert prominent(index, 5)[0] == ("kind 3 page 0", None)
 
 
-def test_what_takes_too_long_ends_with_what_there_is(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_search_ends_with_its_best(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LONGEST", 0.0)
     with limited(5):
         assert prominent(cocite.open(folder / "near"), 5) == []

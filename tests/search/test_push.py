@@ -74,9 +74,7 @@ def test_the_error_is_certified(
         assert abs(1 - found[u].sum() - bound) < n * ROUNDING
 
 
-def test_a_walk_follows_links_forwards_unless_told_otherwise(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_walk_follows_links_forwards(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([("a", "b"), ("b", "c")])
     ahead = cocite.build(graph, tmp_path / "o", measure="ppr")
     back = cocite.build(graph, tmp_path / "i", measure="ppr", direction="in")

@@ -134,9 +134,7 @@ def test_a_smaller_target_narrows_the_intervals(index: Index) -> None:
 
 
 @pytest.mark.parametrize("decay", [0.95, 0.99])
-def test_a_target_behind_the_last_level_is_given_up(
-    make_graph: MakeGraph, tmp_path: Path, decay: float
-) -> None:
+def test_unreachable_target_ends(make_graph: MakeGraph, tmp_path: Path, decay: float) -> None:
     """Walks on a cycle never spread: more of them is left behind level 128 than is asked for."""
     stored = make_graph([*((v, (v + 1) % 9) for v in range(9)), (0, 4)])
     truth = truth_of(stored, decay=decay)
@@ -148,9 +146,7 @@ def test_a_target_behind_the_last_level_is_given_up(
 
 
 @pytest.mark.parametrize("decay", [0.9, 0.95, 0.99])
-def test_scores_are_good_where_everything_is_near(
-    make_graph: MakeGraph, tmp_path: Path, decay: float
-) -> None:
+def test_near_scores_are_good(make_graph: MakeGraph, tmp_path: Path, decay: float) -> None:
     """A dozen pages that link to each other, and a decay near 1: each entry of the diagonal depends
     on all others. Scores were off by 0.2 and more, cut at the decay; samples do better than that.
     """
@@ -195,9 +191,7 @@ def test_pages_and_filters_apply_to_refined_answers(index: Index) -> None:
     assert all(h.low > 0 for h in sure)
 
 
-def test_made_ready_or_made_when_asked_it_is_the_same(
-    graph: Graph, index: Index, tmp_path: Path
-) -> None:
+def test_made_ready_equals_made_when_asked(graph: Graph, index: Index, tmp_path: Path) -> None:
     bare = cocite.build(graph, tmp_path / "i", measure="simrank", samples=3)
     assert bare.stored.refined == {}
     assert index.stored.refined["in.diagonal"]["decay"] == 0.6
@@ -225,9 +219,7 @@ def test_threads_make_the_same_index(graph: Graph, index: Index, tmp_path: Path)
     assert one.stored.refined == index.stored.refined
 
 
-def test_the_graph_is_found_from_the_index_wherever_both_go(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_graph_is_found_from_the_moved_index(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([("a", "b"), ("a", "c"), ("b", "c")])
     (tmp_path / "deep").mkdir()
     cocite.build(graph, tmp_path / "deep" / "i", measure="simrank", samples=2)
@@ -446,9 +438,7 @@ def test_parts_refined_in_different_ways_are_not(graph: Graph, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("measure", ["psimrank", "cocitation", "simrank(hubs=idf)"])
-def test_only_simrank_has_something_to_make_ready(
-    graph: Graph, tmp_path: Path, measure: str
-) -> None:
+def test_only_simrank_is_made_ready(graph: Graph, tmp_path: Path, measure: str) -> None:
     name = "blend:" + measure + "+simrank" if "(" in measure else measure
     with pytest.raises(UsageError, match=r"--refine \(refine=True\) prepares refined"):
         cocite.build(graph, tmp_path / "i", measure=name, refine=True)

@@ -187,9 +187,7 @@ def same(one: Any, other: Any) -> bool:
 
 @every
 @pytest.mark.parametrize("refreshes", [1, 2])
-def test_scores_are_means_over_the_samples_that_know_both(
-    made: Any, measure: str, direction: str, refreshes: int
-) -> None:
+def test_scores_of_shared_samples(made: Any, measure: str, direction: str, refreshes: int) -> None:
     """Once: p0 to p4 are gone, a0 to a3 and z are new. Twice: p0 to p4 are back, for 6 samples."""
     case = made(measure, direction, refreshes)
     assert sorted(case.index.nodes) == sorted(OLD if refreshes == 2 else NEW)
@@ -283,9 +281,7 @@ def certain(case: Case, a: str, hits: list[Hit], confidence: float) -> int:
 
 
 @every
-def test_order_is_certain_over_the_samples_that_know_both_hits(
-    made: Any, measure: str, direction: str
-) -> None:
+def test_order_is_certain_over_shared_samples(made: Any, measure: str, direction: str) -> None:
     case = made(measure, direction, 1)
     for node in ("p7", "p9", "a1", "z"):
         for confidence in (0.95, 0.01):
@@ -376,9 +372,7 @@ def test_the_first_samples_of_several_graphs_are_not_a_smaller_index(made: Any) 
         made("psimrank", "in", 1).index.with_samples(5)
 
 
-def test_after_a_share_of_one_the_first_samples_are_those_of_one_graph(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_refresh_of_all_has_one_graph(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(sorted(links(1, OLD, 110)), OLD)
     cocite.build(graph, tmp_path / "x", samples=8, measure="psimrank")
     index = cocite.refresh(tmp_path / "x", graph, fraction=1, force=True)
@@ -394,9 +388,7 @@ def test_after_a_share_of_one_the_first_samples_are_those_of_one_graph(
 # -- refined answers -------------------------------------------------------------------
 
 
-def test_refined_scores_are_of_samples_of_the_newest_graph(
-    made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refined_by_newest(made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its 6 samples, 30 to 35, and further ones behind them, twice as many each round."""
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 1024)
     case, refined = made("psimrank", "in", 1), 0
@@ -415,9 +407,7 @@ def test_refined_scores_are_of_samples_of_the_newest_graph(
     assert refined > 0
 
 
-def test_simrank_is_ready_for_refined_answers_of_the_newest_graph(
-    made: Any, tmp_path: Path
-) -> None:
+def test_refresh_prepares_refined_answers_of_the_newest_graph(made: Any, tmp_path: Path) -> None:
     graphs = made("simrank", "in", 1).graphs
     cocite.build(graphs[0], tmp_path / "x", measure="simrank", samples=10, refine=True)
     index = cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
@@ -461,9 +451,7 @@ def test_a_blend_adds_what_is_exact_on_the_newest_graph(made: Any, tmp_path: Pat
 
 
 @pytest.mark.statistical
-def test_a_refresh_without_a_change_keeps_estimates_unbiased_and_covered(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_unchanged_refresh_keeps_coverage(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Three samples of each ten drawn anew, again and again: the mean of many is the truth."""
     from tests.oracles.bounds import bernstein
 

@@ -178,9 +178,7 @@ def test_filters_hold_for_all_and_numbers_come_back_as_they_went_in() -> None:
 
 
 @pytest.mark.parametrize("kind", ["graphml", "gexf", "dot"])
-def test_the_command_line_prints_it(
-    index: Index, kind: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_command_prints_graph(index: Index, kind: str, capfd: pytest.CaptureFixture[str]) -> None:
     path = str(index.stored.store.path)
     filters = ["--min-score", "0.01", "--prefix", "page", "--decay", "0.5", "--offset", "1"]
     assert main(["related", path, NAMES[0], "-k", "5", *filters, "--format", kind]) == 0

@@ -41,9 +41,7 @@ def scores(index: Index, node: object) -> dict[str, float]:
     return {str(hit.node): hit.score for hit in index.related(node, 10**6)}
 
 
-def test_items_by_cosine_of_their_users_and_users_by_that_of_their_items(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_items_and_users_by_cosine_of_each_other(graph: Graph, tmp_path: Path) -> None:
     links = rows_of(table())
     items, users = [str(i) for i in range(ITEMS)], [f"user:{i}" for i in range(USERS)]
     for measure, names, rows in (("cocitation", items, links.T), ("coupling", users, links)):
@@ -75,9 +73,7 @@ def test_psimrank_of_items_is_the_share_of_their_users(graph: Graph, tmp_path: P
     assert index.related("user:1") == []  # no in-links: nothing to compare
 
 
-def test_by_default_lists_are_those_of_the_plain_graph_of_one_side(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_default_lists_are_those_of_one_sides_graph(graph: Graph, tmp_path: Path) -> None:
     plain = cocite.ingest([(f"user:{a}", str(b)) for a, b in table()], tmp_path / "plain")
     one, other = cocite.build(graph, tmp_path / "i"), cocite.build(plain, tmp_path / "j")
     assert [hit for hit in other.related("3", 99) if hit.node.startswith("user:")]

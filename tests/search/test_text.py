@@ -143,9 +143,7 @@ def test_closed_forms(graph: Graph, tmp_path: Path) -> None:
     assert index.why("p0", "p5").reasons == []
 
 
-def test_the_vectors_are_those_of_scikit_learn(
-    graph: Graph, tmp_path: Path, texts: dict[str, str]
-) -> None:
+def test_vectors_equal_sklearn(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
     """Which has the same formula, where no words are cut."""
     text = pytest.importorskip("sklearn.feature_extraction.text")
     rows = text.TfidfVectorizer(sublinear_tf=True).fit_transform(texts.values()).toarray()
@@ -157,9 +155,7 @@ def test_the_vectors_are_those_of_scikit_learn(
     assert np.abs(found[np.ix_(places, places)] - wanted).max() <= rounding(1)
 
 
-def test_half_of_the_score_is_texts_unless_one_chooses(
-    graph: Graph, tmp_path: Path, texts: dict[str, str]
-) -> None:
+def test_text_is_half_by_default(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
     links = scores(cocite.build(graph, tmp_path / "links"))
     words = scores(build(graph, tmp_path / "words", texts))
     for given_, share in (({}, SHARE), ({"text_fraction": 0.3}, 0.3)):
@@ -190,9 +186,7 @@ def test_texts_leave_weights_aside(make_graph: MakeGraph, tmp_path: Path) -> Non
 # -- what a build is given -------------------------------------------------------------------
 
 
-def test_a_folder_an_archive_and_a_table_give_the_same_bytes(
-    graph: Graph, tmp_path: Path, texts: dict[str, str]
-) -> None:
+def test_text_sources_are_equal(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
     folder = tmp_path / "folder"
     (folder / "deep").mkdir(parents=True)
     for number, (name, text) in enumerate(texts.items()):
@@ -206,9 +200,7 @@ def test_a_folder_an_archive_and_a_table_give_the_same_bytes(
     assert made[0] == made[1] == made[2]
 
 
-def test_settings_from_a_file_go_with_texts(
-    graph: Graph, tmp_path: Path, texts: dict[str, str]
-) -> None:
+def test_settings_file_and_texts(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
     """Of links alone, to which they are added; and of a measure that names them."""
     place = texts_at(tmp_path / "t.tsv", texts)
     (tmp_path / "l.toml").write_text('measure = "ppr"\n[settings]\ntolerance = 0.01\n')
@@ -221,9 +213,7 @@ def test_settings_from_a_file_go_with_texts(
         cocite.build(graph, tmp_path / "x", settings=tmp_path / "t.toml")
 
 
-def test_a_suite_compares_texts_where_it_names_them(
-    graph: Graph, tmp_path: Path, texts: dict[str, str]
-) -> None:
+def test_suite_compares_texts(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
     """And by content, which they are; all measures are all of links."""
     pytest.importorskip("sklearn")
     texts_at(tmp_path / "t.tsv", texts)
@@ -353,9 +343,7 @@ def test_the_size_is_foreseen_and_texts_are_read_once(
     assert seen[-1] == (work.units, work.units)
 
 
-def test_a_build_goes_on_with_the_same_texts_only(
-    graph: Graph, tmp_path: Path, texts: dict[str, str]
-) -> None:
+def test_resume_needs_same_texts(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
     place = texts_at(tmp_path / "t.tsv", texts)
 
     def stop(done: int, total: int) -> None:
@@ -395,9 +383,7 @@ def test_words_that_are_none_are_damage(graph: Graph, tmp_path: Path, name: str)
 # -- refreshing ------------------------------------------------------------------------------
 
 
-def test_a_refresh_keeps_the_words_of_the_pages_that_stay(
-    make_graph: MakeGraph, tmp_path: Path, texts: dict[str, str]
-) -> None:
+def test_refresh_keeps_words(make_graph: MakeGraph, tmp_path: Path, texts: dict[str, str]) -> None:
     """As they are; pages that are new have none, unless texts are given."""
     old = ring(make_graph, 30)
     later = make_graph([(f"p{v}", f"p{v + 1}") for v in range(4, 35)])

@@ -340,9 +340,7 @@ for PageRank's last digits.
 """
 
 
-def test_shares_that_are_told_as_equal_are_ordered_as_equal_ones(
-    make_graph: MakeGraph, tmp_path: Path
-) -> None:
+def test_equal_shares_are_ordered_as_equal(make_graph: MakeGraph, tmp_path: Path) -> None:
     index = cocite.build(
         make_graph(SWAPPED, range(5)), tmp_path / "i", measure="pagesim", direction="both"
     )
@@ -393,9 +391,7 @@ def test_another_graph_is_refused_even_where_none_is_needed(
     [[0, 2, 2, 0, 2], [2, 0, 0, 0, 2], [9, 9, 9, 9, 9]],
     ids=["other", "order", "outside"],
 )
-def test_a_graph_whose_links_are_not_what_they_were_is_damage(
-    make_graph: MakeGraph, tmp_path: Path, sources: list[int]
-) -> None:
+def test_changed_links_fail(make_graph: MakeGraph, tmp_path: Path, sources: list[int]) -> None:
     """The manifest is the same, so only the walks can tell."""
     graph = make_graph([(0, 3), (2, 3), (0, 4), (2, 4), (0, 1)])
     index = cocite.build(graph, tmp_path / "i", measure="simrank", samples=40)

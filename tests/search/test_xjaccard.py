@@ -179,9 +179,7 @@ def test_scores_converge_to_xjaccard(make_graph: MakeGraph, edges: Edges, direct
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("bits", "samples"), [(1, 6000), (5, 12_000)])
-def test_bits_are_right_on_average(
-    make_graph: MakeGraph, edges: Edges, bits: int, samples: int
-) -> None:
+def test_bits_are_unbiased(make_graph: MakeGraph, edges: Edges, bits: int, samples: int) -> None:
     """Bernstein, with the variance that values in [low, low + R] and their mean s allow:
     (low + R - s)(s - low).
     """
@@ -202,9 +200,7 @@ def test_bits_are_right_on_average(
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("bits", [1, 2, 8])
-def test_bits_cost_the_variance_that_theory_says(
-    make_graph: MakeGraph, edges: Edges, bits: int
-) -> None:
+def test_bits_cost_theoretical_variance(make_graph: MakeGraph, edges: Edges, bits: int) -> None:
     """With one ring a match is a coin of p = J + (1 - J) q, and the variance of a value
     w**2 p (1 - p) / (1 - q)**2. The share of matches is within Bernstein's bound d of p, and
     p (1 - p) changes by d at most.

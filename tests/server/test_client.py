@@ -74,9 +74,7 @@ def test_no_schema_is_called_like_what_is_generated_for_a_parameter(document: An
 
 
 @pytest.mark.process
-def test_all_operations_of_a_generated_client_answer(
-    client: Any, document: Any, server: Server
-) -> None:
+def test_all_client_operations_answer(client: Any, document: Any, server: Server) -> None:
     arguments: dict[str, dict[str, Any]] = {
         "related": {"node": ["red"], "k": 3},
         "similarity": {"a": "red", "b": "blue"},

@@ -50,9 +50,7 @@ def served(
         service.close()
 
 
-def test_the_api_answers_as_from_one_machine(
-    served: tuple[Service, InProcess, Get], folder: Path
-) -> None:
+def test_api_answers_as_one_machine(served: tuple[Service, InProcess, Get], folder: Path) -> None:
     _, _, get = served
     index = cocite.open(folder / "web.index")
     found = get("/v1/related?node=red&k=5")

@@ -110,9 +110,7 @@ def neighbors(name: str, links: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("measure", ["fusion", "psimrank", "snn", "ppr-symmetric", "cocitation"])
-def test_a_changed_node_answers_as_a_draft_with_these_links(
-    tmp_path: Path, serving: Serving, place: Path, measure: str
-) -> None:
+def test_draft_with_new_links(tmp_path: Path, serving: Serving, place: Path, measure: str) -> None:
     more = {"samples": 30} if measure == "psimrank" else {}
     cocite.build(place / "web.graph", place / "web.index", measure=measure, overwrite=True, **more)
     ask = serving()
@@ -374,9 +372,7 @@ def test_what_has_no_drafts_takes_no_links(
 
 
 @pytest.mark.process
-def test_all_workers_see_links_and_keep_them_when_they_are_killed(
-    place: Path, start: Start
-) -> None:
+def test_all_workers_see_links_and_survive_being_killed(place: Path, start: Start) -> None:
     key, line = new_key("writer")
     (place / "keys").write_text(line + " write\n")
     server = start(

@@ -54,9 +54,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return found
 
 
-def test_samples_fall_then_questions_are_refused_then_samples_come_back(
-    folder: Path, clock: Clock
-) -> None:
+def test_load_lowers_samples_then_refuses_then_recovers(folder: Path, clock: Clock) -> None:
     """One millisecond is asked for, which is not enough, and many ask at once, again and again."""
     index = (Served("web", str(folder / "web.index")),)
     options = ServeOptions(
@@ -120,7 +118,7 @@ def test_the_unit_is_one(tmp_path: Path) -> None:
 # -- the queue -------------------------------------------------------------------------
 
 
-def test_the_wait_goes_by_what_is_done_and_not_by_what_threads_take(
+def test_wait_follows_work_done_not_thread_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Threads take next to nothing, but all stands still between one that is done and the next, as
@@ -150,7 +148,7 @@ def test_the_wait_goes_by_what_is_done_and_not_by_what_threads_take(
     assert pool.mean == pytest.approx(apart)
 
 
-def test_who_would_wait_too_long_is_not_taken_and_what_is_not_pushing_is(
+def test_hopeless_waits_are_refused_but_not_idle_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
@@ -205,9 +203,7 @@ def test_questions_are_begun_in_the_order_that_they_came() -> None:
 # -- what takes the place of an index --------------------------------------------------
 
 
-def test_an_index_that_is_copied_into_its_place_is_taken_when_it_is_whole(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_copied_index_is_served_when_it_is_whole(folder: Path, tmp_path: Path) -> None:
     """Not by a rename, as cocite does, but file by file: at first the last one is not whole."""
     served, new = tmp_path / "served", tmp_path / "new"
     shutil.copytree(folder / "web.index", served)

@@ -75,9 +75,7 @@ def generation(server: Server) -> str:
     return str(server.ask("related", node="red").headers["cocite-generation"])
 
 
-def test_swaps_under_load_lose_no_answer_and_mix_none(
-    server: Server, folder: Path, others: tuple[Path, Path]
-) -> None:
+def test_swaps_mix_no_answers(server: Server, folder: Path, others: tuple[Path, Path]) -> None:
     stop, found = threading.Event(), []  # type: ignore[var-annotated]
     path = "/v1/related?node=red&k=50"
     clients = [threading.Thread(target=asking, args=(server, stop, found, path)) for _ in range(3)]
@@ -156,9 +154,7 @@ def files(pid: int) -> list[str]:
     return found
 
 
-def test_a_damaged_index_is_refused_and_the_old_one_stays(
-    server: Server, folder: Path, others: tuple[Path, Path]
-) -> None:
+def test_damaged_index_is_refused(server: Server, folder: Path, others: tuple[Path, Path]) -> None:
     before, bad = generation(server), folder / "bad"
     shutil.copytree(others[0], bad)
     (victim,) = sorted(bad.glob("in.samples-000000"))

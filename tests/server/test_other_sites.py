@@ -72,9 +72,7 @@ def test_static_lists_are_found_by_their_names(
 
 
 @pytest.mark.process
-def test_a_server_puts_lists_into_other_sites(
-    visit: Open, worlds: Server, elsewhere: tuple[str, Path]
-) -> None:
+def test_lists_in_other_sites(visit: Open, worlds: Server, elsewhere: tuple[str, Path]) -> None:
     base, root = elsewhere
     ours = f"http://127.0.0.1:{worlds.port}"
     (root / "other.html").write_text(
@@ -184,16 +182,12 @@ ASKED = {
 }
 
 
-def test_a_folder_of_pages_shows_lists_below_the_root_of_a_host(
-    visit: Open, published: tuple[str, Path]
-) -> None:
+def test_folder_shows_lists_below_a_root(visit: Open, published: tuple[str, Path]) -> None:
     base, top = published
     check_lists(visit().page, f"{base}/docs%20v2/", cocite.open(top / "less.index"), ASKED)
 
 
-def test_a_folder_of_pages_shows_lists_at_the_root_of_a_host(
-    visit: Open, published: tuple[str, Path]
-) -> None:
+def test_folder_shows_lists_at_a_root(visit: Open, published: tuple[str, Path]) -> None:
     _, top = published
     for base, _ in hosted(top / "docs v2"):
         check_lists(visit().page, f"{base}/", cocite.open(top / "less.index"), ASKED)
@@ -289,9 +283,7 @@ def test_lists_in_a_generated_site_lead_to_its_pages(
     assert followed >= 12
 
 
-def test_a_server_links_to_the_pages_of_a_folder(
-    visit: Open, published: tuple[str, Path], start: Start
-) -> None:
+def test_server_links_to_pages(visit: Open, published: tuple[str, Path], start: Start) -> None:
     """The script with ``data-site``, and the frame of a server with ``--site``."""
     base, top = published
     site, index = f"{base}/docs%20v2/", top / "less.index"
@@ -326,9 +318,7 @@ def test_a_server_links_to_the_pages_of_a_folder(
     page.wait_for_url(wanted[0])
 
 
-def test_links_of_other_names_keep_their_slashes(
-    visit: Open, worlds: Server, elsewhere: tuple[str, Path]
-) -> None:
+def test_other_links_keep_slash(visit: Open, worlds: Server, elsewhere: tuple[str, Path]) -> None:
     base, root = elsewhere
     graph = cocite.ingest([("x", "a/b c"), ("x", "a"), ("y", "a/b c"), ("y", "a")])
     cocite.build(graph, root / "slash.index").related_all(root / "slash", 5, kind="site")

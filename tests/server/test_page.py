@@ -131,9 +131,7 @@ def test_a_page_shows_what_the_api_says(server: Server, index: str, node: str) -
     assert server.get(files["JSON"]).json == told
 
 
-def test_the_list_as_csv_is_that_of_the_command_line(
-    server: Server, folder: Path, shell: Shell
-) -> None:
+def test_csv_equals_the_command_line(server: Server, folder: Path, shell: Shell) -> None:
     tree = parsed(server.get(address(node="red", k=5, prefix="l", why="blue")))
     (link,) = [href(link) for link in tree.css(".files a") if link.text() == "CSV"]
     found = server.get(link)

@@ -124,9 +124,7 @@ def test_pages_of_a_site_that_is_named_may_embed(server: Server, keys: tuple[Pat
 
 
 @pytest.mark.process
-def test_no_answer_names_a_place_of_the_server(
-    server: Server, folder: Path, keys: tuple[Path, str]
-) -> None:
+def test_answers_name_no_place(server: Server, folder: Path, keys: tuple[Path, str]) -> None:
     for path in (
         "/v1/indexes",
         "/v1/why?a=red&b=blue",
@@ -161,9 +159,7 @@ def test_no_answer_names_a_place_of_the_server(
         "localhost.",
     ],
 )
-def test_a_server_of_one_machine_is_asked_by_names_that_are_its_own(
-    alone: Server, host: str
-) -> None:
+def test_lone_server_answers_to_its_own_names_only(alone: Server, host: str) -> None:
     assert is_known(host, frozenset({"my.site"}))
     assert alone.get(PATH, Host=host).status == 200
 
@@ -197,9 +193,7 @@ def alone(folder: Path, start: Start) -> Server:
 
 
 @pytest.mark.process
-def test_who_guesses_a_place_of_the_server_does_not_learn_that_it_is_one(
-    alone: Server, folder: Path
-) -> None:
+def test_guessed_server_path_is_not_confirmed(alone: Server, folder: Path) -> None:
     """What one said oneself is told as it was, were it a place or not."""
     for place in (
         f"{folder}/",
@@ -257,17 +251,13 @@ def test_an_index_is_served_by_its_name() -> None:
         assert served.name == name
 
 
-def test_links_in_the_place_of_an_index_are_told_how_to_become_one(
-    tmp_path: Path, shell: Shell
-) -> None:
+def test_links_instead_of_an_index_have_advice(tmp_path: Path, shell: Shell) -> None:
     links = tmp_path / "my links.tsv"
     links.write_text("a\tb\n")
     assert f"cocite index '{links}' -o web.index" in shell(["serve", str(links)], 2).err
 
 
-def test_a_file_of_keys_has_hashes_and_nothing_else(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_key_file_has_only_hashes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--new-key", "reader"]) == 0
     told = dict(line.split(None, 1) for line in capsys.readouterr().out.splitlines())
     file = tmp_path / "keys"

@@ -30,9 +30,7 @@ def write(path: Path, content: bytes = b"new") -> None:
         disk.write(file, content)
 
 
-def test_a_file_has_its_name_when_it_is_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_has_its_name_when_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = []
     for call in ("sync_file", "rename", "sync_directory"):
         real = getattr(disk, call)
@@ -66,9 +64,7 @@ def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
     assert ((tmp_path / "x").read_bytes(), names(tmp_path)) == (b"old", ["x"])
 
 
-def test_a_name_that_is_taken_is_never_written_through(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_taken_name_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody can foresee the name; if somebody could, it were an error."""
     monkeypatch.setattr("os.urandom", bytes)
     (tmp_path / "victim").write_text("mine")

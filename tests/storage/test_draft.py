@@ -44,9 +44,7 @@ def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
-def test_the_manifest_is_written_last_and_synced_before_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_manifest_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log: list[str] = []
 
     def recorded(call: str) -> Callable[..., Any]:
@@ -126,9 +124,7 @@ def test_a_fault_at_any_call_leaves_the_old_or_the_new(
     assert done or call == "sync_directory"
 
 
-def test_a_swap_without_the_system_call_is_three_renames(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_swap_without_syscall_renames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "s", value=1)
     make(tmp_path / "s.old", value=7)
     monkeypatch.setattr(ctypes, "CDLL", lambda *args, **options: object())
@@ -278,9 +274,7 @@ def test_a_file_that_takes_a_part_gets_the_rest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_a_full_disk_says_how_much_is_free(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int
-) -> None:
+def test_full_disk_free_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int) -> None:
     usage = type("usage", (), {"free": 4_200_000})
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     file: Any = Full(tmp_path / "x", 5, fault)
@@ -307,9 +301,7 @@ def test_an_array_on_a_full_device_is_an_error() -> None:
         write()
 
 
-def test_a_full_disk_in_an_ingest_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_leaves_the_old_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "l.tsv").write_text("a\tb\n")
     cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
     real: Callable[..., None] = os.fsync

@@ -31,9 +31,7 @@ KILLS = {name: index for index, name in enumerate(OPERATIONS)}
 
 @pytest.mark.torture
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_killed_at_any_point_the_old_or_the_new_is_there_and_repeating_ends_the_same(
-    tmp_path: Path, name: str
-) -> None:
+def test_kill_at_any_point_leaves_old_or_new_and_repeats(tmp_path: Path, name: str) -> None:
     """Every 29th point here, from another one on for each; all by ``python -m tests.torture``."""
     told = prepared(OPERATIONS[name], tmp_path)
     row = kill_at_points(told, tmp_path / "killed", 29, 1 + 3 * KILLS[name] % 11)
@@ -134,9 +132,7 @@ def test_a_graph_that_is_published_holds_no_scratch(tmp_path: Path) -> None:
     assert VerifyDocument.of(tmp_path / "g").surplus == []
 
 
-def test_verify_names_what_is_no_part_of_a_store(
-    make_graph: MakeGraph, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_names_strangers(make_graph: MakeGraph, capsys: pytest.CaptureFixture[str]) -> None:
     path = make_graph(EDGES).path
     assert main(["verify", str(path)]) == 0
     assert "no part of it" not in capsys.readouterr().err

@@ -46,9 +46,7 @@ def test_more_files_than_may_be_open(make_graph: MakeGraph, tmp_path: Path, file
 
 @pytest.mark.process
 @pytest.mark.parametrize("files", [20, 21])
-def test_a_process_is_allowed_more_files_where_it_may(
-    make_graph: MakeGraph, tmp_path: Path, files: int
-) -> None:
+def test_process_raises_file_limit(make_graph: MakeGraph, tmp_path: Path, files: int) -> None:
     graph = make_graph([("a", "b"), ("c", "b"), ("b", "a")])
     cocite.build(graph, tmp_path / "x", samples=60, shard=1, measure="psimrank")
     found = asked(tmp_path / "x", files, 4096)

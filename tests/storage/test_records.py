@@ -45,9 +45,7 @@ def test_a_reader_gets_each_record_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [1, 20, 34, 149_000])
-def test_a_torn_record_is_cut_off_with_a_notice(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, left: int
-) -> None:
+def test_torn_record_is_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture, left: int) -> None:
     log = written(tmp_path / "r")
     log.rewrite(lambda records: records[:3])
     whole = log.path.read_bytes()
@@ -81,9 +79,7 @@ def test_damage_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
         log.records()
 
 
-def test_what_cannot_be_stored_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refused_record_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = written(tmp_path / "r")
     reader = RecordReader(log.path)
 
@@ -102,9 +98,7 @@ def test_what_cannot_be_stored_is_not_there(
 
 
 @pytest.mark.parametrize("call", ["write", "sync_file", "rename", "sync_directory"])
-def test_a_rewrite_killed_at_any_call_leaves_the_old_records_or_the_new(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
+def test_killed_rewrites_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     log = written(tmp_path / "r")
     real = getattr(disk, call)
     for after in (False, True):

@@ -62,9 +62,7 @@ def test_a_scratch_file_has_no_name(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_reported_with_place_and_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_names_place_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -74,9 +72,7 @@ def test_a_full_disk_is_reported_with_place_and_size(
         file.write(0, np.zeros(10, np.uint64))
 
 
-def test_writes_and_reads_that_stop_short_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_short_writes_and_reads_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pwrite, preadv = os.pwrite, os.preadv
     monkeypatch.setattr(os, "pwrite", lambda f, data, at: pwrite(f, data[:7], at))
     monkeypatch.setattr(os, "preadv", lambda f, into, at: preadv(f, [into[0][:5]], at))

@@ -47,9 +47,7 @@ def test_what_comes_during_the_build_is_not_lost(tmp_path: Path) -> None:
     assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
 
 
-def test_what_comes_at_the_last_moment_is_not_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_foreign_file_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "s", value=1)
     real = disk.exchange
 
@@ -94,9 +92,7 @@ def test_a_manifest_names_nothing_outside_of_its_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_what_a_killed_run_left_in_its_store_is_not_somebody_elses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool
-) -> None:
+def test_killed_run_owns_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool) -> None:
     """Published, and killed before what else was in the draft is gone."""
     if old:
         make(tmp_path / "s", value=1)
@@ -128,9 +124,7 @@ def test_what_a_killed_run_left_in_its_store_is_not_somebody_elses(
     assert ".cocite-draft" not in names(tmp_path / "s")
 
 
-def test_a_refresh_leaves_alone_what_else_is_in_the_index(
-    tmp_path: Path, make_graph: MakeGraph
-) -> None:
+def test_refresh_leaves_other_files_alone(tmp_path: Path, make_graph: MakeGraph) -> None:
     graph = make_graph([("a", "b"), ("b", "c"), ("a", "c")])
     index = cocite.build(graph, tmp_path / "x", samples=4, measure="psimrank")
     before = index.stored.digest

@@ -35,9 +35,7 @@ def test_the_variable_comes_first(tmp_path: Path) -> None:
     assert found.note == ""
 
 
-def test_then_the_cache_directory_of_the_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_user_cache_directory_is_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "_CACHES", (".cache",))
     assert find_place({"HOME": str(tmp_path)}).folder == tmp_path / ".cache" / "cocite"
     given = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "x")}
@@ -84,9 +82,7 @@ def test_what_can_only_be_read_is_read_and_the_rest_is_private(
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])
-def test_a_directory_that_others_can_write_to_is_not_used(
-    tmp_path: Path, temporary: Path, mode: int
-) -> None:
+def test_writable_directory_is_not_used(tmp_path: Path, temporary: Path, mode: int) -> None:
     open_to_all = tmp_path / "open"
     open_to_all.mkdir()
     open_to_all.chmod(mode)
@@ -120,9 +116,7 @@ def test_nor_one_of_another_user(tmp_path: Path, temporary: Path) -> None:
     assert fault_of(theirs / "below") == f"{theirs} belongs to another user"
 
 
-def test_one_of_another_user_is_known_by_its_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_foreign_cache_has_its_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As above, for those who are not root: somebody else looks at what is ours."""
     if tmp_path.stat().st_uid == 0:
         pytest.skip("what belongs to root is everybody's to use")
@@ -131,9 +125,7 @@ def test_one_of_another_user_is_known_by_its_number(
 
 
 @pytest.mark.parametrize("what", ["file", "open", "link"])
-def test_where_no_place_is_safe_nothing_is_kept_and_that_is_said(
-    tmp_path: Path, temporary: Path, what: str
-) -> None:
+def test_no_safe_place_means_no_cache(tmp_path: Path, temporary: Path, what: str) -> None:
     squatted = private(temporary)
     if what == "file":
         squatted.touch()

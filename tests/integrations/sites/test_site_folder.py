@@ -197,9 +197,7 @@ def test_site_leaves_a_page_that_changes_meanwhile(
     assert found["written"] == 11
 
 
-def test_an_interrupted_run_is_undone(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_run_undone(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from cocite.integrations import site_folder
 
     before, replaced, done = digests(folder), site_folder._replace, []
@@ -236,9 +234,7 @@ main(["site", sys.argv[1]])
 @pytest.mark.process
 @pytest.mark.parametrize("again", [(), ("--remove",)])
 @pytest.mark.parametrize("place", [path_of("garden/page1"), ".cocite-site.json"])
-def test_the_next_run_removes_what_a_killed_one_left(
-    folder: Path, run: Run, again: tuple[str, ...], place: str
-) -> None:
+def test_killed_run_is_removed(folder: Path, run: Run, again: tuple[str, ...], place: str) -> None:
     other = (folder / path_of("garden/page1")).with_name(".other.html.0123456789abcdef.new")
     other.write_bytes(b"of another program")
     before = digests(folder)
@@ -264,9 +260,7 @@ def test_the_next_run_removes_what_a_killed_one_left(
         ("https://elsewhere.org/", None),
     ],
 )
-def test_links_are_right_where_a_page_has_a_base(
-    folder: Path, run: Run, base: str, url: str | None
-) -> None:
+def test_links_follow_the_page_base(folder: Path, run: Run, base: str, url: str | None) -> None:
     page = folder / path_of("garden/page0")
     page.write_bytes(f'<base href="{base}">'.encode() + page.read_bytes())
     found = run("--site", "https://example.org/docs")
@@ -343,9 +337,7 @@ def test_bad_input_writes_nothing(
     assert digests(folder) == before
 
 
-def test_a_folder_without_pages_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_folder_without_pages_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("a\tb\n")
     assert main(["site", str(tmp_path)]) == 2
     assert "holds no HTML page" in capsys.readouterr().err

@@ -170,9 +170,7 @@ def test_what_all_let_pass_is_nobodys_fault(opened: Opened) -> None:
     until(cluster, lambda: samples(other) == SAMPLES, 5)
 
 
-def test_what_is_told_of_another_index_is_no_answer(
-    opened: Opened, graph: Graph, index: Index, tmp_path: Path
-) -> None:
+def test_foreign_one_fails(opened: Opened, graph: Graph, index: Index, tmp_path: Path) -> None:
     new = cocite.build(graph, tmp_path / "n", measure="psimrank", samples=SAMPLES, seed=2)
     other, cluster = opened()
     cluster.made[3].arguments = (str(new.stored.store.path), *cluster.made[3].arguments[1:])
@@ -195,9 +193,7 @@ def test_fewer_samples_ask_fewer_servers_by_turns(opened: Opened) -> None:
 
 
 @pytest.mark.statistical
-def test_intervals_hold_the_exact_scores_with_shards_missing(
-    opened: Opened, graph: Graph, tmp_path: Path
-) -> None:
+def test_intervals_hold_with_missing_shards(opened: Opened, graph: Graph, tmp_path: Path) -> None:
     """1,000 questions to ten indexes, each with other shards gone: 95 of 100 are to hold, and a
     count of them falls short by four standard deviations once in 30,000 times.
     """

@@ -109,9 +109,7 @@ def told(index: Index, names: list[str]) -> list[Any]:
 
 
 @kinds
-def test_with_all_shards_answers_are_those_of_the_index(
-    kind: str, built: Callable[[str], Index]
-) -> None:
+def test_all_shards_answer_as_the_index(kind: str, built: Callable[[str], Index]) -> None:
     index = built(kind)
     names = [index.nodes.name(i) for i in (0, 7, 21, 33, 50)]
     assert told(spread(index), names) == told(index, names)
@@ -139,9 +137,7 @@ def test_with_some_shards_answers_are_those_of_an_index_of_their_samples(
         assert mine == theirs
 
 
-def test_samples_in_the_middle_are_missed_like_those_of_a_lost_file(
-    built: Callable[[str], Index], tmp_path: Path
-) -> None:
+def test_missed_samples_equal_lost_files(built: Callable[[str], Index], tmp_path: Path) -> None:
     """Shards that are the files of an index: one that is silent, and one that is not there."""
     index = built("trees")
     path = index.stored.store.path
@@ -156,9 +152,7 @@ def test_samples_in_the_middle_are_missed_like_those_of_a_lost_file(
     assert one.related(name, refine=True, k=3) == files.related(name, refine=True, k=3)
 
 
-def test_a_refreshed_index_is_shared_out_so_that_every_shard_knows_all(
-    graph: Graph, tmp_path: Path
-) -> None:
+def test_refreshed_index_gives_every_shard_all_snapshots(graph: Graph, tmp_path: Path) -> None:
     old = cocite.build(graph, tmp_path / "i", measure="psimrank", samples=SAMPLES)
     rows = (graph.path.parent / "links.tsv").read_text()
     more = "".join(f"n{a}\tn{b}\n" for a, b in [(1, 200), (3, 200), (2, 200), (1, 4)])
@@ -232,9 +226,7 @@ def test_what_cannot_be_spread_is_refused(graph: Graph, tmp_path: Path) -> None:
         spread(cocite.build(graph, tmp_path / "p", measure="psimrank", samples=9)).related_all("x")
 
 
-def test_a_shard_that_points_outside_of_itself_answers_without(
-    built: Callable[[str], Index], tmp_path: Path
-) -> None:
+def test_damaged_shard_answers_without(built: Callable[[str], Index], tmp_path: Path) -> None:
     copy = Path(copytree(built("trees").stored.store.path, tmp_path / "i"))
     index = cocite.open(copy, verify=False)
     (first, *_) = sorted(p for p in copy.iterdir() if p.name.startswith("in.samples"))
