@@ -59,9 +59,6 @@ class Step(Enum):
         return self in (Step.WEIGHTED, Step.CLOCK)
 
 
-# -- adding ------------------------------------------------------------------------------
-
-
 def added(values: Iterable[float]) -> float:
     """Their sum, rounded after each of them; 0.0 of none."""
     return reduce(add, values, 0.0)

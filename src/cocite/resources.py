@@ -292,9 +292,6 @@ def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
     return found
 
 
-# -- means -------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Resources:
     """``threads`` at most, and ``memory`` bytes for the data.

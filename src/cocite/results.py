@@ -171,9 +171,6 @@ def write_csv(table: ResultRows, file: TextIO, safe: bool = False) -> None:
         writer.writerow(map(safe_cell, cells) if safe else cells)
 
 
-# -- writable ----------------------------------------------------------------------------
-
-
 class Writable:
     """Answers that are tables: ``_types()`` are the columns, ``_write(target)`` writes them. By id
     they may be arrays, too (``_arrays``).
@@ -227,9 +224,6 @@ def columns_of(lists: dict[str, list[Any]], types: Types) -> dict[str, Any]:
     """Columns as writers take them."""
     kinds = {"VARCHAR": object, "BIGINT": np.int64, "INTEGER": np.int32, "DOUBLE": np.float64}
     return {title: np.array(lists[title], kinds[kind]) for title, kind in types.items()}
-
-
-# -- tables of nodes -----------------------------------------------------------------------
 
 
 _PIECE = 1 << 14

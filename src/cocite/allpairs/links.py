@@ -24,8 +24,6 @@ from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, links_of
 from cocite.options.all_pairs import AllPairsRun
 
-# -- links -------------------------------------------------------------------------------
-
 
 def directed(graph: Graph, direction: str, memory: int, *, weighted: bool, sets: bool) -> Links:
     """Return the links of a direction, ``in``, ``out`` or ``any``, as if they were in-links.
@@ -89,9 +87,6 @@ def checked_weights(
             "the same"
         )
     return found
-
-
-# -- order -------------------------------------------------------------------------------
 
 
 Ints = NDArray[np.int64]

@@ -272,9 +272,6 @@ class AllPairs:
         return ended, DenseMatrix(scores)
 
 
-# -- documents ---------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ExactDocument(Document):
     """A run that is done, its scores in the file ``output``. ``bandwidth`` is that of the rows as

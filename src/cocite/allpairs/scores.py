@@ -163,9 +163,6 @@ def iterate(
     return ExactConvergence(sweeps, made.change, left, rounding, pruned, reason, converged)
 
 
-# -- scores ------------------------------------------------------------------------------
-
-
 DEFAULT_LEAST = 0.01
 """The least score of a pair in a table."""
 PAIR_TYPES = {"node": "VARCHAR", "other": "VARCHAR", "score": "DOUBLE"}

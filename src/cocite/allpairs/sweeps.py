@@ -90,8 +90,6 @@ class Sweeps:
         return found
 
 
-# -- panels ------------------------------------------------------------------------------
-
 # Sweeps over a matrix that lies on disk. A panel is all rows of some columns. A plain sweep goes
 # over the file twice, in order:
 #
@@ -233,8 +231,6 @@ class PanelSweeps:
         found: float = max(self.products.team.split(part, number + 1, aligned=1))
         return found
 
-
-# -- psimrank ----------------------------------------------------------------------------
 
 # All PSimRank scores by its iteration, without a loop over pairs of in-neighbors.
 #

@@ -101,9 +101,6 @@ def say(message: str) -> None:
     CONSOLE.say(message)
 
 
-# -- progress ----------------------------------------------------------------------------
-
-
 _FIRST_LINE, _LOG_SECONDS, _JSON_SECONDS = 10.0, 60.0, 1.0
 
 

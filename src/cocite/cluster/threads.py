@@ -77,9 +77,6 @@ class Team:
         return [0, *sorted(cuts - {0, size}), size]
 
 
-# -- threads -----------------------------------------------------------------------------
-
-
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -161,9 +158,6 @@ def in_order(
         if pool is not None:
             pool.shutdown(wait=False, cancel_futures=True)
         wait([future for future in waiting if not future.cancelled()])
-
-
-# -- worker pools ------------------------------------------------------------------------
 
 
 class WorkerPool(Protocol):

@@ -120,9 +120,6 @@ def unpack(messages: Iterable[Message | None]) -> Iterator[tuple[int, int, int, 
             begin += count
 
 
-# -- the walk ----------------------------------------------------------------------------
-
-
 _UNRESERVED = getattr(mmap, "MAP_NORESERVE", 0x4000)
 """Of a map that may be larger than memory: Linux's, which Python has not named in all releases."""
 TOKEN_BYTES = 12

@@ -76,9 +76,6 @@ def make_space(nodes: int, entries: int = 0) -> RunSpace:
     )
 
 
-# -- diagonal ----------------------------------------------------------------------------
-
-
 _FLOOR = 1e-3
 _PIECE = 1024
 _FIRST = 1e-3

@@ -114,8 +114,6 @@ def connect(crew: WorkerPool) -> int:
     return sum(crew.take([each[0] for each in requests]))
 
 
-# -- scans -------------------------------------------------------------------------------
-
 VALUE_BYTES = 4
 """A min-hash on its way: a node has one a sample and step, for each block that reads it."""
 

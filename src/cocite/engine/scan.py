@@ -265,8 +265,6 @@ def _copy(source: Values, target: Values, piece: int) -> None:
         evict(source[part], target[part])
 
 
-# -- rings -------------------------------------------------------------------------------
-
 # Min-hashes of neighborhoods: for every node, ring and sample the node that is first in an order.
 #
 #     I_0(v) = {v},  I_k(v) = v and all from which v is reached in at most k links

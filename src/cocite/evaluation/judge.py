@@ -178,9 +178,6 @@ class Content:
         return np.cumsum(found) / np.arange(1, depth + 1)
 
 
-# -- relevance ---------------------------------------------------------------------------
-
-
 def relevance_at(
     relevant: NDArray[np.bool_],
     total: int,
@@ -215,9 +212,6 @@ def relevance_at(
     hits, gain, best = np.cumsum(found), np.cumsum(found * discount), np.cumsum(discount)
     ideal = best[np.minimum(ks, total) - 1]
     return np.stack([hits[ks - 1] / ks, hits[ks - 1] / total, gain[ks - 1] / ideal])
-
-
-# -- judge -------------------------------------------------------------------------------
 
 
 TOP = 100

@@ -91,9 +91,6 @@ class IndexRanker:
         return Related(ids, scores)
 
 
-# -- builds ------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Builds:
     """Builds indexes: here by ``means``, or on a ``cluster``, where a piece of work takes what of

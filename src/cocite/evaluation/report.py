@@ -126,9 +126,6 @@ def origin(graph: str, facts: str, day: str, command: str) -> dict[str, str]:
     return {title: text for title, text in found.items() if text}
 
 
-# -- tables ----------------------------------------------------------------------------------------
-
-
 def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     """Titles and rows of the table of methods, as text."""
     shown = headline(list(results[0].figures)) if results else []
@@ -207,9 +204,6 @@ def long_rows(results: Iterable[Result]) -> Iterator[list[Any]]:
             value = getattr(result, title)
             if value is not None:
                 yield [*who, title, value, None, None]
-
-
-# -- files -----------------------------------------------------------------------------------------
 
 
 REPORT = "html"

@@ -157,9 +157,6 @@ def decided(
     return least, f"{reason}; {ahead} above the default by other pages"
 
 
-# -- records -------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class TrialRecord:
     """One candidate, judged: ``bytes`` of its index, ``seconds`` of its build, ``asking`` seconds
@@ -229,9 +226,6 @@ def _unpacked(piece: bytes) -> tuple[tuple[int, str], TrialRecord]:
     judgment = Judgment(tuple(head["titles"]), *np.frombuffer(rest, "<f8").reshape(shape))
     turn, name = head["key"]
     return (turn, name), TrialRecord(judgment, head["bytes"], head["seconds"], head["asking"])
-
-
-# -- result --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

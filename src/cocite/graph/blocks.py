@@ -157,9 +157,6 @@ def count_in_links(offsets: NDArray[np.uint64], ids: NDArray[np.uint32]) -> NDAr
     return found
 
 
-# -- blocks ------------------------------------------------------------------------------
-
-
 _OFFSET = 8
 
 
@@ -211,9 +208,6 @@ class _BlockRows:
         for rows in (self.links, self.links.back or self.links):
             evict(rows.offsets)  # every probe brought its neighborhood along
         return found
-
-
-# -- weights -----------------------------------------------------------------------------
 
 
 class WeightFacts:

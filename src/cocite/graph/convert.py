@@ -173,9 +173,6 @@ class Exchanged:
         return polars.DataFrame(_columns(self, names_of_one_type(self.names)))
 
 
-# -- to objects --------------------------------------------------------------------------
-
-
 class _Rows(NamedTuple):
     """Links as rows of ids, by source, then by target; weights if there are any."""
 

@@ -107,9 +107,6 @@ def write_some_names(
     return "text", files
 
 
-# -- exclude -----------------------------------------------------------------------------
-
-
 _PIECE = 8 << 20
 """Bytes of links that are read at a time."""
 
@@ -212,9 +209,6 @@ def write_rest(
     if weights is None:
         return {}, edges, files
     return {"weights": weighing.to_json()}, edges, files | {WEIGHTS: weights.finished}
-
-
-# -- sound -------------------------------------------------------------------------------
 
 
 Fault = tuple[str, str]

@@ -186,9 +186,6 @@ def _fit(
     return light, _SHARE, found
 
 
-# -- generate ----------------------------------------------------------------------------
-
-
 MODEL = "web 1"
 """Which model made a graph: another one, with other bytes, gets another number."""
 

@@ -323,9 +323,6 @@ def check_graph(store: Store) -> None:
     files.no_more()
 
 
-# -- hubs --------------------------------------------------------------------------------
-
-
 HUBS_LOG = "cocite.hubs"
 """The logger that tells of the hubs of a graph that is made."""
 LEAST = 50
@@ -382,9 +379,6 @@ def hubs_in_words(hubs: Sequence[Hub], nodes: int) -> str:
         what = "more pages are" if more > 1 else "more page is"
         said.append(f"and {more:,} {what} linked with more than a fifth")
     return ", ".join(said)
-
-
-# -- page --------------------------------------------------------------------------------
 
 
 Ids = NDArray[np.uint32]

@@ -310,9 +310,6 @@ def open_names(store: Store) -> Names:
     return IntegerNames(count, None if kind == "dense" else store.array(VALUES), store.path)
 
 
-# -- titles ------------------------------------------------------------------------------
-
-
 TITLE_FILES = "titles."
 """All files of the titles begin so; an index holds copies of them."""
 
@@ -387,9 +384,6 @@ def names_of(store: Store) -> Names:
         names.labels = store.labels
     names.titles = partial(open_titles, store, len(names))
     return names
-
-
-# -- name files --------------------------------------------------------------------------
 
 
 TextPiece = tuple[NDArray[np.uint8], NDArray[np.uint64]]
@@ -474,9 +468,6 @@ def write_some_titles(directory: Path, titles: Titles, ids: NDArray[np.uint32]) 
     """Write the titles of the nodes ``ids``, ascending, as those of nodes of their own."""
     pieces = (titles.of(ids[low : low + _PIECE]) for low in range(0, ids.size, _PIECE))
     return write_titles(directory, pieces)
-
-
-# -- matching ----------------------------------------------------------------------------
 
 
 Ids = NDArray[np.uint32]

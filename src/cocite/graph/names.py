@@ -288,9 +288,6 @@ class Names(ABC):
         return ids
 
 
-# -- search ------------------------------------------------------------------------------
-
-
 _FOLD_LIMIT = 300_000
 """Names that are looked through in any spelling that means the same."""
 _LEAST_PART, _FEW = 3, 50_000

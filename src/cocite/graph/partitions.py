@@ -265,9 +265,6 @@ def check_head(store: Store) -> None:
     files.no_more()
 
 
-# -- documents ---------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class GraphDocument(Document):
     """The facts of a graph, its digest, its hubs, and how each of its ``sources`` was read;

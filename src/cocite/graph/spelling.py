@@ -64,9 +64,6 @@ def coded_texts(
     return found
 
 
-# -- spelling ----------------------------------------------------------------------------
-
-
 SCAN_LIMIT = 3_000_000
 """Names among which a misspelt one is searched by edit distance, or as a part: about a second."""
 
@@ -137,9 +134,6 @@ def _how(name: str, wanted: str) -> int:
             return 3
         place = name.find(wanted, place + 1)
     return 4
-
-
-# -- unnamed -----------------------------------------------------------------------------
 
 
 _CONTROLS, _TURNS = "\x00-\x1f\x7f-\x9f", "\u202a-\u202e\u2066-\u2069"

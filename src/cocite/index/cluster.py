@@ -188,9 +188,6 @@ def read_note(path: Path, samples: int) -> Note | None:
     return note if counts == (samples, samples) else None
 
 
-# -- spread ------------------------------------------------------------------------------
-
-
 _NOTE_BYTES = 1 << 24
 _SHARE = (
     "Put the graph and the output on a disk that all machines of the cluster share, or name the "

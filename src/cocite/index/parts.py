@@ -338,9 +338,6 @@ def write_counts(
     return files
 
 
-# -- whole -------------------------------------------------------------------------------
-
-
 class WholePart:
     """A part that is made in one go, node by node. ``links`` gives those of its direction; with
     ``spread`` the nodes of a cluster make pieces of it, if its layout has such.

@@ -108,9 +108,6 @@ def saved_settings(
     return {name: found[name] for name in sorted(query_defaults) if name in found}
 
 
-# -- keep --------------------------------------------------------------------------------
-
-
 _log = logging.getLogger("cocite")
 _SHOWN = 3
 """Prefixes that a sentence names."""
@@ -192,9 +189,6 @@ def page_filter(facts: Facts, nodes: int, most: int) -> PageFilter | None:
     if not isinstance(prefixes, list) or not all(isinstance(p, str) and p for p in prefixes):
         raise told.refused("prefixes", "a list of texts")
     return PageFilter(told.whole("nodes", nodes, most), tuple(prefixes))
-
-
-# -- plan --------------------------------------------------------------------------------
 
 
 def links_in_words(measure: Measure, direction: str) -> str:

@@ -57,9 +57,6 @@ from cocite.options.build import RefreshOptions
 from cocite.resources import Resources, format_size
 from cocite.storage import Access, ArrayWriter, Entry, Store
 
-# -- refresh -----------------------------------------------------------------------------
-
-
 _log = logging.getLogger("cocite")
 ROWS = "rows"
 """The layout that is refreshed locally."""

@@ -262,9 +262,6 @@ def _each_once(names: Iterable[str]) -> str:
     return " ".join(dict.fromkeys(names))
 
 
-# -- told --------------------------------------------------------------------------------
-
-
 def info(path: str | os.PathLike[str]) -> GraphDocument | IndexDocument:
     """What the stored graph or index at ``path`` holds, as ``cocite info`` shows it: counts, sizes,
     and of an index its measure and settings. ``to_json()`` gives it as plain values.

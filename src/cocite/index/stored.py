@@ -94,9 +94,6 @@ def lost_in_words(
     )
 
 
-# -- stored ------------------------------------------------------------------------------
-
-
 _KEPT = 64
 """Settings of questions that are kept."""
 

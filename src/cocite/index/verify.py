@@ -252,9 +252,6 @@ _SAMPLES: dict[str, Callable[[_Words, int, int, PartSettings], str]] = {
 """What is wrong with a sample: its words, the nodes, its count in ``members``, the settings."""
 
 
-# -- verify ------------------------------------------------------------------------------
-
-
 _NAMED = 5
 """Surplus files that are named."""
 

@@ -141,9 +141,6 @@ def _base_url(site: Site, page: str, base: str | None) -> str:
     return inside.partition("?")[0]
 
 
-# -- pages ---------------------------------------------------------------------------------
-
-
 class _Change(NamedTuple):
     """A page: its bytes, those without a list, those that it is to have; where its list is then,
     and how many links that has.

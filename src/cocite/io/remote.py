@@ -175,9 +175,6 @@ def _checked(name: str) -> Any:
     return name
 
 
-# -- cache -------------------------------------------------------------------------------
-
-
 COPIES = "COCITE_COPIES"
 _MANIFEST_BYTES = 1 << 24
 _READ: dict[Path, int] = {}

@@ -33,9 +33,6 @@ def evidence_of(shared: NDArray[np.int64], form: str) -> NDArray[np.float64]:
     return found
 
 
-# -- floors ------------------------------------------------------------------------------
-
-
 FLOORS = {
     "compact": "28 n + block",
     "features": "(76 + 8 rows) n + 1 MiB + min(24 MiB, 2 L)",

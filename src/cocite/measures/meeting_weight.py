@@ -228,9 +228,6 @@ def _evaluated(tree: ast.expr, names: dict[str, float]) -> Any:
     raise AssertionError(ast.dump(tree))
 
 
-# -- reading ---------------------------------------------------------------------------
-
-
 def _canonical(text: str) -> str:
     """In one way of writing; raises :class:`UsageError`."""
     text = text.strip()

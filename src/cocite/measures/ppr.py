@@ -55,9 +55,6 @@ PPR = Measure(
 )
 
 
-# -- ppr-symmetric -----------------------------------------------------------------------
-
-
 FARTHER = replace(DAMPING, default=0.9)
 MAX_EDGES = Setting(
     "max_edges",

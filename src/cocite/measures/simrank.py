@@ -41,9 +41,6 @@ SIMRANK = Measure(
 )
 
 
-# -- compact simrank ---------------------------------------------------------------------
-
-
 COMPACT_SIMRANK = Measure(
     name="compact-simrank",
     summary="nearly simrank: each node keeps one drawn in-link for all steps (Fogaras, Racz)",

@@ -295,9 +295,6 @@ def spelled(text: str, name: Callable[[str], str]) -> str:
     return re.sub(r"--([a-z][a-z-]*)", lambda found: name(found[1].replace("-", "_")), text)
 
 
-# -- directions --------------------------------------------------------------------------
-
-
 DIRECTIONS = {
     "in": "in-links",
     "out": "out-links",

@@ -77,9 +77,6 @@ def scores_of(best: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     return best[:, 0] / GRAINS, np.sqrt(best[:, 1]).round(12)
 
 
-# -- hits --------------------------------------------------------------------------------
-
-
 _SHOWN, _LISTS_SHOWN = 100, 10
 """Rows of a list, and lists, that a notebook shows; of the others it says how many there are."""
 _WIDTH, _HEIGHT = 180, 14

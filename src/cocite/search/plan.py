@@ -128,9 +128,6 @@ def expected_error(errors: Mapping[float, float]) -> str:
     return f", a score of {SCORES[0]:g} with a standard error of {error:.2g} at most"
 
 
-# -- plan --------------------------------------------------------------------------------
-
-
 _TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|min|h)\s*")
 _SECONDS = {"s": 1, "min": 60, "h": 3600}
 

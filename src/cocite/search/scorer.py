@@ -57,9 +57,6 @@ Nodes = tuple[int, ...]
 """The nodes of one query, each once."""
 
 
-# -- filters -----------------------------------------------------------------------------
-
-
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 
@@ -191,9 +188,6 @@ def pages_of(names: Names, site: tuple[str, str]) -> list[Ids]:
     bare = (names.find(scheme + host) for scheme in sorted(schemes))
     found.append(np.array(sorted(i for i in bare if i is not None), np.uint32))
     return found
-
-
-# -- scores ------------------------------------------------------------------------------
 
 
 class ScoreQuery(NamedTuple):

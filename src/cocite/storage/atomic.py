@@ -99,9 +99,6 @@ def _digest(file: BinaryIO, size: int) -> str:
     return state.hexdigest()
 
 
-# -- locks -------------------------------------------------------------------------------
-
-
 def lock(descriptor: int, *, shared: bool = False, wait: bool = False) -> bool:
     """Lock an open file or directory, alone or ``shared``; False if another process has it, and it
     is not to ``wait`` for that.
@@ -149,9 +146,6 @@ def unclaimed(path: Path) -> Iterator[bool]:
         yield ours and lock(descriptor) and is_still(path, descriptor)
     finally:
         os.close(descriptor)
-
-
-# -- beside ------------------------------------------------------------------------------
 
 
 MARK = ".cocite-draft"

@@ -383,9 +383,6 @@ def _wrong_kind(directory: Path, found: str, kind: str) -> str:
     return message
 
 
-# -- facts -------------------------------------------------------------------------------
-
-
 _MOST = 2**63 - 1
 _LONGEST_NAME, _LONGEST_PATH = 255, 4096
 """Bytes of a file's name, and characters of a path: no system that is in use has longer ones."""

@@ -79,9 +79,6 @@ def no_room(size: int, directory: Path, error: OSError) -> ResourceError:
     )
 
 
-# -- spool -------------------------------------------------------------------------------
-
-
 ROW = 12
 """Bytes of a row."""
 
@@ -224,9 +221,6 @@ class SpoolReader:
                 self._next, self._done = self._next + 1, 0
         self.left -= filled
         return filled
-
-
-# -- temporary ---------------------------------------------------------------------------
 
 
 _PREFIX = "cocite-held-"

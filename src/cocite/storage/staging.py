@@ -261,9 +261,6 @@ def _report(note: Path) -> str:
         return ""
 
 
-# -- draft -------------------------------------------------------------------------------
-
-
 _NAMED = 5
 """Strangers that a message names."""
 _REST, _OLD = "rest", "replaced"

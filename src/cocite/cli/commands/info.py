@@ -189,9 +189,6 @@ def _shown_parts(found: IndexDocument) -> dict[str, str]:
     return shown
 
 
-# -- verify ------------------------------------------------------------------------------
-
-
 @click.command()
 @click.argument("path", metavar="GRAPH|INDEX|LINKS")
 @format_option
@@ -220,9 +217,6 @@ def verify(path: str, show: Show) -> None:
 def _whole(found: VerifyDocument) -> str:
     size = format_size(found.bytes)
     return facts_text({found.path: f"{found.kind}, {found.files} files, {size}: {found.verdict}"})
-
-
-# -- cache -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -97,9 +97,6 @@ def ingest(
     show(graph_reply(graph))
 
 
-# -- generate ----------------------------------------------------------------------------
-
-
 @click.group()
 def generate() -> None:
     """Make a graph of any size, for trying things out at that size."""

@@ -146,9 +146,6 @@ def _similarity_text(found: SimilarityDocument, closer: str) -> str:
     )
 
 
-# -- pairs -------------------------------------------------------------------------------
-
-
 Ids = NDArray[np.uint32]
 _PIECE = 1 << 14
 _NUMBERS = ("score", "stderr", "low", "high")

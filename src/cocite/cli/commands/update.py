@@ -90,9 +90,6 @@ def _merge_text(found: MergeDocument) -> str:
     )
 
 
-# -- refresh -----------------------------------------------------------------------------
-
-
 @click.command(cls=SectionedCommand)
 @click.argument("index", metavar="INDEX")
 @click.argument("graph", metavar="GRAPH")

@@ -140,9 +140,6 @@ def _number(value: float, score: float) -> str:
     return f"{value:.{max(4, 2 - math.floor(math.log10(score)))}f}"
 
 
-# -- the table -------------------------------------------------------------------------
-
-
 def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
     """The columns that there is something for; pages and paths share what is left of the line."""
     why, index = page.why, asked.opened

@@ -197,9 +197,6 @@ def _sent(argument: Any) -> Any:
     return argument.reference if isinstance(argument, Answer) else argument
 
 
-# -- address -----------------------------------------------------------------------------
-
-
 _SECONDS = 5.0
 """How long a head node has to take a connection."""
 
@@ -237,9 +234,6 @@ def answers(address: str) -> bool:
             return True
     except OSError:
         return False
-
-
-# -- cluster -----------------------------------------------------------------------------
 
 
 T = TypeVar("T")

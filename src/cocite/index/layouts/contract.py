@@ -180,9 +180,6 @@ class PartPlan:
         return value
 
 
-# -- format ------------------------------------------------------------------------------
-
-
 MEMBERS, DIGESTS, SHARD = "members", "digests", "samples-"
 _NUMBER = re.compile("[0-9]{6,10}")
 LINE = 16

@@ -220,9 +220,6 @@ def borrowed(nodes: int) -> Iterator[QueryScratch]:
     _local.scratch = found
 
 
-# -- reader ------------------------------------------------------------------------------
-
-
 Ids = NDArray[np.uint32]
 Values = tuple[NDArray[np.float64], NDArray[np.float64]]
 

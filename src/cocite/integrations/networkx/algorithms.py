@@ -172,9 +172,6 @@ def _unlinked(graph: BackendGraph) -> Iterator[Pair]:
             yield (u, v)
 
 
-# -- simrank -----------------------------------------------------------------------------
-
-
 _SIMRANK_PIECE = 1 << 22
 _DENSE = 0.1
 """From how many of all pairs linked dense products are faster."""

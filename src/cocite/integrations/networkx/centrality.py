@@ -167,9 +167,6 @@ def _in_input_order(graph: BackendGraph, x: Vector, nstart: Any) -> dict[Any, fl
     return found if nstart is None else {node: found[node] for node in nstart}
 
 
-# -- matrices ----------------------------------------------------------------------------
-
-
 def to_scipy_sparse_array(
     G: BackendGraph,
     nodelist: Any = None,

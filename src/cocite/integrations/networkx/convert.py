@@ -160,9 +160,6 @@ def _data(graph: BackendGraph) -> list[dict[Any, Any]]:
     return found
 
 
-# -- making ------------------------------------------------------------------------------
-
-
 Ids = NDArray[np.int64]
 
 

@@ -218,9 +218,6 @@ def _graph(
     return linked(nodes, sources, targets, have, directed=directed, multigraph=multigraph)
 
 
-# -- deciding ----------------------------------------------------------------------------
-
-
 OLDEST = (3, 6)
 _SMALL = 2_000
 """Links below which converting a graph, and loading compiled kernels, take longer than NetworkX."""

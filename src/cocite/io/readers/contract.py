@@ -330,9 +330,6 @@ class TitleFile:
             self._out = None
 
 
-# -- reader ------------------------------------------------------------------------------
-
-
 _ROWS = 1 << 16
 """Rows of a table that are read at once."""
 EXAMPLES = 5
@@ -502,9 +499,6 @@ def text_lines(job: Job, longest: int, what: str) -> Iterator[tuple[int, str]]:
             text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").strip()
             if text:
                 yield number, text
-
-
-# -- chains ------------------------------------------------------------------------------
 
 
 def follow(database: duckdb.DuckDBPyConnection, table: str) -> int:

@@ -220,9 +220,6 @@ def without_index(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
     return (1, 2) if cells == [str(i) for i in range(len(cells))] else None
 
 
-# -- dialect -----------------------------------------------------------------------------
-
-
 _SAMPLE_LINES = 100
 _LEAST_SHAPE = 3
 """Rows from which on what they have in common says something."""

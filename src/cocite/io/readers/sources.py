@@ -203,9 +203,6 @@ class Counted(io.RawIOBase):
         super().close()
 
 
-# -- sources -----------------------------------------------------------------------------
-
-
 LOOK = 1 << 16
 """Bytes of the content, unpacked, by which its format is recognized."""
 _STEP = 1 << 13

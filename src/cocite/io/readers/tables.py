@@ -465,9 +465,6 @@ class TableLines:
                 yield line
 
 
-# -- texts -------------------------------------------------------------------------------
-
-
 def texts_of(
     path: Path,
     names: Names,

@@ -81,9 +81,6 @@ def relation_of(job: Job, columns: dict[str, str], name: str = _NAME) -> str:
     return csv_relation(Path(job.scratch, name), columns)
 
 
-# -- commas ------------------------------------------------------------------------------
-
-
 _COMMA = re.compile(r"\+?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+),[0-9]+")
 
 
@@ -107,9 +104,6 @@ def with_comma(row: str, at: int | None, delimiter: str, printed_by: str) -> tup
         f'\'{{ gsub("[.]", "", {column}); sub(",", ".", {column}) }} 1\' | '
         f"cocite ingest - -o DIR --weight-column {at + 1}"
     )
-
-
-# -- text --------------------------------------------------------------------------------
 
 
 _PIECE = 1 << 23

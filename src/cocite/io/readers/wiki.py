@@ -58,9 +58,6 @@ _COLUMNS = {
 """The columns that are taken of each table, if they are there."""
 
 
-# -- tables ------------------------------------------------------------------------------
-
-
 _PIECE = 1 << 22
 _LONGEST = 1 << 24
 """Bytes within which a row, or what creates a table, ends."""
@@ -210,9 +207,6 @@ class Dump:
         if self._stop:
             raise MalformedRow(self._source.label, line, what, content)
         self._found.leave_out(what, 1, [f"{self._source.label}:{line}: {what}: {content!r}"])
-
-
-# -- reader ------------------------------------------------------------------------------
 
 
 _TALKED = ("User", "Project", "File", "MediaWiki", "Template", "Help", "Category")

@@ -302,8 +302,6 @@ _DIALECTS: dict[str, type[Dialect]] = {
 }
 
 
-# -- databases ---------------------------------------------------------------------------
-
 _MEMORY = {"sqlite": 20 << 20, "duckdb": 250 << 20, "postgres": 40 << 20}
 _BESIDE = ("", "-journal", "-wal", "-shm", ".wal")
 

@@ -91,9 +91,6 @@ def safe_columns(types: Types) -> str:
     )
 
 
-# -- tables ------------------------------------------------------------------------------
-
-
 ROWS = "rows"
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {

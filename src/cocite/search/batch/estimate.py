@@ -203,9 +203,6 @@ def _chosen(index: Searcher, nodes: Iterable[object] | None, side: str | None) -
     return found[np.sort(first)]
 
 
-# -- the estimate ------------------------------------------------------------------------
-
-
 _SECONDS = 2.0
 _STRATA, _STRATUM = 160, 6
 _LONG, _FEW_LEFT = (24, 128), 10

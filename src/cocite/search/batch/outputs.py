@@ -88,9 +88,6 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool 
     return _lines_output() if kind == "jsonl" else _graph_output(kind)
 
 
-# -- files -------------------------------------------------------------------------------
-
-
 Save = Callable[[Path, Pages, OutputPages, dict[str, Any]], None]
 Text = Callable[[OutputPages, bool], bytes]
 
@@ -205,9 +202,6 @@ def _graph_output(kind: str) -> FileOutput:
         writer.write(path, map(piece, pages), GraphShape(titles, _LINK, about))
 
     return FileOutput(kind, save, twice=True)
-
-
-# -- databases ---------------------------------------------------------------------------
 
 
 class DatabaseOutput(Output):

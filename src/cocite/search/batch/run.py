@@ -334,9 +334,6 @@ class Batch:
         return total, int((rows.counts == 0).sum()), size
 
 
-# -- spread ------------------------------------------------------------------------------
-
-
 _LEAST, _MOST, _SHARES = 64, 8192, 4
 """Nodes of a piece of work; there are so many pieces for each that runs at a time, or more."""
 _opened: dict[tuple[object, ...], Work] = {}
@@ -446,9 +443,6 @@ def _sent(given: Any) -> Any:
     return [_sent(each) for each in given]
 
 
-# -- plan --------------------------------------------------------------------------------
-
-
 def plan_related_all(
     index: Searching,
     k: int = DEFAULT_K,
@@ -488,9 +482,6 @@ def plan_related_all(
             report = batch.run()
             took = time.perf_counter() - began
             return plan_of(batch.work, batch.output, report.rows, took, report.bytes or 0)
-
-
-# -- stream ------------------------------------------------------------------------------
 
 
 DEFAULT_STREAM = "jsonl"

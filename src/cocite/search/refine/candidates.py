@@ -159,9 +159,6 @@ def decay_of(part: StoredPart, settings: WholeSettings) -> float:
     return own[DECAY]
 
 
-# -- candidates --------------------------------------------------------------------------
-
-
 _FEWEST = 100
 
 

@@ -156,9 +156,6 @@ def _borrowed(nodes: int) -> Iterator[_Lent]:
     _local.lent = found
 
 
-# -- certain -----------------------------------------------------------------------------
-
-
 _MOST_LINKS = 20_000_000
 """Links that a question may read: some 0.1 s of work."""
 _ROUNDING = 1e-11
@@ -274,9 +271,6 @@ class SelectedRefiner(LinearRefiner):
     def _named(self, found: Refined) -> Refined:
         ids = np.searchsorted(self._requested, found.ids).astype(np.uint32)
         return found._replace(ids=ids)
-
-
-# -- rings -------------------------------------------------------------------------------
 
 
 MOST_LINKS = 100_000_000

@@ -115,9 +115,6 @@ class SampleHolder:
         return tell(reader, request, reader.part.ask_settings(self._queried))
 
 
-# -- spread ------------------------------------------------------------------------------
-
-
 class ShardStatus(NamedTuple):
     """A server of a shard, as who asks it sees it.
 

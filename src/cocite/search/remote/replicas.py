@@ -74,9 +74,6 @@ class Breaker:
         self.open, self._silent, self.fault = True, 0, fault
 
 
-# -- company -----------------------------------------------------------------------------
-
-
 _LOOKS = 0.2
 """Seconds between two looks at servers that do not answer."""
 _SLICE = 0.05
@@ -450,9 +447,6 @@ class ReplicaSet:
                     server.actor.kill()
         if self._ended is not None:
             self._ended()
-
-
-# -- opening -----------------------------------------------------------------------------
 
 
 _BEGIN = 120.0

@@ -83,9 +83,6 @@ class LinksFormat(WholeFormat):
         }
 
 
-# -- common ------------------------------------------------------------------------------
-
-
 _NO_NORMS = np.empty((0, 2))
 
 
@@ -157,9 +154,6 @@ def _chosen(settings: PartSettings) -> tuple[int, int]:
     form = settings[FORM]
     power = 0 if not settings[IDF] else 2 if form == "cosine" else 1
     return power, FORMS.index(form)
-
-
-# -- companion ---------------------------------------------------------------------------
 
 
 _ROUNDS, _ENOUGH = 100, 1e-10

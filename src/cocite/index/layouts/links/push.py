@@ -183,9 +183,6 @@ class PushReader(Pushed):
         return int(state[push.REACHED]), bound
 
 
-# -- ppr-symmetric -----------------------------------------------------------------------
-
-
 class _Latest(threading.local):
     """The latest push of a thread: of which node, with which settings, and what it found."""
 

@@ -188,9 +188,6 @@ class RingMaker(BatchMaker):
         return layer(sample, list(self._winners[:, sample - self._first]))
 
 
-# -- build -------------------------------------------------------------------------------
-
-
 class MinhashBuilder(MinhashFormat, SampledBuilder):
     """Of the layouts ``minhash`` and ``sketch``."""
 

@@ -109,9 +109,6 @@ def match_weights(weights: tuple[float, ...]) -> NDArray[np.uint64]:
     return table
 
 
-# -- reader ------------------------------------------------------------------------------
-
-
 _DAMAGED = -1
 _SAMPLES_AT_ONCE = 256
 
@@ -191,9 +188,6 @@ class MinhashReader(MatchReader, SummingReader):
                 raise self.part.damaged(shard.first)
         minhash.unmark(scratch.marks, scratch.used, count)
         return count
-
-
-# -- reader ------------------------------------------------------------------------------
 
 
 class SketchReader(MatchReader):

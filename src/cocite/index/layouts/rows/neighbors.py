@@ -96,9 +96,6 @@ def lists_of(
     return counts, ids[:used], values[:used]
 
 
-# -- build -------------------------------------------------------------------------------
-
-
 _NODE, _THREAD, _LEAN = 56, 24, 12
 """Bytes a node: of the build, of each of its threads, and of the build with the least memory."""
 _MAKING, _TURNING = 40, 48

@@ -139,9 +139,6 @@ def chosen_form(settings: PartSettings) -> tuple[int, int, bool]:
     return FORMS.index(form), 2 if form == "cosine" else 1, settings[MUTUAL]
 
 
-# -- format ------------------------------------------------------------------------------
-
-
 OWN = "own"
 
 
@@ -164,9 +161,6 @@ class FeaturesFormat(WholeFormat):
         """What every node scores with itself is there if scores are normalized."""
         has = {OWN: plan.settings[NORMALIZED]}
         return {name: form for name, form in cls.files.items() if has.get(name, True)}
-
-
-# -- reader ------------------------------------------------------------------------------
 
 
 _ROUNDING = 2.0**-22
@@ -266,9 +260,6 @@ class FeatureReader(Reader):
         scratch.have = int(features.settle(*found, *whose, *own, scratch.have))
 
 
-# -- reader ------------------------------------------------------------------------------
-
-
 _PRODUCT = 0
 """The form of ``kernels/features.py`` that adds up products."""
 
@@ -337,9 +328,6 @@ class WordsReader(Reader):
             raise self.part.damaged_file("words.letters") from error
 
 
-# -- format ------------------------------------------------------------------------------
-
-
 class NearestFormat(WholeFormat):
     """The layout ``nearest``."""
 
@@ -353,9 +341,6 @@ class NearestFormat(WholeFormat):
         "norms": "<f8[n, 2]",
         "mutual_norms": "<f8[n, 2]",
     }
-
-
-# -- format ------------------------------------------------------------------------------
 
 
 class TextFormat(WholeFormat):

@@ -175,9 +175,6 @@ def _in_order(
     return found
 
 
-# -- build -------------------------------------------------------------------------------
-
-
 _NODE, _WORD, _ROW = 40, 200, 24
 """Bytes of a node, of a different word, and of a word of a page."""
 _BATCHES = 16 << 20

@@ -81,9 +81,6 @@ def part_weights(links: Links, part: PartPlan, scratch: Scratch) -> StepWeights 
     return step_weights(links, part.step, node_weights=pages, scratch=scratch)
 
 
-# -- build -------------------------------------------------------------------------------
-
-
 WANTED_NODE = 12
 """Bytes for each node that is wanted, beside its blob: the list, mapped, and places on the way."""
 
@@ -321,9 +318,6 @@ def tree_maker_bytes(
     return walk + (1 + keep) * blob
 
 
-# -- build -------------------------------------------------------------------------------
-
-
 _MOST_POINTS = 2**32 - 1
 
 
@@ -404,9 +398,6 @@ def path_maker_bytes(length: int, nodes: int, keep: bool) -> int:
     """
     blob = 4 * path_words(nodes, nodes * length) - (0 if keep else 8 * nodes)
     return walker_bytes(nodes) + (2 + 4 * length) * nodes + 2 * blob
-
-
-# -- build -------------------------------------------------------------------------------
 
 
 class CompactBuilder(CompactFormat, SampledBuilder):

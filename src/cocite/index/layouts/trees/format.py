@@ -52,9 +52,6 @@ class TreesFormat(SampledFormat):
         return tree_words(nodes, nodes)
 
 
-# -- format ------------------------------------------------------------------------------
-
-
 WIDTH = 6
 """Numbers that say where a sample lies."""
 _RUN = 13
@@ -104,9 +101,6 @@ class PackedFormat(SampledFormat):
         return packed_words(nodes, nodes)
 
 
-# -- format ------------------------------------------------------------------------------
-
-
 def _eighths(nodes: int) -> int:
     return -(-nodes // 8)
 
@@ -134,9 +128,6 @@ class PathsFormat(SampledFormat):
     def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Of a sample in which no walks meet."""
         return path_words(nodes, nodes * settings[LENGTH])
-
-
-# -- format ------------------------------------------------------------------------------
 
 
 def compact_words(nodes: int, members: int) -> int:

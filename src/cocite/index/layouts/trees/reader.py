@@ -383,9 +383,6 @@ def table_of(part: StoredPart) -> NDArray[np.uint64]:
     return found
 
 
-# -- reader ------------------------------------------------------------------------------
-
-
 class PathReader(WalkReader, TreeReader):
     """The layout ``paths``."""
 
@@ -393,9 +390,6 @@ class PathReader(WalkReader, TreeReader):
         from cocite.kernels import paths
 
         return bool(paths.follow_paths(shard.words, shard.blobs, np.uint32(node), out))
-
-
-# -- reader ------------------------------------------------------------------------------
 
 
 class CompactReader(WalkReader):

@@ -295,9 +295,6 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
 
 
-# -- reader ------------------------------------------------------------------------------
-
-
 def _read(job: Job) -> Read:
     """The links between the pages, and the pages."""
     refuse_site(job, READER.title)

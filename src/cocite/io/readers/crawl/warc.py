@@ -297,9 +297,6 @@ def _text(value: Any) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-# -- reader -------------------------------------------------------------------------------
-
-
 _KINDS = ("response", "resource", "revisit", "metadata")
 _ADVICE = (
     "Fetch or copy the file again, or pass --bad-rows few (bad_rows='few') to leave out what "
