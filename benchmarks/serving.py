@@ -1,7 +1,7 @@
 """How many questions a server answers, and what it does with more of them than that.
 
     python -m benchmarks.serving INDEX [--workers N] [--threads N] [--seconds S]
-                                       [--usearch GRAPH | --vectors FILE]
+                                       [--usearch GRAPH | --vectors FILE] [--requests N]
 
 wrk (the generator; Debian has it) asks ``related`` of nodes drawn at random, k = 20, beside the
 server on the same machine. No question is asked twice, as each has a confidence of its own, so the
@@ -15,6 +15,8 @@ server's cache of answers finds none of them:
     afterwards  how soon all samples answer again
     trickling   1,000 connections beside it that send a byte of a request's head a second, and come
                 again when they are closed: p50 and p99 of all others, without them and with them
+
+``--requests`` only asks so many questions, and prints the memory of the server at each tenth.
 
 ``--usearch`` puts the nearest neighbors of 128 spectral dimensions behind the same server: the
 vectors are made of the graph first, which takes a minute or two (usearch, scikit-learn).
@@ -255,6 +257,19 @@ def recovery(server: Server) -> None:
     print(f"  all samples again after {time.monotonic() - begun:.1f} s")
 
 
+def endurance(server: Server, nodes: Path, requests: int) -> None:
+    """Ask so many questions; what memory the server has at each tenth."""
+    answered, shown = 0, 0
+    while answered < requests:
+        run = told(wrk(server.port, CONNECTIONS, 5, nodes))
+        if set(run.statuses) - {200}:
+            raise SystemExit(f"other answers than 200: {run.statuses}")
+        answered += run.answers
+        if answered * 10 // requests > shown:
+            shown = answered * 10 // requests
+            print(f"  {answered:10,} answers   {server.memory() / 1e6:.1f} MB", flush=True)
+
+
 class Trickle:
     """Connections that send a byte of a request's head a second."""
 
@@ -375,7 +390,7 @@ NEAR = """
 import sys
 from benchmarks.serving import near_answers
 from cocite.cli.main import main
-from cocite.server import app as serving
+from cocite.server import processes as serving
 real = serving.application
 def application(config):
     near_answers()
@@ -393,6 +408,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--target-latency", type=float, default=25)
+    parser.add_argument("--requests", type=int, metavar="N", help="Only memory over N answers.")
     parser.add_argument("--usearch", metavar="GRAPH")
     parser.add_argument("--vectors", metavar="FILE", help="Those of an earlier --usearch.")
     given = parser.parse_args()
@@ -410,6 +426,10 @@ def main() -> None:
         names = [index.nodes.name(rng.randrange(count)) for _ in range(ASKED)]
         nodes = folder / "nodes.txt"
         nodes.write_text("".join(f"{quote(name, safe='')}\n" for name in names))
+        if given.requests:
+            with serving([*usual, "--target-latency", "1000000"]) as server:
+                endurance(server, nodes, given.requests)
+            return
         print(f"{index.measure}, {index.samples} samples: all of them")
         with serving([*usual, "--target-latency", "1000000"]) as server:
             run = capacity(server, nodes, given.seconds)

@@ -221,8 +221,10 @@ def test_reasons_of_lists_are_told_by_links(tmp_path: Path) -> None:
     linked = links_between(index.stored, index.given)
     found = reasons_of(WhyDocument.of(index, ("a",), "b", 20), PageState(("a",)), linked)
     own, *rows = found["parts"][0]["rows"]
-    assert (own["own"], own["left"]) == ("Linked from it", 0)
+    assert own["own"] == "Linked from it"
+    assert own["outline"].startswith("M0 0C")
     assert all(row["own"] is None for row in rows)
+    assert not any(any(row["near"]) for row in (own, *rows))
     said = {row["name"]: "".join(map(str, row["said"])) for row in rows}
     assert {said[name] for name in "xyz" if name in said} == {"links to both"}
     assert {said[name] for name in "pq" if name in said} == {"is linked to by both"}

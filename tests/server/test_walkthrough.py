@@ -20,6 +20,19 @@ TIMES = """() => ["resource", "navigation"].flatMap(kind => performance.getEntri
     .map(each => [each.name, each.responseEnd - each.requestStart])"""
 
 
+ENDS = r"""() => [...document.querySelectorAll("#why .ribbons")].flatMap(ribbons => {
+    const boxes = [...ribbons.querySelectorAll("li")].map(box => box.getBoundingClientRect());
+    return [...ribbons.querySelectorAll(".flank")].flatMap(flank => {
+        const { top } = flank.getBoundingClientRect();
+        return [...flank.querySelectorAll(".part")].map((part, row) => {
+            const [, from, to] = /(\S+)V([\d.]+)C/.exec(part.getAttribute("d")).map(Number);
+            return [top + from - boxes[row].top, boxes[row].bottom - top - to];
+        });
+    });
+})"""
+"""How far the ends of each ribbon are inside of the box of its row, above and below."""
+
+
 AGAIN = """async address => {
     const begun = performance.now();
     await (await fetch(address)).text();
@@ -61,6 +74,9 @@ def test_walk(visit: Open, width: int, scheme: str) -> None:
     page.wait_for_selector("#why")
     there.mapped()
     looks_well(thoroughly=True)
+    ends = page.evaluate(ENDS)
+    assert len(ends) >= 4
+    assert all(above >= -1 and below >= -1 and abs(above - below) <= 1 for above, below in ends)
     page.locator("svg.map a[data-rank='1'] circle").dblclick()  # expand
     page.wait_for_selector("svg.map a.more")
     looks_well()

@@ -11,7 +11,7 @@ from typing import Any
 from cocite.options import NO_LINKS
 from cocite.search.explainer import PageWhy, Reason
 from cocite.search.results import WhyDocument
-from cocite.server.pages.view import PageState, digits_of, percent
+from cocite.server.pages.view import PageState, digits_of
 
 _LEADING = ("xjaccard", "pagesim")
 """Measures whose reasons lead to both, or are led to by both, on ways that are not known."""
@@ -28,6 +28,12 @@ _NEAR: Said = ["is near to both"]
 
 Linked = Callable[[str, str], tuple[bool, bool]]
 """Whether a page links to another one, and is linked from it."""
+_ROW, _BOX = 46, 38
+"""Pixels from a row of the diagram to the next, and how high its box is: ``page.css`` has both."""
+_HALF, _WIDE = 22, 44
+"""Pixels from a spine to the boxes, and half of them."""
+_REST = {"name": None, "own": None, "near": (False, False), "said": None, "path": None, "others": 0}
+"""A row of the pages that are not listed."""
 _OWN = {
     (True, True): "Linked both ways",
     (True, False): "Linked from it",
@@ -49,42 +55,64 @@ def reasons_of(document: WhyDocument, state: PageState, linked: Linked) -> dict[
         digits, several = digits_of(why.score), why.others > 0
         values = [reason.contribution for reason in why.reasons]
         shares = percentages([*values, *[why.remaining] * several], why.unattributed)
-        rows, left = [], 0.0
+        ends = (page.node, document.b)
+        between, rows = linked(*ends), []
         for reason, share in zip(why.reasons, shares, strict=False):
             page_of = reason.links != NO_LINKS
-            own = reason.node in (page.node, document.b) and not reason.path_a and not reason.steps
-            wide = percent(reason.contribution / (why.score or 1.0))
+            own = reason.node in ends and not reason.path_a and not reason.steps
             said = said_of(reason, *pair, document.measure)
+            sides = [between if own else linked(reason.node, end) for end in ends]
             if said == _NEAR and not own:
-                said = [_near(linked(reason.node, page.node), linked(reason.node, document.b))]
+                said = [_near(*sides)]
+            plain = not page_of or reason.steps == 1
             rows.append(
-                {
+                _REST
+                | {
                     **(called(reason.node) if page_of else {"name": reason.node, "title": None}),
                     "href": state.for_nodes(reason.node).href() if page_of else None,
                     "contribution": f"{reason.contribution:.{digits}f}",
                     "percent": share,
-                    "bar": wide,
-                    "left": round(left, 1),
-                    "own": _OWN[linked(page.node, document.b)] if own else None,
+                    "near": [not plain and not any(each) for each in sides],
+                    "own": _OWN[between] if own else None,
                     "samples": reason.samples,
                     "said": said,
                     "path": _path(reason, called, state),
                 }
             )
-            left += wide
+        if several:
+            rows.append(_REST | {"others": why.others, "percent": shares[-1]})
+            values.append(why.remaining)
+        shapes = ribbons([each / (why.score or 1.0) for each in values])
         return {
             "asked": pair[0],
             "score": f"{why.score:.{digits}f}",
             "contribution": f"{page.contribution:.{digits}f}" if document.aggregate else None,
-            "rows": rows,
-            "others": why.others,
-            "others_percent": shares[-1] if several else None,
-            "remaining": f"{why.remaining:.{digits}f}",
+            "rows": [row | shape for row, shape in zip(rows, shapes, strict=True)],
+            "dashed": any(any(row["near"]) for row in rows),
+            "wide": _WIDE,
+            "tall": _ROW * len(rows) - (_ROW - _BOX),
             "unattributed": f"{why.unattributed:.{digits}f}" if why.unattributed > 0 else None,
         }
 
     parts = [part(page) for page in document.pages]
     return {"other": called(document.b), "parts": parts, "several": len(parts) > 1}
+
+
+def ribbons(shares: Sequence[float]) -> list[dict[str, str]]:
+    """Return the outline and the middle line of each ribbon, as paths of SVG: from the spine at the
+    left, where it is as high as its share of the spine, to the box of its row.
+    """
+    tall, top, found = _ROW * len(shares) - (_ROW - _BOX), 0.0, []
+    for place, share in enumerate(shares):
+        bottom, middle = top + share * tall, place * _ROW + _BOX / 2
+        half = min(bottom - top, _BOX) / 2
+        a, b, c, d = (round(each, 1) for each in (top, bottom, middle - half, middle + half))
+        line = f"M0 {(a + b) / 2:g}C{_HALF} {(a + b) / 2:g} {_HALF} {middle:g} {_WIDE} {middle:g}"
+        outline = f"M0 {a:g}C{_HALF} {a:g} {_HALF} {c:g} {_WIDE} {c:g}V{d:g}"
+        outline += f"C{_HALF} {d:g} {_HALF} {b:g} 0 {b:g}Z"
+        found.append({"outline": outline, "line": line})
+        top = bottom
+    return found
 
 
 def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) -> Said:

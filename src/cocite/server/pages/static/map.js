@@ -437,8 +437,14 @@
   }
 
   function color() {
-    for (const a of main.querySelectorAll(".around svg.map a[data-group]:not(.more)"))
-      main.querySelector(`tr[data-rank="${a.dataset.rank}"]`)?.setAttribute("data-group", a.dataset.group);
+    const groups = new Map();
+    for (const a of main.querySelectorAll(".around svg.map a[data-group]:not(.more)")) {
+      const row = main.querySelector(`tr[data-rank="${a.dataset.rank}"]`);
+      row?.setAttribute("data-group", a.dataset.group);
+      groups.set(row?.dataset.node, a.dataset.group);
+    }
+    for (const each of main.querySelectorAll(".ribbons [data-node]"))
+      if (groups.has(each.dataset.node)) each.dataset.group = groups.get(each.dataset.node);
     main.querySelector(".chips")?.replaceChildren(...[...main.querySelectorAll(".around .groups [data-group]")].map((group) => {
       const chip = document.createElement("li"), button = document.createElement("button"), dot = document.createElement("span");
       [chip.dataset.group, dot.className, button.type] = [group.dataset.group, "dot", "button"];
