@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import cocite
@@ -21,6 +20,7 @@ from cocite.errors import WorkerLost
 from cocite.search.remote.index import RemoteShards
 from cocite.search.remote.replicas import ReplicaSet
 from tests.clock import LIMIT, wait_for
+from tests.sampled import near_graph
 
 SAMPLES, SHARDS, NODES = 40, 8, 4
 DEADLINE = 1.0
@@ -30,10 +30,7 @@ DEADLINE = 1.0
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     folder = tmp_path_factory.mktemp("serving")
-    rng = np.random.default_rng(4)
-    near = rng.integers(0, 60, (400, 1)) // 10 * 10 + rng.integers(0, 14, (400, 2))
-    (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in near.tolist()))
-    graph = cocite.ingest(folder / "links.tsv", folder / "g", delimiter="tab", header="no")
+    graph = near_graph(folder)
     return cocite.build(graph, folder / "i", measure="psimrank", samples=SAMPLES)
 
 

@@ -8,7 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,27 +19,15 @@ from cocite.errors import Damaged, OutputExists, UsageError
 from cocite.index.layouts.reader import LAYOUTS, is_sampled
 from cocite.index.merge import Merge
 from tests.conftest import MakeGraph, by_walks
+from tests.sampled import KINDS as SAMPLED
+from tests.sampled import near_graph
 
-KINDS: dict[str, dict[str, Any]] = {
-    "trees": {},
-    "both": {"measure": "simrank", "direction": "both"},
-    "paths": {"layout": "paths"},
-    "packed": {"layout": "packed"},
-    "compact": {"measure": "compact-simrank"},
-    "minhash": {"measure": "xjaccard", "length": 3},
-    "sketch": {"measure": "xjaccard", "bits": 3},
-    "refined": {"measure": "simrank", "refine": True},
-    "blend": {"measure": "blend:0.5*psimrank(direction=both)+0.3*simrank(length=4)+0.2*cocitation"},
-}
+KINDS = SAMPLED | {"refined": {"measure": "simrank", "refine": True}}
 
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    folder = tmp_path_factory.mktemp("merge")
-    rng = np.random.default_rng(4)
-    near = rng.integers(0, 60, (400, 1)) // 10 * 10 + rng.integers(0, 14, (400, 2))
-    (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in near.tolist()))
-    return cocite.ingest(folder / "links.tsv", folder / "g", delimiter="tab", header="no")
+    return near_graph(tmp_path_factory.mktemp("graph"))
 
 
 def files(path: Path) -> dict[str, bytes]:

@@ -155,6 +155,12 @@ def built(
     return get
 
 
+@pytest.fixture
+def index(built: Built, measure: Measure, layout: str | None, direction: str) -> Index:
+    """That of the case."""
+    return built(measure, layout, direction)
+
+
 def scatters(index: Index) -> bool:
     """Whether scores of unlike nodes scatter about 0."""
     return any(part.layout in part.measure.noisy for part in index.stored.parts)
@@ -187,10 +193,7 @@ def by_similarity(index: Index, node: str, row: Row) -> list[Hit]:
 
 
 @every
-def test_related_is_similarity_sorted(
-    built: Built, measure: Measure, layout: str | None, direction: str
-) -> None:
-    index = built(measure, layout, direction)
+def test_related_is_similarity_sorted(index: Index) -> None:
     for node in SOME[::2]:
         expected = by_similarity(index, node, row_of(index, node))
         assert index.related(node, 10**6) == expected
@@ -230,10 +233,7 @@ def test_related_is_similarity_sorted_by_weights(
 
 
 @every
-def test_intervals_contain_scores_and_widen_with_confidence(
-    built: Built, measure: Measure, layout: str | None, direction: str
-) -> None:
-    index = built(measure, layout, direction)
+def test_intervals_contain_scores_and_widen_with_confidence(index: Index) -> None:
     exact = index.samples is None
     for node, bound in itertools.product(SOME[:3], INTERVALS):
         found = [index.related(node, 30, confidence=c, interval=bound) for c in (0.5, 0.95, 0.999)]
@@ -254,11 +254,8 @@ def test_intervals_contain_scores_and_widen_with_confidence(
 
 
 @every
-def test_certain_ranks_do_not_depend_on_k(
-    built: Built, measure: Measure, layout: str | None, direction: str
-) -> None:
+def test_certain_ranks_do_not_depend_on_k(index: Index) -> None:
     """And where nothing is estimated, what is without ties is certain as a whole."""
-    index = built(measure, layout, direction)
     for node in SOME[:3]:
         everyone = index.related(node, 10**6)
         whole = everyone.certain_ranks
@@ -272,11 +269,9 @@ def test_certain_ranks_do_not_depend_on_k(
 
 
 @every
-def test_aggregate_is_mean_or_minimum_of_scores(
-    built: Built, measure: Measure, layout: str | None, direction: str
-) -> None:
+def test_aggregate_is_mean_or_minimum_of_scores(index: Index) -> None:
     """With every node, by ``similarity``; an interval has room for the pairs' own mean or least."""
-    index, found = built(measure, layout, direction), 0
+    found = 0
     for nodes in (list(SOME[:3:2]), list(SOME[:5:2])):
         scores = np.array([[pair.score for pair in row_of(index, node)] for node in nodes])
         found += check_together(index, nodes, "mean", scores.mean(axis=0))
@@ -319,10 +314,7 @@ def check_together(
 
 
 @every
-def test_some_node_has_relatives(
-    built: Built, measure: Measure, layout: str | None, direction: str
-) -> None:
-    index = built(measure, layout, direction)
+def test_some_node_has_relatives(index: Index) -> None:
     assert sum(len(index.related(node)) for node in SOME) >= 30
 
 
@@ -355,10 +347,7 @@ def test_scores_symmetric_and_related_agrees_on_any_graph(
 
 
 @every
-def test_node_is_most_similar_to_itself_and_no_hit(
-    built: Built, measure: Measure, layout: str | None, direction: str
-) -> None:
-    index = built(measure, layout, direction)
+def test_node_is_most_similar_to_itself_and_no_hit(index: Index, measure: Measure) -> None:
     for node in SOME:
         hits = index.related(node, 10**6)
         assert node not in [hit.node for hit in hits]
@@ -367,10 +356,7 @@ def test_node_is_most_similar_to_itself_and_no_hit(
 
 
 @every
-def test_isolated_nodes_have_no_relatives(
-    built: Built, measure: Measure, layout: str | None, direction: str
-) -> None:
-    index = built(measure, layout, direction)
+def test_isolated_nodes_have_no_relatives(index: Index) -> None:
     for node in ("alone", "also alone"):
         if scatters(index):  # to nobody for certain
             assert all(hit.low == 0 for hit in index.related(node, 10**6))
@@ -383,20 +369,14 @@ def test_isolated_nodes_have_no_relatives(
 
 
 @every
-def test_batch_answers_as_single_questions(
-    built: Built, measure: Measure, layout: str | None, direction: str
-) -> None:
-    index = built(measure, layout, direction)
+def test_batch_answers_as_single_questions(index: Index) -> None:
     assert index.related_many(SOME, 9) == [index.related(node, 9) for node in SOME]
     pairs = [(SOME[0], other) for other in index.nodes]
     assert list(index.similarities(pairs)) == [index.similarity(*pair) for pair in pairs]
 
 
 @every
-def test_related_all_equals_single_questions(
-    built: Built, tmp_path: Path, measure: Measure, layout: str | None, direction: str
-) -> None:
-    index = built(measure, layout, direction)
+def test_related_all_equals_single_questions(index: Index, tmp_path: Path) -> None:
     rows = all_rows(index, tmp_path / "all", 9, threads=2)
     wide = 3 if index.samples else 5  # intervals cost a look at all samples: not unless asked for
     assert rows == [
@@ -436,12 +416,9 @@ def test_larger_decay_never_lowers_a_score(
 
 
 @every
-def test_larger_meeting_weight_never_lowers_a_score(
-    built: Built, measure: Measure, layout: str | None, direction: str
-) -> None:
+def test_larger_meeting_weight_never_lowers_a_score(index: Index, measure: Measure) -> None:
     if MEETING_WEIGHT not in measure.ask:
         pytest.skip(f"{measure.name} does not take by")
-    index = built(measure, layout, direction)
     worth = ("t == 2", "t <= 2", "max(t <= 2, 1 / t)", "1")
     columns = [scores_of(index, "n77", meeting_weight=by) for by in worth]
     rows = [list(row) for row in zip(*columns, strict=True)]
@@ -454,10 +431,7 @@ def test_larger_meeting_weight_never_lowers_a_score(
 
 
 @every
-def test_unknown_node_or_setting_names_what_there_is(
-    built: Built, measure: Measure, layout: str | None, direction: str
-) -> None:
-    index = built(measure, layout, direction)
+def test_unknown_node_or_setting_names_what_there_is(index: Index, measure: Measure) -> None:
     with pytest.raises(UnknownNode, match="the nearest"):
         index.related("n7777")
     with pytest.raises(UnknownNode):

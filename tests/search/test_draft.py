@@ -244,39 +244,6 @@ def test_any_draft_of_any_graph(
             assert with_it.similarity("draft", hit.node, **options) == hit[1:]
 
 
-def crowd(n: int, seed: int) -> list[tuple[str, str]]:
-    """Communities of 40, hubs among them: enough that lists are full and few pages are near."""
-    rng = np.random.default_rng(seed)
-    site = rng.integers(0, n, (8 * n, 1)) // 40 * 40
-    inside = site + rng.integers(0, 40, (8 * n, 2))
-    across = np.minimum(rng.integers(0, n, (n, 2)), rng.integers(0, n, (n, 2)))
-    return [(f"n{a:05d}", f"n{b:05d}") for a, b in np.vstack((inside, across)).tolist() if a != b]
-
-
-@pytest.mark.parametrize("direction", ["in", "out", "both"])
-def test_lists_that_are_not_made_are_of_no_use(tmp_path: Path, direction: str) -> None:
-    """Of 4,000 pages few lists are made, and scores are those of an index of all lists."""
-    from cocite.index.layouts.rows.on_the_fly import OnTheFlyNeighborReader
-
-    rows = crowd(4000, 5)
-    rng = np.random.default_rng(6)
-    chosen: dict[str, Any] = {"measure": "snn", "direction": direction, "neighbors": 12}
-    before = cocite.build(stored(tmp_path, "g", rows), tmp_path / "i", **chosen)
-    for number in range(4):
-        site = int(rng.integers(0, 100)) * 40
-        near = [f"n{v:05d}" for v in (site + rng.choice(40, 9, replace=False)).tolist()]
-        out, into = near[:6], near[5:] if number % 2 else []
-        graph = stored(tmp_path, f"g{number}", rows + of_page(out, into))
-        after = cocite.build(graph, tmp_path / f"i{number}", **chosen)
-        with_it = before.with_draft(out, into)
-        expected = after.related(LAST, 10**6)
-        assert with_it.related("draft", 10**6) == expected
-        assert (direction == "in" and not into) or len(expected) > 10
-        (reader,) = with_it.scorer.readers
-        assert isinstance(reader, OnTheFlyNeighborReader)
-        assert (reader._floors > 0).mean() > 0.5  # so this is tested
-
-
 @pytest.mark.statistical
 def test_samples_of_another_last_id_are_equal_in_distribution(tmp_path: Path) -> None:
     """In a graph that has the page for its first one draws are others; the truth is the same."""

@@ -7,7 +7,6 @@ import logging
 import re
 import shlex
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,45 +23,21 @@ from cocite.index.layouts.reader import SampledReader, Span
 from cocite.search.intervals import half_width
 from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
 from tests.conftest import by_walks
+from tests.sampled import KINDS, Built, built_once, near_graph
 
 SAMPLES, SHARD = 40, 10
-KINDS: dict[str, dict[str, Any]] = {
-    "trees": {},
-    "both": {"measure": "simrank", "direction": "both"},
-    "paths": {"layout": "paths"},
-    "packed": {"layout": "packed"},
-    "compact": {"measure": "compact-simrank"},
-    "minhash": {"measure": "xjaccard", "length": 3},
-    "sketch": {"measure": "xjaccard", "bits": 3},
-    "blend": {"measure": "blend:0.5*psimrank(direction=both)+0.3*simrank(length=4)+0.2*cocitation"},
-}
 kinds = pytest.mark.parametrize("kind", KINDS)
 
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    folder = tmp_path_factory.mktemp("lost")
-    rng = np.random.default_rng(4)
-    near = rng.integers(0, 60, (400, 1)) // 10 * 10 + rng.integers(0, 14, (400, 2))
-    (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in near.tolist()))
-    return cocite.ingest(folder / "links.tsv", folder / "g", delimiter="tab", header="no")
+    return near_graph(tmp_path_factory.mktemp("graph"))
 
 
 @pytest.fixture(scope="module")
-def built(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Index]:
-    """An index of each kind, built once."""
-    folder, found = tmp_path_factory.mktemp("indexes"), dict[str, Index]()
-
-    def get(kind: str) -> Index:
-        if kind not in found:
-            options = {"samples": SAMPLES, "shard": SHARD, **KINDS[kind]}
-            found[kind] = cocite.build(graph, folder / kind, **by_walks(options))
-        return found[kind]
-
-    return get
-
-
-Built = Callable[[str], Index]
+def built(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("indexes")
+    return built_once(graph, folder, KINDS, samples=SAMPLES, shard=SHARD)
 
 
 def without(index: Index, path: Path, *lost: str) -> Index:

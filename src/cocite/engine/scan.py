@@ -346,7 +346,8 @@ class HopNeighborhoods:
         orders = ring_orders(samples, self._nodes, self._seed, self._turn)
 
         def begin(part: slice) -> None:
-            ring_rows.places(orders, np.uint32(part.start), self._now[part])
+            nodes = np.arange(part.start, part.stop, dtype=np.uint32)
+            ring_rows.places(orders, nodes, self._now[part])
             evict(self._now[part])
 
         for _ in in_order([begin] * self._threads, _pieces(self._nodes)):

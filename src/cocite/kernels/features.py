@@ -18,7 +18,7 @@ Lists of nearest pages: marked where they are mutual, and compared.
 
 ``mark`` gives a value its sign: below 0 if the page it is of has not the list's page in its own.
 
-``gather``, ``pair`` and ``compare`` compare lists in ascending order of the pages that they share.
+``gather_rows`` and ``pair_rows`` compare lists in ascending order of the pages that they share.
 ``kernels/near.py`` makes them.
 
 Cost: 2 ns an entry read.
@@ -429,24 +429,3 @@ def pair_rows(
             i += 1
             j += 1
     return score(common, first_norm, second_norm, form)
-
-
-@kernel
-def compare(
-    listed: U32s,
-    values: F32s,
-    lists: tuple[I64s, U32s, F32s, F64s],
-    form: I64,
-    mutual: Bool,
-    out: OutF64s,
-) -> None:
-    """The scores in grains of one list with some others: ``out`` float64[lists].
-
-    ``lists`` is (offsets int64[lists + 1], nodes, values, norms float64[lists + 1]), the last norm
-    that of the one.
-    """
-    offsets, nodes, theirs, whole = lists
-    for i in range(out.size):
-        begin, end = offsets[i], offsets[i + 1]
-        other = nodes[begin:end], theirs[begin:end]
-        out[i] = pair_rows(listed, values, *other, whole[out.size], whole[i], form, mutual)

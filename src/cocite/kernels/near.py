@@ -8,8 +8,6 @@ not have it: with 1 rows are *closed*, on the way, in ascending order; with 0 th
 side in ascending order, so that near(u, v) is near(v, u) to the bit. What is stored is float32, and
 is what lists are chosen by; of equal values, those of nodes with the smaller hash are listed.
 
-``reaching`` and ``fallen`` tell whose lists a page may come into, or drop out of.
-
 Cost: a list 1 to 3 ns a member of each neighbor.
 Source: see ``measures/snn.py``.
 """
@@ -236,11 +234,11 @@ def closest(
     by_in: tuple[F64s, F64s],
     by_out: tuple[F64s, F64s],
     how: tuple[I64, F64],
-    first: I64,
+    pages: U32s,
     room: tuple[OutF64s, OutF64s, OutU32s, OutU32s, OutU32s, OutF64s, OutU64s],
     out: tuple[OutU64s, OutU32s, OutF32s],
 ) -> I64:
-    """The lists of pages ``first``, ``first + 1``, ...; returns how many entries they have.
+    """The lists of ``pages`` (uint32), in their order; returns how many entries they have.
 
     ``ins`` and ``outs`` are (offsets, neighbors); ``by_in`` and ``by_out`` (worths, norms) of
     comparing in-neighbors and out-neighbors; ``how`` is (1, 2 or 3, for in, out or both; what a
@@ -252,102 +250,9 @@ def closest(
     """
     counts, nodes, values = out
     used = 0
-    for i in range(counts.size):
-        size = _list_of(ins, outs, by_in, by_out, how, first + i, room, (nodes, values, used))
-        counts[i] = np.uint64(size)
-        used += size
-    return used
-
-
-@kernel
-def closest_of(
-    ins: tuple[U64s, U32s],
-    outs: tuple[U64s, U32s],
-    by_in: tuple[F64s, F64s],
-    by_out: tuple[F64s, F64s],
-    how: tuple[I64, F64],
-    pages: U32s,
-    room: tuple[OutF64s, OutF64s, OutU32s, OutU32s, OutU32s, OutF64s, OutU64s],
-    out: tuple[OutU64s, OutU32s, OutF32s],
-) -> I64:
-    """As ``closest``, of the ``pages`` (uint32) that are named, in their order."""
-    counts, nodes, values = out
-    used = 0
     for i in range(pages.size):
         page = np.int64(pages[i])
         size = _list_of(ins, outs, by_in, by_out, how, page, room, (nodes, values, used))
         counts[i] = np.uint64(size)
         used += size
     return used
-
-
-@kernel
-def reaching(
-    ins: tuple[U64s, U32s],
-    outs: tuple[U64s, U32s],
-    by_in: tuple[F64s, F64s],
-    by_out: tuple[F64s, F64s],
-    how: tuple[I64, F64],
-    pages: U32s,
-    room: tuple[OutF64s, OutF64s, OutU32s, OutU32s, U32s, F64s, U64s],
-    out: tuple[F32s, OutBools, OutU32s],
-) -> I64:
-    """Find who is near enough to some ``pages`` (uint32): those v with near(v, page) of
-    ``floors[v]`` or more, rounded as in a list, for any of them.
-
-    ``out`` is (floors float32[nodes], marks bool[nodes], found uint32[nodes]): each is marked and
-    listed once, of those that are not marked already. Returns how many were found.
-    """
-    near, touched = room[1], room[3]
-    everybody = (0, np.int64(near.shape[0]))
-    floors, marks, found = out
-    count = 0
-    for i in range(pages.size):
-        have = _near_of(ins, outs, by_in, by_out, how, np.int64(pages[i]), everybody, room)
-        for j in range(have):
-            other = touched[j]
-            value = np.float32(near[other])
-            near[other] = 0.0
-            if not marks[other] and value >= floors[other]:
-                marks[other] = True
-                found[count] = other
-                count += 1
-    return count
-
-
-@kernel
-def fallen(
-    ins: tuple[U64s, U32s],
-    outs: tuple[U64s, U32s],
-    by_in: tuple[F64s, F64s],
-    by_out: tuple[F64s, F64s],
-    how: tuple[I64, F64],
-    pages: U32s,
-    room: tuple[OutF64s, OutF64s, OutU32s, OutU32s, U32s, F64s, U64s],
-    out: tuple[F32s, U64s, U32s, OutBools],
-) -> Bool:
-    """Mark who has some of the ``pages`` (uint32) in its list that is not near enough any more: v
-    with near(v, page) below ``floors[v]``, rounded as in a list.
-
-    ``out`` is (floors float32[nodes], offsets, holders, marks bool[nodes]): the holders of page u,
-    those with u in their list, are ``holders[offsets[u] : offsets[u + 1]]``; a page that has no
-    offset is in no list. Returns whether they are sound.
-    """
-    near, touched = room[1], room[3]
-    everybody = (0, np.int64(near.shape[0]))
-    floors, offsets, holders, marks = out
-    for i in range(pages.size):
-        page = np.int64(pages[i])
-        if page + 1 >= offsets.size:
-            continue
-        have = _near_of(ins, outs, by_in, by_out, how, page, everybody, room)
-        begin, end = _row(offsets, page)
-        for place in range(begin, min(end, holders.size)):
-            holder = np.int64(holders[place])
-            if holder >= marks.size:
-                return False
-            if np.float32(near[holder]) < floors[holder]:
-                marks[holder] = True
-        for j in range(have):
-            near[touched[j]] = 0.0
-    return True

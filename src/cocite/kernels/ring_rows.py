@@ -26,28 +26,11 @@ _PAD = 16
 
 
 @kernel
-def places(orders: U32s2, first: U32, rows: OutU32s2) -> None:
-    """Fill ``rows`` (uint32[nodes of a range, lanes]) for the nodes from ``first`` on.
+def places(orders: U32s2, nodes: U32s, rows: OutU32s2) -> None:
+    """Fill ``rows`` (uint32[n, lanes]) for ``nodes`` (uint32[n]).
 
     ``orders`` uint32[lanes, ORDER_WORDS].
     """
-    lanes = np.uint64(orders.shape[0])
-    tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)
-    for low in range(0, rows.shape[0], _TILE):
-        size = min(_TILE, rows.shape[0] - low)
-        begin = np.uint32(first + np.uint32(low))
-        for lane in range(lanes):
-            order, line = orders[lane], tile[lane]
-            for i in range(size):
-                line[i] = place_of(order, np.uint32(begin + np.uint32(i)))
-        for i in range(size):
-            for lane in range(lanes):
-                rows[low + i, lane] = tile[lane, i]
-
-
-@kernel
-def places_of(orders: U32s2, nodes: U32s, rows: OutU32s2) -> None:
-    """The same for any ``nodes`` (uint32[n]), in the place of a range."""
     lanes = np.uint64(orders.shape[0])
     tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)
     for low in range(0, rows.shape[0], _TILE):

@@ -146,18 +146,9 @@ class EvidenceReader(SummingReader):
     def _settle(self, node: int, scratch: QueryScratch, used: Ids, samples: int) -> None:
         from cocite.kernels import totals
 
-        scratch.have = int(
-            totals.settle_scaled(
-                scratch.sums,
-                used,
-                self._factors(node, used),
-                float(samples),
-                self.part.weight,
-                scratch.totals,
-                scratch.touched,
-                scratch.have,
-            )
-        )
+        given = scratch.sums, used, self._factors(node, used), float(samples), self.part.weight
+        own = scratch.totals, scratch.touched, scratch.have
+        scratch.have = int(totals.settle_scaled(*given, *own))
 
     def values(
         self, node: int, others: Ids, settings: PartSettings

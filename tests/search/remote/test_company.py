@@ -16,6 +16,7 @@ from cocite.errors import QueryTimeout
 from cocite.search.remote.index import RemoteShards, marked
 from cocite.search.remote.replicas import Breaker, ReplicaSet
 from tests.oracles.simrank import dense, psimrank
+from tests.sampled import near_graph
 from tests.search.remote.in_process import InProcess
 
 SAMPLES, SHARDS, NODES = 40, 8, 4
@@ -25,11 +26,7 @@ Opened = Callable[..., tuple[Index, InProcess]]
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    folder = tmp_path_factory.mktemp("company")
-    rng = np.random.default_rng(4)
-    near = rng.integers(0, 60, (400, 1)) // 10 * 10 + rng.integers(0, 14, (400, 2))
-    (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in near.tolist()))
-    return cocite.ingest(folder / "links.tsv", folder / "g", delimiter="tab", header="no")
+    return near_graph(tmp_path_factory.mktemp("graph"))
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,13 @@ those of an index of their samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from shutil import copytree
 from typing import Any
 
-import numpy as np
 import pytest
 
 import cocite
@@ -24,19 +23,12 @@ from cocite.search.results import (
     SimilarityDocument,
     WhyDocument,
 )
-from tests.conftest import by_walks
+from tests.sampled import KINDS as SAMPLED
+from tests.sampled import Built, built_once, near_graph
 
 SAMPLES, SHARD, SHARDS = 40, 15, 6
-KINDS: dict[str, dict[str, Any]] = {
-    "trees": {},
-    "both": {"measure": "simrank", "direction": "both"},
-    "paths": {"layout": "paths"},
-    "packed": {"layout": "packed"},
-    "compact": {"measure": "compact-simrank"},
-    "minhash": {"measure": "xjaccard", "length": 3},
-    "blend": {"measure": "blend:0.5*psimrank(direction=both)+0.3*simrank(length=4)+0.2*cocitation"},
-    "texts": {"measure": "blend:0.7*psimrank+0.3*neighborhood"},
-}
+KINDS = {name: kind for name, kind in SAMPLED.items() if name != "sketch"}
+KINDS["texts"] = {"measure": "blend:0.7*psimrank+0.3*neighborhood"}
 kinds = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -68,25 +60,13 @@ def spread(index: Index, gone: Collection[int] = (), shards: int = SHARDS) -> In
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    folder = tmp_path_factory.mktemp("spread")
-    rng = np.random.default_rng(4)
-    near = rng.integers(0, 60, (400, 1)) // 10 * 10 + rng.integers(0, 14, (400, 2))
-    (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in near.tolist()))
-    return cocite.ingest(folder / "links.tsv", folder / "g", delimiter="tab", header="no")
+    return near_graph(tmp_path_factory.mktemp("graph"))
 
 
 @pytest.fixture(scope="module")
-def built(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Index]:
-    """An index of each kind, built once."""
-    folder, found = tmp_path_factory.mktemp("indexes"), dict[str, Index]()
-
-    def get(kind: str) -> Index:
-        if kind not in found:
-            options = {"samples": SAMPLES, "shard": SHARD, **KINDS[kind]}
-            found[kind] = cocite.build(graph, folder / kind, **by_walks(options))
-        return found[kind]
-
-    return get
+def built(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("indexes")
+    return built_once(graph, folder, KINDS, samples=SAMPLES, shard=SHARD)
 
 
 def told(index: Index, names: list[str]) -> list[Any]:
@@ -109,7 +89,7 @@ def told(index: Index, names: list[str]) -> list[Any]:
 
 
 @kinds
-def test_all_shards_answer_as_the_index(kind: str, built: Callable[[str], Index]) -> None:
+def test_all_shards_answer_as_the_index(kind: str, built: Built) -> None:
     index = built(kind)
     names = [index.nodes.name(i) for i in (0, 7, 21, 33, 50)]
     assert told(spread(index), names) == told(index, names)
@@ -123,7 +103,7 @@ def test_all_shards_answer_as_the_index(kind: str, built: Callable[[str], Index]
 
 @kinds
 def test_with_some_shards_answers_are_those_of_an_index_of_their_samples(
-    kind: str, built: Callable[[str], Index], graph: Graph, tmp_path: Path
+    kind: str, built: Built, graph: Graph, tmp_path: Path
 ) -> None:
     """The last two shards are gone: what is left are the first samples."""
     index = built(kind)
@@ -137,7 +117,7 @@ def test_with_some_shards_answers_are_those_of_an_index_of_their_samples(
         assert mine == theirs
 
 
-def test_missed_samples_equal_lost_files(built: Callable[[str], Index], tmp_path: Path) -> None:
+def test_missed_samples_equal_lost_files(built: Built, tmp_path: Path) -> None:
     """Shards that are the files of an index: one that is silent, and one that is not there."""
     index = built("trees")
     path = index.stored.store.path
@@ -166,7 +146,7 @@ def test_refreshed_index_gives_every_shard_all_snapshots(graph: Graph, tmp_path:
     assert all(hit.low <= hit.score <= hit.high for hit in found)
 
 
-def test_settings_of_a_question_are_those_of_any_other(built: Callable[[str], Index]) -> None:
+def test_settings_of_a_question_are_those_of_any_other(built: Built) -> None:
     index = built("trees")
     other = spread(index)
     for settings in (
@@ -185,7 +165,7 @@ def test_settings_of_a_question_are_those_of_any_other(built: Callable[[str], In
 
 
 @pytest.mark.parametrize("kind", ["trees", "minhash", "both"])
-def test_refined_answers_are_those_of_the_index(kind: str, built: Callable[[str], Index]) -> None:
+def test_refined_answers_are_those_of_the_index(kind: str, built: Built) -> None:
     index = built(kind)
     for name in ("n3", "n41"):
         assert spread(index).related(name, 5, refine=True) == index.related(name, 5, refine=True)
@@ -193,7 +173,7 @@ def test_refined_answers_are_those_of_the_index(kind: str, built: Callable[[str]
         assert mine == index.similarity(name, "n5", refine=True)
 
 
-def test_the_order_of_hits_is_of_the_samples_that_made_them(built: Callable[[str], Index]) -> None:
+def test_the_order_of_hits_is_of_the_samples_that_made_them(built: Built) -> None:
     index = built("trees")
     other = spread(index)
     remote: Any = other.remote
@@ -204,7 +184,7 @@ def test_the_order_of_hits_is_of_the_samples_that_made_them(built: Callable[[str
     assert len(company.asked) == 1
 
 
-def test_fewer_samples_are_those_of_fewer_shards(built: Callable[[str], Index]) -> None:
+def test_fewer_samples_are_those_of_fewer_shards(built: Built) -> None:
     index = built("trees")
     some = spread(index).with_samples(10)
     assert some.remote is not None
@@ -226,7 +206,7 @@ def test_what_cannot_be_spread_is_refused(graph: Graph, tmp_path: Path) -> None:
         spread(cocite.build(graph, tmp_path / "p", measure="psimrank", samples=9)).related_all("x")
 
 
-def test_damaged_shard_answers_without(built: Callable[[str], Index], tmp_path: Path) -> None:
+def test_damaged_shard_answers_without(built: Built, tmp_path: Path) -> None:
     copy = Path(copytree(built("trees").stored.store.path, tmp_path / "i"))
     index = cocite.open(copy, verify=False)
     (first, *_) = sorted(p for p in copy.iterdir() if p.name.startswith("in.samples"))
@@ -243,7 +223,7 @@ def test_damaged_shard_answers_without(built: Callable[[str], Index], tmp_path: 
     assert index.samples == SAMPLES
 
 
-def test_two_shards_with_the_same_samples_are_noticed(built: Callable[[str], Index]) -> None:
+def test_two_shards_with_the_same_samples_are_noticed(built: Built) -> None:
     other = spread(built("trees"))
     remote: Any = other.remote
     company = remote.company

@@ -389,18 +389,8 @@ class SummingReader(SampledReader):
         """Turn the sums of ``used`` with ``node``, over so many samples, into totals."""
         from cocite.kernels import totals
 
-        scratch.have = int(
-            totals.settle(
-                scratch.sums,
-                used,
-                used.size,
-                float(samples),
-                self.part.weight,
-                scratch.totals,
-                scratch.touched,
-                scratch.have,
-            )
-        )
+        counts, own = (used.size, float(samples)), (scratch.totals, scratch.touched, scratch.have)
+        scratch.have = int(totals.settle(scratch.sums, used, *counts, self.part.weight, *own))
 
     @abstractmethod
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:

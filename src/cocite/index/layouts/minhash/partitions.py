@@ -87,7 +87,7 @@ class RingBlock(ScanBlock):
         work = self.work
         settings = work.plan.settings
         self._orders = ring_orders(samples, work.nodes, settings[SEED], work.plan.turn)
-        ring_rows.places_of(self._orders, self.border.reads, self._values)
+        ring_rows.places(self._orders, self.border.reads, self._values)
         self._samples, self._dealt = samples, {}
         self._winners = np.empty((work.length, len(samples), self.nodes), np.uint32)
         return self._nothing_sent()

@@ -28,14 +28,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from cocite.cluster import in_order
 from cocite.deadline import clock
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.links import links_of, transpose
-from cocite.index.layouts.batch_maker import WholeBuilder
+from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.links.build import link_degrees
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.fusion_reader import RowsFormat
@@ -60,7 +60,7 @@ from cocite.measures.evidence import floor_text
 from cocite.measures.fusion import OWN, SIZE, SIZES
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS, SNN
 from cocite.resources import format_least, resident, short_of
-from cocite.storage import ArrayWriter, Entry, disk, evict, map_array, staged_file
+from cocite.storage import Entry, disk, evict, staged_file
 from cocite.storage.spool import Scratch
 
 RESTART = 0.15
@@ -301,7 +301,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         families = self._families(directory, stages, None if old is None else old.made)
         if old is None:
             self.__dict__.pop("_walked", None)
-        files = _Files(directory, self.plan.prefix)
+        files = ArrayFiles(directory, self.plan.prefix)
         self._write_rows(files, families, next(stages))
         weights = np.array([each.weight for each in families])
         files.write("weights", np.float64, weights)
@@ -396,7 +396,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             return self._old.scales[number]
         return _largest(family.rows)
 
-    def _write_rows(self, files: _Files, families: list[Family], progress: Progress) -> None:
+    def _write_rows(self, files: ArrayFiles, families: list[Family], progress: Progress) -> None:
         """Rows as they come, family by family."""
         pages = self._pages
         offsets, norms, scales = [np.zeros(1, np.uint64)], list[Ids](), list[float]()
@@ -425,13 +425,11 @@ class RowsBuilder(RowsFormat, WholeBuilder):
                         progress(done, len(families) * pages.size)
                 finally:
                     rows.close()  # type: ignore[attr-defined]
-        files.add("rows.ids", to_ids)
-        files.add("rows.codes", to_codes)
         files.write("rows.offsets", np.uint64, np.cumsum(np.concatenate(offsets), dtype=np.uint64))
         files.write("norms", np.uint32, np.concatenate(norms))
         files.write("scales", np.float64, np.array(scales))
 
-    def _write_columns(self, files: _Files, families: int, progress: Progress) -> None:
+    def _write_columns(self, files: ArrayFiles, families: int, progress: Progress) -> None:
         """The transpose of the rows of each family."""
         from cocite.kernels.links import add_counts
 
@@ -463,11 +461,9 @@ class RowsBuilder(RowsFormat, WholeBuilder):
                         writer.write(array[low : low + _READ])
                         evict(array)
                 progress(number + 1, families)
-        files.add("columns.ids", to_ids)
-        files.add("columns.codes", to_codes)
         files.write("columns.offsets", np.uint64, np.concatenate(begins))
 
-    def _report(self, old: OldRows, files: _Files) -> None:
+    def _report(self, old: OldRows, files: ArrayFiles) -> None:
         """Find how stale the rows are that stay, and write it beside them."""
         pages = self._pages
 
@@ -521,29 +517,3 @@ def first_others(lists: Links) -> Ids:
         place = np.arange(row.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         found.append(np.unique(ids[order][place < OTHERS]))
     return np.unique(np.concatenate(found))
-
-
-class _Files:
-    """The files of a part: written under their prefix, with their entries."""
-
-    def __init__(self, directory: Path, prefix: str) -> None:
-        self.directory, self._prefix = directory, prefix
-        self.entries: dict[str, Entry] = {}
-
-    def writer(self, name: str, dtype: DTypeLike) -> ArrayWriter:
-        """A stream into the file ``name``."""
-        return ArrayWriter(self.directory / (self._prefix + name), dtype)
-
-    def add(self, name: str, writer: ArrayWriter) -> None:
-        """Note the entry of a stream that has ended."""
-        self.entries[self._prefix + name] = writer.finished
-
-    def write(self, name: str, dtype: DTypeLike, array: NDArray[np.generic]) -> None:
-        """Write a whole array."""
-        with self.writer(name, dtype) as writer:
-            writer.write(array)
-        self.add(name, writer)
-
-    def read(self, name: str) -> NDArray[Any]:
-        """What was written before, as a view of its file."""
-        return map_array(self.directory / (self._prefix + name), self.entries[self._prefix + name])

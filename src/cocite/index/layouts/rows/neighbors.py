@@ -32,20 +32,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from cocite.cluster import in_order
 from cocite.deadline import clock
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.links import links_of, transpose
-from cocite.index.layouts.batch_maker import WholeBuilder
+from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.reader import NearestFormat
 from cocite.measures.evidence import floor_text
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS
 from cocite.resources import format_least, resident, short_of
-from cocite.storage import ArrayWriter, Entry, evict
+from cocite.storage import Entry, evict
 from cocite.storage.spool import Scratch
 
 Ids = NDArray[np.uint32]
@@ -92,7 +92,7 @@ def lists_of(
     counts, size = np.zeros(pages.size, np.uint64), pages.size * (k + 1)
     ids, values = np.empty(size, np.uint32), np.empty(size, np.float32)
     out = counts, ids, values
-    used = near.closest_of(*sides, (_SIDES[direction], own), pages, room(ins.nodes, k), out)
+    used = near.closest(*sides, (_SIDES[direction], own), pages, room(ins.nodes, k), out)
     return counts, ids[:used], values[:used]
 
 
@@ -140,9 +140,8 @@ class _Lister:
 
         layout, counts = self._layout, np.zeros(len(pages), np.uint64)
         nodes, values = self._out
-        used = near.closest(
-            *self._sides, np.int64(pages.start), self._room, (counts, nodes, values)
-        )
+        listed = np.arange(pages.start, pages.stop, dtype=np.uint32)
+        used = near.closest(*self._sides, listed, self._room, (counts, nodes, values))
         if layout.streaming and not 0 < resident() < layout.means.memory:
             layout.ins.evict()
             layout.outs.evict()
@@ -381,16 +380,13 @@ class NearestBuilder(NearestFormat, WholeBuilder):
                 lists.evict()
                 holders.evict()
                 evict(norms, mutual)
-        files: dict[str, Entry] = {}
-        for kind, rows in (("nearest", lists), ("holders", holders)):
-            assert rows.weights is not None
-            files |= self._stream(directory, f"{kind}.offsets", np.uint64, rows.offsets)
-            files |= self._stream(directory, f"{kind}.nodes", np.uint32, rows.neighbors)
-            files |= self._stream(directory, f"{kind}.values", np.float32, rows.weights)
-        files |= self._stream(directory, "norms", np.float64, norms)
-        files |= self._stream(directory, "mutual_norms", np.float64, mutual)
+        files = ArrayFiles(directory, self.plan.prefix)
+        files.write_rows("nearest", lists)
+        files.write_rows("holders", holders)
+        files.write("norms", np.float64, norms)
+        files.write("mutual_norms", np.float64, mutual)
         progress(nodes, nodes)
-        return files
+        return files.entries
 
     def _holders(self, lists: Links, held: NDArray[np.uint32], directory: Path) -> Links:
         """The transpose of lists; ``held`` is how many have each page. Lists in files are given
@@ -429,15 +425,3 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         offsets = self._scratch(self.lean).zeros(nodes + 1, np.uint64)
         make, step = elsewhere or (making(self.listers(), only), self.pages)
         return collected(make, step, most, offsets, scratch, progress)
-
-    def _stream(
-        self, directory: Path, name: str, dtype: DTypeLike, array: NDArray[Any]
-    ) -> dict[str, Entry]:
-        """Write an array in pieces, each given back if it lies in a file."""
-        path = directory / (self.plan.prefix + name)
-        with ArrayWriter(path, dtype, array.shape[1:]) as writer:
-            rows = max(1, _READ // array[:1].nbytes)
-            for low in range(0, len(array), rows):
-                writer.write(array[low : low + rows])
-                evict(array)
-        return {path.name: writer.finished}
